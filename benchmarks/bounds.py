@@ -48,10 +48,10 @@ def main() -> None:
         for k, (name, pairs) in enumerate(found.items(), start=1):
             for j, said in enumerate(("", ", allowed")):
                 values = [pair[j] for pair in pairs]
-                lines.append(FigureLine(list(SIZES), values, name + said, series=k, faint=bool(j)))
+                lines.append(FigureLine(list(SIZES), values, name + said, series=k))
         every = [max(value, 1.0) for line in lines for value in line.y]
         caption = "Mistakes of one pass, and the most that theorems allow"
-        figure = draw("bounds", caption, lines, "lists", "mistakes", x=logarithmic(SIZES), y=logarithmic(every))
+        figure = draw(caption, lines, "lists", "mistakes", x=logarithmic(SIZES), y=logarithmic(every))
         arguments.svg.write_text(figure.standalone())
 
 

@@ -52,7 +52,7 @@ def main() -> None:
     if arguments.svg is not None:
         caption = f"How often the features of {DRAWN} occur, by their rank in mutual information with the label"
         x_axis, y_axis = (logarithmic([value for line in lines for value in of(line)]) for of in (_x, _y))
-        figure = draw("cw-figure1", caption, lines, "rank", "occurrences", x=x_axis, y=y_axis)
+        figure = draw(caption, lines, "rank", "occurrences", x=x_axis, y=y_axis)
         arguments.svg.write_text(figure.standalone())
 
 

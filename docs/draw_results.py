@@ -21,11 +21,11 @@ def numbers(cell: str) -> list[float]:
     return [float(number) for number in re.findall(r"\d*\.\d+", cell)]
 
 
-def figure(name: str, caption: str, y_label: str, places: list[str], lines: list[FigureLine]) -> str:
+def figure(caption: str, y_label: str, places: list[str], lines: list[FigureLine]) -> str:
     """An SVG of points over ``places``, with a line at 0."""
     x = Scale(0.4, len(places) + 0.6, tuple((float(k), place) for k, place in enumerate(places, start=1)))
     y = linear([0.0, *(value for line in lines for end in line.band for value in end)], margin=0.04)
-    return draw(name, caption, lines, "", y_label, x=x, y=y).standalone()
+    return draw(caption, lines, "", y_label, x=x, y=y).standalone()
 
 
 def parses() -> str:
@@ -39,7 +39,7 @@ def parses() -> str:
     found["7 seeds"] = numbers(seven[3])[1]
     over = [value - base for value in found.values()]
     lines = [FigureLine(range(1, len(over) + 1), over, joined=False)]
-    return figure("parses", "F over the base, parses of GUM", f"F over the base ({base})", list(found), lines)
+    return figure("F over the base, parses of GUM", f"F over the base ({base})", list(found), lines)
 
 
 def translations() -> str:
@@ -58,8 +58,8 @@ def translations() -> str:
         spread = [mean[1] if len(mean) > 1 else 0.0 for mean in means]
         over = [mean[0] - base for mean in means]
         places = [k + 0.1 * test - 0.15 for k in range(1, len(rows) + 1)]
-        lines.append(FigureLine(places, over, found[""][test], spread, joined=False, bars=True))
-    return figure("translations", "BLEU over the base, Multi30k", "BLEU over the base", list(rows), lines)
+        lines.append(FigureLine(places, over, found[""][test], spread, joined=False))
+    return figure("BLEU over the base, Multi30k", "BLEU over the base", list(rows), lines)
 
 
 def main() -> None:

@@ -135,22 +135,19 @@ def make_run(name, seed, learner, dev, test, nonzero, voted=True):
     }
 
 
-def trained(name, samples, mistakes, dev=()):
-    """A run of one seed as it was trained, as far as figures ask for it; ``dev``: a score after every epoch."""
-    history = [{"epoch": epoch, "dev": score} for epoch, score in enumerate(dev, start=1)]
-    points = {"samples": samples, "mistakes": mistakes, "nonzero_weights": mistakes}
-    return SimpleNamespace(name=name, history=history, points=points, training={"lists": 9500})
+def trained(name, mistakes, dev=()):
+    """A run of one seed as it was trained, as far as figures ask for it: of every epoch mistakes and a score on dev."""
+    history = [{"epoch": epoch, "mistakes": wrong} for epoch, wrong in enumerate(mistakes, start=1)]
+    for line, score in zip(history, dev, strict=False):
+        line["dev"] = score
+    return SimpleNamespace(name=name, history=history, training={"lists": 9500})
 
 
 def make_trained(run):
     """How a run of ``make_run`` went."""
-    samples, epochs = list(range(0, 95_001, 500)), run["training"]["mistakes"]
-    total, best, mistakes = 0.0, run["splits"]["dev"]["average"]["f1"], []
-    for sample in samples:
-        mistakes.append(int(total))
-        total += 500 / 9500 * epochs[min(sample // 9500, len(epochs) - 1)]
+    epochs, best = run["training"]["mistakes"], run["splits"]["dev"]["average"]["f1"]
     dev = [best - 0.008 * 0.6**epoch + 0.0004 * ((epoch + run["seed"]) % 2) for epoch in range(len(epochs))]
-    return trained(run["name"], samples, mistakes, dev)
+    return trained(run["name"], epochs, dev)
 
 
 def make_corpus(lists, candidates, skipped):

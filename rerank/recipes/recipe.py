@@ -17,7 +17,6 @@ from rerank.readers.several import make_reader
 from rerank.readers.trees.treebank import treebank_files
 from rerank.recipes.sections import (
     DecodeSettings,
-    ListFigure,
     OracleSettings,
     ReportedSettings,
     RunSettings,
@@ -181,7 +180,6 @@ class ListRecipe(TaskRecipe):
     runs: runs with settings of their own; there are runs × points of the grid × seeds.
     grid: values by dotted key; every run is made once with every combination, applied after the settings of the run.
     examples: how many lists that got better the report shows, and as many that got worse.
-    figures: figures over all runs.
     reported: figures from a paper, shown below the results.
     """
 
@@ -195,7 +193,6 @@ class ListRecipe(TaskRecipe):
     runs: Annotated[tuple[RunSettings, ...], AfterValidator(different_names)] = ()
     grid: Grid = Field(default_factory=dict)
     examples: Examples = 8
-    figures: tuple[ListFigure, ...] = ()
     reported: ReportedSettings | None = None
 
     common: ClassVar[Collection[str]] = ("data", "features", "metric", "decode")  # what the corpora are made of

@@ -88,7 +88,7 @@ def best_on_dev(runs: Sequence[Run], metric: Metric) -> Run:
 def chosen_recipe(recipe: ListRecipe, choice: Mapping[str, Any]) -> ListRecipe:
     """A recipe with the chosen settings alone, for one look at the test splits; it trains on all lists unless those set
     apart are its dev split."""
-    alone = recipe.changed({"runs": (), "grid": {}, "figures": (), "reported": None, **choice["settings"]})
+    alone = recipe.changed({"runs": (), "grid": {}, "reported": None, **choice["settings"]})
     return alone if recipe.data.is_holdout(recipe.data.dev) else alone.changed({"data.holdout": None})
 
 

@@ -66,7 +66,7 @@ def train_ensemble(task: RunTask) -> Run:
     if about["base"]["kept"]:
         weights = {kind: Weights(np.zeros_like(summed_weights.w), 1.0) for kind, summed_weights in weights.items()}
         about |= weight_counts(weights, predictor)
-    return Run(task.name, recipe, weights, {}, {}, None, about, first.history, first.points, task.digests)
+    return Run(task.name, recipe, weights, {}, {}, None, about, first.history, task.digests)
 
 
 def summed(weights: Sequence[Weights], dev: Corpora) -> Weights:

@@ -38,7 +38,6 @@ from rerank.runs.doubts import doubts
 from rerank.runs.ensembles import train_ensemble
 from rerank.runs.mert import tune_run
 from rerank.runs.pipeline import Metrics, Stages, Steps, code_of, learning_curve
-from rerank.runs.report.list_parts import check_figures
 from rerank.runs.report.measures import own_measure
 from rerank.runs.results import (
     Answers,
@@ -80,7 +79,6 @@ class ListSteps(Steps[ListRecipe]):
         recipe = self.recipe
         content_of(recipe)
         make_reader(recipe.data.reader)
-        check_figures(recipe)
         check_decoding(recipe)
         for single in recipe.expand():
             check_single(single.recipe)

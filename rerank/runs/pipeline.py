@@ -36,7 +36,7 @@ from rerank.storage.strict_json import as_json, read_object
 log = logging.getLogger("rerank")
 CHOSEN = "chosen.yaml"  # the recipe that `rerank tune` leaves
 # What is removed before a new run.
-RESULTS = (RUNS, "metrics.json", "history.jsonl", "report.html", "predictions", "figures", CHOSEN)
+RESULTS = (RUNS, "metrics.json", "history.jsonl", "report.html", "predictions", CHOSEN)
 R = TypeVar("R", bound=TaskRecipe)
 Trained = TypeVar("Trained")
 Metrics = dict[str, Any]
@@ -302,7 +302,7 @@ class Steps(ABC, Generic[R]):
 
     @abstractmethod
     def report(self, metrics: Metrics, seconds: float) -> None:
-        """Write the page and the figures, which ``metrics`` then has as numbers; seconds: of the whole run."""
+        """Write the page; seconds: of the whole run."""
 
     def head(self, seed: int, metric: str) -> Metrics:
         """The beginning of metrics.json; metric: its signature."""

@@ -34,7 +34,6 @@ from rerank.runs.report.list_parts import (
     choice_table,
     corpora_table,
     coverage_figure,
-    draw_figures,
     learning_figure,
     mert_table,
     remarks_table,
@@ -44,7 +43,6 @@ from rerank.runs.report.list_parts import (
 )
 from rerank.runs.report.measures import Measure, primary_of
 from rerank.runs.report.numbers import count, fixed, reals
-from rerank.runs.report.plot import Figure, write_figures
 from rerank.runs.report.results import dev_of, headline, notes, results_on_page, signatures, splits_of
 from rerank.runs.report.table import Bar, TextTable
 from rerank.runs.run import Run
@@ -269,12 +267,10 @@ def write_page(
     recipe: ListRecipe, directory: Path, data: Data, model: Model, runs: Sequence[Run],
     answers: Mapping[str, Answers], metrics: Metrics, seconds: float,
 ) -> None:  # fmt: skip
-    """Write the page, and the figures, which ``metrics`` then has as numbers; answers: by test split."""
+    """Write the page; answers: by test split."""
     scorer = Scorer(model, recipe.predictor)
-    figures = draw_figures(recipe, metrics, runs)
-    write_figures(directory, figures, metrics)
     sections = list_sections(
-        metrics, runs=runs, figures=figures, weights=weight_tables(model, recipe.predictor),
+        metrics, runs=runs, weights=weight_tables(model, recipe.predictor),
         examples=[one for split, own in answers.items() for one in examples_of(scorer, split, data.others[split], own)],
         changes=[changes_row(split, own) for split, own in answers.items()],
     )  # fmt: skip
@@ -287,16 +283,15 @@ def list_sections(
     metrics: Mapping[str, Any],
     *,
     runs: Sequence[Run] = (),
-    figures: Sequence[Figure] = (),
     examples: Sequence[Example] = (),
     changes: Sequence[Mapping[str, str]] = (),
     weights: Sequence[TextTable] = (),
 ) -> list[PageSection]:
-    """The sections of a run over lists; runs: as they were trained; figures: those that the recipe asks for;
-    changes: a ``changes_row`` by split."""
+    """The sections of a run over lists; runs: as they were trained; changes: a ``changes_row`` by
+    split."""
     measure, task = primary_of(metrics), str(metrics.get("task", ""))
     results: list[Part] = [results_on_page(metrics, split) for split in splits_of(metrics)]
-    results += [*notes(metrics), reported_table(metrics), [*figures, coverage_figure(metrics)]]
+    results += [*notes(metrics), reported_table(metrics), [coverage_figure(metrics)]]
     results += [f"{name}: {text}" for name, text in signatures(metrics)]
     learning = learning_figure(metrics.get("curve") or {}, measure, dev_of(metrics))
     training: list[Part] = [[training_figure(runs, metrics), learning]]

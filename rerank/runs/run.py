@@ -42,7 +42,6 @@ class Run:
     columns: np.ndarray | None  # bool [D]: the columns that feature selection left, None for all
     training: dict[str, Any]
     history: list[dict[str, Any]]
-    points: dict[str, list[int]]
     data: tuple[str, ...]  # digests of the lists and the code that it depends on, the lists of training first
     held: np.ndarray = field(
         default_factory=lambda: np.zeros(0)
@@ -211,7 +210,7 @@ class Run:
         arrays |= {} if self.columns is None else {"columns": self.columns}
         if (trees := self.weights["last"].trees) is not None:
             arrays["trees"] = trees.text
-        header = {"training": self.training, "history": self.history, "points": self.points}
+        header = {"training": self.training, "history": self.history}
         work.save(header | {"base": {name: weights.base for name, weights in self.weights.items()}}, arrays)
         for path in work.path.parent.glob(f"{work.path.stem}.*.npz"):
             path.unlink()
@@ -230,16 +229,15 @@ class Run:
             {key.removeprefix(part): array for key, array in arrays.items() if key.startswith(part)}
             for part in ("state_", "log_")
         )
-        training, history, points = (header[key] for key in ("training", "history", "points"))
-        run = Run(name, recipe, weights, state, logged, arrays.get("columns"), training, history, points, data)
+        run = Run(
+            name, recipe, weights, state, logged, arrays.get("columns"), header["training"], header["history"], data
+        )
         return replace(run, place=work.path, held=arrays.get("held", run.held))
 
 
 def run_key(recipe: ListRecipe, stage: str, data: tuple[str, ...]) -> str:
     """The key of what a stage of a run leaves: of its settings, its lists and the code, whose digests are ``data``."""
-    return key_of(
-        stage, data, recipe.model_dump(mode="json", exclude={"name", "about", "quick", "figures", "reported"})
-    )
+    return key_of(stage, data, recipe.model_dump(mode="json", exclude={"name", "about", "quick", "reported"}))
 
 
 def beside(place: Path, stage: str) -> Path:

@@ -155,13 +155,12 @@ def train_run(task: RunTask) -> Run:
     warm = recipe.training.start is not None
     if recipe.training.bound:
         about["bound"] = {} if warm else _bounds(recipe, training, corpus, metric)
-    points = {key: getattr(training, key) for key in ("samples", "mistakes", "nonzero_weights")}
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
     kept = updates if recipe.training.vote and not warm and not base["kept"] else {}
     weights, history = training.weights, training.history
     apart = dev if split == HELD_OUT else None
     held = training.held if apart is None else candidate_scores(apart, weights[recipe.training.predictor])
-    return Run(task.name, recipe, weights, state, kept, columns, about, history, points, task.digests, held)
+    return Run(task.name, recipe, weights, state, kept, columns, about, history, task.digests, held)
 
 
 def _warn_of_nothing(corpus: Corpora) -> None:

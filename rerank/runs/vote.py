@@ -239,7 +239,7 @@ def write_curve(table: VoteTable, path: Path) -> None:
     scale = replace(logarithmic(x, margin=0.03), ticks=tuple((k, f"{k:g}") for k in x))
     caption = f"{heading} by the number of candidates that are drawn of each list"
     lines = [FigureLine(x, scores[name], name) for name in names]
-    figure = draw("curve", caption, lines, "candidates", heading, x=scale)
+    figure = draw(caption, lines, "candidates", heading, x=scale)
     name = path.name.removesuffix(".svg").removesuffix(".json")
     write_text(path.with_name(f"{name}.svg"), figure.standalone())
     write_text(path.with_name(f"{name}.json"), as_json(table.curve._asdict(), indent=1) + "\n")

@@ -91,11 +91,7 @@ def test_pages_have_an_end_in_sight(page: Path) -> None:
 
 SETTINGS = [
     *(("docs/recipes.md", key) for key in dict.fromkeys([*keys(Recipe), *keys(TextRecipe)])),
-    *(
-        ("docs/classification.md", key)
-        for key in keys(ClassificationRecipe)
-        if not key.startswith(("data.sets.", "figures."))
-    ),
+    *(("docs/classification.md", key) for key in keys(ClassificationRecipe) if not key.startswith("data.sets.")),
 ]
 
 

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from synthetic_report import make_metrics, make_report, make_run, make_runs, make_trained, trained
 
-from rerank.runs.report.list_parts import MAX_POINTS, learning_figure, training_figure
+from rerank.runs.report.list_parts import learning_figure, training_figure
 from rerank.runs.report.measures import primary_of
 from rerank.runs.report.plot import PALETTE, FigureLine, draw
 
@@ -25,13 +25,13 @@ LEARNING = {
 @pytest.fixture(scope="module")
 def drawn():
     parts = make_report()
-    without = [trained(run.name, run.points["samples"], run.points["mistakes"]) for run in parts["runs"]]
+    without = [trained(run.name, [line["mistakes"] for line in run.history]) for run in parts["runs"]]
     points = FigureLine([0.5, 2], [0.5, 2], "points", [0.1, 0.3], joined=False)
     figures = {
         "mistakes": training_figure(without, parts["metrics"]),
         "dev": training_figure(parts["runs"], parts["metrics"]),
         "learning": learning_figure(LEARNING, primary_of(parts["metrics"]), "dev"),
-        "points": draw("points", "Points.", [points], "x", "y", level=(1.0, "level"), diagonal=True),
+        "points": draw("Points.", [points], "x", "y", level=(1.0, "level")),
     }
     return {name: figure.svg for name, figure in figures.items()}
 
@@ -77,19 +77,10 @@ def test_a_figure_says_in_words_what_it_shows(drawn):
     assert said.startswith("Score on dev after every epoch. voted RDA: 83.1")
 
 
-def test_long_curves_are_thinned_to_their_ends():
-    steps = list(range(10_001))
-    run = trained("a", steps, [step * step for step in steps])
-    line, _ = paths(training_figure([run], {}).svg, "--series-1")
-    assert 2 < len(line) <= MAX_POINTS
-    assert line[0][0] < line[-1][0]
-    assert line[0][1] > line[-1][1]
-
-
 def test_a_batch_learner_has_no_course_to_draw():
-    alone = trained("maxent", [300], [20], [0.9])
+    alone = trained("maxent", [20], [0.9])
     assert training_figure([alone], {}) is None
-    both = training_figure([alone, trained("a", [1, 2], [1, 1], [0.7, 0.8])], {"measure": "f1"})
+    both = training_figure([alone, trained("a", [1, 1], [0.7, 0.8])], {"measure": "f1"})
     assert words(both.svg)[-2:] == ["maxent", "a"]
 
 

@@ -19,7 +19,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build, nearest
 from rerank.contrib.classification.recipe import Spec
 from rerank.contrib.classification.results import Result
-from rerank.contrib.classification.sets import Draw, Split, draw_folds
+from rerank.contrib.classification.sets import Draw, draw_folds
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner, Weights, learners
@@ -317,9 +317,10 @@ class FoldJob(NamedTuple):
 
 def fit_fold(job: FoldJob) -> tuple[Fit, np.ndarray, int]:
     """Fit one fold with one seed; also which examples were tested, and how many trained."""
-    part = job.draw(job.seed).split(job.fold, job.spec.noise, job.seed).shared(job.spec.recipe.training.share, job.seed)
-    _compile(job.spec, part, job.seed)
-    return fit(job.spec, part.train, part.test, seed=job.seed), part.index, part.train.size
+    part = job.draw(job.seed).split(job.fold, job.spec.noise, job.seed)
+    train = part.train.shared(job.spec.recipe.training.share, job.seed)
+    _compile(job.spec, train, part.test, job.seed)
+    return fit(job.spec, train, part.test, seed=job.seed), part.index, train.size
 
 
 def errors_of(job: FoldJob) -> list[list[float]]:
@@ -349,12 +350,12 @@ def run_spec(spec: Spec, draw: Draw, engine: Engine | None = None) -> list[Resul
 _COMPILED = set[str]()  # the recipes of single runs whose kernels this process has
 
 
-def _compile(spec: Spec, part: Split, seed: int) -> None:
+def _compile(spec: Spec, train: Labelled, test: Labelled, seed: int) -> None:
     """Fit a few examples of a set, once, so that no fold's time includes the compilation of kernels."""
     key = spec.recipe.model_dump_json()
     if spec.baseline is None and key not in _COMPILED:
-        few, some = (np.arange(min(4, side.size)) for side in (part.train, part.test))
-        fit(spec.at({"training.epochs": 1}), part.train.take(few), part.test.take(some), seed=seed)
+        few, some = (side.take(np.arange(min(4, side.size))) for side in (train, test))
+        fit(spec.at({"training.epochs": 1}), few, some, seed=seed)
         _COMPILED.add(key)
 
 

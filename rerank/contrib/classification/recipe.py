@@ -11,7 +11,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.ranges import Range
 from rerank.metrics.base import TestName
 from rerank.recipes.recipe import Single, TaskRecipe
-from rerank.recipes.sections import FigureSettings, RunSettings, SignificanceSettings, different_names
+from rerank.recipes.sections import RunSettings, SignificanceSettings, different_names
 from rerank.recipes.settings import (
     Epochs,
     FoldCount,
@@ -240,38 +240,6 @@ class ExampleReported(Section):
         return {str(key): entry for key, entry in value.items()} if isinstance(value, dict) else value
 
 
-class ExampleFigure(FigureSettings):
-    """A figure over runs of classification.
-
-    kind: what it draws. parameter is the measure over the grid's key ``x``. epochs is the measure on the test part
-    after every epoch, mean over the folds. online counts mistakes (by the labels without noise) over the examples of a
-    single pass; stream is the measure on the test part during a single pass. scatter has one point per set, the
-    measure of run ``y`` over that of run ``x``; one figure per noise level. A tuned run has its tuned parameters.
-    x, y: a key of the grid, or two runs.
-    inverse: draw over 1/(n·x) for n training examples.
-    measure: what is drawn.
-    every: how many examples lie between two points of online and stream.
-    """
-
-    kind: Literal["parameter", "online", "stream", "epochs", "scatter"]
-    x: str | None = None
-    y: str | None = None
-    inverse: bool = False
-    measure: Literal["error", "accuracy", "train_error", "train_accuracy"] = "accuracy"
-    every: Annotated[int, Range(1)] = 1000
-
-    @model_validator(mode="after")
-    def _axes(self) -> "ExampleFigure":
-        if (self.kind in ("parameter", "scatter") and self.x is None) or (self.kind == "scatter" and self.y is None):
-            raise ValueError(f"a {self.kind} figure needs {'x' if self.kind == 'parameter' else 'x and y'}")
-        return self
-
-    @property
-    def traced(self) -> bool:
-        """Whether it is measured in passes of its own, not taken from the results."""
-        return self.kind in ("online", "stream", "epochs")
-
-
 class ClassificationRecipe(TaskRecipe):
     """Everything that determines a result of classification.
 
@@ -283,7 +251,6 @@ class ClassificationRecipe(TaskRecipe):
     best_of_grid: instead, one column per run: the point with the best mean on the *test* parts, for papers that do so.
     measure: what the table of results shows.
     tables: the tables that are shown.
-    figures: figures over all runs.
     reported: a paper's numbers, shown after ours.
     """
 
@@ -299,7 +266,6 @@ class ClassificationRecipe(TaskRecipe):
     best_of_grid: bool = False
     measure: Literal["error", "accuracy"] = "error"
     tables: tuple[Literal["results", "ranks", "seconds"], ...] = ("results", "ranks")
-    figures: tuple[ExampleFigure, ...] = ()
     reported: ExampleReported | None = None
 
     common: ClassVar[Collection[str]]

@@ -7,7 +7,7 @@ import uuid
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from rerank.base.registry import build
 from rerank.contrib.classification.generators import generators
 from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleData, FoldSettings, SourceSettings
 from rerank.data.labelled import Labelled
-from rerank.data.shards import share_of
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import open_stream
 from rerank.readers.svmlight import read_folds, read_svmlight
@@ -42,14 +41,6 @@ class Split:
     train: Labelled
     test: Labelled
     index: np.ndarray  # int64 [n of test]
-    flipped: np.ndarray  # bool [n of train]: labels that noise has changed
-
-    def shared(self, share: float, seed: int) -> "Split":
-        """With the share of the training examples that ``share_of`` draws."""
-        if share == 1:
-            return self
-        chosen = share_of(self.train.size, share, seed)
-        return replace(self, train=self.train.take(chosen), flipped=self.flipped[chosen])
 
 
 @dataclass(frozen=True)
@@ -83,13 +74,12 @@ class ExampleSet:
     def split(self, number: int, noise: float, seed: int) -> Split:
         """Division ``number`` (from 0)."""
         noisy = self.noisy(noise, seed)
-        changed = noisy.label != self.examples.label
         if self.test is not None:
-            return Split(noisy, self.test, np.arange(self.test.label.size), changed)
+            return Split(noisy, self.test, np.arange(self.test.label.size))
         assert self.folds is not None
         held = self.folds == np.unique(self.folds)[number]
-        train, index = np.flatnonzero(~held), np.flatnonzero(held)
-        return Split(noisy.take(train), self.examples.take(index), index, changed[train])
+        index = np.flatnonzero(held)
+        return Split(noisy.take(np.flatnonzero(~held)), self.examples.take(index), index)
 
 
 Draw = Callable[[int], ExampleSet]  # from a seed to the set; the same for every seed where nothing is drawn

@@ -12,7 +12,6 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.base.progress import track
 from rerank.contrib.classification import page as shown
-from rerank.contrib.classification.figures import Traced, check_figures, draw_all, traces_of
 from rerank.contrib.classification.fitting import (
     Tuned,
     applied,
@@ -49,7 +48,6 @@ from rerank.models.provenance import provenance
 from rerank.recipes.settings import files_named
 from rerank.runs.pipeline import Metrics, Stages, Steps, code_of
 from rerank.runs.report.html import Folded, PageSection, report
-from rerank.runs.report.plot import write_figures
 from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_file
 from rerank.storage.work import Work, key_of
@@ -68,8 +66,7 @@ SOURCES = (  # what results depend on
 class ExampleSteps(Steps[ClassificationRecipe]):
     """The steps for labelled examples.
 
-    fitted: the results of all single runs; tested, traced: what is known of every set once it has been gone through,
-    for predictions, report and figures.
+    fitted: the results of all single runs; tested: what is known of every set once it has been gone through.
     """
 
     results = ("model",)  # which not every recipe writes
@@ -84,7 +81,7 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         if not self.tests and not self.single:
             raise RecipeError("a model is of one set, one noise level and one run; leave the others out", key="runs")
         self.fitted = list[Result]()
-        self.tested, self.traced = dict[str, Tested](), dict[str, Traced]()
+        self.tested = dict[str, Tested]()
 
     @property
     def single(self) -> bool:
@@ -108,14 +105,7 @@ class ExampleSteps(Steps[ClassificationRecipe]):
             for name, singles in groupby(singles_in_turn, key=lambda single: single.set):
                 on_set = [result for single in singles for result in self._results(single)]
                 self.fitted += on_set
-                draw = partial(self.sets.draw, name)  # the set is still in memory: later stages need this of it
-                specs = [single for single in self.singles if single.set == name]
-                for figure in self.recipe.figures:
-                    if figure.traced:
-                        self.traced.setdefault(figure.name, {}).update(
-                            traces_of(specs, draw, figure, on_set, self.engine)
-                        )
-                self.tested[name] = Tested.of(draw(self.recipe.run_seeds[0]))
+                self.tested[name] = Tested.of(self.sets.draw(name, self.recipe.run_seeds[0]))  # still in memory
                 work.append(line for result in on_set for line in result.lines())
         return {"results": len(self.fitted)}
 
@@ -163,12 +153,10 @@ class ExampleSteps(Steps[ClassificationRecipe]):
             wrong.save(output_file(self.directory, "predictions", "test.selections.npz"))
 
     def report(self, metrics: Metrics, seconds: float) -> None:
-        figures = draw_all(self.recipe, self.fitted, self.traced)
-        write_figures(self.directory, figures, metrics)
         errors, tests = groups_of(self.fitted), shown.significance_tables(metrics)
         folded = [Folded(table.caption, [table], open=k == 0) for k, table in enumerate(tests)]
         sections = [
-            PageSection("Results", [*shown.tables_of(self.recipe, metrics["tables"]), figures]),
+            PageSection("Results", shown.tables_of(self.recipe, metrics["tables"])),
             PageSection(
                 "Errors",
                 [shown.confusion_table(best_of(runs), *self.tested[name][:2]) for name, runs in errors.items()],
@@ -224,7 +212,7 @@ def train_model(spec: Spec, examples: ExampleSet, tuned: Tuned | None = None) ->
 
 
 def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
-    """Build every learner, baseline and figure that the recipe names; returns its single runs."""
+    """Build every learner and baseline that the recipe names; returns its single runs."""
     if recipe.metric != {"name": "error"}:
         raise RecipeError(f"found {recipe.metric}; classification is measured by {{name: error}}", key="metric")
     specs = recipe.expand()
@@ -240,7 +228,6 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
                     require_rule(learner, training.mixing.rule)
                 if not learner.begins_at_zero and not (single.recipe.data.bias or 0.0) < 0.0:
                     log.warning("%s: positive weights have no threshold; set data.bias: -1", spec.name)
-    check_figures(recipe, specs)
     return specs
 
 

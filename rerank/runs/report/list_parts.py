@@ -1,20 +1,14 @@
-"""Tables and figures of a run over lists: training, choice of settings, data, a paper's numbers, what a recipe asks."""
+"""Tables and figures of a run over lists: training, choice of settings, data, a paper's numbers."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from rerank.base.errors import RecipeError
-from rerank.recipes.recipe import ListRecipe
-from rerank.recipes.sections import ListFigure, check_names
 from rerank.runs.report.measures import Measure, all_measures, primary_of
-from rerank.runs.report.numbers import NONE, Spread, count, duration, fixed, number
-from rerank.runs.report.plot import PALETTE, Figure, FigureLine, captioned, draw, linear, logarithmic
+from rerank.runs.report.numbers import NONE, count, duration, fixed, number
+from rerank.runs.report.plot import PALETTE, Figure, FigureLine, draw, logarithmic
 from rerank.runs.report.results import (
     BASELINES,
     SIGNIFICANT_BELOW,
@@ -192,9 +186,7 @@ def reported_table(metrics: Metrics) -> TextTable | None:
     return TextTable(f"Ours beside the paper's: {reported['source']}", headings, lines)
 
 
-MAX_POINTS = 400  # of a curve
 PROCESSED = "lists processed in training"
-AXES = {"mistakes": "mistakes (cumulative)", "nonzero_weights": "nonzero weights"}
 
 
 def training_figure(runs: Sequence["Run"], metrics: Mapping[str, Any]) -> Figure | None:
@@ -211,19 +203,19 @@ def training_figure(runs: Sequence["Run"], metrics: Mapping[str, Any]) -> Figure
     for run in sorted((run for run in runs if run.name in names), key=lambda run: names.index(run.name)):
         course = {epoch * run.training["lists"]: measure.scale * score for epoch, score in dev_scores(run).items()}
         if not scored:
-            course = dict(zip(run.points["samples"], run.points["mistakes"], strict=True))
-        points = [*course.items()]
-        kept = np.unique(np.linspace(0, len(points) - 1, min(len(points), MAX_POINTS)).astype(int)).tolist()
-        x, y = ([points[i][k] for i in kept] for k in (0, 1))
-        lines.append(FigureLine(x, y, run.name, series=names.index(run.name) + 1))
+            mistakes = accumulate(line["mistakes"] for line in run.history)
+            course = {
+                line["epoch"] * run.training["lists"]: total for line, total in zip(run.history, mistakes, strict=True)
+            }
+        lines.append(FigureLine([*course], [*course.values()], run.name, series=names.index(run.name) + 1))
     if not any(len(line.x) > 1 for line in lines):
         return None
     base = (metrics.get("corpora", {}).get(dev, {}).get("statistics") or {}).get("base", {}).get(measure.key)
     caption, label = f"Score on {dev} after every epoch.", f"{measure.name} on dev"
     if not scored:
-        caption, label = "Mistakes made in training.", AXES["mistakes"]
+        caption, label = "Mistakes made in training.", "mistakes (cumulative)"
     level = None if base is None or not scored else (measure.scale * base, f"base {measure.text(base)}")
-    return draw(label, caption, lines, PROCESSED, label, level=level)
+    return draw(caption, lines, PROCESSED, label, level=level)
 
 
 def dev_scores(run: "Run") -> dict[int, float]:
@@ -258,7 +250,7 @@ def learning_figure(
     )
     lines = [FigureLine(sizes, [measure.scale * score for score in own], name) for name, own in scores.items()]
     x = logarithmic(sizes, margin=0.04)
-    return draw("learning", caption, lines, f"training {unit} (log scale)", measure.name, x=x)
+    return draw(caption, lines, f"training {unit} (log scale)", measure.name, x=x)
 
 
 def coverage_figure(metrics: Mapping[str, Any]) -> Figure | None:
@@ -270,101 +262,4 @@ def coverage_figure(metrics: Mapping[str, Any]) -> Figure | None:
         lines.append(FigureLine(x, y, split))
         areas.append(f"{curve['aurc']:.4f} on {split}")
     caption = f"Score on the lists with the largest margins. AURC, the area under what is lost: {', '.join(areas)}."
-    return draw("coverage", caption, lines, "lists that are answered (%)", measure.name) if lines else None
-
-
-# Figures of recipes
-
-
-def check_figures(recipe: ListRecipe) -> None:
-    """Refuse figures of runs, points of grids or test splits that the recipe does not have."""
-    names = {single.name: single.run for single in recipe.expand()}
-    check_names(recipe.figures, [*names.values(), *names])
-    for place, figure in enumerate(recipe.figures):
-        if figure.split not in (None, *recipe.data.tests):
-            message = f"found {figure.split!r}; test splits: {', '.join(recipe.data.tests)}"
-            raise RecipeError(message, key=f"figures.{place}.split")
-
-
-def draw_figures(recipe: ListRecipe, metrics: Mapping[str, Any], runs: Sequence["Run"]) -> list[Figure]:
-    """The figures that the recipe asks for."""
-    names, figures = {single.name: single.run for single in recipe.expand()}, []
-    for figure in recipe.figures:
-        drawn = {name: run for name, run in names.items() if figure.shows(name, run)}
-        by_name = {name: alike for name in drawn if (alike := [run for run in runs if run.name == name])}
-        if figure.kind == "size":
-            figures.append(_size(figure, metrics, drawn))
-        elif figure.kind == "course":
-            figures.append(_course(figure, by_name))
-        else:
-            figures.append(_epochs(figure, metrics, by_name))
-    return figures
-
-
-def _course(figure: ListFigure, runs: Mapping[str, Sequence["Run"]]) -> Figure:
-    """Counts that add up over the lists processed in training."""
-    lines = []
-    for name, alike in runs.items():
-        values = np.array([run.points[figure.measure] for run in alike], dtype=np.float64)
-        spread = values.std(axis=0, ddof=1).tolist() if len(alike) > 1 else []
-        x = [float(number) for number in alike[0].points["samples"]]
-        lines.append(FigureLine(x, values.mean(axis=0).tolist(), name, spread))
-    what, seeds = AXES[figure.measure], max(map(len, runs.values()), default=1)
-    mean = f", mean of {seeds} seeds and standard deviation" if seeds > 1 else ""
-    return draw(figure.name, captioned(figure, f"{what} over the {PROCESSED}{mean}"), lines, PROCESSED, what)
-
-
-def _size(figure: ListFigure, metrics: Mapping[str, Any], runs: Mapping[str, str]) -> Figure:
-    """The gain over the base against the share of columns with a weight, with a paper's points."""
-    measure, first = primary_of(metrics), next(iter(splits_of(metrics)), "")
-    split = figure.split or first
-    key = measure.key if split == first else f"{split}.{measure.key}"
-    base = metrics["splits"].get(split, {}).get("base", {}).get(measure.key, 0.0)
-    columns = max(entry["columns"] for entry in metrics["corpora"].values())
-    points: dict[str, list[tuple[float, float, float]]] = {}
-    for group in groups_of(metrics):
-        run, weights = runs.get(str(group.runs[0]["name"])), group.training("nonzero_weights")
-        score = written_score(group, split, measure.key)
-        if run is not None and score is not None and weights is not None and weights.mean > 0:  # the scale is a log
-            size, gain = 100 * weights.mean / columns, measure.scale * (score.mean - base)
-            points.setdefault(run, []).append((size, gain, measure.scale * (score.deviation or 0.0)))
-    lines = []
-    for run, gained in points.items():
-        paper = _reported(metrics.get("reported") or {}, run, key, measure.scale)
-        lines.append(_joined(gained, run))
-        lines += [replace(_joined(paper, f"{run}, paper"), faint=True)] if paper else []
-    spread = ", mean of seeds and standard deviation" if any(any(line.spread) for line in lines) else ""
-    what = f"what {split} gains over the base, {measure.text(base)}, by the size of the model{spread}"
-    caption = captioned(figure, what)
-    x = logarithmic([value for line in lines for value in line.x], margin=0.03)
-    return draw(figure.name, caption, lines, "columns with a weight (%)", f"{measure.name}, less the base's", x=x)
-
-
-def _joined(points: Sequence[tuple[float, float, float]], name: str) -> FigureLine:
-    """A line through ``points``, each with its spread, from left to right."""
-    x, y, spread = ([point[k] for point in sorted(points)] for k in range(3))
-    return FigureLine(x, y, name, spread if any(spread) else (), bars=True)
-
-
-def _reported(reported: Mapping[str, Any], run: str, key: str, scale: float) -> list[tuple[float, float, float]]:
-    """The points, as those of ``_size``, that a paper gives for a run and its grid."""
-    columns, rows = reported.get("columns"), reported.get("rows", {})
-    base, points = rows.get("base", {}).get(key), list[tuple[float, float, float]]()
-    for name, row in rows.items():
-        complete = columns and base is not None and {key, "nonzero_weights"} <= set(row)
-        if complete and (name == run or re.match(rf"{re.escape(run)} \w+=", name)):
-            points.append((100 * row["nonzero_weights"] / columns, scale * (row[key] - base), 0.0))
-    return points
-
-
-def _epochs(figure: ListFigure, metrics: Mapping[str, Any], runs: Mapping[str, Sequence["Run"]]) -> Figure:
-    """The mean and the deviation of all epochs' predictors on dev."""
-    measure, points = primary_of(metrics), []
-    for place, (name, alike) in enumerate(runs.items(), start=1):
-        spread = Spread.known(measure.scale * score for run in alike for score in dev_scores(run).values())
-        if spread is not None:
-            points.append(FigureLine([float(place)], [spread.mean], name, [spread.deviation or 0.0], joined=False))
-    what = f"{measure.name} on {dev_of(metrics)}"
-    caption = captioned(figure, f"{what} after every epoch, mean and standard deviation")
-    x = replace(linear([0.5, len(runs) + 0.5]), ticks=())
-    return draw(figure.name, caption, points, "run", what, x=x)
+    return draw(caption, lines, "lists that are answered (%)", measure.name) if lines else None

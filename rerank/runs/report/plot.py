@@ -1,4 +1,4 @@
-"""Figures as SVG that can stand in a page, and as numbers: lines and points over two scales, a legend below.
+"""Figures as SVG that can stand in a page: lines and points over two scales, a legend below.
 
 Every colour is a CSS variable with a fallback (``--series-1`` ... ``--series-7``, ``--rule``, ``--muted``; text in
 ``currentColor``), so that one figure serves light and dark pages; series differ in dashes and marks as well. These few
@@ -9,16 +9,11 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from markupsafe import Markup
 
-from rerank.base.encoding import file_name, plain
-from rerank.recipes.sections import FigureSettings
-from rerank.storage.files import write_text
-from rerank.storage.outputs import output_file
+from rerank.base.encoding import plain
 
 WIDTH, HEIGHT = 410.0, 270.0  # px; the page scales figures to its columns
 FONT, SMALL = 12.0, 11.0  # px
@@ -105,9 +100,8 @@ def logarithmic(values: Iterable[float], *, margin: float = 0.0) -> Scale:
 class FigureLine:
     """Points, joined or not.
 
-    name: in the legend, if it has one. spread: one number per point, drawn as a band or, with ``bars`` and where points
-    are not joined, as a bar at each. series: colour, dashes and marks, from 1; by default the next, or, for a faint
-    line, which is thin with hollow marks, that of the line before it.
+    name: in the legend, if it has one. spread: one number per point, drawn as a bar at each. series: colour, dashes and
+    marks, from 1; by default the next.
     """
 
     x: Sequence[float]
@@ -116,8 +110,6 @@ class FigureLine:
     spread: Sequence[float] = ()
     series: int = 0
     joined: bool = True
-    faint: bool = False
-    bars: bool = False
 
     @property
     def colour(self) -> str:
@@ -139,13 +131,10 @@ class FigureLine:
 
 @dataclass(frozen=True)
 class Figure:
-    """A finished figure: its name, its caption, and its SVG for a page; its axes and lines as numbers."""
+    """A finished figure: its caption, and its SVG for a page."""
 
-    name: str
     caption: str
     svg: Markup
-    axes: tuple[str, str]
-    lines: Sequence[FigureLine] = ()
 
     def standalone(self) -> str:
         """The figure as a file of its own: with a size, and colours that need no page."""
@@ -153,28 +142,16 @@ class Figure:
         size = '<svg width="800" style="background: #fff; font-family: system-ui, sans-serif" '
         return text.replace("<svg ", size, 1) + "\n"
 
-    def as_data(self) -> dict[str, Any]:
-        """The entry in metrics.json."""
-        lines = [
-            {"name": line.name, "x": list(line.x), "y": list(line.y), "spread": list(line.spread)}
-            for line in self.lines
-        ]
-        return {"name": self.name, "caption": self.caption, "x": self.axes[0], "y": self.axes[1], "lines": lines}
-
 
 def draw(
-    name: str, caption: str, lines: Sequence[FigureLine], x_label: str, y_label: str, *, x: Scale | None = None,
-    y: Scale | None = None, said: str = "", level: tuple[float, str] | None = None, diagonal: bool = False,
+    caption: str, lines: Sequence[FigureLine], x_label: str, y_label: str, *, x: Scale | None = None,
+    y: Scale | None = None, level: tuple[float, str] | None = None,
 ) -> Figure:  # fmt: skip
     """A figure over two scales, by default linear ones with room for all lines and their spread.
 
-    said: the figure in words, for those who cannot see it; by default, caption and lines. level: a horizontal line, and
-    its text. diagonal: draws the line where x is y.
+    level: a horizontal line, and its text.
     """
-    numbered, series = list[FigureLine](), 0
-    for line in lines:
-        series = line.series or max(series + (not line.faint), 1)
-        numbered.append(replace(line, series=series))
+    numbered = [replace(line, series=line.series or k) for k, line in enumerate(lines, start=1)]
     x = x or linear([value for line in lines for value in line.x], margin=0.02)
     values = [value for line in lines for end in line.band for value in end]
     y = y or linear([*values, *([level[0]] if level else [])], margin=0.05)
@@ -189,15 +166,9 @@ def draw(
         ]
 
     parts = [_axes(x, y, x_label, y_label, (left, top, right, bottom))]
-    if diagonal:
-        ends = [max(x.low, y.low), min(x.high, y.high)]
-        parts.append(_path(points(ends, ends), MUTED, width=1))
     for line in reversed(numbered):  # the first on top
-        low, high = (points(line.x, end) for end in line.band)
-        if any(line.spread) and line.joined and not line.bars:
-            steps = "L".join(f"{a:.1f} {b:.1f}" for a, b in [*high, *low[::-1]])
-            parts.append(f'<path d="M{steps}Z" style="fill:{line.colour};fill-opacity:.13;stroke:none"/>')
-        elif any(line.spread):
+        if any(line.spread):
+            low, high = (points(line.x, end) for end in line.band)
             parts += [_path(list(pair), line.colour) for pair in zip(low, high, strict=True)]
         parts.append(_shape(line, points(line.x, line.y)))
     if level is not None:
@@ -213,12 +184,12 @@ def draw(
         parts.append(_text(line.name, across + 34, down, size=SMALL))
         across += width + 10
     below = down - HEIGHT + 8 if any(line.name for line in lines) else 0
-    title = said or f"{caption} {'; '.join(map(str, lines))}"
+    title = f"{caption} {'; '.join(map(str, lines))}"
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" aria-label={quoteattr(plain(title))} '
         f'viewBox="0 0 {WIDTH:g} {HEIGHT + below:g}">{"".join(parts)}</svg>'
     )
-    return Figure(name, caption, Markup(svg), (x_label, y_label), numbered)
+    return Figure(caption, Markup(svg))
 
 
 def _text(text: str, x: float, y: float, *, anchor: str = "start", size: float = FONT, more: str = "") -> str:
@@ -238,11 +209,13 @@ def _shape(
     """The line through ``points`` and the marks, by default at these."""
     parts = list[str]()
     if line.joined and points:
-        parts.append(_path(points, line.colour, DASHES[(line.series - 1) % len(DASHES)], 0.7 if line.faint else 1.8))
+        parts.append(_path(points, line.colour, DASHES[(line.series - 1) % len(DASHES)], 1.8))
     if len(line.x) <= MAX_MARKS:
-        mark, fill = MARKS[(line.series - 1) % len(MARKS)], "none" if line.faint else line.colour
+        mark = MARKS[(line.series - 1) % len(MARKS)]
         steps = "".join(f"M{x:.1f} {y:.1f}{mark}" for x, y in (points if marked is None else marked))
-        parts.append(f'<path d="{steps}" style="fill:{fill};stroke:{line.colour};stroke-width:1"/>' if steps else "")
+        parts.append(
+            f'<path d="{steps}" style="fill:{line.colour};stroke:{line.colour};stroke-width:1"/>' if steps else ""
+        )
     return "".join(parts)
 
 
@@ -265,15 +238,3 @@ def _axes(x: Scale, y: Scale, x_label: str, y_label: str, area: tuple[float, flo
     parts.append(_text(x_label, (left + right) / 2, bottom + 34, anchor="middle"))
     parts.append(_text(y_label, 12, middle, anchor="middle", more=f' transform="rotate(-90 12 {middle:.1f})"'))
     return "".join(parts)
-
-
-def captioned(figure: FigureSettings, text: str) -> str:
-    """The caption of a figure: its title, its content, and what the paper says of its own."""
-    return f"{figure.title or figure.name}: {text}.{f' The paper: {figure.paper}' if figure.paper else ''}"
-
-
-def write_figures(directory: Path, figures: Sequence[Figure], metrics: dict[str, Any]) -> None:
-    """Write every figure to a file of its own, and their numbers into ``metrics``."""
-    for figure in figures:
-        write_text(output_file(directory, "figures", f"{file_name(figure.name)}.svg"), figure.standalone())
-    metrics["figures"] = [figure.as_data() for figure in figures]

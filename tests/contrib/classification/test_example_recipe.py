@@ -32,7 +32,6 @@ def written(tmp_path: Path, text: str) -> Path:
         ("task: classification\ndata: {noise: 0.7}", "data.noise.0: found 0.7"),
         ("task: classification\ndata: {scale: l3}", "data.scale: found 'l3'"),
         ("task: classification\nruns: [{name: a}, {name: a}]", "two runs have the same name"),
-        ("task: classification\nfigures: [{name: f, kind: scatter, x: a}]", "needs x and y"),
         (
             "task: classification\ndata: {sets: {a: {folds: {cout: 3}}}}",
             "data.sets.a.folds.cout: unknown setting; did you mean count",
