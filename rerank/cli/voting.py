@@ -92,7 +92,7 @@ def weigh(
     columns: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Scores to weigh, with commas.", show_default="all")
     ] = None,
-    folds: Annotated[int, typer.Option(min=3, help="Of the cross-validation.")] = 5,
+    folds: Annotated[int, typer.Option(min=2, help="Of the cross-validation.")] = 5,
     resamples: Annotated[int, typer.Option(min=2, max=MAX_SAMPLES, help="Of lists, for intervals of weights.")] = 20,
     restarts: Annotated[int, typer.Option(min=0, max=10_000, help="Searches from random points.")] = 3,
     samples: Annotated[int, typer.Option(min=1, max=MAX_SAMPLES, help="Of the tests of significance.")] = 1000,
@@ -127,4 +127,4 @@ def weigh(
     show(**table.as_data())
     if save is not None:
         weighed_model(lists, measure, table).save(save)
-        show(f"{save}: a model with these weights; it knows no margin", model=save)
+        show(f"{save}: a model with these weights", model=save)

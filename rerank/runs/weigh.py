@@ -8,7 +8,7 @@ intervals by the bootstrap.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from rerank.base.interrupts import check
 from rerank.base.progress import track
 from rerank.learn.base import Weights
 from rerank.learn.mert.mert import MertSettings, mert
-from rerank.metrics.oracle import best_of_lists, rows_of_scores
+from rerank.metrics.oracle import rows_of_scores
 from rerank.readers.score_columns import MINMAX
 from rerank.runs.compared import Compared, Scored
 from rerank.runs.gathered import WORDS, Gathered, gathered
@@ -30,14 +30,13 @@ if TYPE_CHECKING:
     from rerank.models.reranker import Reranker
 
 DENSE, COUNTED = "Dense|", "Length(binned=False)"  # the second is the template of WORDS
-BASE, MAXENT, WEIGHED, MARGIN = "base", "maxent", "weighed", "weighed, with the margin"
+BASE, MAXENT, WEIGHED = "base", "maxent", "weighed"
 ORACLE = "best possible (oracle)"
 SUM, COMBSUM = "sum of the columns", "CombSUM"  # the second of scores from 0 to 1 in each run (Fox & Shaw 1994)
 ALONE = 10  # columns at most that are shown each by itself
 RANDOM = 10  # directions of a search besides those of the columns
 AROUND = (-1.0, 1.0)  # how far from the start random points are, in units of the mean weight
-LEADS = np.arange(1, 11) / 10  # which quantiles of the leads are tried as a margin: by the last one the base stays
-LEAST = {"folds": 3, "resamples": 2, "restarts": 0, "samples": 1}
+LEAST = {"folds": 2, "resamples": 2, "restarts": 0, "samples": 1}
 CHANCE = 0.05
 PAIRS = 50  # of a list, those with the largest differences in gain (Hopkins & May 2011)
 MOST_COLUMNS = 50  # more take hours, and need a penalty that searches do not have
@@ -111,54 +110,6 @@ def rows_by(source: Gathered, scores: np.ndarray) -> np.ndarray:
     return rows_of_scores(source.metric, source.samples.first, scores, *about)
 
 
-class WeighedRows(NamedTuple):
-    """The choices of weights from lists that they were not learned from: rows (float64 [L, K]), and by how much the
-    score of what they choose leads that of the base's choice (float64 [L])."""
-
-    rows: np.ndarray
-    lead: np.ndarray
-
-    @staticmethod
-    def of(source: Gathered, weights: Sequence[np.ndarray]) -> "WeighedRows":
-        """By the weights of the fold that a list is in."""
-        scores, first = scored(source.samples, weights, agree=False), source.samples.first
-        chosen, own = (best_of_lists(first, values, source.scores) for values in (scores, source.scores))
-        return WeighedRows(rows_by(source, scores), scores[chosen] - scores[own])
-
-    def kept(self, base: np.ndarray, margin: np.ndarray | float) -> np.ndarray:
-        """The rows, those of the base (float64 [L, K]) where the lead is not above the ``margin``."""
-        return np.where((self.lead > margin)[:, None], self.rows, base)
-
-
-def margin_of(source: Gathered, held: WeighedRows, base: np.ndarray, lists: np.ndarray) -> float:
-    """The margin with which ``lists`` (bool [L]) come out best; 0 where none is better."""
-    own = WeighedRows(held.rows[lists], held.lead[lists])
-    ahead = own.lead[own.lead > 0]
-    if not ahead.size:
-        return 0.0
-    tried = np.concatenate([[0.0], np.quantile(ahead, LEADS)])
-    sums = np.array([own.kept(base[lists], margin).sum(axis=0) for margin in tried])
-    reached = source.metric.scores(sums, source.reference[lists].sum(axis=0))
-    return float(tried[int(np.argmax(-reached if source.metric.lower_is_better else reached))])
-
-
-def margins_of(
-    source: Gathered, held: WeighedRows, base: np.ndarray, restarts: int, seed: int
-) -> tuple[np.ndarray, float]:
-    """The margin of every fold, by lists of the others (float64 [folds]), and that of all lists.
-
-    The lists that choose the margin of a fold are scored by weights that know neither them nor that fold.
-    """
-    fold = source.samples.fold
-    count = int(fold.max()) + 1
-    without = np.zeros((count, count, len(source.names)))
-    for f, g in combinations(range(count), 2):
-        rest = source.lists(np.flatnonzero((fold != f) & (fold != g)))
-        without[f, g] = without[g, f] = fitted(rest, restarts, seed).weighed
-    margins = [margin_of(source, WeighedRows.of(source, [*without[f]]), base, fold != f) for f in range(count)]
-    return np.array(margins), margin_of(source, held, base, np.ones(fold.size, np.bool_))
-
-
 class ColumnWeight(NamedTuple):
     """The weight of a column: in the unit of the file, with an interval, and with mean and deviation over folds; share:
     of all weights, in units of the columns' deviations within lists; maxent: its weight there."""
@@ -174,19 +125,13 @@ class ColumnWeight(NamedTuple):
 
 @dataclass(frozen=True)
 class WeightTable:
-    """The weights of the columns of a source, and their value.
-
-    margin: by how much a candidate's score has to lead for another choice than the base's, None for a metric of an
-    order; kept: the share of the lists in which the base's choice stays so, of those where another scores higher.
-    """
+    """The weights of the columns of a source, and their value."""
 
     compared: Compared
     source: Gathered
     folds: int
     resamples: int
     weights: tuple[ColumnWeight, ...]
-    margin: float | None
-    kept: float
 
     @property
     def rows(self) -> Mapping[str, Scored]:
@@ -194,7 +139,7 @@ class WeightTable:
 
     def as_data(self) -> dict[str, Any]:
         """The table as JSON."""
-        counts = {key: getattr(self, key) for key in ("folds", "resamples", "margin", "kept")}
+        counts = {key: getattr(self, key) for key in ("folds", "resamples")}
         weights = [line._asdict() for line in self.weights]
         return about(self.compared, self.source) | counts | {"base": self.source.base, "weights": weights}
 
@@ -209,12 +154,8 @@ class WeightTable:
         ]  # fmt: skip
         base = f"by the column {self.source.base}" if self.source.base else "the first candidate, as none has a score"
         worth = f"base: {base}. Cross-validated: the choices in each of {self.folds} folds are learned from the rest."
-        note = (
-            f"Weights of all lists, in the units of their columns; intervals from {self.resamples} resamples of lists."
-        )
-        if self.margin is not None:
-            note += f" Margin: {self.margin:.4g}"
-            note += f", by which the base's choice stays in {100 * self.kept:.0f} % of the lists with another best."
+        note = "Weights of all lists, in the units of their columns; intervals from "
+        note += f"{self.resamples} resamples of lists."
         worth = worth if self.source.doubt else f"{worth} {self.verdict}"
         return table_of(self.compared, self.source, worth), TextTable.of("Weights", weights, note=note)
 
@@ -223,7 +164,7 @@ class WeightTable:
         """Whether weighing helps on lists that it does not know."""
         if self.source.doubt:
             return self.source.doubt
-        test = self.rows[MARGIN if MARGIN in self.rows else WEIGHED].test
+        test = self.rows[WEIGHED].test
         assert test is not None
         if test.p >= CHANCE:
             return "Weighing makes no difference beyond chance."
@@ -253,7 +194,7 @@ def table_of_weights(
     ----------
     lists: as ``fit`` takes them, or several that ``read`` gives of files.
     metric: its name, or a mapping of name and options; by default the gain that lists hold.
-    folds: ≥ 3; of the cross-validation.
+    folds: ≥ 2; of the cross-validation.
     resamples: ≥ 2; of lists, for the intervals of weights.
     restarts: searches from random points; none for resamples, which are searched from maxent and the base alone.
     samples, seed: of intervals and tests; of folds, draws and directions.
@@ -284,7 +225,7 @@ def table_of_weights(
         fitted(source.lists(np.flatnonzero(every.fold != fold)), restarts, seed)
         for fold in track(range(folds), "weigh folds", unit="folds")
     ]
-    held, base = WeighedRows.of(source, [fit.weighed for fit in by_fold]), rows_by(source, source.scores)
+    base = rows_by(source, source.scores)
     first = rows_by(source, -np.arange(len(source.scores), dtype=np.float64))
     chosen = {BASE: base} | ({} if np.array_equal(first, base) else {FIRST: first})
     of_runs = [
@@ -294,17 +235,13 @@ def table_of_weights(
     if len(source.names) > 1 and len(alone) <= ALONE:
         chosen |= {f"{source.names[k]} alone": rows_by(source, raw[k]) for k in alone}
         chosen[COMBSUM if of_runs else SUM] = rows_by(source, raw[of_runs or slice(None)].sum(axis=0))
-    chosen |= {MAXENT: WeighedRows.of(source, [fit.maxent for fit in by_fold]).rows, WEIGHED: held.rows}
-    margin, kept = None, 0.0
-    if not source.metric.ordered:
-        margins, margin = margins_of(source, held, base, restarts, seed)
-        chosen[MARGIN] = held.kept(base, margins[every.fold])
-        kept = float(np.mean(held.lead[held.lead > 0] <= margin)) if (held.lead > 0).any() else 0.0
+    for name, of_folds in ((MAXENT, [fit.maxent for fit in by_fold]), (WEIGHED, [fit.weighed for fit in by_fold])):
+        chosen[name] = rows_by(source, scored(every, of_folds, agree=False))
     chosen[ORACLE] = rows_by(source, every.gain)
     how: dict[str, Any] = {"samples": samples, "seed": seed}
     compared = Compared(source.metric, source.reference, chosen, BASE, (ORACLE,), **how)
     weights = _weights(source, spread, by_fold, resamples, restarts, seed)
-    return WeightTable(compared, source, folds, resamples, weights, margin, kept)
+    return WeightTable(compared, source, folds, resamples, weights)
 
 
 def _weights(

@@ -14,7 +14,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.structures.attributes import named_values
 from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of
 from rerank.contrib.structures.decoding import decode, k_best, marginals
-from rerank.contrib.structures.training import require_voters, train_chains, vote
+from rerank.contrib.structures.training import train_chains
 from rerank.learn.base import Learner
 from rerank.learn.parameters import as_value_errors, check_parameters, learner_of, seed_of
 from rerank.learn.rules.maxent import Maxent
@@ -38,9 +38,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         optimum, with the penalty ``l2`` (1 by default), and has no epochs and no seed.
     epochs: passes over the sequences, ≥ 1.
     shuffle: visit the sequences in an order that is drawn again for every pass.
-    average: the predictor: "average", the mean of all weights by the sequences that they survived, "last", or "vote":
-        each of these weights has a vote for its best labels of a whole sequence, as often as it survived. That trains
-        again in ``predict``, and decodes X for every update: some 10,000 times the work of an average.
+    average: the predictor: "average", the mean of all weights by the sequences that they survived, or "last".
     random_state: seed of the orders: an int, a numpy RandomState, or None for a different one in each call of ``fit``.
     algorithm: in place of ``learner`` and ``epochs``, what sklearn-crfsuite's CRF calls them: "lbfgs", a conditional
         random field with the penalty c1·‖w‖₁ + c2·‖w‖², "l2sgd", whose optimum is found by the same way, "ap", "pa" or
@@ -61,7 +59,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     learner: Any = "perceptron"
     epochs: Count = 10
     shuffle: bool = True
-    average: Literal["last", "average", "vote"] = "average"
+    average: Literal["last", "average"] = "average"
     random_state: Any = None
     algorithm: Literal["lbfgs", "l2sgd", "ap", "pa", "arow"] | None = None
     c1: NotNegative | None = None
@@ -91,17 +89,13 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             raise ValueError("found no tokens; expected at least one sequence with tokens and labels")
         with as_value_errors(type(self).__name__):
             learner, epochs = self._asked()
-            if self.average == "vote":
-                require_voters(learner)
             known: dict[str, int] = {}
             chains = _chains(X, y, classes, known, new=True)
             how: dict[str, Any] = {"epochs": epochs, "shuffle": bool(self.shuffle), "seed": seed_of(self.random_state)}
-            predictor = "last" if self.average == "last" else "average"
-            training = train_chains(learner, chains, predictor=predictor, **how)
-        self._voters = (learner, chains, how) if self.average == "vote" else None
+            training = train_chains(learner, chains, predictor=self.average, **how)
         K = len(classes)
         self.classes_, self.attributes_, self.n_iter_ = classes, known, training.epoch
-        self._weights = training.weights[predictor].w
+        self._weights = training.weights[self.average].w
         self._probable = isinstance(learner, Maxent)
         self.transitions_, self.state_ = self._weights[: K * K].reshape(K, K), self._weights[K * K :].reshape(-1, K)
         return self
@@ -143,20 +137,13 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     def predict(self, X: Any) -> list[list[Any]]:
         """The best labels of every sequence."""
         chains = self._read(X)
-        if self._voters is None:
-            labels = decode(chains, self._weights)
-        else:
-            learner, trained, how = self._voters
-            labels = vote(learner, trained, chains, **how)
-        return [[self.classes_[label] for label in each] for each in _parted(chains, labels)]
+        return [[self.classes_[label] for label in each] for each in _parted(chains, decode(chains, self._weights))]
 
     def predict_n_best(self, X: Any, n: int) -> list[list[tuple[float, list[Any]]]]:
-        """For every sequence up to n (score, labels), the best ones, best first; not of a vote."""
+        """For every sequence up to n (score, labels), the best ones, best first."""
         if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
             raise ValueError(f"n={n!r}; expected a whole number from 1")
         chains = self._read(X)
-        if self._voters is not None:
-            raise ValueError('average="vote" has no scores; expected "average" or "last" for the n best')
         scores, labels = k_best(chains, self._weights, n)
         found = zip(scores, *(_parted(chains, row) for row in labels), strict=True)
         return [

@@ -116,18 +116,6 @@ def test_code_for_sklearn_crfsuite_runs_with_the_changes_that_the_page_names() -
     assert "`word=dog`" in changes
 
 
-def test_a_vote_is_for_whole_sequences() -> None:
-    once = SequenceTagger(epochs=1, shuffle=False, average="vote").fit(X[:2], y[:2])
-    # After the first sequence there is one predictor, which the second may end: the vote of the later one counts once,
-    # that of none before any example nothing, and of equals the first labels win.
-    last, votes = SequenceTagger(epochs=1, shuffle=False, average="last"), []
-    for count in (1, 2):
-        votes.append(last.fit(X[:count], y[:count]).predict(X[3:4])[0])
-    assert once.predict(X[3:4])[0] == min(votes)
-    with pytest.raises(ValueError, match="has no scores"):
-        once.predict_n_best(X, 2)
-
-
 def test_scikit_learn_selects_over_it() -> None:
     assert cross_val_score(SequenceTagger(epochs=3, random_state=0), X, y, cv=2).shape == (2,)
     assert SequenceTagger().set_params(epochs=4).get_params()["epochs"] == 4
@@ -181,8 +169,6 @@ def test_wrong_parameters_are_named() -> None:
         SequenceTagger(algorithm="pa", c1=0.1).fit(X, y)
     with pytest.raises(ValueError, match="max_iterations=5 is a parameter of algorithm; learner has others"):
         SequenceTagger(max_iterations=5).fit(X, y)
-    with pytest.raises(ValueError, match="'maxent' has one predictor"):
-        SequenceTagger(learner="maxent", average="vote").fit(X, y)
     with pytest.raises(ValueError, match="n='2'; expected a whole number from 1"):
         SequenceTagger(epochs=1).fit(X, y).predict_n_best(X, "2")  # type: ignore[arg-type]
     cyclic: dict[str, Any] = {}
