@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -40,14 +40,11 @@ def evaluate(
     *,
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     sentences: Annotated[bool, typer.Option("--sentences", help="Also print a line for every sentence.")] = False,
-    significance: Annotated[
-        bool, typer.Option("--significance", help="Test every other system against the first.")
-    ] = False,
 ) -> None:
     """Score trees (one bracketed tree per line or spread over lines) or texts (one per line) against references.
 
-    An empty line in a file of one tree per line, or brackets without words, is a failed parse. Of texts also ``--metric
-    ter``, by sacrebleu.
+    Other systems are tested against the first. An empty line in a file of one tree per line, or brackets without words,
+    is a failed parse. Of texts also ``--metric ter``, by sacrebleu.
     """
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric
@@ -56,8 +53,6 @@ def evaluate(
     if len(files) < 2:
         raise DataError("expected HYP REF [HYP2 ...]: what to evaluate, then its references")
     hypothesis, reference, *further = files
-    if significance and not further:
-        raise DataError("--significance compares systems; name another one: HYP REF HYP2")
     if further and reference == "-":
         raise DataError("the references are read once for every system; name a file for them", path=stream_name("-"))
     more, normalize = measuring.references or [], measuring.normalize
@@ -69,8 +64,8 @@ def evaluate(
         assert isinstance(measure, Parseval)
         with of_trees(*files):
             rows = _evaluate_trees(measure, [hypothesis, *further], reference, sentences, normalize)
-    if significance:
-        _show_significance(measure, shown_names([hypothesis, *further])[1:], *rows)
+    if further:
+        _show_comparison(measure, shown_names([hypothesis, *further]), *rows)
 
 
 def _evaluate_trees(
@@ -181,17 +176,10 @@ def shown_names(paths: Sequence[str]) -> list[str]:
     return [f"{name} ({shown[: i + 1].count(name)})" if shown.count(name) > 1 else name for i, name in enumerate(shown)]
 
 
-def _show_significance(measure: "Metric", names: list[str], stats: "list[np.ndarray]", reference: "np.ndarray") -> None:
-    from rich.table import Table
+def _show_comparison(measure: "Metric", names: list[str], stats: "list[np.ndarray]", reference: "np.ndarray") -> None:
+    """Show scores with intervals, and the tests of every other system against the first."""
+    from rerank.runs.compared import Compared
 
-    from rerank.metrics.significance import compare
-    from rerank.runs.report.results import verdict
-
-    table, tests = Table("system", "difference", "95 % interval", "against the first"), dict[str, Any]()
-    for name, rows in zip(names, stats[1:], strict=True):
-        test = compare(measure, rows, stats[0], reference)
-        low, high, difference = (measure.signed(value) for value in (test.low, test.high, test.difference))
-        word = verdict(test.as_dict(), lower_is_better=measure.lower_is_better)
-        table.add_row(name, difference, f"[{low}, {high}]", word)
-        tests[name] = {**test.as_dict(), "verdict": word}
-    show(table, significance=tests)
+    compared = Compared(measure, reference, dict(zip(names, stats, strict=True)), names[0], ())
+    table = compared.table("", f"Δ and p: against {names[0]}.", heading=measure.primary, doubt="", of="system")
+    show(table.rich(), table.note, compared=compared.as_data())

@@ -102,17 +102,17 @@ class Compared:
             for name, (score, interval, test) in self.scored.items()
         ]  # fmt: skip
 
-    def table(self, caption: str, note: str, *, heading: str, doubt: str) -> TextTable:
+    def table(self, caption: str, note: str, *, heading: str, doubt: str, of: str = "chosen by") -> TextTable:
         """The table, without rows that choose the same in every list as one before them, which are named below it.
 
-        heading: of the scores; doubt: what speaks against claims: then there is no p.
+        heading: of the scores; of: of the rows; doubt: what speaks against claims: then there is no p.
         """
         written, signed, lines = self.metric.text, self.metric.signed, list[dict[str, str]]()
         alike = self.alike(name for name in self.rows if name not in self.oracles)
         for name, (score, interval, test) in self.scored.items():
             if name in alike:
                 continue
-            line = {"chosen by": name, heading: written(score)}
+            line = {of: name, heading: written(score)}
             line["95 % interval"] = " to ".join(map(written, interval))
             line[f"Δ {self.against.removesuffix(' vote')}"] = "" if test is None else signed(test.difference)
             lines.append(line | {"p": "" if test is None or doubt else f"{test.p:.2g}"})

@@ -76,12 +76,11 @@ def gathered(
     folds: int,
     seed: int,
     columns: Mapping[str, Any] | None = None,
-    least: int = 2,
     *,
     with_words: bool = False,
 ) -> Gathered:
-    """The data of ``lists``, all of them in memory; the parameters are those of ``runs.vote.table_of_votes``, and the
-    ``least`` number of folds; with_words: the WORDS of transcripts are a column too."""
+    """The data of ``lists``, all of them in memory; the parameters are those of ``runs.vote.table_of_votes``;
+    with_words: the WORDS of transcripts are a column too."""
     use = [use] if isinstance(use, str) else use
     several = isinstance(lists, list) and lists and all(isinstance(one, ListFile) for one in lists)
     every_one = lists if several else [lists_from(lists, columns or {})]
@@ -125,7 +124,7 @@ def gathered(
         raise count.nothing(path)
     if (found_lists := len(references)) < folds:
         message = f"found {found_lists} lists with candidates; expected {folds} or more, one for each fold"
-        fewer = f", or fewer folds: --folds {found_lists} (folds={found_lists})" if found_lists >= least else ""
+        fewer = f", or fewer folds: --folds {found_lists} (folds={found_lists})" if found_lists > 1 else ""
         raise DataError(message + fewer)
     answers, values, scores, stats = zip(*parts, strict=True)
     reference, statistics, starts = np.stack(references), np.concatenate(stats), np.cumsum(sizes)

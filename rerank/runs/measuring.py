@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from typing import Annotated, Any, NamedTuple, Unpack
 
@@ -36,9 +36,7 @@ from rerank.recipes.settings import Section, Seed, Settings, named, validate
 from rerank.runs.compared import Compared
 from rerank.runs.doubts import unlike_training
 from rerank.runs.fitting import task_of
-from rerank.runs.report.html import PageSection, page
-from rerank.runs.report.measures import measures_of
-from rerank.runs.report.table import Bar, TextTable, plain_text
+from rerank.runs.report.table import plain_text
 
 log = logging.getLogger("rerank")
 BATCH = 64  # lists that are ranked together
@@ -46,64 +44,58 @@ BATCH = 64  # lists that are ranked together
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The scores of choices from lists.
+    """The scores of choices from lists, and what chance there is.
 
-    | field         | meaning |
-    |---------------|---------|
-    | metric        | what they are measured by; ``metric.signature`` has everything that changes the numbers |
-    | predictor     | what a model has chosen them by; empty where they are anybody's |
-    | lists         | how many lists there are |
-    | scores        | all measures of "choice", "base", "first" if it differs, "oracle", "other", the second model |
-    | intervals     | of the primary measure of each: 95 %, by the bootstrap over lists |
-    | against_base  | the test of the choice against the base: ``difference``, ``p``, an interval ``low`` to ``high`` |
-    | against_other | that against the second of two models; else None |
+    compared: the rows "choice", "base", "first" if it differs, "oracle", and "other" of a second model; predictor: what
+    a model has chosen by; empty where the choices are anybody's.
     """
 
-    metric: Metric
+    compared: Compared
     predictor: str
-    lists: int
-    scores: dict[str, dict[str, float]]
-    intervals: dict[str, tuple[float, float]]
-    against_base: Significance
-    against_other: Significance | None = None
+
+    @property
+    def metric(self) -> Metric:
+        """What choices are measured by; ``metric.signature`` has everything that changes the numbers."""
+        return self.compared.metric
+
+    @property
+    def lists(self) -> int:
+        """How many lists there are."""
+        return len(self.compared.reference)
+
+    @cached_property
+    def scores(self) -> dict[str, dict[str, float]]:
+        """All measures of every row."""
+        return self.compared.reports()
 
     @property
     def score(self) -> float:
         """The primary measure of the choice."""
         return self.scores["choice"][self.metric.primary]
 
+    @cached_property
+    def against_base(self) -> Significance:
+        """The test of the choice against the base: ``difference``, ``p``, an interval ``low`` to ``high``."""
+        return self.compared.tested("choice", "base")
+
+    @cached_property
+    def against_other(self) -> Significance | None:
+        """That against the second of two models; else None."""
+        return self.compared.tested("choice", "other") if "other" in self.compared.rows else None
+
     @property
     def p(self) -> float:
         """The probability that chance alone makes a difference from the base as large as this one."""
         return self.against_base.p
 
-    def to_html(self) -> str:
-        """The figures as one self-contained page."""
-        return page("Evaluation", [PageSection("Scores", [self._table(), *self._facts()])])
-
     def __str__(self) -> str:
-        return plain_text(self._table().rich()) + "\n".join(self._facts())
-
-    def _table(self) -> TextTable:
-        primary = self.metric.primary
-        others = [measure for measure in measures_of({"splits": {"": self.scores}}) if measure.key != primary]
-        rows = [
-            [name, self.metric.text(report[primary]), " to ".join(map(self.metric.text, self.intervals[name]))]
-            + [measure.text(report.get(measure.key)) for measure in others]
-            for name, report in self.scores.items()
-        ]
-        headings = ["selection", primary, "95 % interval", *(measure.heading for measure in others)]
-        bars = [Bar(*self.intervals[name], self.scores[name][primary]) for name in self.scores]
-        return TextTable(amount(self.lists, "list"), headings, rows, bars=bars, from_zero=False)
-
-    def _facts(self) -> list[str]:
-        by, lines = f"by the predictor {self.predictor}, " if self.predictor else "", []
-        for name, test in (("base", self.against_base), ("other model", self.against_other)):
-            if test is not None:
-                difference, low, high = map(self.metric.signed, (test.difference, test.low, test.high))
-                said = f"{by}against the {name}: {difference} ({low} to {high})"
-                lines.append(f"{said}, p = {test.p:.2g} by {test.test.replace('_', ' ')}")
-        return [*lines, self.metric.signature]
+        notes = [f"choice: by the predictor {self.predictor}."] if self.predictor else []
+        if (other := self.against_other) is not None:
+            difference, low, high = map(self.metric.signed, (other.difference, other.low, other.high))
+            notes.append(f"Against the other model: {difference} ({low} to {high}), p = {other.p:.2g}.")
+        notes.append(self.metric.signature)
+        table = self.compared.table(amount(self.lists, "list"), " ".join(notes), heading=self.metric.primary, doubt="")
+        return plain_text(table.rich()) + table.note
 
 
 class Sampling(Section):
@@ -285,7 +277,7 @@ def evaluation_of(
     others: Sequence[np.ndarray] = (),
 ) -> Evaluation:
     """The scores of the answers to ``lists``, which were chosen ``by`` a predictor; ``others``: of another model."""
-    ids, all_base, all_stats, references, answers = zip(*lists, strict=True)
+    _, all_base, all_stats, references, answers = zip(*lists, strict=True)
     sizes, base, stats = np.cumsum([0, *map(len, all_base)]), np.concatenate(all_base), np.concatenate(all_stats)
     reference = np.stack(references)
     gain = metric.gain(stats, np.repeat(reference, np.diff(sizes), axis=0))
@@ -295,10 +287,7 @@ def evaluation_of(
         del rows["first"]
     rows |= {"choice": np.stack(answers)}
     rows |= {"other": np.stack(others)} if others else {}
-    compared = Compared(metric, reference, rows, test=test, samples=samples, seed=seed)
-    intervals = {name: compared.interval(name) for name in rows}
-    against, *between = (compared.tested("choice", name) for name in ("base", "other") if name in rows)
-    return Evaluation(metric, by, len(ids), compared.reports(), intervals, against, *between)
+    return Evaluation(Compared(metric, reference, rows, test=test, samples=samples, seed=seed), by)
 
 
 def _scores(given: Any, nbest: Lists) -> np.ndarray:

@@ -209,7 +209,7 @@ def table_of_weights(
     for key, number in (("folds", folds), ("resamples", resamples), ("restarts", restarts), ("samples", samples)):
         if number < LEAST[key]:
             raise RecipeError(f"found {number}; expected {LEAST[key]} or more", key=key)
-    source = gathered(lists, metric, use, folds, seed, columns, LEAST["folds"], with_words=True)
+    source = gathered(lists, metric, use, folds, seed, columns, with_words=True)
     if len(source.names) > MOST_COLUMNS:
         message = (
             f"found {len(source.names)}; expected {MOST_COLUMNS} or fewer: name them, or train a model (`rerank run`)"

@@ -273,7 +273,7 @@ def test_evaluate_is_what_the_run_says(rerank, model, small_data, tmp_path):
     first = [found for found in CharniakReader().read(small_data / "test.nbest.gz") if found.problem is None]
     (tmp_path / "base").write_bytes(b"".join(found.texts[0] + b"\n" for found in first))
     files = (tmp_path / "base", small_data / "test.gold.gz", tmp_path / "[best]")
-    result = rerank("evaluate", *files, "--significance")
+    result = rerank("evaluate", *files)
     assert result.code == 0
     reports = small.results(model.parent)["splits"]["test"]
     decision = small.results(model.parent)["predictor"]
@@ -315,7 +315,6 @@ def test_evaluate_refuses(rerank, small_data, tmp_path):
     failed(rerank("evaluate", short, gold), 2, str(short), "end after 39")
     failed(rerank("evaluate", gold, short), 2, str(short), "end after 39")
     failed(rerank("evaluate", gold), 2, "expected HYP REF")
-    failed(rerank("evaluate", gold, gold, "--significance"), 2, "HYP REF HYP2")
     failed(rerank("evaluate", "-", "-"), 2, "only one input can be '-'")
     failed(rerank("evaluate", gold, "-", gold), 2, "name a file")
     usage(rerank("evaluate", gold, gold, "--metric", "bleuu"), "'bleuu' is not")

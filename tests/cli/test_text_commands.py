@@ -168,7 +168,7 @@ def test_lists_come_back_in_their_format(
 @pytest.mark.parametrize("metric", ["bleu", "chrf", "ter", "wer", "cer"])
 def test_evaluate(metric: str, data: Path, best_file: Path, base_file: Path, rerank: Command) -> None:
     """With two references, and a second system tested against the first."""
-    arguments = ("--reference", data / "test.ref2", "--metric", metric, "--significance")
+    arguments = ("--reference", data / "test.ref2", "--metric", metric)
     result = rerank("evaluate", base_file, data / "test.ref", best_file, *arguments)
     assert result.code == 0, result
     numbers = re.search(rf"{metric} +│ +([\d.]+) +│ +([\d.]+)", result.out)
@@ -185,7 +185,7 @@ def test_evaluate(metric: str, data: Path, best_file: Path, base_file: Path, rer
         score = scorer.corpus_score(best_file.read_text().splitlines(), references).score
         assert f"{score:.2f}" == numbers[2]
         assert str(scorer.get_signature()) in result.out.replace("\n", "")
-    assert re.search(r"best.txt +│.*│ better, p ", result.out.partition("against the first")[2]), result.out
+    assert re.search(r"best.txt +[\d.]+ +[\d.]+ to [\d.]+ +[-+][\d.]+ +[\de.-]+", result.out), result.out
 
 
 def test_an_account_of_what_is_evaluated(tmp_path: Path, rerank: Command) -> None:
@@ -368,7 +368,6 @@ def test_recipes_that_cannot_be(
         (["evaluate", "BASE", "SHORT", "--metric", "bleu"], ["base.txt", "20 lines for 19 references"]),
         (["evaluate", "BASE", "REF", "--metric", "bleu", "--option", "smoothing"], ["NAME=VALUE"]),
         (["evaluate", "BASE", "REF", "--metric", "bleu", "--option", "tokenise=13a"], ["tokenise", "tokenize"]),
-        (["evaluate", "BASE", "REF", "--metric", "bleu", "--significance"], ["HYP REF HYP2"]),
         (["evaluate", "BASE", "REF", "--metric", "bleu", "--prm", "x.prm"], ["--prm is for parseval"]),
         (["evaluate", "BASE", "REF", "--reference", "REF"], ["text metrics"]),
         (["evaluate", "BASE", "none.txt", "--metric", "ter"], ["none.txt"]),
