@@ -23,7 +23,7 @@ import yaml
 from rerank.learn.mert.error_surface import ErrorSurface
 from rerank.learn.mert.mert import MertResult, MertSettings, mert
 from rerank.metrics.bleu import Bleu
-from rerank.readers.moses.reader import Moses
+from rerank.readers.moses import Moses
 
 SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[2] / "shared")
 

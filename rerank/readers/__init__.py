@@ -7,7 +7,7 @@ READERS = {
     "joined": "combined.joining:JoinedReader",
     "jsonl": "texts.jsonl:JsonlReader",
     "merged": "combined.merging:MergedReader",
-    "moses": "moses.reader:Moses",
+    "moses": "moses:Moses",
     "openai": "texts.openai:OpenAiReader",
     "parallel": "texts.parallel:ParallelReader",
     "preferences": "texts.preferences:PreferencesReader",

@@ -50,7 +50,7 @@ joined scores after a list of unknown length        error: nothing tells whose t
 keys of an archive that are not those of another    error: both need the same keys
 a truncated or damaged archive, UTF-16              error
 a JSON array that is cut short or damaged           error: what follows cannot be told apart
-a line or tree of more than 16 MiB                  error
+a line or tree of more than 16 MiB                  error (moses: a list of more than 256 MiB)
 an empty file                                       no lists; whatever needs some says so
 CRLF line ends, a UTF-8 byte order mark             accepted
 white space around a text                           neither compared nor measured; what is given back has it
@@ -171,6 +171,11 @@ class Reader(ABC):
         """The lists of ``path`` ("-": standard input) in order, as many at a time as are read at once, bad ones in
         their places; a DataError where the stream itself cannot be read.
         """
+
+    def cut(self, data: bytes) -> int:  # noqa: ARG002
+        """The length of the longest beginning of ``data`` that is whole lists whatever follows, so that it can be read
+        apart from the rest; 0 by default, for formats that can be cut nowhere."""
+        return 0
 
     def read(self, path: PathLike) -> Iterator[Lists]:
         """``blocks``, list by list."""

@@ -17,7 +17,7 @@ import rerank
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import Problem, SkipCount, read_lists
 from rerank.readers.lists import Lists
-from rerank.readers.moses.reader import Moses
+from rerank.readers.moses import Moses
 from rerank.readers.texts.jsonl import AlikeLists, JsonlReader
 from rerank.readers.trees.charniak import CharniakReader
 

@@ -19,7 +19,7 @@ from rerank.extraction.content.base import make_reader
 from rerank.readers.base import SkipCount, read_lists
 from rerank.readers.combined.merging import MergedReader
 from rerank.readers.lists import Lists
-from rerank.readers.moses.reader import Moses
+from rerank.readers.moses import Moses
 from rerank.readers.problems import Problem
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_files import read_text_pairs

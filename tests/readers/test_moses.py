@@ -1,9 +1,10 @@
 """Moses-style lists: all their variants, bad ones in their places, and what is written back."""
 
+import io
+import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import outcomes
@@ -13,11 +14,11 @@ from hypothesis import strategies as st
 from outcomes import good, outline, problem_of
 
 from rerank.base.errors import DataError
+from rerank.readers import moses as moses_reader
 from rerank.readers.base import SkipCount, read_lists
 from rerank.readers.lists import Lists, SparseScores
-from rerank.readers.moses import reader as moses_reader
-from rerank.readers.moses.layout import as_number, unmark
-from rerank.readers.moses.reader import Moses
+from rerank.readers.moses import File, Moses, as_number, unmark
+from rerank.readers.streams import InputStream
 
 
 def read(tmp_path: Path, data: bytes, reader: Moses | None = None) -> list[Lists]:
@@ -158,12 +159,7 @@ def test_bars_in_texts_that_mark_no_phrase_stay() -> None:
 
 def test_which_values_are_columns_can_be_said(tmp_path: Path) -> None:
     data = b"0 ||| a ||| LM0= -1 x=2 y= 3 4 ||| -1\n0 ||| b ||| LM0= -2 x=1 y= 5 6 ||| -2\n"
-    names = {features: good(read(tmp_path, data, Moses(features=features))[0]).names for features in FEATURES}
-    assert names == {
-        "auto": ("LM0", "y_0", "y_1", "score"),
-        "dense": ("LM0", "x", "y_0", "y_1", "score"),
-        "sparse": ("score",),
-    }
+    assert good(read(tmp_path, data)[0]).names == ("LM0", "y_0", "y_1", "score")
     first = good(read(tmp_path, data, Moses(columns=("y_1", "x"), base="x"))[0])
     assert first.names == ("y_1", "x", "score")
     assert first.scores.tolist() == [[4, 2, -1], [6, 1, -2]]
@@ -171,9 +167,6 @@ def test_which_values_are_columns_can_be_said(tmp_path: Path) -> None:
     assert sparse_of(first) == [{"LM0": -1, "y_0": 3}, {"LM0": -2, "y_0": 5}]
     (bad,) = read(tmp_path, data, Moses(columns=("x", "z")))
     assert (bad.problem.reason, "'z'" in bad.problem.message) == ("columns", True)
-
-
-FEATURES: Any = ("auto", "dense", "sparse")
 
 
 def test_the_first_lists_decide_what_is_a_column(tmp_path: Path) -> None:
@@ -191,8 +184,6 @@ def test_the_first_lists_decide_what_is_a_column(tmp_path: Path) -> None:
 
 def test_a_label_with_another_number_of_values_gives_no_columns_of_the_same_names(tmp_path: Path) -> None:
     data = b"0 ||| a ||| T= 1 2 ||| 0\n1 ||| a ||| T= 1 2 3 ||| 0\n2 ||| a ||| T= 4 5 ||| 0\n"
-    for found, missing in zip(read(tmp_path, data, Moses(features="dense")), ("T_2", "T_0", "T_2"), strict=True):
-        assert f"found no value of '{missing}'" in found.problem.message
     first, bad, last = read(tmp_path, data, Moses(columns=("T_0", "T_1")))
     assert (good(first).names, good(last).scores.tolist()) == (("T_0", "T_1", "score"), [[4, 5, 0]])
     assert bad.problem is not None
@@ -312,10 +303,6 @@ def test_damage_in_the_first_list_does_not_decide(tmp_path: Path) -> None:
             r":2: list 1000003: .*expected 1, or at most 10,000 more",
         ),
         (GOOD, Moses(base="H"), r"no column 'H' for the base score; the columns are F, G_0, G_1, score"),
-        (b"(S (NN x))\n" * 70000, Moses(), r":1: found '\(S .* more than 65,536 such lines; expected candidates"),
-        (b"(S (NN x))\n" * 70000, Moses(ids="ordinal"), r":1: found '\(S .* more than 65,536 such lines"),
-        (GOOD + b"x" * (17 << 20), Moses(), r":2: a line of more than 16 MiB"),
-        (GOOD + b"1 ||| " + b"x " * (9 << 20) + b"||| F= 1 ||| 2\n", Moses(), r":2: a line of more than 16 MiB"),
     ],
 )
 def test_errors_that_stop(tmp_path: Path, data: bytes, reader: Moses, message: str) -> None:
@@ -323,16 +310,32 @@ def test_errors_that_stop(tmp_path: Path, data: bytes, reader: Moses, message: s
         read(tmp_path, data, reader)
 
 
-@pytest.mark.parametrize("most", [2, 3])
-@pytest.mark.parametrize("more", [b"", b"1 ||| x ||| F= 1 ||| 0\n"])
-def test_lists_of_too_many_candidates(tmp_path: Path, most: int, more: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moses_reader, "MOST", most)
-    data = b"\n0 ||| a ||| F= 1 ||| 0\n" + b"1 ||| b ||| F= 1 ||| 0\n" * 3 + more
-    if most == 3 and not more:
-        assert outline(read(tmp_path, data)) == [("0", 1), ("1", 3)]
-        return
-    with pytest.raises(DataError, match=rf"lists:3: a list of more than {most} candidates"):
-        read(tmp_path, data)
+@pytest.mark.parametrize(("name", "most"), [("MOST_LINES", 5), ("MOST_BYTES", 200)])
+def test_a_list_without_end_is_refused(tmp_path: Path, name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moses_reader, name, most)
+    monkeypatch.setattr(moses_reader, "CHUNK", 64)
+    lists = b"".join(b"%d ||| a ||| F= 1 ||| 0\n" % (i // 3) for i in range(30))
+    assert outline(read(tmp_path, lists)) == [(str(i), 3) for i in range(10)]
+    with pytest.raises(DataError, match=r"lists:31: a list of more than .* do they have the ids they should"):
+        read(tmp_path, lists + b"10 ||| b ||| F= 1 ||| 0\n" * 20)
+
+
+def test_stretches_are_read_one_by_one_as_the_file_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By whoever knows what the first of them has shown, and the number of the first list."""
+    monkeypatch.setattr(moses_reader, "CHUNK", 200)
+    lines = [f"{i // 3} ||| w{i} |0-0| ||| LM= {i} {f'S_{i}= 1 ' * (i % 2)}||| {-i}\n" for i in range(100)]
+    lines[80] = "junk\n"
+    data, reader = "".join(lines).encode(), Moses()
+    (first, line), *others = reader.stretches(InputStream(io.BytesIO(data), ""))
+    assert (line, b"".join([first, *(part for part, _ in others)]), len(others) > 3) == (1, data, True)
+    file = File(reader, "")
+    lists = [one for block in file.lists(first, 1) for one in block.each()]
+    found = [pickle.loads(pickle.dumps(file)) for _ in others]
+    for (part, line), worker in zip(others[::-1], found, strict=True):
+        worker.next = int(part.partition(b" ")[0])
+        lists[len(lists) :] = [one for block in worker.lists(part, line) for one in block.each()]
+    lists.sort(key=lambda one: int(one.id))
+    assert list(map(repr, map(vars, lists))) == list(map(repr, map(vars, reader.parse(data))))
 
 
 RESCORED = {

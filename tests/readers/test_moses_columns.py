@@ -6,7 +6,7 @@ import pytest
 
 from rerank.readers.base import SkipCount, read_lists
 from rerank.readers.lists import Lists
-from rerank.readers.moses.reader import Moses
+from rerank.readers.moses import Moses
 from rerank.readers.score_columns import ScoreColumns
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from rerank.features.text.view import make_view
 from rerank.readers.lists import Lists
-from rerank.readers.moses.reader import Moses
+from rerank.readers.moses import Moses
 from rerank.readers.problems import Problem
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import make_reader
@@ -161,8 +161,6 @@ def test_alignments_with_ends_are_not_written_in_other_formats(tmp_path: Path) -
 def test_scores_of_words_are_columns_as_the_options_and_the_model_say(tmp_path: Path) -> None:
     lines = FORMS["marian --word-scores"].lines
     for reader, names in (
-        (Moses(features="sparse"), ("score",)),
-        (Moses(features="dense"), ("F0", *OF_WORDS, "score")),
         (Moses(columns=("min",), base="min"), ("min", "score")),
         (Moses(columns=("F0",)), ("F0", "score")),
         (Moses().knowing(ScoreColumns(("F0", "score"), "score")), ("F0", *OF_WORDS, "score")),

@@ -10,7 +10,7 @@ import pytest
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.formats.fairseq import FairseqReader
 from rerank.readers.base import SkipCount
-from rerank.readers.moses.reader import Moses
+from rerank.readers.moses import Moses
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_files import TextFile, paired, read_text_pairs
 

@@ -11,7 +11,7 @@ import pytest
 from rerank.base.errors import DataError
 from rerank.readers.base import Reader, SkipCount
 from rerank.readers.lists import Lists
-from rerank.readers.moses.reader import Moses
+from rerank.readers.moses import Moses
 from rerank.readers.several import make_reader
 from rerank.readers.streams import PathLike
 from rerank.readers.texts.text_files import read_text_pairs

@@ -14,7 +14,7 @@ from rerank.metrics.base import chosen_rows
 from rerank.models.model import Model, standard_weights
 from rerank.models.scorer import Scorer
 from rerank.readers.base import SkipCount
-from rerank.readers.moses.reader import Moses
+from rerank.readers.moses import Moses
 from rerank.runs import pipeline
 from rerank.runs.corpora import Data
 from rerank.runs.pipeline import epoch_lines

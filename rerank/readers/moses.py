@@ -1,0 +1,678 @@
+"""Moses-style lists: one candidate per line, its fields separated by ``|||``, as many programs write them.
+
+Three lines this reads::
+
+    0 ||| the house ||| LM0= -3.1 TM0= -0.5 -1.25 WT_the~das= 1 ||| -7.5 ||| 0=0 1=1 ||| 0-0 1-1
+    0 ||| a house ||| LM0= -3.9 TM0= -1.5 -1 ||| -8.25 ||| 0=0 1=1 ||| 0-0 1-1
+    1 ||| it rains ||| LM0= -2 TM0= -0.75 -2.5 ||| -5 ||| 0-1=0-1 ||| 0-0 1-1
+
+The fields are the id, the text, labelled values, the total and optionally segmentation and word alignment; Travatar's
+total precedes the values, cdec's may be missing. Marian puts a word alignment and the scores of words before the
+values, or these among them, Joshua the path through a lattice before the text. The first lists decide which variant it
+is. Moses' phrase marks in the text, ``the house |0-1|``, are turned into a segmentation.
+
+Labelled values that all candidates have are score columns, ``LM0`` or, if a label has several values, ``TM0_0`` and
+``TM0_1``; values without a label are ``0``, ``1``... All others are sparse. The last column, ``score``, is the total,
+0 if there is none; scores of words give ``sum``, ``mean``, ``min`` and ``length``. Blank lines are ignored. A line
+without an id is a bad candidate of the list before it. A line with an id and an empty text, ``7 |||``, is a list
+without candidates.
+"""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import islice, pairwise
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from rerank.base.encoding import encoded
+from rerank.base.errors import DataError
+from rerank.base.ranges import Checked, Range
+from rerank.data.corpus import offsets
+from rerank.readers.base import LARGEST_GAP, Order, Problem, Reader, Scores, excerpt
+from rerank.readers.lines import DECIMAL
+from rerank.readers.lists import Lists, SparseScores, repeats_of
+from rerank.readers.problems import NUL
+from rerank.readers.score_columns import check_names
+from rerank.readers.streams import InputStream, PathLike, Writable, open_stream
+from rerank.readers.texts.text_list import OF_WORDS, Pieces
+
+CHUNK = 1 << 20  # bytes read at a time
+FIRST_LISTS, FIRST_BYTES = 20, 1 << 24  # the first stretch has at least so many lists, unless they are this large
+MOST_LINES, MOST_BYTES = 1 << 20, 1 << 28  # of a list; a line takes half a kilobyte of memory
+LAYOUT_LINES, ROLE_VALUES = 1000, 100  # looked at to decide on the layout, and on the roles of further fields
+MOST_FIELDS = 8  # of a line that may decide on the layout
+TOTAL = "score"  # the column of totals
+WORD_SCORES = b"WordScores"  # Marian's label of the scores of words
+OLD = b"BaseScore"  # the label of the total that a list had before it was reranked
+
+SEGMENTATION = re.compile(rb"\d+(-\d+)?=\d+(-\d+)?(\s+\d+(-\d+)?=\d+(-\d+)?)*")
+ALIGNMENT = re.compile(rb"\d+-\d+(\s+\d+-\d+)*")
+_SOFT = re.compile(rb"(?=\S*,)[\d.,eE+-]+(\s+[\d.,eE+-]+)*")  # weights of source words, target word by target word
+MARK = re.compile(rb"(?<!\S)\|(\d+)(?:-(\d+))?(?:,[^|]*)?\|(?!\S)")
+BAR = re.compile(rb"(?<!\S)\|\|\|(?!\S)")
+_ID = re.compile(rb"\d{1,18}(?=\|\|\|(?!\S))")  # a whole number that bars follow directly, as old Moses writes it
+_LABELLED = re.compile(rb"\S+[=:][-+.\deE]*(\s+(\S+[=:])?[-+.\deE]*)*")  # values behind labels
+_OLD_LABEL = re.compile(rb"(?:^|[\s;])BaseScore[=:]")
+_HEAD = re.compile(rb"^[^|\n]+", re.MULTILINE)  # of a line: its id
+_SEMICOLON = re.compile(rb"(\S+?=%s);+" % DECIMAL)  # after a whole label=value it separates
+# A label, which ends at the last sign of its word, with its values, or the values that precede the first label.
+_RUN = re.compile(rb"(?:(\S+)[=:](\S*)|(?=\S))((?:\s*+(?=\S)[=:]?[^\s=:]*+(?!\S))*+)")
+
+
+@dataclass(frozen=True)
+class Moses(Checked, Reader):
+    """Lists of Moses, Marian, Joshua, cdec, Travatar and others.
+
+    >>> (nbest,) = Moses().parse(b"0 ||| the house ||| LM0= -3.5 ||| -7.5\\n")
+    >>> nbest.texts, nbest.names, nbest.scores
+    ([b'the house'], ('LM0', 'score'), array([[-3.5, -7.5]]))
+
+    Parameters
+    ----------
+    base: the name of the column that is the base score.
+    duplicates: "keep" candidates that repeat an earlier text of their list, or "drop" them; both count them.
+    ids: "file": increasing whole numbers; a number that is left out is a list without candidates. "ordinal": ids of any
+        kind; lists are numbered from ``first_id``.
+    first_id: the number of the first list.
+    columns: the names of the columns; by default labelled values that all candidates of the first lists have, and those
+        written ``name=value`` that nine in ten have.
+    """
+
+    holds: ClassVar[str] = "texts"
+
+    base: str = TOTAL
+    duplicates: Literal["keep", "drop"] = "keep"
+    ids: Literal["file", "ordinal"] = "file"
+    first_id: Annotated[int, Range(0)] = 0
+    columns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_names(self.columns, "columns")
+        object.__setattr__(self, "columns", tuple(self.columns))
+
+    @property
+    def asked(self) -> tuple[str, ...] | None:
+        """The labels that are columns, unless the file decides."""
+        if self.columns or self.known is None:
+            return self.columns or None
+        return tuple(name for name in dict.fromkeys((*self.known.names, self.base)) if name != TOTAL)
+
+    def cut(self, data: bytes) -> int:
+        end, begin, last = data.rfind(b"\n") + 1, 0, None
+        while end:
+            start = data.rfind(b"\n", 0, end - 1) + 1
+            name = self.name_of(fields_of(data[start:end]))
+            if name is not None and last not in (None, name):
+                return begin
+            last, begin = (last, begin) if name is None else (name, start)
+            end = start
+        return 0
+
+    def name_of(self, fields: Sequence[bytes]) -> int | bytes | None:
+        """What tells lists apart: the id of a line, None if it has none and belongs to the list before it."""
+        if self.ids == "file":
+            return int(fields[0]) if fields[0].isdigit() and len(fields[0]) <= 18 else None  # any 18 fit an int64
+        return fields[0] if len(fields) > 1 else None
+
+    def blocks(self, path: PathLike) -> Iterator[Lists]:
+        """Ids that are left out give empty lists."""
+        with open_stream(path, strict=False) as stream:
+            yield from self._lists(stream)
+
+    def parse(self, data: bytes) -> Iterator[Lists]:
+        """The lists of a file's contents."""
+        return self._lists(InputStream(BytesIO(data), ""))
+
+    def _lists(self, stream: InputStream) -> Iterator[Lists]:
+        file = File(self, stream.path)
+        for data, line in self.stretches(stream):
+            yield from file.lists(data, line)
+
+    def stretches(self, stream: InputStream) -> Iterator[tuple[bytes, int]]:
+        """The file in stretches of whole lists, each with the number of its first line. Memory holds a chunk and the
+        longest list."""
+        data, line = b"", 1
+        while piece := stream.read(max(CHUNK, len(data))):
+            data += piece
+            cut = self.cut(data)
+            if data.count(b"\n", cut) > MOST_LINES or len(data) - cut > MOST_BYTES:
+                message = f"a list of more than {MOST_LINES:,} lines or {MOST_BYTES >> 20} MiB; do they have the ids "
+                message += "they should? Expected 'id ||| text ||| features ||| score'"
+                raise DataError(message, path=stream.path, line=line + data.count(b"\n", 0, cut))
+            enough = line > 1 or len(data) > FIRST_BYTES or len(set(_HEAD.findall(data, 0, cut))) > FIRST_LISTS
+            if cut and enough:
+                yield data[:cut], line
+                data, line = data[cut:], line + data.count(b"\n", 0, cut)
+        if data:
+            yield data, line
+
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
+        """Lines are written as they were read, except for the total.
+
+        The total is replaced, and the first one is kept among the features as ``BaseScore``. A list without candidates
+        is left out, as by Moses, unless lists are numbered by their order. Lists of other formats can be written too.
+        """
+        if not len(nbest) and self.ids == "ordinal":
+            out.write(_marker(f"list-{nbest.id}"))
+        known = nbest.raw.head if isinstance(nbest.raw, Pieces) and isinstance(nbest.raw.head, Layout) else None
+        for i in range(len(nbest)) if order is None else order:
+            line = _composed(nbest, i) if known is None else bytes(nbest.raw.candidates[i])
+            out.write((line if scores is None else _rescored(known, line, float(scores[i]))) + b"\n")
+
+    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:  # noqa: ARG002
+        """Writes a line with an id, an empty text, and nothing else."""
+        out.write(_marker(bad.id if self.ids == "file" else f"list-{bad.id}"))
+
+
+# Lines and their fields
+
+
+class MosesLine(NamedTuple):
+    """A line that is not blank: its number in the file, and its fields without the white space around them."""
+
+    number: int
+    text: bytes
+    fields: tuple[bytes, ...]
+    name: int | bytes | None  # see ``Moses.name_of``
+
+
+class Layout(NamedTuple):
+    """The number of a line's fields, and the places of some of them, counted from the id; -1: there is none."""
+
+    fields: int
+    features: int
+    score: int
+    text: int = 1
+    words: int = -1  # the scores of words, which may be among the features
+
+    @property
+    def extra(self) -> tuple[int, ...]:
+        """The fields after the text that are none of these."""
+        named = self.features, self.score, self.words
+        return tuple(field for field in range(self.text + 1, self.fields) if field not in named)
+
+    @property
+    def ended(self) -> bool:
+        """Whether alignments may name the ends of sentences: those of Marian, which come before the features."""
+        return any(field < self.features for field in self.extra)
+
+
+def parts_of(line: bytes) -> list[bytes]:
+    """The fields of a line, with the white space around them."""
+    if (name := _ID.match(line)) is not None:
+        return [name[0], *BAR.split(line[name.end() :])[1:]]
+    return BAR.split(line)
+
+
+def fields_of(line: bytes) -> tuple[bytes, ...]:
+    """The fields of a line. Texts may contain bars too: only three that stand alone separate."""
+    plain = line.count(b"|||") == line.count(b" ||| ")
+    return tuple(map(bytes.strip, line.split(b" ||| ") if plain else parts_of(line)))
+
+
+def find_layout(lines: Sequence[MosesLine]) -> Layout | None:
+    """The layout of most of the first lines; None if no line has at least three fields."""
+    every = [line.fields for line in lines[:LAYOUT_LINES] if 3 <= len(line.fields) <= MOST_FIELDS]
+    return Counter(map(layout_of, every)).most_common(1)[0][0] if every else None
+
+
+def layout_of(fields: Sequence[bytes]) -> Layout:
+    """The layout of one line, given its fields (at least three) without the white space around them.
+
+    The score is after the features, before them (Travatar), or missing. An alignment and the scores of words may come
+    before the features (Marian), the source before the text (Joshua, for lattices).
+    """
+    one, two, count = fields[2], fields[3] if len(fields) > 3 else b"", len(fields)
+    if count > 3 and as_number(two) is not None:
+        among = b" %s=" % WORD_SCORES in b" " + one
+        return Layout(count, 2, 3, words=2 if among else -1)
+    if as_number(one) is not None:
+        return Layout(count, -1 if count == 3 or _is_derivation(two) else 3, 2)
+    words = next((k for k in (2, 3) if k < count and fields[k].startswith(WORD_SCORES + b"=")), -1)
+    features = words + 1 or 2 + bool(_is_derivation(one) or _SOFT.fullmatch(one))
+    if 2 < features < count - 1 and as_number(fields[features + 1]) is not None:
+        if words < 0 and b" %s=" % WORD_SCORES in b" " + fields[features]:
+            words = features
+        return Layout(count, features, features + 1, words=words)
+    if count > 4 and _LABELLED.fullmatch(two) and not _LABELLED.fullmatch(one) and as_number(fields[4]) is not None:
+        return Layout(count, 3, 4, text=2)
+    return Layout(count, 2, -1) if count == 3 or _is_derivation(two) else Layout(count, 2, 3)
+
+
+def _is_derivation(text: bytes) -> bool:
+    return bool(SEGMENTATION.fullmatch(text) or ALIGNMENT.fullmatch(text))
+
+
+def as_number(text: bytes) -> float | None:
+    """The number that ``text`` denotes, or None."""
+    try:
+        return float(text) if b"_" not in text else None  # Python reads 1_000 as a number
+    except ValueError:
+        return None
+
+
+def unmark(texts: list[bytes]) -> tuple[list[bytes], list[bytes] | None]:
+    """Texts without Moses' phrase marks, as in ``das haus |0-1| regnet |2-2|``, and the segmentations that these give.
+
+    Unless every nonempty text consists of marked phrases, the texts are returned as they are, with None.
+    """
+    plain, segmentations = [], []
+    for text in texts:
+        pieces = MARK.split(text)
+        if pieces[-1].strip() or (len(pieces) == 1 and text):
+            return texts, None
+        spans, words = list[bytes](), list[bytes]()
+        for phrase, begin, end in zip(pieces[0::3], pieces[1::3], pieces[2::3], strict=False):
+            tokens, at = phrase.split(), len(words)
+            if tokens:
+                source = begin if end is None or end == begin else begin + b"-" + end
+                target = b"%d" % at if len(tokens) == 1 else b"%d-%d" % (at, at + len(tokens) - 1)
+                spans.append(source + b"=" + target)
+            words += tokens
+        plain.append(b" ".join(words))
+        segmentations.append(b" ".join(spans))
+    return plain, segmentations if any(segmentations) else None
+
+
+# Labelled values
+
+
+class Key(NamedTuple):
+    """What a value is: its place among those of its label, and how many these are. A label with another number of
+    values has other columns, instead of values that are silently shifted."""
+
+    label: bytes  # b"": there is none
+    place: int
+    of: int
+
+    @property
+    def name(self) -> bytes:
+        """Its name as a sparse feature: the label, and its place unless there is no other."""
+        place = b"" if self.label and self.of == 1 else b"%d" % self.place
+        return b"_".join(filter(None, (self.label, place)))
+
+    @property
+    def column(self) -> str:
+        """Its name as a column."""
+        name = self.name.decode("utf-8", "surrogateescape")
+        return f"{TOTAL}_0" if name == TOTAL else name
+
+
+class Values(NamedTuple):
+    """The m labelled values of some lines, in their order."""
+
+    keys: list[Key]
+    which: np.ndarray  # int64 [m]: their places in ``keys``
+    rows: np.ndarray  # int64 [m]: their lines
+    values: np.ndarray  # float64 [m]
+    inline: np.ndarray  # bool [m]: written as label=value, without a space
+
+    def some(self, chosen: np.ndarray) -> "Values":
+        """The values that are ``chosen`` (bool [m])."""
+        return Values(self.keys, *(array[chosen] for array in self[1:]))
+
+
+def read_values(fields: list[bytes], problems: dict[int, Problem]) -> Values:
+    """The labelled values of feature fields; ``problems`` gets those of the fields that are damaged.
+
+    A label ends with ``=`` or ``:`` and precedes its values, or is joined to its only (or first) value.
+    """
+    keys, places = list[Key](), dict[tuple[bytes, int], range]()
+    which, rows, inline, texts = list[int](), list[int](), list[bool](), list[bytes]()
+    for row, field in enumerate(fields):
+        if b";" in field:
+            field = _SEMICOLON.sub(rb"\1 ", field)
+        for label, joined, more in _RUN.findall(field):
+            found = [joined, *more.split()] if joined else more.split()
+            run = label, len(found)
+            if run not in places:
+                places[run] = range(len(keys), len(keys) + len(found))
+                keys += [Key(label, k, len(found)) for k in range(len(found))]
+            if not found:
+                message = f"found {excerpt(label + b'=')}; expected a number after it"
+                problems.setdefault(row, Problem("score", message))
+            which += places[run]
+            texts += found
+            rows += [row] * len(found)
+            inline += [bool(joined) and len(found) == 1] * len(found)
+    try:
+        values = np.array(texts, np.float64)
+    except ValueError:
+        values = np.zeros(0)
+    if len(values) < len(texts) or b"_" in b"".join(texts):
+        numbers = list(map(as_number, texts))
+        for k, number in enumerate(numbers):
+            if number is None:
+                problems.setdefault(rows[k], Problem("score", f"found {excerpt(texts[k])}; expected a number"))
+        values = np.array([0.0 if number is None else number for number in numbers])
+    return Values(keys, np.array(which, np.int64), np.array(rows, np.int64), values, np.array(inline, np.bool_))
+
+
+class Columns(NamedTuple):
+    """The labelled values that all candidates of a file have, or nearly all."""
+
+    names: tuple[str, ...] = ()
+    keys: tuple[Key | None, ...] = ()  # None if no candidate has had the label yet
+    optional: tuple[bool, ...] = ()  # written label=value, as by programs that may leave out a 0
+    others: tuple[str, ...] = ()  # labels that all candidates have, though they were not asked for
+
+    def completed(self, values: Values) -> "Columns":
+        """The columns, with the keys of those that nobody has had before these values."""
+        seen = {values.keys[k].column: values.keys[k] for k in dict.fromkeys(values.which.tolist()[::-1])}
+        keys = tuple(key or seen.get(name) for name, key in zip(self.names, self.keys, strict=True))
+        return self._replace(keys=keys)
+
+
+def find_columns(values: Values, total: int, asked: Sequence[str] | None) -> Columns:
+    """The columns of a file: those ``asked`` for or, where none are, as its first ``total`` candidates show them, in
+    order of first appearance.
+
+    Columns are labels that nine candidates in ten have. If some labels precede their values, those written label=value
+    are sparse, and those that look sparse are columns only if all candidates have them.
+    """
+    which = values.which.tolist()
+    counts, having = Counter(which), Counter(k for k, _ in {*zip(which, values.rows.tolist(), strict=True)})
+    inline = dict(zip(which[::-1], values.inline.tolist()[::-1], strict=True))  # of the first value of each
+    labels, dense, shared = dict[str, int](), list[str](), set[str]()
+    for k in counts:
+        key, every, usual = values.keys[k], having[k] == total, 10 * having[k] >= 9 * total
+        if all(inline.values()):
+            usual = usual and having[k] == counts[k]
+        else:  # sparse features do not have several values, and have "_" in their names
+            usual = usual and not inline[k] and (every or key.of > 1 or "_" not in key.column)
+        if labels.setdefault(key.column, k) == k and usual:
+            dense.append(key.column)
+            shared |= {key.column} if every else set()
+    names = tuple(dense if asked is None else asked)
+    keys = tuple(values.keys[labels[name]] if name in labels else None for name in names)
+    optional = tuple(name in labels and inline[labels[name]] for name in names)
+    return Columns(names, keys, optional, tuple(name for name in dense if name in shared and name not in names))
+
+
+# Lists
+
+
+class File:
+    """The findings about a file so far."""
+
+    def __init__(self, reader: Moses, path: str) -> None:
+        self.reader, self.path = reader, path
+        self.layout: Layout | None = None
+        self.columns = Columns()
+        self.names: tuple[str, ...] = ()
+        self.words: list[int] = []  # which of ``OF_WORDS`` are columns
+        self.roles: dict[int, str] = {}
+        self.next = reader.first_id  # the number of the next list
+
+    def lists(self, data: bytes, line: int) -> Iterator[Lists]:
+        """The lists of a stretch whose first line has the number ``line``, and empty ones for ids that are left out;
+        those with bad lines, or with marks of phrases, apart."""
+        lines, begins, last = list[MosesLine](), [0], None
+        for number, text in enumerate(data.split(b"\n"), line):
+            fields = fields_of(text)
+            if fields == (b"",):
+                continue
+            name = self.reader.name_of(fields)
+            if name is not None and last is not None and name != last:
+                begins.append(len(lines))
+            last = last if name is None else name
+            lines.append(MosesLine(number, text.removesuffix(b"\r"), fields, name))
+        if not lines:
+            return
+        begins.append(len(lines))
+        self.layout = self.layout or find_layout(lines[: begins[: FIRST_LISTS + 1][-1]])
+        ids, starts, first, failure = list[str](), list[int](), [0], None
+        for begin, end in pairwise(begins):
+            try:
+                left_out = self._gap(lines[begin:end]) if self.reader.ids == "file" else 0
+            except DataError as error:  # the lists before may hold an earlier one
+                failure = error
+                break
+            ids += map(str, range(self.next, self.next + left_out + 1))
+            starts += [lines[begin].number] * (left_out + 1)
+            first += [begin] * left_out + [end]
+            self.next += left_out + 1
+        problems = dict[int, Problem]()
+        every, filled = self._candidates(lines, begins, problems)
+        spans = list(pairwise(first))
+        sides: dict[str, Sequence[Any]] = {
+            "raw": [Pieces(self.layout, [line.text for line in lines[a:b]]) if a < b else None for a, b in spans],
+            "duplicates": [repeats_of(every.texts[a:b]) for a, b in spans],
+            "absent": [self._absent(filled[a:b]) for a, b in spans] if filled.any() else [{}] * len(spans),
+        }
+        whole = every.changed(ids=ids, starts=starts, first=np.array(first), sides=sides)
+        if b"\0" in data:
+            problems |= {y: Problem("nul", NUL) for y, one in enumerate(lines) if b"\0" in one.text}
+        apart = problems.keys() | {y for y, text in enumerate(whole.texts) if b"|" in text and MARK.search(text)}
+        if self.reader.duplicates == "drop":
+            apart |= {first[i] for i, count in enumerate(whole.side("duplicates")) if count}
+        done = 0
+        for i in sorted({bisect_right(first, y) - 1 for y in apart if y < first[-1]}):
+            if done < i:
+                yield whole.part(done, i)
+            bad = {y - first[i]: problems[y] for y in range(first[i], first[i + 1]) if y in problems}
+            yield self._mended(whole.part(i, i + 1), bad, lines[first[i]].fields)
+            done = i + 1
+        if done < len(ids):
+            yield whole.part(done, len(ids))
+        if failure is not None:
+            raise failure
+
+    def _candidates(
+        self, lines: list[MosesLine], begins: list[int], problems: dict[int, Problem]
+    ) -> tuple[Lists, np.ndarray]:
+        """What lines hold, as if they were one list, and where a value is 0 because it is missing (bool [N, K]);
+        ``problems`` gets those of the bad lines."""
+        n, layout = len(lines), self.layout or Layout(4, 2, 3)
+        self._find_misfits(lines, layout.fields, problems)
+        right = np.array([y not in problems for y in range(n)])
+        none = (b"",) * layout.fields
+        rows = (line.fields if fits else none for line, fits in zip(lines, right.tolist(), strict=True))
+        columns = list(map(list, zip(*rows, strict=True)))
+        features = columns[layout.features] if layout.features >= 0 else [b""] * n
+        if layout.words not in (-1, layout.features):
+            features = list(map(b" ".join, zip(features, columns[layout.words], strict=True)))
+        values, words = read_values(features, problems), np.empty((n, 0))
+        if layout.words >= 0:
+            own = np.array([key.label == WORD_SCORES for key in values.keys], np.bool_)[values.which]
+            words, values = _sums_of_words(values.some(own), n), values.some(~own)
+            for y in np.flatnonzero(right & (words[:, -1] == 0)).tolist():
+                message = f"found no {WORD_SCORES.decode()}= in {excerpt(lines[y].text, 200)}; expected it"
+                problems.setdefault(y, Problem("columns", f"{message}, as in the file's first lists"))
+        totals = np.zeros(n)
+        if layout.score >= 0:
+            found = list(map(as_number, columns[layout.score]))
+            totals[:] = [0.0 if total is None else total for total in found]
+            for y in np.flatnonzero(right & [total is None for total in found]).tolist():
+                shown = excerpt(columns[layout.score][y]).replace("''", "an empty field")
+                problems.setdefault(y, Problem("score", f"found {shown}; expected the candidate's score"))
+        usable = np.array([y not in problems for y in range(n)])
+        self._settle(values.some(usable[values.rows]), usable, begins, OF_WORDS[: words.shape[1]])
+        finite = np.isfinite(totals) & np.isfinite(words).all(axis=1)
+        finite[values.rows[~np.isfinite(values.values)]] = False
+        places = {key: k for k, key in enumerate(self.columns.keys)}
+        owners = np.array([places.get(key, -1) for key in values.keys], np.int64)[values.which]
+        width, scores = len(self.columns.names), np.full((n, max(1, len(self.names))), np.nan)
+        filled = self._fill(scores[:, :width], values, owners, finite & usable, lines, problems)
+        scores[:, width:-1] = words[:, self.words]
+        scores[:, -1] = totals
+        for y in np.flatnonzero(~finite).tolist():
+            message = f"found NaN or an infinite value in {excerpt(lines[y].text, 200)}"
+            problems.setdefault(y, Problem("infinite score", message))
+        few, labels = values.some(owners < 0), [key.name for key in values.keys]
+        names, first = [labels[k] for k in few.which.tolist()], offsets(np.bincount(few.rows, minlength=n))
+        roles = self._roles(columns, layout)
+        return Lists(
+            [""], self.path, [0], columns[layout.text], [line.number for line in lines], scores, np.array([0, n]),
+            self.names.index(self.reader.base) if self.names else 0, form="moses", names=self.names or (TOTAL,),
+            others=self.columns.others, sparse=SparseScores(first, names, few.values) if names else None,
+            segmentation=roles.get("segmentation"), alignment=roles.get("alignment"), ended=layout.ended,
+        ), filled  # fmt: skip
+
+    def _find_misfits(self, lines: list[MosesLine], expected: int, problems: dict[int, Problem]) -> None:
+        """Find the lines that do not have as many fields, or the id, as they should."""
+        for y, line in enumerate(lines):
+            if len(line.fields) != expected:
+                form = "id ||| text ||| features ||| score" if self.layout is None else "as in the file's first lists"
+                found = f"found {len(line.fields)} fields in {excerpt(line.text)}"
+                problems[y] = Problem("fields", f"{found}; expected {expected}, {form}")
+            elif line.name is None and self.reader.ids == "file":
+                message = f"found the id {excerpt(line.fields[0])}; expected a whole number"
+                problems[y] = Problem("id", f"{message} (ids of any kind take the reader's option ids: ordinal)")
+
+    def _roles(self, columns: list[list[bytes]], layout: Layout) -> dict[str, list[bytes]]:
+        """The fields besides the text, by what they are: as their values show it or, if all are empty, their places."""
+        fields = dict[str, list[bytes]]()
+        for place in layout.extra:
+            values = list(islice(filter(None, columns[place]), ROLE_VALUES))
+            if values and place not in self.roles:
+                forms = {"segmentation": SEGMENTATION, "alignment": ALIGNMENT}
+                self.roles[place] = next((role for role in forms if any(map(forms[role].fullmatch, values))), "other")
+            after = place - max(layout.features, layout.score)
+            usual = "segmentation" if after == 1 else "alignment" if after < 3 else "other"
+            fields.setdefault(self.roles.get(place, usual), columns[place])
+        return fields
+
+    def _absent(self, filled: np.ndarray) -> dict[str, int]:
+        """The number of values that are 0 because they are missing (``filled`` bool [N, K]), by column."""
+        counts = zip(self.columns.names, filled.sum(axis=0).tolist(), strict=True)
+        return {name: count for name, count in counts if count}
+
+    def _mended(self, nbest: Lists, bad: dict[int, Problem], fields: tuple[bytes, ...]) -> Lists:
+        """A list without its bad lines, and with marks of phrases as a segmentation; ``fields``: of its first line."""
+        if bad and len(nbest) == 1 and len(fields) == 2 and not fields[1]:
+            return nbest.some([], absent={})
+        if (nbest := nbest.without(bad)).problem is not None:
+            return nbest
+        texts, marks = unmark(nbest.texts)
+        derived = marks if nbest.segmentation is None else nbest.segmentation
+        return nbest.changed(texts=texts, segmentation=derived).repeated(self.reader.duplicates)
+
+    def _settle(self, values: Values, usable: np.ndarray, begins: list[int], of_words: tuple[str, ...]) -> None:
+        """Decide what the columns are from the first lists or, if these are damaged, up to the first that is not."""
+        reader, asked = self.reader, self.reader.asked
+        if not self.names and usable.any():
+            lists = max(FIRST_LISTS, bisect_right(begins, int(np.argmax(usable))))
+            end = begins[: lists + 1][-1]
+            given = tuple(name for name in of_words if name in (reader.columns or of_words))
+            labels = None if asked is None else tuple(name for name in asked if name not in given)
+            self.columns = find_columns(values.some(values.rows < end), int(np.count_nonzero(usable[:end])), labels)
+            if reader.columns or asked is None:
+                self.columns = self.columns._replace(others=())
+            self.names = (*self.columns.names, *given, TOTAL)
+            self.words = [OF_WORDS.index(name) for name in given]
+            if reader.base not in self.names:
+                message = f"no column {reader.base!r} for the base score; the columns are {', '.join(self.names)}"
+                raise DataError(f"{message}; set the reader's option base to one of them", path=self.path)
+        if None in self.columns.keys:
+            self.columns = self.columns.completed(values)
+
+    def _fill(
+        self, scores: np.ndarray, values: Values, owners: np.ndarray, readable: np.ndarray, lines: list[MosesLine],
+        problems: dict[int, Problem],
+    ) -> np.ndarray:  # fmt: skip
+        """Put values into their columns, of which a line should have one each, and 0 where they may be missing; returns
+        where that is so."""
+
+        def misplaced(y: int, column: int, found: str) -> None:
+            why = "is a column in the file's first lists" if self.reader.asked is None else "column is asked for"
+            message = f"found {found} value of {self.columns.names[column]!r} in {excerpt(lines[y].text)}; expected "
+            message += f"one, as that {why} (the reader's option columns can name those that are meant)"
+            problems.setdefault(y, Problem("columns", message))
+
+        rows, columns = values.rows[owners >= 0], owners[owners >= 0]
+        scores[rows, columns] = values.values[owners >= 0]
+        cells, counts = np.unique(rows * scores.shape[1] + columns, return_counts=True)
+        for cell in cells[counts > 1].tolist():
+            misplaced(cell // scores.shape[1], cell % scores.shape[1], "more than one")
+        holes, optional = np.isnan(scores) & readable[:, None], np.array(self.columns.optional, np.bool_)
+        for y in np.flatnonzero((holes & ~optional).any(axis=1)).tolist():
+            misplaced(y, int(np.argmax(holes[y] & ~optional)), "no")
+        scores[holes] = 0.0
+        return np.asarray(holes & optional)
+
+    def _gap(self, lines: list[MosesLine]) -> int:
+        """The number of ids that are left out before the list of these lines."""
+        number, line = next((int(line.name) for line in lines if line.name is not None), -1), lines[0].number
+        if number < 0:  # no line has an id: the list is bad, and takes the next place
+            return 0
+        advice = "set the reader's option first_id, or number the lists with ids: ordinal"
+        if number < self.next:
+            message = f"found the id {number}; expected {self.next} or more, as ids must rise: sort the lists, {advice}"
+            raise DataError(message, path=self.path, line=line, list_id=str(number))
+        if number - self.next > LARGEST_GAP:
+            message = f"found the id {number}; expected {self.next}, or at most {LARGEST_GAP:,} more: {advice}"
+            raise DataError(message, path=self.path, line=line, list_id=str(number))
+        return number - self.next
+
+
+def _sums_of_words(words: Values, n: int) -> np.ndarray:
+    """float64 [n, 4]: the columns ``OF_WORDS`` of n lines."""
+    sizes, sums = np.bincount(words.rows, minlength=n), np.zeros((n, len(OF_WORDS)))
+    sums[:, 0] = np.bincount(words.rows, words.values, n)
+    sums[:, 1] = sums[:, 0] / np.maximum(sizes, 1)
+    if words.values.size:
+        sums[sizes > 0, 2] = np.minimum.reduceat(words.values, offsets(sizes)[:-1][sizes > 0])
+    sums[:, 3] = sizes
+    return sums
+
+
+# Writing
+
+
+def _rescored(known: Layout | None, line: bytes, score: float) -> bytes:
+    """``line`` with another total; the old one is added to the features, unless they hold an earlier one.
+
+    known: the layout of the file that the line is from; lists of several files may have several layouts.
+    """
+    parts, fields = parts_of(line), list(map(bytes.strip, parts_of(line)))
+    fits = known is not None and known.fields == len(fields)
+    if known is None or not fits or (known.score >= 0 and as_number(fields[known.score]) is None):
+        known = layout_of(fields)
+    features = fields[known.features] if known.features >= 0 else b""
+
+    def put(place: int, text: bytes) -> None:
+        """Put ``text`` into a field, between the white space that is there."""
+        blank = b" " * (place + 1 < len(parts))
+        parts[place] = parts[place].replace(fields[place], text, 1) if fields[place] else b" " + text + blank
+
+    if known.score < 0:
+        put(known.features, b"%s ||| %r" % (features, score))
+        return b"|||".join(parts)
+    old = fields[known.score]
+    put(known.score, b"%s= %s ||| %r" % (OLD, old, score) if known.features < 0 else b"%r" % score)
+    if known.features >= 0 and not _OLD_LABEL.search(features):
+        alone = b";" in features and len(features.split()) == 1  # label=value;label=value, as cdec writes them
+        sign = b":" if b":" in features and b"=" not in features else b"="
+        ends = any(word.endswith(sign) for word in features.split())
+        label = OLD + sign + b" " * (sign not in features or ends)
+        put(known.features, (features + (b";" if alone else b" ") + label + old).strip())
+    return b"|||".join(parts)
+
+
+def _composed(nbest: Lists, i: int) -> bytes:
+    """A line for a candidate of another format: all scores except the base score become labelled values."""
+    names = nbest.names or tuple(map(str, range(nbest.scores.shape[1])))
+    values = list(zip(map(encoded, names), nbest.scores[i].tolist(), strict=True))
+    del values[nbest.column]
+    if nbest.sparse is not None:
+        few = slice(*nbest.sparse.first[i : i + 2].tolist())
+        values += zip(nbest.sparse.names[few], nbest.sparse.values[few].tolist(), strict=True)
+    derivations = [column[i] for column in (nbest.segmentation, nbest.alignment) if column is not None]
+    features = b" ".join(b"%s= %r" % (b"_".join(name.split()) or b"_", value) for name, value in values)
+    fields = [encoded(nbest.id), nbest.written(i), features, b"%r" % float(nbest.base[i]), *derivations]
+    if any(b"\n" in field or BAR.search(field) for field in fields):
+        message = f"candidate {i + 1} cannot be written on a line: there is a line break or '|||' in it"
+        raise DataError(message, path=nbest.path, line=nbest.lines[i], list_id=nbest.id)
+    return b" ||| ".join(fields)
+
+
+def _marker(name: str) -> bytes:
+    """The line that stands for a list without candidates."""
+    return encoded(f"{name} |||\n")

@@ -1,1 +1,0 @@
-"""Moses-style lists: one candidate per line, its fields separated by ``|||``."""
