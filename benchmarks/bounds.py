@@ -16,9 +16,9 @@ from rerank.learn.base import Learner
 from rerank.learn.bounds import DualRule, bounds, has_bounds, list_margins, scaled_bounds
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.nwin import NWin
 from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.rules.vrda import VotedRDA
+from rerank.learn.rules.rda import VotedRDA
+from rerank.learn.rules.uwin import NWin
 from rerank.learn.scoring import Weights
 from rerank.runs.report.plot import FigureLine, draw, logarithmic
 

@@ -53,7 +53,7 @@ QUICK: dict[str, tuple[str, ...]] = {
     "translation-mert": ("mert.split=test_2016", "data.tests=[test_2017]"),
 }
 LEARNERS = (
-    "arda", "arow", "bopr", "cw", "fobos", "ftrl", "lm-nwin", "lm-perc", "lm-uwin", "nherd", "nwin", "pa", "perceptron",
+    "arda", "arow", "cw", "ftrl", "lm-nwin", "lm-perc", "lm-uwin", "nherd", "nwin", "pa", "perceptron",
     "rda", "scw", "sgd", "sop", "tg", "uwin", "vrda",
 )  # fmt: skip
 # What tells how long something took, on which machine, or by which state of the code.

@@ -19,7 +19,7 @@ from rerank.data.corpus import Corpus, concatenate
 from rerank.data.shards import parts
 from rerank.extraction.cache import CorpusCache
 from rerank.learn.log import UpdateLog
-from rerank.learn.rules.vrda import VotedRDA
+from rerank.learn.rules.rda import VotedRDA
 from rerank.learn.scoring import best, score_rows
 from rerank.learn.trainer import epoch_order
 from rerank.learn.voting.voting import vote

@@ -20,9 +20,8 @@ from rerank.extraction.extraction import extract_split, extract_training
 from rerank.learn.base import Learner
 from rerank.learn.rules.arda import AdaptiveRDA
 from rerank.learn.rules.ftrl import FTRL
-from rerank.learn.rules.rda import RDA
+from rerank.learn.rules.rda import RDA, VotedRDA
 from rerank.learn.rules.sgd import SGD
-from rerank.learn.rules.vrda import VotedRDA
 from rerank.learn.scoring import score_rows
 from rerank.learn.trainer import epoch_order
 from rerank.metrics.oracle import oracle

@@ -7,16 +7,14 @@ from rerank.base.registry import Add, Registry
 LEARNERS = {
     "arda": "rules.arda:AdaptiveRDA",
     "arow": "rules.arow:AROW",
-    "bopr": "rules.bopr:BayesianProbit",
     "cw": "rules.cw:CW",
-    "fobos": "rules.fobos:Fobos",
     "ftrl": "rules.ftrl:FTRL",
     "lm-nwin": "rules.lm_nwin:LMNWin",
     "lm-perc": "rules.lm_perc:LMPerceptron",
     "lm-uwin": "rules.lm_uwin:LMUWin",
     "maxent": "rules.maxent:Maxent",
     "nherd": "rules.nherd:NormalHerd",
-    "nwin": "rules.nwin:NWin",
+    "nwin": "rules.uwin:NWin",
     "pa": "rules.pa:PassiveAggressive",
     "perceptron": "rules.perceptron:Perceptron",
     "rda": "rules.rda:RDA",
@@ -25,7 +23,7 @@ LEARNERS = {
     "sop": "rules.sop:SecondOrderPerceptron",
     "tg": "rules.tg:TruncatedGradient",
     "uwin": "rules.uwin:UWin",
-    "vrda": "rules.vrda:VotedRDA",
+    "vrda": "rules.rda:VotedRDA",
 }
 
 # By the names of learners whose predictors are trees, and no sums of weights: what reads these from a text (bytes) over

@@ -53,9 +53,9 @@ from rerank.learn.judge import base_of, subgradient
 from rerank.learn.log import UpdateLog
 from rerank.learn.replay import Replay, Updates, VoteRoom, load, stretches
 from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.nwin import NWin
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
+from rerank.learn.rules.uwin import NWin
 from rerank.learn.rules.winnow import LIMIT
 from rerank.learn.scoring import scores
 from rerank.learn.workspace import ListArrays, Scratch

@@ -23,7 +23,7 @@ from rerank.data.shards import Corpora, Shards
 from rerank.learn.base import Weights, learners
 from rerank.learn.base_weight import BaseSearch
 from rerank.learn.log import UpdateLog
-from rerank.learn.rules.vrda import VotedRDA
+from rerank.learn.rules.rda import VotedRDA
 from rerank.learn.trainer import Training, train
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import oracles

@@ -23,7 +23,7 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import Oracle
 from rerank.learn.replay import in_memory, stretches
 from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.rules.vrda import VotedRDA
+from rerank.learn.rules.rda import VotedRDA
 from rerank.learn.scoring import best, choices, scores
 from rerank.learn.trainer import Training, epoch_order, part_order, train
 from rerank.learn.voting.voting import vote

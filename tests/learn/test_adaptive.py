@@ -1,4 +1,4 @@
-"""Weights of RDA, FTRL and FOBOS are the argmin that they stand for; rounding is not learned from."""
+"""Weights of RDA, FTRL and truncated gradient are the argmin that they stand for; rounding is not learned from."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ from variants import LEARNERS, make, twin_of
 
 from rerank.data.corpus import Corpus
 from rerank.learn.rules.arda import AdaptiveRDA
-from rerank.learn.rules.fobos import Fobos
 from rerank.learn.rules.ftrl import FTRL
 from rerank.learn.rules.rda import RDA
+from rerank.learn.rules.tg import TruncatedGradient
 
 SMALL = st.integers(0, 999).map(lambda seed: random_corpus(seed, lists=8, candidates=4, width=6))
 
@@ -53,7 +53,7 @@ def asked_of_rda(learner: RDA, g: np.ndarray, _: np.ndarray) -> Any:
     return g.sum(axis=0), k * learner.l1, k * learner.l2 + learner.eta * np.sqrt(k)
 
 
-def asked_of_fobos(learner: Fobos, g: np.ndarray, before: np.ndarray) -> Any:
+def asked_of_tg(learner: TruncatedGradient, g: np.ndarray, before: np.ndarray) -> Any:
     """½‖w − (w_k − α·g)‖² + α·λ₁‖w‖₁ (Duchi & Singer 2009, eq. 3)."""
     alpha = learner.eta / np.sqrt(len(g))
     return alpha * g[-1] - before[-1], alpha * learner.l1, 1.0
@@ -65,7 +65,7 @@ def asked_of_fobos(learner: Fobos, g: np.ndarray, before: np.ndarray) -> Any:
         ("arda", {"normalized": False, "delta": 0.5}, asked_of_arda),
         ("ftrl", {"normalized": False, "beta": 0.5}, asked_of_ftrl),
         ("rda", {"update": "always"}, asked_of_rda),
-        ("fobos", {"update": "always"}, asked_of_fobos),
+        ("tg", {"update": "always", "theta": None, "every": 1}, asked_of_tg),
     ],
 )
 @settings(max_examples=40)

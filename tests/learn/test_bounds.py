@@ -27,10 +27,9 @@ from rerank.learn.bounds import (
 )
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.nwin import NWin
 from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.rules.uwin import UWin
-from rerank.learn.rules.vrda import VotedRDA
+from rerank.learn.rules.rda import VotedRDA
+from rerank.learn.rules.uwin import NWin, UWin
 from rerank.metrics.oracle import oracles
 
 REGULARISERS = st.fixed_dictionaries(

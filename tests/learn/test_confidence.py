@@ -1,6 +1,5 @@
 """The step sizes of the Gaussian learners: against 60 digits of arithmetic, and at the ends of their ranges."""
 
-import math
 from decimal import Decimal, localcontext
 from typing import Any
 
@@ -8,13 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.special import erfcx, log_ndtr
 from strategies import corpus_of, targets
 
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner
 from rerank.learn.hooks import rates_of
-from rerank.learn.rules.bopr import BayesianProbit
 from rerank.learn.rules.confidence import exact_stdev, exact_var
 from rerank.learn.rules.cw import CW, STDEV, VAR
 from rerank.learn.rules.gaussian_full import SMALLEST
@@ -196,23 +193,6 @@ def test_soft_cw_is_its_closed_form(variant: Any, m: float, v: float, phi: float
         root = (-A * V * P + ((A * V * P) ** 2 + 4 * V).sqrt()) / 2
         for value, expected in ((alpha, A), (beta, A * P / (root + V * A * P)), (xi, A * P / root)):
             assert value == pytest.approx(float(expected), rel=1e-9)
-
-
-@settings(max_examples=150)
-@given(st.one_of(MARGINS, st.floats(-1e9, 30.0)), VARIANCES, SIZES, st.sampled_from([0.5, 1.0, 3.0]))
-def test_bayesian_probit_regression_is_the_gaussian_nearest_the_posterior(
-    m: float, v: float, size: float, weight: float
-) -> None:
-    """What it moves m and v to are the mean and the variance of N(m, v)·Φ(x/β): derivatives of log Φ (m/s)."""
-    noise = size * size / weight
-    s = math.sqrt(noise + v)
-    t = m / s
-    V = math.sqrt(2.0 / math.pi) / erfcx(-t * math.sqrt(0.5))
-    W = V * (V + t) if t > -100.0 else 1.0 - 1.0 / t**2 + 6.0 / t**4  # its series, where V + t cancels
-    expected = (V / s, W / s**2, W / (noise + v * (1.0 - W)))
-    loss, found = judged(BayesianProbit(beta=size), m, v, weight)
-    assert loss == pytest.approx(-log_ndtr(t), rel=1e-9)
-    assert found == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("learner", [CW(), CW(form="stdev"), SoftCW(), SoftCW(variant="2")])

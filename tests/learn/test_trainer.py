@@ -10,8 +10,7 @@ from strategies import bits, corpus_of, random_corpus, run, stored, targets
 
 from rerank.learn.base import Learner, Weights
 from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.rules.rda import RDA
-from rerank.learn.rules.vrda import VotedRDA
+from rerank.learn.rules.rda import RDA, VotedRDA
 from rerank.learn.trainer import POINTS, Training, epoch_order, train
 from rerank.learn.workspace import view
 

@@ -11,8 +11,7 @@ from rerank.base.errors import RecipeError
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.lm_nwin import LMNWin
 from rerank.learn.rules.lm_uwin import LMUWin
-from rerank.learn.rules.nwin import NWin
-from rerank.learn.rules.uwin import UWin
+from rerank.learn.rules.uwin import NWin, UWin
 from rerank.learn.rules.winnow import CARRY, START, Multiplicative, Z
 
 

@@ -1,4 +1,4 @@
-"""Steps along subgradients: perceptron, SGD, dual averaging and its voted form, truncated gradient and FOBOS."""
+"""Steps along subgradients: perceptron, SGD, dual averaging and its voted form, and truncated gradient."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def rda(width: int, free: int, _: bool, *, eta: float, l1: float, l2: float) -> 
 
 class Truncation:
     """Langford et al. (2009): w ← T(w − α·g), T truncating the weights up to θ, but the base score's and the first
-    ``free``; FOBOS where θ and ``every`` are left out."""
+    ``free``."""
 
     def __init__(
         self, width: int, free: int, _: bool, *, eta: float, l1: float, theta: float | None = None, every: int = 1
@@ -116,10 +116,6 @@ TRUNCATED: list[dict[str, Any]] = [
     {"loss": "log", "l1": 0.01, "every": 3, "update": "mistakes"},
     {"loss": "exponential", "eta": 0.25, "l1": 0.01, "every": 2},
 ]
-FOBOS: list[dict[str, Any]] = [
-    {"l1": 0.01},
-    {"loss": "log", "l1": 0.005, "update": "mistakes", "base_rate": 0.25},
-]
 
 AVERAGED = UPDATES | {"eta": [0.5, 1.0, 3.0], "l1": [0.0, 0.125, 0.25, 1.0], "l2": [0.0, 0.5]}
 SHRUNK = UPDATES | {"eta": [0.5, 1.0, 3.0], "l1": [0.0, 0.05, 0.1, 0.4]}
@@ -132,5 +128,4 @@ ENTRIES = {
     "tg": descending(
         Truncation, TRUNCATED, SHRUNK | {"theta": [None, None, 0.6, 1.5], "every": [1, 1, 2, 3]}, "eta theta"
     ),
-    "fobos": descending(Truncation, FOBOS, SHRUNK, "eta"),
 }

@@ -1,4 +1,4 @@
-"""The Gaussian learners CW, AROW, soft CW, normal herding and BOPR: a dense mean and a dense covariance matrix.
+"""The Gaussian learners CW, AROW, soft CW and normal herding: a dense mean and a dense covariance matrix.
 
 The step sizes are the papers' formulas as they are printed (misprints apart), in extended precision, because some of
 them cancel.
@@ -11,7 +11,6 @@ import numpy as np
 from entries import walking
 from reference_walks import Rule, Shown
 from scipy.optimize import brentq
-from scipy.special import log_ndtr
 
 Long = np.longdouble
 COLLAPSED = 1e-5  # a variance below which rounding decides
@@ -94,20 +93,13 @@ def sizes_of(name: str, parameters: dict[str, Any], m: Long, v: Long, part: np.n
     if name == "arow":
         r, r2 = (Long(parameters[key] or parameters["r"]) / weight for key in ("r", "r2"))
         return Sizes(float((1 - m) / (v + r)), float(1 / (v + r2)), float(1 / r2))
-    if name == "bopr":
-        s = np.sqrt(Long(parameters["beta"]) ** 2 / weight + v)
-        V = np.exp(-((m / s) ** 2) / 2 - np.log(2 * np.pi) / 2 - log_ndtr(float(m / s)))
-        beta = V * (V + m / s) / s**2
-        return Sizes(float(V / s), float(beta), float(beta / (1 - beta * v)))
     C = Long(parameters["C"]) * weight  # nherd
     xi = C**2 * v + 2 * C
     return Sizes(float((1 - m) / (v + 1 / C)), float(xi / (1 + C * v) ** 2), float(xi))
 
 
-def shortfall(name: str, parameters: dict[str, Any], m: float, v: float, weight: float) -> float:
+def shortfall(name: str, parameters: dict[str, Any], m: float, v: float) -> float:
     """How far the margin is below what the rule asks for, or the loss of one that is never content."""
-    if name == "bopr":
-        return float(-log_ndtr(m / np.sqrt(parameters["beta"] ** 2 / weight + v)))
     if name == "cw" and parameters["form"] == "var":
         return parameters["phi"] * v - m
     if name in ("cw", "scw"):
@@ -130,7 +122,7 @@ def moved(covariance: str, sigma: np.ndarray, z: np.ndarray, sizes: Sizes, C: fl
 
 def gaussian(name: str) -> Callable[..., Rule]:
     """μ₁ = 0, Σ₁ = I: the rule of CW (Crammer, Dredze & Pereira 2012), AROW (Crammer, Kulesza & Dredze 2009), soft CW
-    (Wang, Zhao & Hoi 2012), normal herding (Crammer & Lee 2010) or BOPR (Graepel et al. 2010)."""
+    (Wang, Zhao & Hoi 2012) or normal herding (Crammer & Lee 2010)."""
 
     def make(width: int, **parameters: Any) -> Rule:
         state = {"sigma": np.eye(width), "scale": np.zeros(width)}
@@ -140,7 +132,7 @@ def gaussian(name: str) -> Callable[..., Rule]:
             if parameters["normalize"]:
                 sigma, scale = rescaled(sigma, scale, z)
             m, v = fixed + float(mu @ z), float(z @ sigma @ z)
-            short = shortfall(name, parameters, m, v, weight)
+            short = shortfall(name, parameters, m, v)
             if short <= 0.0 or not z.any():
                 return Shown(max(0.0, short), None, abs(short))
             sizes = sizes_of(name, parameters, Long(m), Long(v), np.diag(sigma)[z != 0] * z[z != 0] ** 2, weight)
@@ -204,12 +196,6 @@ NHERD_VARIANTS: list[dict[str, Any]] = [
     {"covariance": "exact", "normalize": True, "C": 0.25, "base": 0.5, "top": 2},
     {"normalize": True, "C": 0.5, "base_rate": 0.25},
 ]
-BOPR_VARIANTS: list[dict[str, Any]] = [
-    {},
-    {"beta": 0.25, "covariance": "kl", "base": 0.0, "top": 3},
-    {"beta": 4.0, "base_rate": 0.25, "top": 2},
-    {"normalize": True, "beta": 0.5, "base_rate": 0.25},
-]
 
 PHI = [0.0625, 0.25, 1.0]
 
@@ -234,8 +220,5 @@ ENTRIES = {
     ),
     "nherd": walking(
         gaussian("nherd"), NHERD_VARIANTS, with_covariance("kl", "l2", "exact") | {"C": [0.1, 1.0, 4.0]}, "C"
-    ),
-    "bopr": walking(
-        gaussian("bopr"), BOPR_VARIANTS, with_covariance("kl", "l2") | {"beta": [0.3, 1.0, 3.0]}, "beta"
     ),
 }  # fmt: skip

@@ -72,3 +72,19 @@ def set_scales(numbers: np.ndarray, k: int, eta: float, l1: float, l2: float) ->
     numbers[SCALE] = 1.0 / (k * l2 + eta * math.sqrt(k)) if k > 0 else 0.0
     numbers[FREE_SCALE] = numbers[BASE_SCALE] = 1.0 / (eta * math.sqrt(k)) if k > 0 else 0.0
     numbers[TAU], numbers[SLOPE] = k, l1
+
+
+@dataclass(frozen=True, kw_only=True)
+class VotedRDA(RDA):
+    """Dual averaging that updates on mistakes only, so that few predictors vote; see RDA for the parameters.
+
+    >>> from rerank.learn.learned import learned
+    >>> learned(VotedRDA(l1=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
+    {'short': 1.2728}
+
+    Reference: Xu et al. 2013 (arXiv 1310.5007), Alg. 1; Gao et al. 2013, Fig. 1.
+    """
+
+    name: ClassVar[str] = "vrda"
+
+    update: Update = "mistakes"

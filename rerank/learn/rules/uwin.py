@@ -1,4 +1,4 @@
-"""Balanced Winnow, unnormalised (Littlestone 1988; Zhang, section 1)."""
+"""Balanced Winnow, unnormalised and normalised (Littlestone 1988; Zhang, section 1)."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -42,3 +42,25 @@ class UWin(Multiplicative):
         """θ ← θ + η·z, that is, both parts of w_j are multiplied by e^{±ηz_j} (Zhang, section 1)."""
         rate = min(params.eta * weight, GREATEST_RATE)
         multiply(state, scratch, count, rate, params)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NWin(UWin):
+    """Balanced Winnow whose positive weights, 2D of them if balanced, keep the sum W: all are multiplied by d = W/Z.
+
+    >>> from rerank.learn.learned import learned
+    >>> learned(NWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
+    {'short': 0.3987}
+
+    Reference: Littlestone 1988; Zhang, section 1.
+
+    Parameters
+    ----------
+    total: W > 0, the sum of positive weights; None for that at the start.
+    loss, eta, mu, balanced, update, base, base_rate: see UWin.
+    """
+
+    name: ClassVar[str] = "nwin"
+    normalised: ClassVar[bool] = True
+
+    total: Positive | None = None
