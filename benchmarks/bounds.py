@@ -13,7 +13,7 @@ import numpy as np
 
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner
-from rerank.learn.bounds import DualRule, bounds, has_bounds, list_margins, scaled_bounds
+from rerank.learn.bounds import bounds, list_margins
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.perceptron import Perceptron
@@ -81,15 +81,8 @@ def outcome(learner: Learner, z: np.ndarray, truth: np.ndarray) -> tuple[int, fl
     oracles, log = np.arange(0, 2 * n, 2), UpdateLog()
     state = learner.init(corpus.width, corpus.candidate_count)
     stats = learner.epoch(corpus, oracles, np.arange(n), state, log=log)
-    mistakes, radius = sum(part.mistakes for part in stats), max(part.radius for part in stats)
-    u = Weights(truth, 0.0)
-    margins = list_margins(corpus, oracles, u, any_ties=False)
-    if has_bounds(learner):
-        about = scaled_bounds(learner, log, corpus, mistakes, radius, u, margins)
-    else:
-        rule = DualRule.of(learner)
-        assert rule is not None
-        about = bounds(log, corpus, rule, u, margins, loss=getattr(learner, "loss", "perceptron"))
+    mistakes, u = sum(part.mistakes for part in stats), Weights(truth, 0.0)
+    about = bounds(learner, log, corpus, mistakes, u, list_margins(corpus, oracles, u, any_ties=False))
     return mistakes, float(about.get("bound", 0.0))
 
 

@@ -78,24 +78,12 @@ class UpdateLog:
 
     def head(self, updates: int) -> "UpdateLog":
         """The first ``updates`` updates alone."""
-        return UpdateLog.between(self.arrays(), 0, updates)
-
-    @staticmethod
-    def between(
-        arrays: dict[str, np.ndarray], start: int, end: int, lists: int = 0, candidates: int = 0
-    ) -> "UpdateLog":
-        """The updates start..end - 1 of ``arrays``, in a corpus without this many of the first lists and candidates."""
-        first = arrays["first"][start : end + 1]
-        entries = slice(first[0], first[-1])
+        arrays = self.arrays()
+        entries = arrays["first"][updates]
         return UpdateLog.from_arrays(
-            {
-                "lists": arrays["lists"][start:end] - lists,
-                "first": first - first[0],
-                "candidate": arrays["candidate"][entries] - candidates,
-                "a": arrays["a"][entries],
-                "rate": arrays["rate"][start:end],
-                "survived": arrays["survived"][start : end + 1],
-            }
+            {name: arrays[name][:updates] for name in ("lists", "rate")}
+            | {name: arrays[name][: updates + 1] for name in ("first", "survived")}
+            | {name: arrays[name][:entries] for name in ("candidate", "a")}
         )
 
     def arrays(self) -> dict[str, np.ndarray]:

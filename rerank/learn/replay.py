@@ -1,13 +1,11 @@
 """Logged updates, repeated: on lists in memory, part by part, or on what they touched, gathered in memory."""
 
-from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Corpora, gathered, part_of, places
+from rerank.data.shards import Corpora, gathered
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.hooks import gather, learn, update_pair
@@ -200,18 +198,3 @@ def in_memory(log: UpdateLog, lists: Corpora) -> tuple[UpdateLog, Corpus]:
     arrays["lists"] = np.searchsorted(touched, arrays["lists"])
     arrays["candidate"] = np.searchsorted(candidates, arrays["candidate"])
     return UpdateLog.from_arrays(arrays), gathered(lists, touched, candidates)
-
-
-def stretches(log: UpdateLog, lists: Corpora) -> Iterator[tuple[UpdateLog, Corpus]]:
-    """The updates of ``log`` in their order, as stretches on one part of ``lists`` each, and that part.
-
-    Training visits the parts one after the other: there are as many stretches as visits to parts with updates.
-    """
-    arrays, where = log.arrays(), places(lists)
-    part = np.searchsorted([place.lists for place in where], arrays["lists"], side="right") - 1
-    ends = [0, *(np.flatnonzero(np.diff(part)) + 1), part.size]
-    for start, end in pairwise(ends):
-        if start == end:
-            return
-        place = where[int(part[start])]
-        yield UpdateLog.between(arrays, start, end, place.lists, place.candidates), part_of(lists, place.number)

@@ -17,7 +17,7 @@ from rerank.features.dense import dense_alone
 from rerank.features.table import FeatureTable, Table
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, START, BaseSearch, make_learner, start_weight
-from rerank.learn.bounds import Bounds, DualRule, bounds, has_bounds, list_margins, scaled_bounds
+from rerank.learn.bounds import Bounds, bounds, list_margins
 from rerank.learn.folds import Columns, cut_state, padded_state, with_base_column
 from rerank.learn.members import mixture
 from rerank.learn.pairs import PairSource
@@ -261,31 +261,15 @@ def base_alone(weights: dict[str, Weights]) -> dict[str, Weights]:
 
 def _bounds(recipe: ListRecipe, training: Training, corpus: Corpora, metric: Metric) -> Bounds:
     """The mistake bounds of the first pass, for learners with theorems about an oracle and a rival."""
-    learner, log = training.learner, training.log
-    loss = getattr(learner, "loss", "perceptron")
-    rule, scaled = DualRule.of(learner), has_bounds(learner)
-    if (
-        log is None
-        or not (scaled or rule is not None)
-        or training.skipped
-        or recipe.training.prior
-        or not learner.pairwise
-        or recipe.training.pairs["name"] != "oracle"
-        or getattr(learner, "update", "mistakes") != "mistakes"
-    ):
+    log = training.log
+    if log is None or training.skipped or recipe.training.prior or recipe.training.pairs["name"] != "oracle":
         return {}
-    if (scaled or loss == "logistic") and not all((part.weight == 1).all() for _, part in parts(corpus)):
-        return {}
+    learner, first = training.learner, training.history[0]
     u, targets = learner.average(training.state), _targets(recipe, corpus, metric)
     if share := recipe.oracle.corpus_share:
         corpus = with_corpus_gains(corpus, metric, targets, share)
     margins = list_margins(corpus, targets, u, any_ties=any_ties(recipe, corpus))
-    first = log.head(training.history[0]["updates"])
-    if has_bounds(learner):
-        mistakes = int(training.history[0]["mistakes"])
-        return scaled_bounds(learner, first, corpus, mistakes, training.radius, u, margins)
-    assert rule is not None
-    return bounds(first, corpus, rule, u, margins, loss=loss)
+    return bounds(learner, log.head(first["updates"]), corpus, int(first["mistakes"]), u, margins)
 
 
 def pair_source(settings: Settings) -> PairSource:

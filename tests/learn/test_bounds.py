@@ -1,8 +1,6 @@
 """Mistake bounds: the right-hand sides from their definitions, and the observed mistakes under them."""
 
 from dataclasses import replace
-from functools import partial
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,20 +13,11 @@ from variants import twin_of
 
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
-from rerank.learn.bounds import (
-    Bounds,
-    DualRule,
-    best_scale,
-    bounds,
-    has_bounds,
-    list_margins,
-    perceptron_bound,
-    scaled_bounds,
-)
+from rerank.learn.bounds import Bounds, best_scale, bounds, differences, list_margins, perceptron_bound, theorem_of
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.rules.rda import VotedRDA
+from rerank.learn.rules.rda import RDA, VotedRDA
 from rerank.learn.rules.uwin import NWin, UWin
 from rerank.metrics.oracle import oracles
 
@@ -54,17 +43,27 @@ class Pass(NamedTuple):
     log: UpdateLog
 
     def bounds(self, u: np.ndarray) -> Bounds:
-        rule = DualRule.of(self.learner)
-        weights = Weights(np.array(u[:-1]), rule.base + rule.base_rate * float(u[-1]))
-        margins = list_margins(self.corpus, oracles(self.corpus), weights, any_ties=False)
-        return bounds(self.log, self.corpus, rule, weights, margins, loss=getattr(self.learner, "loss", "perceptron"))
+        weights = Weights(np.array(u[:-1]), self.learner.base + self.learner.base_rate * float(u[-1]))
+        return bounds_of(self.learner, self.log, self.corpus, len(self.trace.deltas), weights)
+
+
+def bounds_of(learner: Learner, log: UpdateLog, corpus: Corpus, mistakes: int, u: Weights) -> Bounds:
+    return bounds(learner, log, corpus, mistakes, u, list_margins(corpus, oracles(corpus), u, any_ties=False))
 
 
 def first_pass(learner: Learner, corpus: Corpus) -> Pass:
-    trace, ran, rule = twin_of(learner, corpus, 1), run(learner, corpus, 1), DualRule.of(learner)
+    trace, ran = twin_of(learner, corpus, 1), run(learner, corpus, 1)
     average = learner.average(ran.state)
-    in_base = (average.base - rule.base) / rule.base_rate if rule.base_rate else 0.0
+    in_base = (average.base - learner.base) / learner.base_rate if learner.base_rate else 0.0
     return Pass(learner, corpus, trace, np.append(average.w, in_base), ran.log)
+
+
+@settings(max_examples=60)
+@given(corpora(), st.sampled_from([0.0, 0.25]), st.sampled_from(["hinge", "log"]))
+def test_differences_are_the_dense_subgradients(corpus: Corpus, rate: float, loss: str) -> None:
+    passed = first_pass(VotedRDA(base_rate=rate, loss=loss), corpus)
+    found, deltas = differences(passed.log, corpus, rate).toarray(), passed.trace.deltas
+    np.testing.assert_allclose(found, -np.array(deltas).reshape(found.shape), atol=1e-12)
 
 
 @settings(max_examples=60)
@@ -202,8 +201,8 @@ def test_other_losses_than_hinge_perceptron_and_logistic_have_no_bound() -> None
 
 def test_a_scale_is_never_worse_than_none() -> None:
     """u = 0 allows a mistake on every list, so no bound says more; many lists are tried at SCALES of them alone."""
-    assert best_scale(np.full(5, -1.0), partial(perceptron_bound, 3.0)) == {"scale": 0.0, "loss_u": 5.0, "bound": 5.0}
-    found = best_scale(np.geomspace(1e-3, 10.0, 3000), partial(perceptron_bound, 1.0))
+    assert best_scale(np.full(5, -1.0), perceptron_bound(3.0)) == {"scale": 0.0, "loss_u": 5.0, "bound": 5.0}
+    found = best_scale(np.geomspace(1e-3, 10.0, 3000), perceptron_bound(1.0))
     assert 0.0 < found["scale"] < 1000.0
     assert found["bound"] < 3000.0
 
@@ -230,11 +229,12 @@ def test_mistakes_of_arow_with_a_full_matrix_lie_under_its_bound(learner: AROW, 
     corpus = random_corpus(seed)
     corpus = replace(corpus, weight=np.ones(corpus.list_count))
     ran, rate = run(learner, corpus, 1), learner.base_rate
-    z = differences(ran.log, corpus, rate)
+    z = differences(ran.log, corpus, rate).toarray()
     mistakes = int(ran.per_epoch("mistakes")[0])
     assert mistakes > 0
     for u in (learner.average(ran.state), Weights(z.sum(axis=0)[:-1], rate * float(z.sum(axis=0)[-1]))):
-        margins, found = scaled(learner, ran.log, corpus, mistakes, u)
+        margins = list_margins(corpus, oracles(corpus), u, any_ties=False)
+        found = bounds_of(learner, ran.log, corpus, mistakes, u)
         vector = np.append(u.w, u.base / rate if rate else 0.0)
         X = z.T @ z
         spare, finite = len(z) - mistakes, margins[np.isfinite(margins)]
@@ -256,9 +256,10 @@ def test_mistakes_of_normalised_winnow_lie_under_their_bound(eta: float, rate: f
     for corpus, w in (separable(seed, 60), (random_corpus(seed), None)):
         corpus = replace(corpus, weight=np.ones(corpus.list_count))
         ran = run(learner, corpus, 1)
-        mistakes, z = int(ran.per_epoch("mistakes")[0]), differences(ran.log, corpus, rate)
+        mistakes, z = int(ran.per_epoch("mistakes")[0]), differences(ran.log, corpus, rate).toarray()
         u = learner.average(ran.state) if w is None else Weights(w[:-1], 0.0)
-        margins, found = scaled(learner, ran.log, corpus, mistakes, u)
+        margins = list_margins(corpus, oracles(corpus), u, any_ties=False)
+        found = bounds_of(learner, ran.log, corpus, mistakes, u)
         vector = np.abs(np.append(u.w, u.base / rate if rate else 0.0))
         total, X, finite = vector.sum(), np.abs(z).max(), margins[np.isfinite(margins)]
         q = vector[vector > 0] / total
@@ -273,15 +274,12 @@ def test_mistakes_of_normalised_winnow_lie_under_their_bound(eta: float, rate: f
         assert mistakes <= found["bound"]
 
 
-def test_nothing_is_said_of_learners_or_lists_without_a_theorem() -> None:
-    assert has_bounds(AROW(covariance="full"))
-    assert not has_bounds(AROW())
-    assert not has_bounds(AROW(covariance="full", top=2))
-    assert not has_bounds(AROW(covariance="full", r2=2.0))
-    assert not has_bounds(UWin())
-    assert not has_bounds(NWin(update="always", loss="hinge"))
-    assert has_bounds(NWin())
-    assert not has_bounds(NWin(balanced=False))
+def test_nothing_is_said_of_learners_without_a_theorem() -> None:
+    theorems = [(AROW(covariance="full"), "arow"), (NWin(), "winnow"), (Perceptron(), "dual"), (VotedRDA(), "dual")]
+    none = AROW(), AROW(covariance="full", top=2), AROW(covariance="full", r2=2.0), UWin(), NWin(balanced=False)
+    none += NWin(update="always", loss="hinge"), NWin(loss="log"), RDA()
+    for learner, expected in [*theorems, *((learner, None) for learner in none)]:
+        assert theorem_of(learner) == expected, learner
 
 
 @pytest.mark.parametrize("learner", [*WHITENING, NWin(base=0.0)], ids=str)
@@ -292,23 +290,4 @@ def test_candidates_without_a_difference_are_mistakes_and_no_updates(learner: AR
     u, mistakes = learner.average(ran.state), int(ran.per_epoch("mistakes")[0])
     assert mistakes == 10
     assert ran.log.updates == (10 if isinstance(learner, NWin) else 1)
-    assert mistakes <= scaled(learner, ran.log, corpus, mistakes, u)[1]["bound"] <= 10 + 1e-12
-
-
-def scaled(learner: Any, log: UpdateLog, corpus: Corpus, mistakes: int, u: Weights) -> tuple[np.ndarray, Bounds]:
-    """The margins of lists under u, and its bounds."""
-    margins = list_margins(corpus, oracles(corpus), u, any_ties=False)
-    return margins, scaled_bounds(learner, log, corpus, mistakes, 1.0, u, margins)
-
-
-def differences(log: UpdateLog, corpus: Corpus, rate: float) -> np.ndarray:
-    """float64 [M, D + 1]: z of every update, the base score's part last."""
-    arrays, made = log.arrays(), list[np.ndarray]()
-    for first, last in pairwise(arrays["first"].tolist()):
-        z = np.zeros(corpus.width + 1)
-        for y, a in zip(arrays["candidate"][first:last], arrays["a"][first:last], strict=True):
-            span = slice(corpus.rows[y], corpus.rows[y + 1])
-            np.subtract.at(z, corpus.columns[span], a * corpus.values[span].astype(float))
-            z[-1] -= a * rate * corpus.base[y]
-        made.append(z)
-    return np.array(made)
+    assert mistakes <= bounds_of(learner, ran.log, corpus, mistakes, u)["bound"] <= 10 + 1e-12

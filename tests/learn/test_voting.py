@@ -7,12 +7,11 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import RDA_SETTINGS, WIDTH, Row, corpora, corpus_of, orders, random_corpus, run, targets
+from strategies import WIDTH, Row, corpora, corpus_of, orders, random_corpus, run, targets
 from variants import twin_of
 
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner
-from rerank.learn.bounds import expand
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
@@ -59,35 +58,6 @@ def test_large_whole_numbers_equal_brute_force(value: float) -> None:
     for learner in (Perceptron(base=0.0), RDA(base=0.0, l1=64.0, update="mistakes")):
         expected = reference.votes(twin_of(learner, training, 3), corpus)
         np.testing.assert_array_equal(votes_of(learner, training, 3, corpus), expected)
-
-
-@settings(max_examples=60)
-@given(corpora(), RDA_SETTINGS, st.integers(1, 3))
-def test_expanded_updates_are_the_dense_subgradients(corpus: Corpus, parameters: dict[str, Any], epochs: int) -> None:
-    learner = RDA(**parameters)
-    trace, log = twin_of(learner, corpus, epochs), run(learner, corpus, epochs).log
-    votes = expand(log, corpus, learner.base_rate)
-    assert log.arrays()["lists"].tolist() == trace.lists_of_updates
-    found = np.zeros((len(trace.deltas), corpus.width + 1))
-    for k in range(len(trace.deltas)):
-        entries = slice(votes.first[k], votes.first[k + 1])
-        assert np.unique(votes.columns[entries]).size == votes.columns[entries].size
-        found[k, votes.columns[entries]] = votes.delta[entries]
-        found[k, -1] = votes.base[k]
-    np.testing.assert_array_equal(found, np.array(trace.deltas).reshape(found.shape))
-
-
-@pytest.mark.parametrize("loss", ["log", "bayes", "logistic"])
-def test_expanded_updates_have_the_bits_of_the_state(loss: str) -> None:
-    learner, corpus = RDA(loss=loss, update="always", base_rate=0.2), random_corpus(2)
-    ran = run(learner, corpus, 2)
-    votes, s, base = expand(ran.log, corpus, 0.2), np.zeros(corpus.width), 0.0
-    for k in range(votes.base.size):
-        entries = slice(votes.first[k], votes.first[k + 1])
-        s[votes.columns[entries]] += votes.delta[entries]
-        base += votes.base[k]
-    np.testing.assert_array_equal(s, -ran.state.cells[:-1])
-    assert base == -ran.state.cells[-1]
 
 
 @settings(max_examples=40)
