@@ -17,7 +17,6 @@ from rerank.contrib.structures.training import ChainVisitor, require_structured,
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards, parts
 from rerank.learn.base import Learner, Weights
-from rerank.learn.mixing import Mixing, divided, train_mixed
 from rerank.learn.trainer import epoch_order, part_order, train
 from rerank.storage.work import Work
 
@@ -81,17 +80,6 @@ def warm(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
     return found.weights["average"], stepped(learner, corpus)
 
 
-def mixed(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
-    found = train_mixed(learner, corpus, targets(corpus), mixing=Mixing(4), epochs=EPOCHS, seed=SEED)
-    steps = Steps(learner, corpus)
-    for first, last, seed in divided(corpus.list_count, 4, SEED):
-        part = corpus.slice(first, last)
-        steps.begin(part)
-        for epoch in range(EPOCHS):
-            steps.visit(part, epoch_order(part.list_count, seed, epoch, True))
-    return found.weights["average"], steps
-
-
 def batches(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
     """Epochs over other lists each time, whose average is looked at between them."""
     state, steps = learner.init(corpus.width), Steps(learner, corpus)
@@ -116,7 +104,7 @@ def parted(learner: Learner, corpus: Corpus, place: Path) -> tuple[Weights, Step
 
 @every_learner
 @pytest.mark.parametrize("corpus", CORPORA.values(), ids=CORPORA)
-@pytest.mark.parametrize("trained", [plain, resumed, warm, mixed, batches, parted])
+@pytest.mark.parametrize("trained", [plain, resumed, warm, batches, parted])
 def test_the_average_is_the_mean_over_all_visits(
     trained: Callable[..., tuple[Weights, Steps]], corpus: Corpus, name: str, parameters: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -20,7 +20,6 @@ from rerank.contrib.sklearn.base import OnlineClassifier
 from rerank.kernels.sources import PACKAGE
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted, check_contract
-from rerank.learn.mixing import Mixing, train_mixed
 from rerank.learn.predictor import REST, weights_of
 from rerank.learn.trainer import train
 from rerank.learn.voting.voting import vote
@@ -59,15 +58,13 @@ def test_a_rule_with_a_slip_is_refused_when_it_is_named(name: str, reason: str) 
         accepted(make_learner({"name": f"own_rules:{name}"}))
 
 
-def test_a_rule_of_ones_own_trains_votes_and_mixes() -> None:
+def test_a_rule_of_ones_own_trains_and_votes() -> None:
     corpus, learner = random_corpus(3), accepted(make_learner({"name": "own_rules:Harmonic", "decay": 0.5}))
     training = train(learner, corpus, targets(corpus), epochs=2, seed=1, keep_log=True)
     assert training.log is not None
     log = training.log.arrays()
     np.testing.assert_array_equal(log["rate"], corpus.weight[log["lists"]])
     assert vote(learner.votes(training.log, corpus), corpus).sum() > 0
-    mixed = train_mixed(learner, corpus, targets(corpus), mixing=Mixing(shards=2), epochs=2, seed=1)
-    assert np.isfinite(mixed.weights["average"].w).all()
 
 
 def test_what_is_kept_on_disk_for_all_names_no_class_of_a_user() -> None:

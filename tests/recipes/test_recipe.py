@@ -261,14 +261,13 @@ LISTS = sorted(set(tasks.names()) - {"classification", "tagging"})
     [
         (EVERY_TASK, "training.epochs", 100_000),
         (EVERY_TASK, "significance.samples", 1_000_000),
-        (["classification"], "training.mixing.shards", 100_000),
         (EVERY_TASK, "engine.workers", 1024),
         (EVERY_TASK, "seed", 2**63 - 1),
         (LISTS, "training.patience", 100_000),
         (LISTS, "training.select.epochs", 100_000),
         (LISTS, "examples", 10_000),
         (["classification"], "tune.epochs", 100_000),
-        (["classification"], "data.folds.count", 10_000),
+        (["classification"], "data.drawn", 10_000),
     ],
 )
 def test_counts_have_limits(load, tasks, setting, most):

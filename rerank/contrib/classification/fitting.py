@@ -23,7 +23,6 @@ from rerank.contrib.classification.sets import Draw, draw_folds
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner, Weights, learners
-from rerank.learn.mixing import Mixing, divided, train_mixed
 from rerank.learn.scoring import best, scores
 from rerank.learn.trainer import Training, train
 from rerank.learn.voting.voting import vote
@@ -133,8 +132,6 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
         classes = predict_baseline(fitted, test_part)
         name: str = settings.predictor
         return Fit({name: classes}, {name: error_of(classes, test_part.label)}, wrong, seconds)
-    if settings.mixing is not None and settings.mixing.alone:
-        return _fit_sections(spec, train_part, test_part, seed)
     corpus, test = train_part.corpus(), test_part.corpus()
     voting = settings.vote or settings.predictor == "voted"
     training = train_on(spec, corpus, train_part.label, epochs=settings.epochs, seed=seed, keep_log=voting)
@@ -153,43 +150,12 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
     )
 
 
-def _fit_sections(spec: Spec, train_part: Labelled, test_part: Labelled, seed: int) -> Fit:
-    """A model for each of the sections that mixing would combine; the predictions are the first one's."""
-    mixing = spec.recipe.training.mixing
-    assert mixing is not None
-    single = spec.at({"training.mixing": None, "training.vote": False})
-    order = shuffled(train_part.size, seed)
-    fits = [
-        fit(single, train_part.take(order[first:last]), test_part, seed=section_seed)
-        for first, last, section_seed in divided(train_part.size, mixing.shards, seed)
-    ]
-    return Fit(
-        fits[0].predictions,
-        {name: float(np.mean([done.errors[name] for done in fits])) for name in fits[0].errors},
-        train_error=float(np.mean([done.train_error for done in fits])),
-        seconds=sum(done.seconds for done in fits),
-        updates=sum(done.updates for done in fits),
-        mistakes=[sum(every) for every in zip(*(done.mistakes for done in fits), strict=True)],
-    )
-
-
-def shuffled(examples: int, seed: int) -> np.ndarray:
-    """int64 [n]: the order in which examples are divided into sections; files may be sorted by class."""
-    return np.random.default_rng([seed, examples]).permutation(examples)
-
-
 def train_on(
     spec: Spec, corpus: Corpus, label: np.ndarray, *, epochs: int, seed: int, keep_log: bool = False, **more: Any
 ) -> Training:
-    """Train the learner of ``spec``; ``more`` goes to ``rerank.learn.trainer.train``, or to ``train_mixed``."""
-    settings = spec.recipe.training
-    how = {"epochs": epochs, "seed": seed, "shuffle": settings.shuffle} | more
-    if settings.mixing is not None:
-        order = shuffled(corpus.list_count, seed)
-        mixing = Mixing(**settings.mixing.model_dump(exclude={"alone"}))
-        corpus, label = corpus.take(order), label[order]
-        return train_mixed(make_learner(spec), corpus, targets(corpus, label), mixing=mixing, **how)
-    return train(make_learner(spec), corpus, targets(corpus, label), keep_log=keep_log, **how)
+    """Train the learner of ``spec``; ``more`` goes to ``rerank.learn.trainer.train``."""
+    how = {"epochs": epochs, "seed": seed, "shuffle": spec.recipe.training.shuffle, "keep_log": keep_log} | more
+    return train(make_learner(spec), corpus, targets(corpus, label), **how)
 
 
 # Tuning

@@ -1,90 +1,46 @@
-"""The page of a recipe: tables over sets and runs with the papers' numbers, confusions, and what comes first."""
+"""The page of a recipe: tables over sets and runs with the papers' numbers, and what comes first."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
-
-import numpy as np
 
 from rerank.contrib.classification.fitting import point_of
 from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.contrib.classification.results import (
     Data,
     Result,
-    Tested,
+    best_of,
     groups_of,
-    mean_error,
     paper_of,
-    place_of,
 )
-from rerank.runs.report.list_parts import first_to_last, learner_text
-from rerank.runs.report.numbers import NONE, Spread, count, duration, fixed, signed
-from rerank.runs.report.results import verdict
+from rerank.runs.compared import Compared
+from rerank.runs.report.list_parts import first_to_last
+from rerank.runs.report.numbers import NONE, Spread, count, duration, fixed
 from rerank.runs.report.table import TextTable
 
 MARKS = {0.001: "†", 0.01: "*", 0.05: "★"}  # of results, by the highest p that they have
 TIE = 1e-12  # means that are this close are equal: they are sums of the same numbers in another order
-CLASSES = 12  # that a confusion matrix shows; of more, the commonest confusions
-PAIRS = 20  # rows of the table of confusions
 
 
-def headline(metrics: Mapping[str, Any], tested: Mapping[str, Tested], results: Sequence[Result]) -> dict[str, Any]:
-    """Tiles and a sentence: the best run of the one set, or the best mean rank over several."""
-    groups = groups_of(results)
-    if len(groups) > 1:
-        return _over_sets(metrics, groups)
-    ((name, runs),) = groups.items()
-    best, *others = sorted(runs, key=mean_error)
-    label, classes = tested[name].label, tested[name].classes
-    usual = int(np.bincount(label, minlength=len(classes)).argmax())
-    chance, spread = 100 * float(np.mean(label != usual)), Spread.of(best.values("error"))
-    folds = f"mean of {spread.values} folds" if spread.values > 1 else "of the test part"
-    folds += f" ±{fixed(100 * spread.error)}" if spread.error is not None else ""
-    error = 100 * mean_error(best)
-    sentence = (
-        f"On {name}, {best.spec.name} errs on {fixed(error)} % of the test examples ({folds}); to say {classes[usual]} "
-        f"always would be wrong in {fixed(chance)} %."
-    )
-    tiles = [
-        (f"Always {classes[usual]}", f"{fixed(chance)} %", "error of the largest class"),
-        ("Error", f"{fixed(error)} %", f"{best.spec.name}, {folds}"),
-        ("Difference", signed(error - chance), "percentage points"),
-        ("Error in training", f"{fixed(100 * float(np.mean(best.train_errors)))} %", "of the same"),
-        ("Time of a fold", duration(float(np.mean(best.seconds))), f"{count(best.size)} examples"),
-    ]
-    if others:
-        second, against = others[0], _against(metrics, best, others[0])
-        next_error = f"{fixed(100 * mean_error(second))} %"
-        sentence += f" Next is {second.spec.name} with {next_error}: the first is {against}."
-        tiles[3] = ("Next", next_error, f"{second.spec.name}; the first is {against}")
-    return {"tiles": tiles, "sentence": sentence}
-
-
-def _against(metrics: Mapping[str, Any], a: Result, b: Result) -> str:
-    """The verdict on ``a`` compared with ``b``, by the tests of metrics.json."""
-    tests = metrics["significance"].get(place_of(a.set, a.noise), {})
-    for first, second, sign in ((a, b, 1), (b, a, -1)):
-        if test := tests.get(f"{first.spec.name}_vs_{second.spec.name}"):
-            return verdict(test | {"difference": sign * test["difference"]}, lower_is_better=True)
-    return "not tested against it"
-
-
-def _over_sets(metrics: Mapping[str, Any], groups: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
-    """The headline of several sets: which run has the best mean rank, or the mean error of a single run."""
-    sets = len(groups)
-    tiles = [("Sets", str(sets), f"{len(metrics['runs'])} results")]
-    ranks = metrics["tables"]["ranks"][0]["ranks"] if metrics["tables"].get("ranks") else {}
-    if len(ranks) < 2:
-        error = fixed(100 * float(np.mean([mean_error(each) for runs in groups.values() for each in runs])))
-        tiles.append(("Mean error", f"{error} %", f"over {sets} sets"))
-        return {"tiles": tiles, "sentence": f"Over {sets} sets, {error} % of the test examples are wrong."}
-    first, second, *_ = sorted(ranks, key=lambda run: ranks[run])
-    tiles += [("Best mean rank", fixed(ranks[first]), f"{first}, of {len(ranks)} runs"),
-              ("Next", fixed(ranks[second]), second)]  # fmt: skip
-    sentence = (
-        f"Over {sets} sets, {first} has the best mean rank among {len(ranks)} runs, {fixed(ranks[first])}. "
-        f"{second} follows with {fixed(ranks[second])}; see below which differences are significant."
-    )
-    return {"tiles": tiles, "sentence": sentence}
+def headline(metrics: Mapping[str, Any], results: Sequence[Result], compared: Mapping[str, Compared]) -> dict[str, Any]:
+    """Tiles and a sentence: the best run of the one set, or the best mean ranks over several."""
+    groups, ranks = groups_of(results), metrics["tables"]["ranks"]
+    if len(groups) > 1 and ranks and len(ranks[0]["ranks"]) > 1:
+        first, second, *_ = sorted(ranks[0]["ranks"].items(), key=lambda run: run[1])
+        tiles = [(name, fixed(rank), f"mean rank over {len(groups)} sets") for name, rank in (first, second)]
+        sentence = f"Over {len(groups)} sets {first[0]} has the best mean rank, {fixed(first[1])}"
+        return {"tiles": tiles, "sentence": f"{sentence}; {second[0]} follows with {fixed(second[1])}."}
+    tiles, sentences = [], list[str]()
+    for name, runs in groups.items():
+        best, error = best_of(runs), Spread.of(best_of(runs).values("error"))
+        folds = f"mean of {error.values} folds" if error.values > 1 else "of the test part"
+        folds += f" ±{fixed(100 * error.error)}" if error.error is not None else ""
+        sentence = f"On {name}, {best.spec.name} errs on {fixed(100 * error.mean)} % of the test examples ({folds})"
+        tiles.append((f"Error on {name}", f"{fixed(100 * error.mean)} %", f"{best.spec.name}, {folds}"))
+        if name in compared:
+            usual = next(iter(compared[name].rows))
+            sentence += f"; {usual} in {compared[name].metric.text(compared[name].score(usual))} %"
+        sentences.append(f"{sentence}.")
+    return {"tiles": tiles, "sentence": " ".join(sentences)}
 
 
 # Sets × runs
@@ -179,55 +135,13 @@ def training_table(metrics: Mapping[str, Any]) -> TextTable:
         chosen = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in point_of(tuned).items())
         rows.append(
             {
-                "set": run["set"], "run": run["name"], "learner": learner_text(run["learner"]),
-                "chosen": (chosen or "the recipe's") if tuned else "",
+                "set": run["set"], "run": run["name"], "chosen": (chosen or "the recipe's") if tuned else "",
                 "noise": f"{run['noise']:g}" if noises else "", "seed": str(run["seed"]) if seeds else "",
                 "epochs": count(training["epochs"]), "mistakes, first → last epoch": first_to_last(mistakes),
                 "training error (%)": fixed(100 * run["train_error"]),
-                "held-out error (%)": fixed(100 * tuned["held_out_error"]) if tuned else NONE,
                 **{f"{name} (%)": fixed(100 * tested[name]["error"]) if name in tested else NONE
                    for name in ("last", "average", "voted")},
                 "time of a fold": duration(sum(training["seconds"]) / len(training["seconds"])),
             }
         )  # fmt: skip
-    return TextTable.of("All results", rows, texts=4)
-
-
-def significance_tables(metrics: Mapping[str, Any]) -> list[TextTable]:
-    """One table per set: every pair of runs that was tested."""
-    tables = []
-    for place, pairs in metrics["significance"].items():
-        rows = [
-            {
-                "runs": pair.replace("_vs_", " against "),
-                "test": test["test"].replace("_", " ").replace("mcnemar", "McNemar"),
-                "difference (points)": signed(100 * test["difference"]),
-                "interval": " to ".join(signed(100 * end) for end in test["interval"]),
-                "the first is": verdict(test, lower_is_better=True),
-            }
-            for pair, test in pairs.items()
-        ]
-        tables.append(TextTable.of(place, rows, texts=2))
-    return tables
-
-
-def confusion_table(result: Result, label: np.ndarray, classes: Sequence[str]) -> TextTable:
-    """True classes (``label``, int64 [n]) in rows, predicted ones in columns; of many, the commonest confusions."""
-    k, name = len(classes), f"{result.spec.name} on {result.set}"
-    counts = np.bincount(label * k + result.predicted, minlength=k * k).reshape(k, k)
-    sizes, right = counts.sum(axis=1), counts.diagonal()
-    if k > CLASSES:
-        wrong = np.where(np.eye(k, dtype=np.bool_), 0, counts)
-        pairs = [divmod(int(i), k) for i in np.argsort(-wrong, axis=None, kind="stable")[:PAIRS]]
-        rows = [
-            [classes[a], classes[b], count(int(wrong[a, b])), f"{fixed(100 * wrong[a, b] / sizes[a], 1)} %"]
-            for a, b in pairs
-            if wrong[a, b]
-        ]
-        return TextTable(f"Commonest confusions: {name}", ["class", "taken for", "examples", "of the class"], rows, 2)
-    rows = [
-        [classes[a], *map(count, counts[a]), f"{fixed(100 * right[a] / sizes[a], 1) if sizes[a] else NONE} %"]
-        for a in range(k)
-    ]
-    headings = ["true class", *(f"as {label}" for label in classes), "right"]
-    return TextTable(f"Confusion matrix: {name}", headings, rows, best={(a, a + 1) for a in range(k)})
+    return TextTable.of("All results", rows, texts=3)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from rerank.base.errors import RecipeError
 from rerank.base.ranges import Range
@@ -17,7 +17,6 @@ from rerank.recipes.settings import (
     FoldCount,
     Grid,
     Section,
-    Sections,
     Seed,
     Settings,
     Share,
@@ -38,36 +37,20 @@ OWN = {"learner", "tune", "training", "runs", "grid", "engine"}  # what a run ma
 SOURCES = ("path", "train", "generator")
 
 
-class FoldSettings(Section):
-    """Folds that are drawn, each with its share of every class.
-
-    count: how many.
-    seed: of the draw.
-    """
-
-    count: FoldCount = 10
-    seed: Seed = 1
-
-
-# A file, or folds to draw; the tags assign each of pydantic's errors to one of them.
-Folds = Annotated[
-    Annotated[str, Tag(":file")] | Annotated[FoldSettings, Tag(":drawn")],
-    Discriminator(lambda value: ":file" if isinstance(value, str) else ":drawn"),
-]
-
-
 class SourceSettings(Section):
     """One set of examples: exactly one of ``path``, ``train`` with ``test``, and ``generator``.
 
-    path: a file, divided by ``folds``.
-    folds: a file with the fold number of every example, or how many to draw (``{count: 10, seed: 1}``).
+    path: a file, divided into folds.
+    folds: a file with the fold number of every example; null: folds are drawn, each with its share of every class.
+    drawn: how many folds are drawn.
     train, test: two files, for training and test.
     generator: a part that draws both: winnow (``dimension``), zipf or ellipse (``train``, ``test``), again for every
     seed, except for zipf.
     """
 
     path: str | None = None
-    folds: Folds | None = None
+    folds: str | None = None
+    drawn: FoldCount = 10
     train: str | None = None
     test: str | None = None
     generator: Annotated[Settings | None, part()] = None
@@ -160,19 +143,6 @@ class TuneSettings(Section):
     clean: bool = False
 
 
-class MixingSettings(Section):
-    """Training of sections of the examples, in a random order, separately: ``rerank.learn.mixing``.
-
-    shards: how many sections, each of at least one example.
-    rule: how their predictors are combined: the mean of weights, or (kl) weighted by their precisions.
-    alone: show the average result of the sections' own models instead of the combined one.
-    """
-
-    shards: Sections
-    rule: Literal["mean", "kl"] = "mean"
-    alone: bool = False
-
-
 class ExampleTraining(Section):
     """The passes over the examples.
 
@@ -180,7 +150,6 @@ class ExampleTraining(Section):
     shuffle: a new order in every epoch, from the seed.
     predictor: the predictor whose error counts; epochs of the vote are tuned by the average's.
     vote: measure the voted predictor too; it takes time.
-    mixing: train sections of the examples separately and combine them.
     share: train on this share of the training examples, drawn by the seed.
     """
 
@@ -188,15 +157,8 @@ class ExampleTraining(Section):
     shuffle: bool = True
     predictor: Predictor = "average"
     vote: bool = False
-    mixing: MixingSettings | None = None
     share: Share = 1.0
     curve: ClassVar[tuple[float, ...]] = ()
-
-    @model_validator(mode="after")
-    def _no_votes(self) -> "ExampleTraining":
-        if self.mixing is not None and self.predictor == "voted":
-            raise ValueError("mixing keeps no updates to vote with; leave out mixing, or use the average")
-        return self
 
 
 class ExampleSignificance(SignificanceSettings):
@@ -280,12 +242,9 @@ class ClassificationRecipe(TaskRecipe):
         for unknown in set(self.significance.against) - set(names):
             message = f"no run is named {unknown!r}; the runs are {', '.join(names) or 'without names'}"
             raise RecipeError(message, key="significance.against")
-        if not self.best_of_grid and any(
-            run.grid or (run.grid is None and self.grid) for run in self.runs if run.name in self.significance.against
-        ):
-            message = (
-                "a baseline with a grid has a result for each point; leave out its grid, or set best_of_grid: true"
-            )
+        baselines = [run for run in self.runs if run.name in self.significance.against]
+        if any(run.grid or (run.grid is None and self.grid) for run in baselines):
+            message = "a baseline with a grid has a result for each point; give it grid: {}"
             raise RecipeError(message, key="significance.against")
         sets = [{name: source} for name, source in self.data.sets.items()] or [{}]
         changes = [{"sets": chosen, "noise": (noise,)} for chosen, noise in product(sets, self.data.noise)]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
@@ -19,7 +18,6 @@ from rerank.storage.files import write_text
 from rerank.storage.outputs import output_file
 from rerank.storage.work import Work
 
-MOST = 12  # up to this many runs are all compared with one another; of more, each with the best
 M = TypeVar("M")
 K = TypeVar("K", bound=Hashable)
 Data = Mapping[str, Any]  # ``as_data``, or one of its results
@@ -235,18 +233,18 @@ def paper_of(recipe: ClassificationRecipe, what: Literal["values", "seconds"], n
 
 def as_data(recipe: ClassificationRecipe, results: Sequence[Result], tests: Mapping[str, Data]) -> dict[str, Any]:
     """The tables as numbers, for metrics.json; tests: ``significance_of`` the results."""
-    cells, against = cells_of(recipe, results), recipe.significance.against
-    names = {(cell.set, cell.noise, cell.run): cell.results[0].spec.name for cell in cells}
-    entries = []
+    cells, baselines, entries = cells_of(recipe, results), recipe.significance.against, list[dict[str, Any]]()
     for cell in cells:
         mean, sd, se, values = cell.spread(recipe.measure)
         seconds = [second for result in cell.results for second in result.seconds]
         paper = None if cell.noise else paper_of(recipe, "values", cell.set, cell.run)
+        own, name = tests.get(place_of(cell.set, cell.noise)), cell.results[0].spec.name
+        p = [own[f"{name}_vs_{other}"]["p"] for other in baselines if name not in baselines] if own else []
         entries.append(
             {"set": cell.set, "noise": cell.noise, "run": cell.run, "point": cell.results[0].spec.point}
             | {"mean": mean, "sd": sd, "se": se, "values": values}
             | {"reported": None if paper is None else paper / 100, "seconds": float(np.mean(seconds))}
-            | ({"p": _least_sure(tests, cell, names, against)} if against else {})
+            | ({"p": max(p, default=None)} if baselines else {})
         )
     ranks = [{"noise": noise, "ranks": by_run} for noise, by_run in mean_ranks(cells).items()]
     return {"measure": recipe.measure, "results": entries, "ranks": ranks}
@@ -255,18 +253,6 @@ def as_data(recipe: ClassificationRecipe, results: Sequence[Result], tests: Mapp
 def place_of(name: str, noise: float) -> str:
     """The key of a set at a noise level in ``significance_of``."""
     return f"{name}, noise {noise:g}" if noise else name
-
-
-def _least_sure(
-    tests: Mapping[str, Data], cell: Cell, names: Mapping[tuple[str, float, str], str], against: Sequence[str]
-) -> float | None:
-    """The largest p of a run's tests against the baselines ``against``; None for a baseline, and where one was not
-    tested; names: of the runs in tests, with the points of their grids."""
-    own, name = tests.get(place_of(cell.set, cell.noise), {}), cell.results[0].spec.name
-    others = [names.get((cell.set, cell.noise, other)) for other in against]
-    pairs = [own.get(f"{name}_vs_{other}") or own.get(f"{other}_vs_{name}") for other in others]
-    p = [float(test["p"]) for test in pairs if test]
-    return None if name in others or len(p) < len(pairs) else max(p)
 
 
 # Of the tested examples
@@ -306,26 +292,26 @@ def selections_of(predictions: dict[str, np.ndarray], label: np.ndarray, **how: 
     """The tested examples, with classes ``label`` (int64 [n]), that each of ``predictions`` gets wrong."""
     rows = {name: (classes != label).astype(np.float64)[:, np.newaxis] for name, classes in predictions.items()}
     ids = [str(i + 1) for i in range(label.size)]
-    return Compared(Classification(), np.ones((label.size, 1)), rows, ids=ids, **how)
+    return Compared(Classification(), np.ones((label.size, 1)), rows, oracles=(), ids=ids, **how)
 
 
-def significance_of(
+def compared_of(
     recipe: ClassificationRecipe, tested: Mapping[str, Tested], results: Sequence[Result]
-) -> dict[str, Any]:
-    """By set (and noise level) and ``a_vs_b``: the test of every pair of runs, with the first seed, on the pooled test
-    examples of all folds; the difference is a's error minus b's."""
-    settings = recipe.significance
-    if settings.test is None:
-        return {}
-    tests: dict[str, Any] = {}
-    for (name, noise), alike in first_seeds(results).items():
+) -> dict[str, Compared]:
+    """By set (and noise level) what the runs get wrong of the test examples of all folds together, with the first
+    seed, beside the largest class as the answer to all; tests are against the best run."""
+    settings, found = recipe.significance, dict[str, Compared]()
+    for (name, noise), alike in first_seeds(results).items() if settings.test is not None else ():
+        label, classes, _ = tested[name]
+        usual = np.bincount(label, minlength=len(classes)).argmax()
+        predictions = {f"always {classes[usual]}": np.full_like(label, usual)}
+        predictions |= {result.spec.name: result.predicted for result in alike}
         how: dict[str, Any] = {"test": settings.test, "samples": settings.samples, "seed": recipe.seed}
-        wrong = selections_of({result.spec.name: result.predicted for result in alike}, tested[name].label, **how)
-        pairs = list(combinations(wrong.rows, 2))
-        if len(alike) > MOST:
-            best = min(wrong.rows, key=lambda run: wrong.rows[run].mean())
-            some = {best, *settings.against}
-            pairs = [(a, b) for a, b in pairs if a in some or b in some]
-        if pairs:
-            tests[place_of(name, noise)] = wrong.significance(pairs)
-    return tests
+        found[place_of(name, noise)] = selections_of(predictions, label, against=best_of(alike).spec.name, **how)
+    return found
+
+
+def significance_of(compared: Compared, baselines: Sequence[str]) -> dict[str, Any]:
+    """The tests of every row against the best, and against the ``baselines``."""
+    others = dict.fromkeys([compared.against, *baselines])
+    return compared.significance((name, other) for other in others for name in compared.rows if name != other)

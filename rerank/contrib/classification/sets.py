@@ -4,7 +4,6 @@ import logging
 import re
 import time
 import uuid
-import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.contrib.classification.generators import generators
-from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleData, FoldSettings, SourceSettings
+from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleData, SourceSettings
 from rerank.data.labelled import Labelled
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import open_stream
@@ -98,7 +97,6 @@ class Sets:
         self.sources = {name: _found(recipe.data, source) for name, source in named.items()}
         self.counts: dict[str, dict[str, Any]] = {}
         self._run = uuid.uuid4().hex  # files may be others in the next run
-        weakref.finalize(self, _forget, self._run)
 
     def draw(self, name: str, seed: int) -> ExampleSet:
         """The set of this name for a seed, which is kept in memory until one of another name is asked for."""
@@ -112,12 +110,6 @@ class Sets:
             if name not in self.counts:
                 self.counts[name] = _counts(_READ[key], time.perf_counter() - start)
         return _READ[key]
-
-
-def _forget(run: str) -> None:
-    """Free the set of a run that has ended."""
-    for key in [key for key in _READ if key[0] == run]:
-        del _READ[key]
 
 
 def _counts(of: ExampleSet, seconds: float) -> dict[str, Any]:
@@ -185,9 +177,8 @@ def _prepared(data: ExampleData, part: Labelled, training: Labelled) -> Labelled
 
 
 def _folds(source: SourceSettings, examples: Labelled) -> np.ndarray:
-    if not isinstance(source.folds, str):
-        drawn = source.folds or FoldSettings()
-        return draw_folds(examples.label, drawn.count, drawn.seed)
+    if source.folds is None:
+        return draw_folds(examples.label, source.drawn, seed=1)
     folds = read_folds(source.folds, examples.label.size)
     if np.unique(folds).size < 2:
         raise DataError(f"all examples are in fold {folds[0]}; expected at least two folds", path=source.folds)
@@ -197,7 +188,7 @@ def _folds(source: SourceSettings, examples: Labelled) -> np.ndarray:
 def draw_folds(label: np.ndarray, count: int, seed: int) -> np.ndarray:
     """int64 [n]: folds 0..count - 1, each with its share of every class, and sizes that differ by at most one."""
     if label.size < count:
-        raise DataError(f"{label.size} examples cannot make {count} folds; expected data.folds.count of at most that")
+        raise DataError(f"{label.size} examples cannot make {count} folds; expected data.drawn of at most that")
     order = np.random.default_rng(seed).permutation(label.size)
     order = order[np.argsort(label[order], kind="stable")]  # one class after the other, each in random order
     folds = np.empty(label.size, np.int64)

@@ -28,8 +28,7 @@ from rerank.contrib.classification.results import (
     Result,
     Tested,
     as_data,
-    best_of,
-    groups_of,
+    compared_of,
     load_results,
     mean_error,
     save_results,
@@ -42,21 +41,17 @@ from rerank.features.table import FeatureTable
 from rerank.kernels.sources import COMPILATION
 from rerank.learn.base import require_votes
 from rerank.learn.contract import accepted
-from rerank.learn.mixing import require_rule
 from rerank.models.model import Model
 from rerank.models.provenance import provenance
 from rerank.recipes.settings import files_named
 from rerank.runs.pipeline import Metrics, Stages, Steps, code_of
-from rerank.runs.report.html import Folded, PageSection, report
+from rerank.runs.report.html import PageSection, report
 from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_file
 from rerank.storage.work import Work, key_of
 
 log = logging.getLogger("rerank")
-POOLED = (
-    "Over the test examples of all folds together. McNemar's test counts the examples that one run alone has right: "
-    "its difference is above zero where the first run has more of them. The other tests' differences are of errors."
-)
+POOLED = "Errors over the test examples of all folds together, tested against the best run."
 SOURCES = (  # what results depend on
     *COMPILATION, "data", "features/dense.py", "kernels/by_type.py", "learn", "metrics", "models/predictions.py",
     "readers", str(Path(__file__).parent),
@@ -134,7 +129,8 @@ class ExampleSteps(Steps[ClassificationRecipe]):
 
     def evaluate(self) -> Metrics:
         recipe, results = self.recipe, self.fitted
-        tests = significance_of(recipe, self.tested, results)
+        self.compared = compared_of(recipe, self.tested, results)
+        tests = {place: significance_of(rows, recipe.significance.against) for place, rows in self.compared.items()}
         return self.head(recipe.run_seeds[0], Classification().signature) | {
             "corpora": self.counts(),
             "reported": recipe.reported.model_dump() if recipe.reported else None,
@@ -153,21 +149,20 @@ class ExampleSteps(Steps[ClassificationRecipe]):
             wrong.save(output_file(self.directory, "predictions", "test.selections.npz"))
 
     def report(self, metrics: Metrics, seconds: float) -> None:
-        errors, tests = groups_of(self.fitted), shown.significance_tables(metrics)
-        folded = [Folded(table.caption, [table], open=k == 0) for k, table in enumerate(tests)]
+        tables = [
+            rows.table(place, f"Δ and p: against {rows.against}.", heading="error", doubt="", of="run")
+            for place, rows in self.compared.items()
+            if place in self.tested  # without noise
+        ]
         sections = [
             PageSection("Results", shown.tables_of(self.recipe, metrics["tables"])),
-            PageSection(
-                "Errors",
-                [shown.confusion_table(best_of(runs), *self.tested[name][:2]) for name, runs in errors.items()],
-            ),
-            PageSection("Significance", [POOLED, *folded] if tests else []),
+            PageSection("Significance", [POOLED, *tables] if tables else []),
             PageSection("Training", [shown.training_table(metrics)]),
             PageSection("Data", [shown.sets_table(metrics["corpora"])]),
         ]
         text = report(
             metrics, sections, recipe=self.recipe.as_yaml(), seconds=seconds, runs="result", about=self.recipe.about,
-            summary=shown.headline(metrics, self.tested, self.fitted),
+            summary=shown.headline(metrics, self.fitted, self.compared),
         )  # fmt: skip
         write_text(self.directory / "report.html", text)
 
@@ -224,8 +219,6 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
                 learner, training = accepted(make_learner(single)), single.recipe.training
                 if training.vote or training.predictor == "voted":
                     require_votes(learner)
-                if training.mixing is not None and not training.mixing.alone:
-                    require_rule(learner, training.mixing.rule)
                 if not learner.begins_at_zero and not (single.recipe.data.bias or 0.0) < 0.0:
                     log.warning("%s: positive weights have no threshold; set data.bias: -1", spec.name)
     return specs

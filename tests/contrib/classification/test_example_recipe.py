@@ -33,8 +33,8 @@ def written(tmp_path: Path, text: str) -> Path:
         ("task: classification\ndata: {scale: l3}", "data.scale: found 'l3'"),
         ("task: classification\nruns: [{name: a}, {name: a}]", "two runs have the same name"),
         (
-            "task: classification\ndata: {sets: {a: {folds: {cout: 3}}}}",
-            "data.sets.a.folds.cout: unknown setting; did you mean count",
+            "task: classification\ndata: {sets: {a: {drawm: 3}}}",
+            "data.sets.a.drawm: unknown setting; did you mean drawn",
         ),
     ],
 )
@@ -56,10 +56,10 @@ def test_a_resolved_recipe_is_the_same_recipe(tmp_path: Path) -> None:
 
 
 def test_sets_without_a_source_are_the_usual_files() -> None:
-    sets = made(data={"sets": {"a": None, "b": {"folds": {"count": 3}}, "c": {"path": "x"}}}).data.sets
+    sets = made(data={"sets": {"a": None, "b": {"folds": None, "drawn": 3}, "c": {"path": "x"}}}).data.sets
     assert (sets["a"].path, sets["a"].folds) == ("{root}/a.svm.gz", "{root}/a.folds.txt")
     assert sets["b"].path == "{root}/b.svm.gz"
-    assert getattr(sets["b"].folds, "count", None) == 3
+    assert (sets["b"].folds, sets["b"].drawn) == (None, 3)
     assert (sets["c"].path, sets["c"].folds) == ("x", None)
 
 

@@ -103,7 +103,7 @@ def test_results_that_differ_from_every_baseline_are_marked() -> None:
     errors = {(name, 0, run, 1): [0.1] for name in "stu" for run in "ABC"}
     tests = {
         "s": {"A_vs_B": {"p": 0.0001}, "A_vs_C": {"p": 0.02}, "B_vs_C": {"p": 0.0001}},
-        "t": {"A_vs_B": {"p": 0.0001}, "C_vs_A": {"p": 0.0005}},
+        "t": {"A_vs_B": {"p": 0.0001}, "A_vs_C": {"p": 0.0005}},
         "u": {"A_vs_B": {"p": 0.0001}, "A_vs_C": {"p": 0.06}},
     }
     table = tables_of(recipe, as_data(recipe, results_of(recipe, errors), tests))[0]
