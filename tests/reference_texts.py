@@ -127,9 +127,24 @@ def joined(words: Sequence[str]) -> str:
     return " ".join(words)
 
 
+def shared(lines: Lines, values: list[float], answers: str) -> list[float]:
+    """Where candidates have answers, and not each its ``own``: the mean over those with the same one."""
+    alike = [[z for z in lines.candidates if z is y or (z.answer and z.answer == y.answer)] for y in lines.candidates]
+    value = {id(y): own for y, own in zip(lines.candidates, values, strict=True)}
+    return values if answers == "own" else [sum(value[id(z)] for z in same) / len(same) for same in alike]
+
+
 @named("Dense")
-def dense(lines: Lines) -> list[Features]:
-    return [dict(zip(lines.names, one.scores, strict=True)) for one in lines.candidates]
+def dense(lines: Lines, answers: str = "mean") -> list[Features]:
+    columns = [shared(lines, [one.scores[k] for one in lines.candidates], answers) for k in range(len(lines.names))]
+    return [{name: column[y] for name, column in zip(lines.names, columns, strict=True)}
+            for y in range(len(lines.candidates))]  # fmt: skip
+
+
+@named("SameAnswer")
+def votes(lines: Lines) -> list[Features]:
+    times = Counter(one.answer for one in lines.candidates if one.answer)
+    return [{"": math.log(times[one.answer])} if times and one.answer else {} for one in lines.candidates]
 
 
 @named("Within")
@@ -148,8 +163,8 @@ def within(lines: Lines, bins: str = "0") -> list[Features]:
 
 
 @named("BaseScore")
-def base_score(lines: Lines) -> list[Features]:
-    return [{"": one.base} for one in lines.candidates]
+def base_score(lines: Lines, answers: str = "mean") -> list[Features]:
+    return [{"": score} for score in shared(lines, [one.base for one in lines.candidates], answers)]
 
 
 @named("Given")
@@ -285,35 +300,6 @@ def punctuation(source: list[str], one: One, most: str = "3") -> list[str]:
     final = [words[-1] if words and is_mark(words[-1]) else "" for words in (source, one.words)]
     more = sum(map(is_mark, one.words)) - sum(map(is_mark, source))
     return [f"final {'same' if final[0] == final[1] else 'different'}", f"count {signed(more, int(most))}"]
-
-
-@named("Agreement")
-def agreement(lines: Lines) -> list[Features]:
-    answers = [one.answer for one in lines.candidates]
-    N, votes = range(len(answers)), Counter(answer for answer in answers if answer)
-    columns = {"(base score)": [one.base for one in lines.candidates]}
-    columns |= {name: [one.scores[k] for one in lines.candidates] for k, name in enumerate(lines.names)}
-
-    def share(y: int, weights: Sequence[float]) -> float:
-        same = sum(weights[z] for z in N if z != y and answers[z] == answers[y])
-        return same / sum(weights[z] for z in N if z != y) if len(N) > 1 else 0.0
-
-    def weights(values: list[float]) -> Sequence[float]:
-        deviation = float(np.std(values))
-        return list(np.exp((np.array(values) - max(values)) / (deviation or 1.0)))
-
-    return [
-        {
-            "share": share(y, [1.0] * len(N)),
-            "rank": 1 / (1 + sum(count > votes[answer] for count in votes.values())),
-            "first": float(answers.index(answer) == y),
-            "distinct": math.log(len(votes)),
-            **{f"share {name}": share(y, weights(values)) for name, values in columns.items()},
-        }
-        if answer and len(N) > 1
-        else {}
-        for y, answer in enumerate(answers)
-    ]
 
 
 def ranked(lines: Lines) -> list[int]:

@@ -22,7 +22,7 @@ from rerank.data.shards import Corpora, join_shards, part_directory, parts
 from rerank.extraction.blocks import Block, BlockJob, Clock, Numbering, Shared, Spool, Texts, cut, extract_block, timed
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import columns_of
-from rerank.extraction.list_checks import doubts_of_lists, inputs_of
+from rerank.extraction.list_checks import doubts_of_lists, inputs_of, mixed_answers
 from rerank.extraction.seen import SeenSample, sample
 from rerank.features.counting import CollisionCount, FeatureCounts, KeptFeatures, Pruning, add_counts, make_table
 from rerank.features.dense import ColumnSpread
@@ -159,6 +159,7 @@ def divide(sizes: Sequence[np.ndarray], limit: float) -> list[tuple[BlockPart, .
 log = logging.getLogger("rerank")
 
 
+MIXED = 0.05  # of lists, with answers whose candidates have several gains, is no accident
 LARGE = 1 << 22  # bytes of compressed lists that take long
 
 
@@ -233,6 +234,11 @@ class Extraction:
                 files = self._recipe.data.files(source).get("nbest", [""])
                 raise self._count.nothing(files[0])
         self._content.check(self._count)
+        mixed, every = mixed_answers(self._first)
+        if mixed > MIXED * every and {"Dense", "BaseScore"}.intersection(self._content.names):
+            found = f"in {mixed} of {every} lists some candidates with the same answer have different gains"
+            advice = "features 'Dense(answers=own)' and 'BaseScore(answers=own)' tell them apart"
+            log.warning("%s: %s, but numbers are means over those with the same answer; %s", self._split, found, advice)
 
     def _sources(self) -> dict[str, int]:
         """The number of lists that the split has from each of its sources."""

@@ -26,7 +26,7 @@ LACKING = 0.05  # the share of tokens that no candidate has, at the least, that 
 NEARLY = 0.9  # of lists
 UNSUITED = "which words do not measure"
 WRITTEN = "of the references' tokens,"  # what the check says that references are written as candidates are
-REFERENCE = "reference"
+REFERENCE, GAIN = "reference", "gain"
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff]")  # letters of scripts without blanks
 _CODE = re.compile(r"^\s*(select\b.*\bfrom\b|(def|class|import) \w)|[;{]\s*$|^\s*(public|static|return|#include)\b",
                    re.IGNORECASE | re.MULTILINE)  # fmt: skip
@@ -75,6 +75,18 @@ def _ways(metric: Metric | None, *, unspaced: bool) -> Iterator[Way]:
     if unspaced and isinstance(metric, Wer | Bleu):
         how = "no blanks tell words apart: set metric: cer"
         yield "by characters", lambda text: " ".join("".join(text.split())), how
+
+
+def mixed_answers(lists: Iterable[Lists]) -> tuple[int, int]:
+    """The number of lists in which candidates with one answer have several gains (a column), and of all with both."""
+    mixed = every = 0
+    for nbest in lists:
+        if nbest.answers is not None and GAIN in nbest.names:
+            gains = nbest.scores[:, nbest.names.index(GAIN)].tolist()
+            pairs = {pair for pair in zip(nbest.answers, gains, strict=True) if pair[0]}
+            mixed += len(pairs) > len({answer for answer, _ in pairs})
+            every += 1
+    return mixed, every
 
 
 def doubts_of_lists(

@@ -252,8 +252,8 @@ class Extractor(FeatureExtractor):
             raise ValueError(f"{total} trees with {base.size} base scores and {len(candidates)} candidates")
         table = self.symbols if symbols is None else symbols
         forest = self._grower.grow(trees, np.ascontiguousarray(base, np.float64), table)
-        unscored = forest.base, np.empty((total, 0)), np.empty(0, np.uint64), np.full(total, -1, np.int32)
-        seen = scores or ScoreView(*unscored)
+        nothing = np.empty((total, 0)), np.empty(0, np.uint64), np.full(total, -1, np.int32)
+        seen = scores or ScoreView(forest.base, *nothing, np.ascontiguousarray(forest.base[:, np.newaxis]))
 
         def fire(sink: Sink) -> None:
             places = places_of(forest, self._scopes, sink)

@@ -41,8 +41,7 @@ RATIO = np.array([mark(f"{n / 10:.1f}") for n in range(31)], dtype=np.uint64)
 NOTHING = mark("(nothing)")  # takes the place of a word that is not there
 # What counts and shares of words are called.
 COPIED, RATE, DIGITS, NEW_DIGITS = mark("copied"), mark("rate"), mark("digits"), mark("new-digits")
-SHARE, RANK, FIRST, DISTINCT = mark("share"), mark("rank"), mark("first"), mark("distinct")  # of answers
-BASE_SCORE = mark("(base score)")
+RANK = mark("rank")
 FINAL, COUNT, WORDS = mark("final"), mark("count"), mark("words")
 SUBSTITUTIONS, INSERTIONS, DELETIONS = mark("substitutions"), mark("insertions"), mark("deletions")
 # LENGTHS[i] is the symbol of the lengths from LENGTH_FROM[i] to below the next; likewise RANKS for ranks.

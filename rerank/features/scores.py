@@ -1,13 +1,13 @@
-"""Dense, BaseScore, Within and Agreement: the scores and answers that come with a list, whatever its candidates are."""
+"""Dense, BaseScore, Within and SameAnswer: the scores and answers that come with a list, whatever it is a list of."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from rerank.base.ranges import Range
 from rerank.data.symbols import SymbolTable, known_hash
-from rerank.features.marks import BASE_SCORE, DISTINCT, FIRST, RANK, SHARE, mark
+from rerank.features.marks import RANK, mark
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import EITHER, Symbols, Template
 from rerank.kernels.compile import kernel
@@ -27,6 +27,7 @@ class ScoreView(NamedTuple):
     scores: np.ndarray  # float64 [N, K]
     names: np.ndarray  # uint64 [K]: names of the scores; 0 for the base score; empty if scores have no names
     answers: np.ndarray  # int32 [N]: answers, equal numbers for equal ones, -1 for none
+    shared: np.ndarray  # float64 [N, 1 + K]: base score and scores, each the mean over the candidates of an answer
 
 
 def score_view(nbest: Lists, symbols: SymbolTable | None) -> ScoreView:
@@ -35,8 +36,39 @@ def score_view(nbest: Lists, symbols: SymbolTable | None) -> ScoreView:
     names = np.array([hash_of(name) for name in nbest.names], np.uint64)
     if names.size:
         names[nbest.column] = 0
-    scores = np.ascontiguousarray(nbest.scores, np.float64)
-    return ScoreView(np.ascontiguousarray(nbest.base, np.float64), scores, names, numbered(nbest))
+    base, scores = (np.ascontiguousarray(values, np.float64) for values in (nbest.base, nbest.scores))
+    return ScoreView(base, scores, names, numbered(nbest), shared(nbest, nbest.first))
+
+
+def groups(lists: np.ndarray, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The candidates that have an answer (int64 [n]), and their answers by numbers of their own in every list (int64
+    [n]); lists: int64 [L + 1], answers: int32 [N], -1 for none."""
+    places = np.flatnonzero(answers >= 0)
+    owner = np.searchsorted(lists, places, side="right") - 1
+    return places, owner * (int(answers.max(initial=0)) + 1) + answers[places]
+
+
+def votes(lists: np.ndarray, answers: np.ndarray) -> np.ndarray:
+    """float64 [N]: the logarithm of how many candidates of the list have the same answer; 0 without one."""
+    (places, group), out = groups(lists, answers), np.zeros(answers.size)
+    out[places] = np.log(np.bincount(group)[group])
+    return out
+
+
+def means_of_answers(lists: np.ndarray, answers: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """float64 [N, K]: ``values`` (within ±FLOAT32_MAX), each the mean over the candidates of the list with the same
+    answer; without an answer as it is."""
+    (places, group), out = groups(lists, answers), np.array(np.clip(values, -FLOAT32_MAX, FLOAT32_MAX))
+    count = np.maximum(np.bincount(group), 1)
+    for column in out.T:
+        column[places] = (np.bincount(group, column[places]) / count)[group]
+    return out
+
+
+def shared(rows: Lists, lists: np.ndarray) -> np.ndarray:
+    """float64 [N, 1 + K]: base score and scores of the candidates, where they have answers the means of these."""
+    values = np.column_stack([rows.base, rows.scores])
+    return values if rows.answers is None else means_of_answers(lists, numbered(rows), values)
 
 
 def unfit(nbest: Lists) -> dict[int, Problem]:
@@ -64,21 +96,27 @@ class Dense(ScoreTemplate):
     >>> fired("Dense", "a", "b", names=("score", "lm"), scores=np.array([[-1.0, -7.5], [-2.0, -7.0]]))
     {'lm': -7.5}
 
+    Where candidates have answers, it is the ``mean`` over the candidates of the list with the same answer: what speaks
+    for an answer is then not one sample's luck. ``answers: own`` leaves every candidate its own.
+
     One feature per score.
     """
 
+    answers: Literal["mean", "own"] = "mean"
+
     @staticmethod
     @kernel
-    def fire(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
+    def fire(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
         for k in range(view.names.shape[0]):
             if view.names[k] != np.uint64(0):  # 0: the base score
                 for v in range(ids.shape[0]):
                     h = put(sink, begin(sink, ids[v], seeds[v]), view.names[k])
                     for y in range(view.base.shape[0]):
-                        emit_value(sink, h, y, view.scores[y, k])
+                        emit_value(sink, h, y, view.scores[y, k] if options[v].answers else view.shared[y, k + 1])
 
-    def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:  # noqa: ARG002
-        return {(name,): rows.scores[:, k] for k, name in enumerate(rows.names) if k != rows.column}
+    def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
+        scores = rows.scores if self.answers == "own" else shared(rows, lists)[:, 1:]
+        return {(name,): scores[:, k] for k, name in enumerate(rows.names) if k != rows.column}
 
 
 @dataclass(frozen=True)
@@ -89,19 +127,24 @@ class BaseScore(ScoreTemplate):
     {'': -1.0}
 
     With ``learner.base: 0`` it has no other weight; else a model has their sum, as the one weight of the base score.
+    ``answers``: as in Dense.
 
     One feature per candidate.
     """
 
+    answers: Literal["mean", "own"] = "mean"
+
     @staticmethod
     @kernel
-    def fire(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
+    def fire(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
         for y in range(view.base.shape[0]):
             for v in range(ids.shape[0]):
-                emit_value(sink, begin(sink, ids[v], seeds[v]), y, min(max(view.base[y], -FLOAT32_MAX), FLOAT32_MAX))
+                score = view.base[y] if options[v].answers else view.shared[y, 0]
+                emit_value(sink, begin(sink, ids[v], seeds[v]), y, min(max(score, -FLOAT32_MAX), FLOAT32_MAX))
 
-    def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:  # noqa: ARG002
-        return {(): np.clip(rows.base, -FLOAT32_MAX, FLOAT32_MAX)}
+    def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
+        base = rows.base if self.answers == "own" else shared(rows, lists)[:, 0]
+        return {(): np.clip(base, -FLOAT32_MAX, FLOAT32_MAX)}
 
 
 @kernel
@@ -160,92 +203,6 @@ class Within(ScoreTemplate):
             )
 
 
-SHARES, RANKS, FIRSTS, COUNTS, WEIGHTED = range(5)  # columns of agreement; the last and all after it are weighted
-
-
-@kernel
-def _weigh(values: np.ndarray, answers: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
-    """Weighted shares of one list (out float64 [N]), for the column ``values`` (float64 [N]) of two candidates or more.
-
-    With w = exp((value - mean)/deviation) it is the w of the others with the same answer, of that of all others. The
-    heaviest candidate is kept apart, as its weight may leave too little precision to those of all others.
-    """
-    N, top, mean, squares = values.shape[0], 0, 0.0, 0.0
-    for y in range(N):
-        mean += values[y] / N
-        if values[y] > values[top]:
-            top = y
-    for y in range(N):
-        squares += (values[y] - mean) ** 2 / N
-    scale = 1 / np.sqrt(squares) if squares > 0 and np.isfinite(squares) else 0.0
-    rest = 0.0
-    for y in range(N):
-        out[y] = np.exp((values[y] - values[top]) * scale)
-        if y != top:
-            rest += out[y]
-            if answers[y] >= 0:
-                weight[answers[y]] += out[y]
-    for y in range(N):
-        own, a = out[y], answers[y]
-        if a < 0:
-            out[y] = 0.0
-        elif y == top:
-            out[y] = weight[a] / rest if rest > 0 else 0.0
-        else:
-            out[y] = max(0.0, (a == answers[top]) + (weight[a] - own)) / (1 + (rest - own))
-    for y in range(N):
-        if answers[y] >= 0:
-            weight[answers[y]] = 0.0
-
-
-@kernel
-def agreement(
-    first: np.ndarray, answers: np.ndarray, columns: np.ndarray, times: np.ndarray, weight: np.ndarray,
-    ahead: np.ndarray, out: np.ndarray,
-) -> None:  # fmt: skip
-    """Columns of agreement, for the lists first[l]..first[l + 1] (int64 [L + 1]) of n candidates with K columns.
-
-    answers: int32 [n], below V; -1 for none. columns: float64 [K, n], what votes are weighted by. out: float64
-    [WEIGHTED + K, n], zeros. What is 0 where a candidate has no answer: the share of the others that have the same
-    answer; 1 / the rank of the answer, by candidates; whether it is the first that has it; the logarithm of the number
-    of answers; the shares of the others' weights, column by column. times, weight, ahead: zeros int64 and float64 [V],
-    and int64 [2 + the length of the longest list], scratch.
-    """
-    for i in range(first.shape[0] - 1):
-        a, b, distinct = first[i], first[i + 1], 0
-        for y in range(a, b):
-            if answers[y] >= 0:
-                out[FIRSTS, y] = times[answers[y]] == 0
-                distinct += times[answers[y]] == 0
-                times[answers[y]] += 1
-        ahead[: b - a + 2] = 0
-        for y in range(a, b):
-            if out[FIRSTS, y] > 0:
-                ahead[times[answers[y]]] += 1
-        for n in range(b - a, 0, -1):
-            ahead[n] += ahead[n + 1]
-        for y in range(a, b):
-            if answers[y] >= 0:
-                same = times[answers[y]]
-                out[SHARES, y] = (same - 1) / max(b - a - 1, 1)
-                out[RANKS, y] = 1 / (1 + ahead[same + 1])
-                out[COUNTS, y] = np.log(distinct)
-        for y in range(a, b):
-            if answers[y] >= 0:
-                times[answers[y]] = 0
-        if distinct > 0 and b - a > 1:
-            for k in range(columns.shape[0]):
-                _weigh(columns[k, a:b], answers[a:b], weight, out[WEIGHTED + k, a:b])
-
-
-def agreement_of(first: np.ndarray, answers: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """float64 [WEIGHTED + K, n]: what ``agreement`` finds."""
-    found, V = np.zeros((WEIGHTED + len(columns), answers.size)), int(answers.max(initial=0)) + 1
-    ahead = np.zeros(int(np.diff(first).max(initial=0)) + 2, np.int64)
-    agreement(first, answers, columns, np.zeros(V, np.int64), np.zeros(V), ahead, found)
-    return found
-
-
 @kernel
 def _emit(names: np.ndarray, found: np.ndarray, sink: Sink, ids: np.ndarray, seeds: np.ndarray) -> None:
     for v in range(ids.shape[0]):
@@ -259,37 +216,21 @@ def _emit(names: np.ndarray, found: np.ndarray, sink: Sink, ids: np.ndarray, see
 
 
 @dataclass(frozen=True)
-class Agreement(ScoreTemplate):
-    """The ``share`` of the other candidates that have the same answer, by number and by weight.
+class SameAnswer(ScoreTemplate):
+    """The logarithm of how many candidates of the list have the same answer.
 
-    >>> fired("Agreement", "so 4", "4", "5", answers=[b"4", b"4", b"5"])
-    {'share': 0.5, 'rank': 1.0, 'first': 1.0, 'share (base score)': 0.7729}
+    >>> fired("SameAnswer", "so 4", "4", "5", answers=[b"4", b"4", b"5"])
+    {'': 0.6931}
 
-    Weights are exp(z), z being the base score, or another score, less its mean in the list and in units of its
-    deviation there. Then 1 / the ``rank`` of the answer by votes, whether the candidate is the ``first`` with its
-    answer, and the logarithm of how many ``distinct`` answers there are. All are 0 without an answer.
-
-    Four features per candidate, and one per score; none for lists without answers.
+    0 without an answer. One feature per candidate; none for lists without answers.
     """
 
     @staticmethod
     def fire(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
-        """Get scratch space, then run the kernels."""
-        N = view.base.size
-        if N < 2 or view.answers.max() < 0:
-            return
-        others = np.flatnonzero(view.names)
-        columns = np.ascontiguousarray(np.vstack([view.base, view.scores[:, others].T]))
-        found = agreement_of(np.array([0, N]), view.answers, columns)
-        fixed = [[SHARE, 0], [RANK, 0], [FIRST, 0], [DISTINCT, 0], [SHARE, BASE_SCORE]]
-        names = np.array([*fixed, *([SHARE, name] for name in view.names[others])], np.uint64)
-        _emit(names, found, sink, ids, seeds)
+        """Count, then run the kernel."""
+        if view.answers.max(initial=-1) >= 0:
+            found = votes(np.array([0, view.answers.size]), view.answers)[np.newaxis]
+            _emit(np.zeros((1, 1), np.uint64), found, sink, ids, seeds)
 
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
-        if rows.answers is None:
-            return {}
-        others = [k for k in range(len(rows.names)) if k != rows.column]
-        scores = np.ascontiguousarray(np.vstack([rows.base, rows.scores[:, others].T]))
-        found = agreement_of(lists, numbered(rows), scores)
-        names = ["share"], ["rank"], ["first"], ["distinct"], ["share", "(base score)"]
-        return dict(zip(map(tuple, [*names, *(["share", rows.names[k]] for k in others)]), found, strict=True))
+        return {} if rows.answers is None else {(): votes(lists, numbered(rows))}

@@ -204,14 +204,14 @@ SETS: dict[str, list[str]] = {
     "minimal": _named("Rule; Rule(ancestors=1); RightBranch; Heavy; Word(k=2); Heads; Dense"),
     "cj2005": [*_CJ2005, *_EDGES, "Dense"],
     "extended": [*_CJ2005, *_EDGES, "Dense", *_EXTENDED],
-    "dense": ["BaseScore", "Dense", "Agreement"],
+    "dense": ["BaseScore", "Dense", "SameAnswer"],
     "dptm": ["Dense", "PhrasePair"],
     "translation": _named(f"""
         Dense; PhrasePair; SourcePhrase; TargetPhrase; PhraseLengths; WordPair; Unaligned; Unaligned(side=target);
         {_NGRAMS}; PhraseBoundary; Jump; Given
     """),
     "text": _named(f"""
-        Dense; Agreement; {_NGRAMS}; Length(binned=False); LengthRatio; Copy; Punctuation; CoOccurrence;
+        Dense; SameAnswer; {_NGRAMS}; Length(binned=False); LengthRatio; Copy; Punctuation; CoOccurrence;
         ConsensusNGram; Given
     """),
     "speech": _named(f"Dense; {_NGRAMS}; EditOps; ConsensusNGram; ConsensusEdits; Given"),

@@ -2,7 +2,8 @@
 
 Without training: the first sample, the best by each column, the vote of all samples for their answers
 (self-consistency; Wang et al. 2023), and votes weighted by each column. Learned, by cross-validation over lists: the
-columns, columns and agreement, the vote that these weigh, and what else is registered to choose (kind ``vote``).
+columns, what they say of answers (means of columns, and how many gave them), and what else is registered to choose
+(kind ``vote``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,15 +33,12 @@ from rerank.runs.ways import (
     maxent_weights,
     right_or_wrong,
     scored,
-    softmax,
     systems,
-    voted,
 )
 from rerank.storage.files import write_text
 from rerank.storage.strict_json import as_json
 
 GROWN = 2_000  # lists that these learn from, which take more time
-SHARPNESS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])  # of learned votes: the one that is best on what a fold learns from
 DRAWS = 4  # samples of k candidates of each list, for the curve
 ANY, BEST = "any (oracle, pass@n)", "best possible (oracle)"  # of gains of 0 and 1, and of others
 
@@ -53,19 +51,11 @@ def learned(samples: Samples, seed: int) -> dict[str, Choose]:
     parts = [samples.lists(np.sort(lists)) for lists in rest]
     answered = bool(samples.answers.max(initial=-1) >= 0)
     if len(samples.columns):
-        linear = [maxent_weights(part, agree=False) for part in parts]
+        linear = [maxent_weights(part, agree=False, folds=True) for part in parts]
         ways["learned from columns"] = lambda lists: best_by(lists, scored(lists, linear, agree=False))
     if answered:
-        both = [maxent_weights(part, agree=True) for part in parts]
-        sharp = np.array([_sharpness(part, w) for part, w in zip(parts, both, strict=True)])
-
-        def by_vote(lists: Samples) -> np.ndarray:
-            """The vote of candidates by their scores."""
-            raised = scored(lists, both, agree=True) * np.repeat(sharp[lists.fold], np.diff(lists.first))
-            return voted(lists, softmax(lists, raised, scaled=False))
-
-        ways["learned from columns and agreement"] = lambda lists: best_by(lists, scored(lists, both, agree=True))
-        ways["learned vote"] = by_vote
+        of_answers = [maxent_weights(part, agree=True, folds=True) for part in parts]
+        ways["learned from answers"] = lambda lists: best_by(lists, scored(lists, of_answers, agree=True))
     enough = min(map(len, rest)) >= 2  # one to learn from, one to choose by
     for name, learn in Registry[Callable[[Corpus, int], Weights | None]]("vote") if enough else ():
         if not (answered or len(samples.columns)):
@@ -75,13 +65,6 @@ def learned(samples: Samples, seed: int) -> dict[str, Choose]:
         if predictors:
             ways[name] = partial(_by_fold, predictors, bool(answered))
     return ways
-
-
-def _sharpness(samples: Samples, weights: np.ndarray) -> float:
-    """The sharpness of the vote by the candidates' scores that is best on these lists."""
-    scores = scored(samples._replace(fold=np.zeros_like(samples.fold)), [weights], agree=True)
-    reached = [samples.gain[voted(samples, softmax(samples, a * scores, scaled=False))].mean() for a in SHARPNESS]
-    return float(SHARPNESS[int(np.argmax(reached))])
 
 
 def _by_fold(predictors: Sequence[Weights], agree: bool, lists: Samples) -> np.ndarray:

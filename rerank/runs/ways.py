@@ -5,12 +5,14 @@ votes weighted by each column.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.features.scores import agreement_of
+from rerank.features.scores import means_of_answers, votes
+from rerank.learn.folds import best_trial, trials
 from rerank.learn.rules.maxent import Maxent
 from rerank.metrics.base import Metric
 from rerank.metrics.gain import Gain
@@ -18,7 +20,8 @@ from rerank.metrics.oracle import oracles
 
 FIRST, MAJORITY = "first", "majority vote"
 MOST = 10_000  # lists that weights are learned from, drawn from all: some ten columns need no more
-PENALTY = 10.0  # of maxent: with some ten columns and hundreds of lists any from 1 to 100 gives the same choices
+CHOOSING = 2_000  # lists, of those that weights are learned from, by which the penalty is chosen
+PENALTY = 10.0  # of maxent, where none is chosen: with some ten columns and hundreds of lists 1 to 100 choose alike
 
 Choose = Callable[["Samples"], np.ndarray]  # int64 [L]: the candidate that is chosen of every list
 
@@ -53,11 +56,12 @@ class Samples(NamedTuple):
         return self.some(*self.places(chosen))._replace(fold=self.fold[chosen])
 
     def features(self, *, agree: bool) -> np.ndarray:
-        """float64 [D, n]: the columns and, if asked for, those of agreement; less their lists' means."""
-        every = [self.columns]
+        """float64 [D, n]: the columns or, if asked for, their means over the samples of an answer, and the logarithm of
+        how many these are; less their lists' means."""
+        columns, sizes = np.array(self.columns), np.diff(self.first)
         if agree:
-            every.append(agreement_of(self.first, self.answers, np.ascontiguousarray(self.columns)))
-        columns, sizes = np.concatenate(every), np.diff(self.first)
+            means = means_of_answers(self.first, self.answers, columns.T).T
+            columns = np.concatenate([means, votes(self.first, self.answers)[np.newaxis]])
         if columns.size:
             columns -= np.repeat(np.add.reduceat(columns, self.first[:-1], axis=1) / sizes, sizes, axis=1)
         return columns
@@ -112,9 +116,16 @@ def softmax(samples: Samples, values: np.ndarray, *, scaled: bool) -> np.ndarray
     return np.asarray(raised / np.repeat(np.add.reduceat(raised, starts), sizes))
 
 
-def maxent_weights(samples: Samples, *, agree: bool, loss: Literal["log", "listnet"] = "log") -> np.ndarray:
-    """float64 [D]: those of the conditional log-linear model of ``features``."""
+def maxent_weights(
+    samples: Samples, *, agree: bool, loss: Literal["log", "listnet"] = "log", folds: bool = False
+) -> np.ndarray:
+    """float64 [D]: those of the conditional log-linear model of ``features``; with the penalty that is best on
+    ``folds``, or PENALTY."""
     corpus, learner = samples.corpus(agree=agree), Maxent(l2=PENALTY, base=0.0, loss=loss)
+    if folds:
+        few = corpus.take(np.arange(min(CHOOSING, corpus.list_count)))
+        tried = trials(replace(learner, l2=None), few, Gain(), oracles, any_ties=True)
+        learner = replace(learner, l2=best_trial(tried["all"]).l2)
     state = learner.init(corpus.width)
     learner.solve(corpus, oracles(corpus), state, any_ties=True)
     return learner.last(state).w
@@ -129,11 +140,11 @@ def scored(samples: Samples, weights: Sequence[np.ndarray], *, agree: bool) -> n
 def systems(samples: Samples, names: Sequence[str]) -> dict[str, Choose]:
     """Ways to choose, by name, that need no training."""
     ways: dict[str, Choose] = {FIRST: lambda lists: lists.first[:-1]}
-    votes = samples.answers.max(initial=-1) >= 0
-    if votes:
+    answered = samples.answers.max(initial=-1) >= 0
+    if answered:
         ways[MAJORITY] = lambda lists: voted(lists, np.ones(lists.gain.size))
     for k, name in enumerate(names):
         ways[f"best {name}"] = lambda lists, k=k: best_by(lists, lists.columns[k])  # type: ignore[misc]
-        if votes:
+        if answered:
             ways[f"vote by {name}"] = lambda lists, k=k: voted(lists, softmax(lists, lists.columns[k], scaled=True))  # type: ignore[misc]
     return ways

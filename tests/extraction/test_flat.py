@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rerank.data.shards import whole
 from rerank.extraction.content.texts import TextContent
 from rerank.extraction.extraction import Extracted, extract_split, extract_training
+from rerank.features.dense import free_values
 from rerank.features.table import Table
 from rerank.readers.lines import ListReader
 from rerank.readers.lists import OF_LIST, Lists
@@ -180,3 +182,30 @@ def test_parts_of_blocks_have_the_lists_of_the_whole(tmp_path: Path) -> None:
     for block in blocks:
         parts = [block.part(k, k + 1).scores for k in range(block.list_count)]
         assert np.array_equal(block.scores, np.concatenate(parts))
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_gains_that_are_not_those_of_the_answers_are_said(
+    alike: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def sample(k: int) -> dict[str, Any]:
+        return {
+            "text": f"so {k}",
+            "answer": "4" if k < 2 else "5",
+            "lm": -k,
+            "gain": float(k == 0 or (alike and k < 2)),
+        }
+
+    with (tmp_path / "train.jsonl").open("w") as lines:
+        for i in range(8):
+            print(json.dumps({"id": str(i), "candidates": [sample(k) for k in range(4)]}), file=lines)
+    data = {"root": str(tmp_path), "nbest": "{root}/{split}.jsonl", "train": "train", "tests": [], "reader": "jsonl"}
+    data |= {"sources": None, "references": None, "dev": None}
+    recipe = read_settings({"name": "a", "task": "ranking", "features": {"set": "dense"}, "data": data})
+    assert isinstance(recipe, TextRecipe)
+    corpus = whole(extract_training(recipe)[0].corpus)
+    lm = free_values(corpus)[:4]
+    assert all(column[0] == column[1] and column[2] == column[3] for column in lm.T), "means over answers"
+    said = [one.message for one in caplog.records if "same answer have different gains" in one.message]
+    assert bool(said) != alike
+    assert alike or said[0].startswith("train: in 8 of 8 lists")

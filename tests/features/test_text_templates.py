@@ -1,15 +1,12 @@
 """Templates of texts against their slow twins, and features written out by hand."""
 
 import dataclasses
-from itertools import pairwise
 
-import numpy as np
 import pytest
 import reference_labels  # noqa: F401 - registers twins
 from hypothesis import given, settings
 from reference_texts import EIN_MANN, TWINS, Lines, One, expected, extracted, lists_of_texts
 
-from rerank.features.scores import agreement as kernel
 from rerank.features.template import SETS, make_template, templates
 
 SPECS_TEXT = """
@@ -18,12 +15,12 @@ SPECS_TEXT = """
     CoOccurrence(words=3); CoOccurrence(band=1); TargetNGram; TargetNGram(n=2); TargetNGram(n=3); LengthRatio;
     Length; Length(binned=False); Copy; Punctuation; Punctuation(most=1); Rank; BaseGap; BaseGap(bin=20);
     ConsensusNGram; ConsensusNGram(n=2, scale=0); ConsensusEdits; ConsensusEdits(top=1);
-    ConsensusEdits(top=3, scale=2); EditOps; Agreement; Within; Within(bins=3);
-    LabelNGram; LabelSpan; SpanNGram
+    ConsensusEdits(top=3, scale=2); EditOps; SameAnswer; Dense(answers=own); BaseScore(answers=own);
+    Within; Within(bins=3); LabelNGram; LabelSpan; SpanNGram
 """
 SPECS = [" ".join(spec.split()) for spec in SPECS_TEXT.split(";")]
 REAL = (  # values beyond counts
-    "Dense", "BaseScore", "Given", "ConsensusNGram", "ConsensusEdits", "Copy", "Agreement", "Within",
+    "Dense", "BaseScore", "Given", "ConsensusNGram", "ConsensusEdits", "Copy", "SameAnswer", "Within",
 )  # fmt: skip
 
 
@@ -72,22 +69,6 @@ def test_options_do_what_they_say_at_their_limits() -> None:
         "BaseGap(bin=1)|0",
     }
     assert all(f.default is not dataclasses.MISSING for _, cls in templates for f in dataclasses.fields(cls))
-
-
-def test_agreement_of_many_lists_in_one_call_is_that_of_each() -> None:
-    rng = np.random.default_rng(5)
-    first, answers = np.array([0, 5, 5, 6, 40]), rng.integers(-1, 4, 40).astype(np.int32)
-    columns = rng.normal(size=(2, 40)) * 100
-
-    def agreement(first: np.ndarray, answers: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        out = np.zeros((6, answers.size))
-        kernel(first, answers, columns, np.zeros(4, np.int64), np.zeros(4), np.zeros(42, np.int64), out)
-        return out
-
-    together = agreement(first, answers, columns)
-    for a, b in pairwise(first):
-        alone = agreement(np.array([0, b - a]), answers[a:b].copy(), columns[:, a:b].copy())
-        np.testing.assert_array_equal(together[:, a:b], alone)
 
 
 def test_a_dominant_candidate_does_not_hide_the_others() -> None:

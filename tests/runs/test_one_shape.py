@@ -18,7 +18,7 @@ from rerank.extraction.content import with_set
 from rerank.recipes.loading import read_settings
 from rerank.recipes.text_recipe import TextRecipe
 
-TRAINING: dict[str, Any] = {"features": ["Dense", "Agreement", "Given"], "metric": "gain", "epochs": 3, "seed": 1}
+TRAINING: dict[str, Any] = {"features": ["Dense", "SameAnswer", "Given"], "metric": "gain", "epochs": 3, "seed": 1}
 
 
 def line(i: int) -> dict[str, Any]:
@@ -140,11 +140,12 @@ def test_the_candidates_of_lines_are_rows(
     rows = [{"id": each["id"], "source": each["source"], **one} for each in given for one in each["candidates"]]
     columns = {"group": "id", "text": "text", "source": "source", "answer": "answer"}
     scored = model.score_frame(library.DataFrame(rows), into=("new", "rank"), **columns)
-    expected = [ranking.scores[np.argsort(ranking.order)].tolist() for ranking in model.rank_many(given)]
+    rankings = list(model.rank_many(given))
+    expected = [ranking.scores[np.argsort(ranking.order)].tolist() for ranking in rankings]
     assert scored["new"].to_numpy().tolist() == list(chain(*expected))
     (tmp_path / "lists.jsonl").write_text("".join(json.dumps(each) + "\n" for each in given))
     model.save(tmp_path / "model")
     command: Command = request.getfixturevalue("rerank")  # the name is taken by the package
     out = command("rank", str(tmp_path / "model"), str(tmp_path / "lists.jsonl"), "--n-best", "9")
     ranked = [json.loads(each)["candidates"] for each in out.out.splitlines()]
-    assert [[one["score"] for one in each] for each in ranked] == [sorted(each, reverse=True) for each in expected]
+    assert [[one["score"] for one in each] for each in ranked] == [each.scores.tolist() for each in rankings]

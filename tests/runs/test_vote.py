@@ -70,11 +70,11 @@ def test_a_list_is_chosen_from_by_what_others_teach() -> None:
     table = table_of_votes(rerank.read(lists), samples=200)
     scores = {name: score for name, (score, _, _) in table.rows.items()}
     assert scores[ANY] >= max(scores.values())
-    assert scores["learned from columns and agreement"] > scores[MAJORITY] > scores["first"]
+    assert scores["learned from answers"] > scores[MAJORITY] > scores["first"]
     assert table.rows[MAJORITY][2] is None
     blind = [line | {"candidates": [one | {"gain": 0.0} for one in line["candidates"]]} for line in lists[:1]]
     again = table_of_votes(rerank.read(blind + lists[1:]), samples=200)  # its own gains change nothing of its choice
-    assert abs(again.rows["learned vote"][0] - scores["learned vote"]) <= 1 / 90 + 0.05
+    assert abs(again.rows["learned from answers"][0] - scores["learned from answers"]) <= 1 / 90 + 0.05
     with pytest.raises(DataError, match="found 4 lists with candidates; expected 5"):
         table_of_votes(rerank.read(lists[:4]))
     plain = [
@@ -99,7 +99,14 @@ def test_the_command(tmp_path: Path, rerank: Any) -> None:
     assert "<svg" in (tmp_path / "curve.svg").read_text()
     assert (tmp_path / "model" / "model.json").exists()
     rows = json.loads(rerank("vote", *files, "--samples", "50", "--json").out)["rows"]
-    assert {row["name"] for row in rows} >= {"first", MAJORITY, "best reward", "vote by reward", "learned vote", ANY}
+    assert {row["name"] for row in rows} >= {
+        "first",
+        MAJORITY,
+        "best reward",
+        "vote by reward",
+        "learned from answers",
+        ANY,
+    }
     few = json.loads(rerank("vote", *files, "--samples", "50", "--columns", "reward", "--json").out)["rows"]
     assert "best reward" in {row["name"] for row in few}
     assert "best score" not in {row["name"] for row in few}

@@ -263,7 +263,7 @@ class Content(ABC, Generic[T]):
     @property
     def used(self) -> tuple[str, ...]:
         """Those of the columns ``held`` that scores depend on: the base score's, and what features look at."""
-        seen = any(name.startswith(("Dense", "Within", "Agreement")) for name in self.free)
+        seen = any(name.startswith(("Dense", "Within")) for name in self.free)
         return self.held if seen or self.user else self.held[:1]
 
     def hold(self, nbest: Lists) -> Lists:
