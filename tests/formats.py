@@ -87,12 +87,6 @@ def _answer(i: int, k: int) -> bytes:
     return b'"a%d b%d"\t-%d.5' % (i, k, k)
 
 
-def _choice(i: int, k: int) -> bytes:
-    return b'{"message": {"content": "a%d b%d"}, "score": -%d.5, "logprobs": {"content": [{"logprob": -%d}]}}' % (
-        i, k, k, k,
-    )  # fmt: skip
-
-
 def _ranked(_: int, candidates: list[bytes]) -> bytes:
     return b"".join(b"%d %s" % (k, text.partition(b" ")[2]) for k, text in enumerate(candidates, start=1))
 
@@ -224,25 +218,6 @@ FORMATS: dict[str, Format] = {
         {what: ("fields", damage) for what, (_, damage) in _SCORES.items()}
         | {"no number": ("fields", replaced(b"1:1", b"1")), **_NUL},
         lambda text: text.replace(b"2:", b"x:"),
-    ),
-    "openai": Format(
-        _choice, _within(b'{"id": "l%d", "choices": [%s]}\n'),
-        {
-            **_JSON,
-            "a number for a text": ("text", replaced(b'"a1 b1"', b"7")),
-            "no log probabilities": ("columns", replaced(b'{"content": [{"logprob": -1}]}', b"null")),
-        },
-        replaced(b"choices", b"choice"),
-    ),
-    "preferences": Format(
-        _answer, _beside(b'{"id": "l%d", "chosen": [%s], "rejected": [], "scores": [%s], "none": []}\n'),
-        {what: damage for what, damage in _JSON.items() if "score" in damage[0]}
-        | {"NUL": ("nul", replaced(b'"\t', b'\\u0000"\t'))},
-        replaced(b"chosen", b"choosen"), options=(("numbers", {"score": ["scores", "none"]}),), written="jsonl",
-    ),
-    "parallel": Format(
-        _answer, _beside(b'{"id": "l%d", "responses": [%s], "scores": [%s]}\n'),
-        {**_JSON, **_NO_TEXT}, replaced(b"responses", b"response"),
     ),
     OWN: Format(
         lambda i, k: b"l%d\t-%d.5\t-%d\ta%d b%d\n" % (i, k, k, i, k), _together,

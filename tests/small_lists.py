@@ -104,42 +104,6 @@ def espnet(root: Path, found: list[list[Candidate]]) -> str:
     return str(root / "espnet")
 
 
-def openai(root: Path, found: list[list[Candidate]]) -> str:
-    """With ``lm`` and ``tm`` as the log probabilities of two tokens; without one of them there are no such scores."""
-    choices = [
-        [
-            {"text": one["text"], "score": one["score"]}
-            | ({"logprobs": {"token_logprobs": [one["lm"], one["tm"]]}} if "lm" in one and "tm" in one else {})
-            for one in candidates
-        ]
-        for candidates in found
-    ]
-    return _write(root, "openai", "".join(json.dumps({"choices": each}) + "\n" for each in choices))
-
-
-def preferences(root: Path, found: list[list[Candidate]]) -> str:
-    """The first candidate was chosen."""
-    lines = []
-    for candidates in found:
-        texts, names = [one["text"] for one in candidates], [n for n in ("score", *COLUMNS) if n in candidates[-1]]
-        item: dict[str, Any] = {"chosen": texts[0], "rejected": texts[1:]}
-        for name in names:
-            values = [one.get(name) for one in candidates]
-            item |= {f"{name}_chosen": values[0], f"{name}_rejected": values[1:]}
-        lines.append(json.dumps(item) + "\n")
-    return _write(root, "preferences", "".join(lines))
-
-
-def parallel(root: Path, found: list[list[Candidate]]) -> str:
-    lines = []
-    for candidates in found:
-        names = [
-            name for name in ("text", "score", *_numbers(candidates[-1])) if any(name in one for one in candidates)
-        ]
-        lines.append(json.dumps({name: [one.get(name) for one in candidates] for name in names}) + "\n")
-    return _write(root, "parallel", "".join(lines))
-
-
 def joined(root: Path, found: list[list[Candidate]]) -> str:
     """``lm`` and what else there is in the lists, ``tm`` in the file of scores, whose header names what is there."""
     lists = _write(root, "joined", _moses(found, tuple(n for n in _numbers(found[-1][0]) if n != "tm"), "= "))
@@ -217,7 +181,6 @@ class Format:
     trees: bool = False
 
 
-_PAIRS = {name: [f"{name}_chosen", f"{name}_rejected"] for name in ("score", *COLUMNS)}
 FORMATS: dict[str, Format] = {
     "moses": Format(moses, {"name": "moses"}),
     "joshua": Format(joshua, {"name": "moses"}, sparse=True),
@@ -228,11 +191,6 @@ FORMATS: dict[str, Format] = {
     "opennmt": Format(opennmt, {"name": "opennmt", "n": 3}, ()),
     "kaldi": Format(kaldi, {"name": "kaldi", "costs": ["score"]}, ()),
     "espnet": Format(espnet, {"name": "espnet"}, ()),
-    "openai": Format(openai, {"name": "openai"}, ("mean", "min", "length")),
-    "preferences": Format(preferences, {"name": "preferences", "numbers": _PAIRS}, (*COLUMNS, "gain")),
-    "parallel": Format(
-        parallel, {"name": "parallel", "texts": "text", "numbers": {name: name for name in ("score", *COLUMNS)}}
-    ),
     "trec": Format(trec, {"name": "trec"}, ()),
     "letor": Format(letor, {"name": "letor", "first": "1"}, ()),
     "merged": Format(merged, {"name": "merged"}, ("lm", "tm", "system_1", "system_2")),

@@ -8,9 +8,6 @@ READERS = {
     "jsonl": "texts.jsonl:JsonlReader",
     "merged": "combined.merging:MergedReader",
     "moses": "moses:Moses",
-    "openai": "texts.openai:OpenAiReader",
-    "parallel": "texts.parallel:ParallelReader",
-    "preferences": "texts.preferences:PreferencesReader",
     "table": "texts.table:TableReader",
     "trees": "trees.charniak:BareReader",
 }

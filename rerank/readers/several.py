@@ -10,6 +10,8 @@ from rerank.readers.base import Lists, Order, Problem, Reader, Scores, check_cho
 from rerank.readers.streams import PathLike, Writable
 from rerank.storage.bounded_yaml import read_yaml
 
+FORMS = "openai", "parallel", "preferences"  # of JSON, of which one may think as formats
+
 
 @dataclass(frozen=True)
 class CostReader(Reader):
@@ -56,6 +58,8 @@ def make_reader(spec: Any, key: str) -> Reader:
     if isinstance(spec, Reader):
         return spec
     settings = settings_of(spec, key)
+    if (name := settings.get("name")) in FORMS:
+        raise RecipeError(f"found {name!r}, a form of JSON; expected jsonl, which reads it", key=f"{key}.name")
     sign = settings.pop("scores", None)
     reader = build(readers, settings, key)
     if sign is None:

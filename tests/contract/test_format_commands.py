@@ -74,10 +74,8 @@ def test_texts(name: str, tmp_path: Path, rerank: Command) -> None:
     }  # fmt: skip
     assert f"candidates {3 * count}" in use(rerank, tmp_path, lists, references, reader, more)
     assert len((tmp_path / "best").read_text().splitlines()) == count
-    kind = reader["name"] if reader["name"] in ("moses", "jsonl", "fairseq", "sockeye", "openai") else ""
-    written = {"merged": "moses", "joined": "moses", "kaldi": "jsonl", "espnet": "jsonl", "preferences": "jsonl"} | {
-        "table": "jsonl"
-    }
+    kind = reader["name"] if reader["name"] in ("moses", "jsonl", "fairseq", "sockeye") else ""
+    written = {"merged": "moses", "joined": "moses", "kaldi": "jsonl", "espnet": "jsonl", "table": "jsonl"}
     again = reader if not kind and name not in written else {"name": kind or written[name]}
     assert [len(nbest) for nbest in read_lists(make_reader(again), tmp_path / "ranked")] == [2] * count
     assert rerank("evaluate", references, tmp_path / "best", "--metric", "wer").code == 0

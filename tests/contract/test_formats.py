@@ -61,8 +61,6 @@ def test_archives_are_read_and_cut_ones_are_an_error_under_both_policies(tmp_pat
 @pytest.mark.parametrize("case", PLAIN, ids=str)
 def test_candidates_that_come_twice_are_counted_and_kept_or_dropped(tmp_path: Path, case: Case) -> None:
     """The last candidate of a list has the text of the first; what is written of a list without it can be read."""
-    if case.name == "preferences":
-        pytest.skip("its candidates are in the order of their texts")
     if case.form == "trec":
         pytest.skip("a document that comes twice makes a bad list: see tests/readers/test_retrieval.py")
 

@@ -16,9 +16,6 @@ from rerank.contrib.serve.requests import answer
 from rerank.readers.base import Reader
 from rerank.readers.combined.merging import MergedReader
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.openai import OpenAiReader
-from rerank.readers.texts.parallel import ParallelReader
-from rerank.readers.texts.preferences import PreferencesReader
 from rerank.recipes.loading import read_settings
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs import pipeline
@@ -114,11 +111,11 @@ def test_every_format_whose_texts_have_bounds_keeps_them(text: str, tmp_path: Pa
     found: list[tuple[Reader, Any]] = [
         (JsonlReader(), {"candidates": [text]}),
         (JsonlReader(), {"candidates": [{"text": text}]}),
-        (OpenAiReader(), {"choices": [{"text": text}]}),
-        (OpenAiReader(), {"choices": [{"message": {"content": text}}]}),
-        (ParallelReader(), {"prompt": "?", "responses": [text]}),
-        (PreferencesReader(), {"prompt": "?", "chosen": text, "rejected": []}),
-        (PreferencesReader(), {"chosen": said, "rejected": []}),
+        (JsonlReader(), {"choices": [{"text": text}]}),
+        (JsonlReader(), {"choices": [{"message": {"content": text}}]}),
+        (JsonlReader(), {"prompt": "?", "responses": [text]}),
+        (JsonlReader(), {"prompt": "?", "chosen": text, "rejected": []}),
+        (JsonlReader(), {"chosen": said, "rejected": []}),
         (SockeyeReader(), {"sentence_id": 0, "translation": text, "score": 1.0}),
     ]
     for reader, item in found:

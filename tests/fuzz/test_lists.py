@@ -51,9 +51,9 @@ MORE: tuple[tuple[Spec, bytes], ...] = (  # what the other samples have not
     ({"name": "fairseq"}, b"| loading\nS-7\tes\nH-7\t-0.35\tit rains .\nD-7\t-1\tIt rains.\nP-7\t-0.25 -0.5 -0.75\n"),
     ({"name": "jsonl"}, b'{"id": "a", "source": "Ja", "references": ["It"], "candidates": ["Yes", "No"]}\n{"id": "c", '
      b'"reference": "4", "candidates": [{"text": "4", "logprob": -0.7, "gain": 1, "features": {"x": 1}}]}\n'),
-    ({"name": "openai"}, b'{"id": "a", "choices": [{"text": "b", "logprobs": {"token_logprobs": [null, -0.25]}}]}\n'
+    ({"name": "jsonl"}, b'{"id": "a", "choices": [{"text": "b", "logprobs": {"token_logprobs": [null, -0.25]}}]}\n'
      b'{"custom_id": "a", "response": {"body": {"choices": [{"message": {"content": "5"}, "score": -1}]}}}\n'),
-    ({"name": "parallel", "numbers": {"score": "scores"}},
+    ({"name": "jsonl"},
      b'{"id": 7, "prompt": "a", "responses": ["6"], "reference": ["6", "six"], "scores": [1], "gains": [1]}\n'),
     ({"name": "table"},
      b'query,text,score,gain\n1,Yes .,-1.5,1\n2,"It, he said,\nrains",-1,0\n1,No .,-2,0\n2,"a ""b""",,1\n'),

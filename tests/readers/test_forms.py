@@ -108,7 +108,31 @@ ARENA = {"question_id": "7", "model_a": "a", "model_b": "b", "winner": "model_b"
          "conversation_a": [USER, {"role": "assistant", "content": "4"}],
          "conversation_b": [USER, {"role": "assistant", "content": "5"}]}  # fmt: skip
 SHP = {"history": "2+2?", "human_ref_A": "4", "human_ref_B": "5", "labels": 1, "score_A": 7, "score_B": 2}
-CHAT = {"id": "c", "choices": [{"index": 0, "message": {"role": "assistant", "content": "4"}, "finish_reason": "stop"}]}
+# https://platform.openai.com/docs/api-reference: completions, chats, and what batches of them give; of vLLM, a response
+# to several prompts (``return_token_ids``)
+COMPLETION = {
+    "id": "cmpl-1", "object": "text_completion", "model": "m", "usage": {"prompt_tokens": 5}, "choices": [
+        {"text": "\n\nThis is", "index": 0, "finish_reason": "length", "logprobs": {
+            "tokens": ["This", " is", " a"], "token_logprobs": [None, -0.5, -0.25], "text_offset": [0, 4, 7]}},
+        {"text": " No.", "index": 1, "finish_reason": "stop", "logprobs": {"token_logprobs": [-1, -2]}}],
+}  # fmt: skip
+CHAT = {
+    "id": "chatcmpl-1", "object": "chat.completion", "choices": [
+        {"index": k, "finish_reason": "stop", "message": {"role": "assistant", "content": text, "refusal": None},
+         "logprobs": {"refusal": None, "content": [
+             {"token": "Hello", "logprob": -0.5 - k, "bytes": [72], "top_logprobs": [{"token": "Hi", "logprob": -2}]},
+             {"token": "!", "logprob": -0.25, "bytes": None, "top_logprobs": []}]}}
+        for k, text in enumerate(("Hello!", "Hello?"))],
+}  # fmt: skip
+PLAIN = {"choices": [{"text": "a"}, {"message": {"content": "b"}, "logprobs": None}]}
+BATCH_OF_CHATS = [{"id": f"batch_req_{name}", "custom_id": name, "error": None,
+                   "response": {"status_code": 200, "body": CHAT}} for name in "pq"]  # fmt: skip
+FAILED = BATCH_OF_CHATS[0] | {"response": None, "error": {"code": "x", "message": "out of time"}}
+SEVERAL = {"choices": [{"text": f"{prompt}", "prompt_token_ids": [prompt]} for prompt in (1, 1, 2)]}
+ANSWER, OTHER = {"role": "assistant", "content": "4"}, {"role": "assistant", "content": "5"}
+PAIR = {"chosen": [USER, OTHER], "rejected": [USER, ANSWER], "score_chosen": 8.5, "score_rejected": 2}
+PARALLEL = {"id": 7, "prompt": [USER], "responses": [[USER, ANSWER], [USER, OTHER]], "scores": [-0.5, -0.75],
+            "gains": [1, 0], "models": ["a", "b"], "tags": ["x", "y", "z"], "reference": ["4", "four"]}  # fmt: skip
 
 # Ids, texts, columns, scores of the first list, its answers, source and reference.
 Found = tuple[list[str], list[str], tuple[str, ...], list[list[float]], Any, str | None, tuple[str, ...]]
@@ -130,7 +154,7 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
     "responses": (RESPONSES, (
         ["resp_0", "resp_2"], ["It is 0", "It is 1"], ("score", "finish_length"), [[0, 0], [0, 1]], None, None, ())),
     "batch of responses": (BATCH, (
-        ["resp_0", "resp_2"], ["It is 0", "It is 1"], ("score", "finish_length"), [[0, 0], [0, 1]], None, None, ())),
+        ["0", "2"], ["It is 0", "It is 1"], ("score", "finish_length"), [[0, 0], [0, 1]], None, None, ())),
     "ultrafeedback": ([ULTRA], (["0"], ["4", "5"], ("score", "gain"), [[0, 8.5], [0, 3]], None, "2+2?", ())),
     "hyporadise": ([HYPORADISE], (
         ["0"], HYPORADISE["input"], ("score", "ac_score"), [[0, -0.25], [0, -0.5]], None, None, ("it is raining",))),
@@ -147,9 +171,18 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
         ["0"], ["it is", "it"], ("score", "source_score"), [[0, 1], [0, 2.5]], None, None, ("it rains",))),
     "chatbot arena": ([ARENA], (["7"], ["4", "5"], ("score", "gain"), [[0, 0], [0, 1]], None, "2+2?", ())),
     "shp": ([SHP], (["0"], ["4", "5"], ("score", "gain"), [[0, 1], [0, 0]], None, "2+2?", ())),
-    "chat": ([CHAT], (["c"], ["4"], ("score", "finish_length"), [[0, 0]], None, None, ())),
-    "parallel": ([{"prompt": "2+2?", "responses": ["4"], "scores": [1]}], (
-        ["0"], ["4"], ("score",), [[1]], None, "2+2?", ())),
+    "openai": ([COMPLETION], (
+        ["cmpl-1"], ["This is", "No."], ("score", "mean", "min", "length", "finish_length"),
+        [[-0.75, -0.375, -0.5, 2, 1], [-3, -1.5, -2, 2, 0]], None, None, ())),
+    "chat": ([CHAT], (
+        ["chatcmpl-1"], ["Hello!", "Hello?"], ("score", "mean", "min", "length", "finish_length"),
+        [[-0.75, -0.375, -0.5, 2, 0], [-1.75, -0.875, -1.5, 2, 0]], None, None, ())),
+    "batch of chats": (BATCH_OF_CHATS, (
+        ["p", "q"], ["Hello!", "Hello?"], ("score", "length"), [[-0.75, 2], [-1.75, 2]], None, None, ())),
+    "without log probabilities": ([PLAIN], (["0"], ["a", "b"], ("score",), [[0], [0]], None, None, ())),
+    "preferences": ([PAIR], (["0"], ["4", "5"], ("score", "gain"), [[0, 0], [0, 1]], None, "2+2?", ())),
+    "parallel": ([PARALLEL], (
+        ["7"], ["4", "5"], ("score", "gain"), [[-0.5, 1], [-0.75, 0]], None, "2+2?", ("4", "four"))),
 }  # fmt: skip
 
 
@@ -168,7 +201,7 @@ def test_forms(name: str, array: bool, tmp_path: Path) -> None:
     one, *_ = rerank.read(tmp_path / "lists")
     assert one.rows is not None
     assert [text.decode() for text in one.rows.texts] == texts
-    assert set(one.rows.names) == set(columns)
+    assert set(one.rows.names) >= set(columns)
     assert one.rows.scores[:, [one.rows.names.index(name) for name in columns]].tolist() == scores
     assert [answer and answer.decode() for answer in one.rows.answers or []] == (answers or [])
     assert (one.source, tuple(one.references)) == (source, references)
@@ -248,18 +281,41 @@ def test_scores_of_rubrics_are_columns_where_they_are_named(tmp_path: Path) -> N
     assert (one.names, one.sparse.names) == (("score", "format", "gain"), [b"task=default"] * 2)
 
 
-def test_models_of_preferences_are_labels(tmp_path: Path) -> None:
-    for item, names in ((REWARD_BENCH, [b"model=a", b"model=b"]), (ULTRA, [b"model=a", b"model=b"])):
-        (one,) = rows(tmp_path / "lists", [item], labels=["model"])
+def test_models_are_labels(tmp_path: Path) -> None:
+    for item, label in ((REWARD_BENCH, "model"), (ULTRA, "model"), (PARALLEL, "models")):
+        (one,) = rows(tmp_path / "lists", [item], labels=[label])
         assert one.problem is None
         assert one.sparse is not None
-        assert one.sparse.names == names
+        assert one.sparse.names == [f"{label}=a".encode(), f"{label}=b".encode()]
+
+
+@pytest.mark.parametrize("item", [PAIR, PAIR | {"rejected": ["4", "22"], "score_rejected": [2, 1.5], "prompt": "2+2?"}])
+def test_numbers_of_preferences_are_what_roles_say(item: dict[str, Any], tmp_path: Path) -> None:
+    (one,) = rows(tmp_path / "lists", [item], roles={"score": "gain"})
+    texts, found = (["4", "5"], [2, 8.5]) if item is PAIR else (["22", "4", "5"], [1.5, 2, 8.5])
+    assert [text.decode() for text in one.texts] == texts
+    assert (gains(one), one.source) == (found, b"2+2?")
+    (one,) = rows(tmp_path / "lists", [item], dense=["score"])
+    assert (one.base.tolist(), gains(one)) == (found, [0.0] * (len(texts) - 1) + [1.0])
+
+
+def test_a_choice_without_log_probabilities_is_bad_beside_others(tmp_path: Path) -> None:
+    broken: list[Any] = [{"text": "x"}, {"text": "x", "logprobs": 1}, {"text": "x", "logprobs": {"content": ["y"]}}]
+    broken += [{"text": "x", "logprobs": [float("-inf")]}, {"message": {"content": None}, "logprobs": [-1]}]
+    _, one = rows(tmp_path / "lists", [CHAT, {"id": "2", "choices": [*CHAT["choices"], *broken]}])  # type: ignore[misc]
+    assert [(bad.reason, bad.place) for bad in one.bad] == [("score", k) for k in range(2, 6)] + [("text", 6)]
 
 
 @pytest.mark.parametrize(
     ("item", "reason", "message"),
     [
         (SEARCH | {"scores": [[0.5]]}, "columns", "found 1 entries under 'scores'; expected one for each of 2 texts"),
+        (FAILED, "text", 'the request has no response: "out of time"; send it again'),
+        (SEVERAL, "text", "the choices are answers to 2 prompts; send every prompt in a request of its own"),
+        ({"choices": [{"index": 0, "delta": {"content": "a"}}]}, "text", "choice 1 is a piece of a stream; ask for"),
+        ({"choices": ["a", "b"]}, "text", 'found "a"; expected choice 1, an object'),
+        ({"chosen": [USER, OTHER], "rejected": [USER, ANSWER, USER, OTHER]}, "text", "come after different messages"),
+        ({"chosen": 4, "rejected": [{"a": 1}]}, "text", "found 4; expected candidate 1 as a string"),
         (SEARCH | {"agg_scores": 7}, "columns", "found 7 under 'agg_scores'; expected one for each of 2 texts"),
         (SEARCH | {"completions": [1, 2]}, "text", "found 1; expected candidate 1 as a string"),
         (LM_EVAL[0] | {"resps": [[["-1.5", "False"]], [["-2", "True"]]]}, "text", "are log probabilities of given"),

@@ -1,5 +1,6 @@
 """Lists in JSON lines: what is read, what is bad, what is written."""
 
+import gzip
 import io
 import json
 from itertools import pairwise
@@ -338,6 +339,54 @@ def test_a_value_that_is_too_deep_to_be_written_is_an_error(place: Path) -> None
         JsonlReader().write(io.BytesIO(), found)
     while value:  # taken apart by hand: the interpreter would do it by recursion
         value = value.pop()
+
+
+LISTED = {"id": 7, "candidates": ["4", "5", "22"]}
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_an_array_is_read_like_lines(indent: int | None, tmp_path: Path) -> None:
+    items = [LISTED, LISTED | {"id": 8, "candidates": ["\udce9"] * 3}, LISTED | {"id": 9}]
+    text = json.dumps(items, indent=indent, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    (tmp_path / "lists").write_bytes(b"\n \n" + text)
+    found = list(JsonlReader().read(tmp_path / "lists"))
+    assert [one.line for one in found] == ([3, 3, 3] if indent is None else [4, 12, 20])
+    assert found[0].texts == found[2].texts == [b"4", b"5", b"22"]
+    assert found[1].texts == [b"\xe9"] * 3
+    (tmp_path / "lists").write_bytes(gzip.compress(b" [ ]\n"))
+    assert not list(JsonlReader().read(tmp_path / "lists"))
+
+
+def test_a_line_of_any_length_may_hold_an_array(tmp_path: Path) -> None:
+    (tmp_path / "lists").write_text(json.dumps([{"candidates": ["a" * 1000] * 100}] * 200))
+    assert sum(map(len, JsonlReader().read(tmp_path / "lists"))) == 20_000
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ('[{"candidates": ["a"]},\n {"candidates": ', 2, "found the end of the file; expected a JSON array of objects"),
+        ('[{"candidates": ["a"]}\n\n{', 3, "found '{'; expected a comma and the next object, or the end of the array"),
+        ('[{"candidates": ["a"]}]\n[{}]', 2, "found '[{}]'; expected nothing after the array, or objects on lines"),
+        ("[" * 100_000, 1, "expected objects without thousands of digits or levels"),
+    ],
+)
+def test_a_damaged_array_is_an_error_whatever_is_skipped(text: str, line: int, message: str, tmp_path: Path) -> None:
+    (tmp_path / "lists").write_text(text)
+    with pytest.raises(DataError) as caught:
+        list(read_lists(JsonlReader(), tmp_path / "lists", "skip"))
+    assert caught.value.line == line
+    assert message in caught.value.message
+
+
+def test_what_is_no_object_in_an_array_is_a_bad_list(tmp_path: Path) -> None:
+    (tmp_path / "lists").write_text('[7,\n{"candidates": ["a"], "candidates": []}, {"candidates": [NaN]}]')
+    one, two, three = JsonlReader().read(tmp_path / "lists")
+    assert [(found.problem.reason, found.line) for found in (one, two, three)] == [
+        ("json", 1),
+        ("json", 2),
+        ("text", 2),
+    ]
 
 
 NAMES = st.sampled_from(["lm", "tm", "wp", "ünï"])

@@ -15,6 +15,7 @@ from rerank.features.text import view
 from rerank.readers import base
 from rerank.readers.base import Lists, SkipCount, excerpt, readers
 from rerank.readers.problems import Problem
+from rerank.readers.several import make_reader
 from rerank.readers.trees.charniak import CharniakReader
 
 TEXTS = [b"(S (NN a) (-NONE- *) (VB b\xe9))", b"( (S (NP (NN a)) (VB c) ) )"]
@@ -105,6 +106,8 @@ def test_excerpts_fit_on_a_line() -> None:
 
 
 def test_unknown_names_get_all_that_there_are() -> None:
+    with pytest.raises(RecipeError, match="found 'openai', a form of JSON; expected jsonl, which reads it"):
+        make_reader("openai", "reader")
     with pytest.raises(RecipeError, match=r"unknown reader 'xyz'; known: .*berkeley, charniak"):
         readers.get("xyz")
 

@@ -146,8 +146,8 @@ def test_files_of_json_are_read_as_such_and_hold_what_no_other_file_is_named_for
     assert recipe(data=data.model_dump(mode="json")).data == data
     data = recipe(data={"nbest": nbest, "sources": "s", "references": "r"}).data
     assert (data.reader, data.sources, data.references) == ({"name": "jsonl"}, "s", ("r",))
-    data = recipe(data={"nbest": nbest, "reader": "openai", "answer": "boxed"}).data
-    assert (data.reader, data.sources) == ({"name": "openai"}, "{root}/{split}.src.gz")
+    data = recipe(data={"nbest": nbest, "reader": "kaldi", "answer": "boxed"}).data
+    assert (data.reader, data.sources) == ({"name": "kaldi"}, "{root}/{split}.src.gz")
 
 
 def test_other_files_are_those_of_moses() -> None:

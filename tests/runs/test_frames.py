@@ -350,7 +350,7 @@ def message(role: str, text: str) -> dict[str, str]:
 @pytest.mark.parametrize("form", ["dicts", "messages", "frame", "message frame", "iterator"])
 def test_pairs_give_the_model_of_their_file(form: str, tmp_path: Path) -> None:
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in PAIRS))
-    expected = rerank.fit(rerank.read(tmp_path / "pairs.jsonl", "preferences"), features="text", **TRAINING)
+    expected = rerank.fit(rerank.read(tmp_path / "pairs.jsonl"), features="text", **TRAINING)
     talks = [
         {key: [message(USER, pair["prompt"]), message(ASSISTANT, pair[key])] for key in ("chosen", "rejected")}
         for pair in PAIRS
@@ -386,7 +386,7 @@ def test_pairs_are_read_and_evaluated() -> None:
     (one,) = rerank.read(lists, "jsonl")
     assert (one.candidates[0].score, one.gains) == (0.5, (1.0,))
     for given, told in (
-        ([*PAIRS, {"prompt": "a", "chosen": "b"}], "list 30: there is no 'rejected'"),
+        ([*PAIRS, {"prompt": "a", "chosen": "b"}], "list 30: found null under 'rejected', unlike in most"),
         ([*PAIRS, 5], "list 30: found int; expected a dict like the first"),
         ([{"chosen": {1}, "rejected": "b"}], "list 0: a dict that is no JSON object: found set"),
         ([{"a": 1}], "list 0: found null under 'candidates'"),

@@ -22,6 +22,7 @@ from rerank.readers.lists import Lists, answers_of, plain_texts, repeats_of
 from rerank.readers.score_columns import ScoreColumns, check_names
 from rerank.readers.texts.answers import check_rule, with_answers
 from rerank.readers.texts.forms import as_number
+from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.table import EXTRA
 from rerank.readers.texts.text_list import SCORE
 
@@ -339,14 +340,12 @@ class FrameLists:
     @cached_property
     def _of_pairs(self) -> ObjectLists:
         """A list for every row."""
-        from rerank.readers.texts.preferences import PreferencesReader  # which few programs need
-
         keys = {"id": "group", "prompt": "source", "chosen": "chosen", "rejected": "rejected"}
         columns = {key: self._column(name) for key, name in keys.items() if name in self.names}
         if "id" in columns:
             columns["id"] = list(map(str, self._group_values()))
         items = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        return ObjectLists(items, PreferencesReader())
+        return ObjectLists(items, JsonlReader())
 
 
 def _place(row: int, name: str) -> str:

@@ -152,7 +152,7 @@ def read(
         settings, reader = _reader(format, answer, roles)
         if not isinstance(reader, JsonReader):
             message = f"{settings.get('name')!r} is no format of JSON lines, which dicts could have"
-            raise RecipeError(f"{message}; expected jsonl, preferences or parallel", key="format")
+            raise RecipeError(f"{message}; expected jsonl", key="format")
         return ObjectLists(given, reader, on_bad_list, answer)
     path = os.fspath(given)
     if format is None:

@@ -14,10 +14,11 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from rerank.readers.lines import word_scores
 from rerank.readers.problems import Problem
 from rerank.readers.texts.answers import Grader
 from rerank.readers.texts.json_lines import FINISH, Doubtful, is_conversation, shown
-from rerank.readers.texts.text_list import SCORE
+from rerank.readers.texts.text_list import BASE_SCORE, OF_WORDS, SCORE
 
 Object = dict[str, Any]
 Paths = tuple[str, ...]  # of keys with dots between them; ``a#`` is the length of the list ``a``, ``a+`` its sum
@@ -84,7 +85,12 @@ class Roles:
 
     def fits(self, item: Object) -> bool:
         """Whether an object is of this form."""
-        return all(item.get(key) is not None and isinstance(item[key], kind) for key, kind in self.keys.items())
+        return self.lacking(item) is None
+
+    def lacking(self, item: Object) -> str | None:
+        """The first key of the form that an object does not have, or with another kind of value."""
+        kinds = self.keys.items()
+        return next((key for key, kind in kinds if item.get(key) is None or not isinstance(item[key], kind)), None)
 
     @property
     def inner(self) -> set[str]:
@@ -253,6 +259,57 @@ def _response(item: Object) -> Object:
     return {**item, "text": "".join(text for text in texts if isinstance(text, str)), FINISH: item.get("status")}
 
 
+def _choices(item: Object) -> Object:
+    """A response, with the columns that the log probabilities of tokens are in its choices."""
+    prompts, made = set[str](), list[Object]()
+    for k, choice in enumerate(item["choices"], start=1):
+        if not isinstance(choice, dict):
+            raise Problem("text", f"found {shown(choice)}; expected choice {k}, an object")
+        if "delta" in choice:
+            raise Problem("text", f"choice {k} is a piece of a stream; ask for whole responses, without 'stream'")
+        prompts |= {str(choice["prompt_token_ids"])} if choice.get("prompt_token_ids") else set()
+        end = {FINISH: choice[FINISH] or ""} if FINISH in choice else {}
+        made.append({**_of_tokens(choice.get("logprobs")), **choice, **end})
+    if len(prompts) > 1:
+        message = f"the choices are answers to {len(prompts)} prompts; send every prompt in a request of its own"
+        raise Problem("text", message)
+    return {**item, "choices": made}
+
+
+def _of_tokens(found: Any) -> Object:
+    """The columns that log probabilities of tokens are; of what is none, a score that is refused."""
+    values = found.get("content", found.get("token_logprobs")) if isinstance(found, dict) else found
+    if values is None:
+        return {}
+    try:
+        numbers = [one["logprob"] if isinstance(one, dict) else one for one in values]
+        scores = word_scores([float(one) for one in numbers if one is not None])  # the first of an echoed prompt
+    except (TypeError, ValueError, KeyError, OverflowError, Problem):
+        return {SCORE: [found]}
+    return dict(zip((SCORE, *OF_WORDS[1:]), scores, strict=True))
+
+
+def _pair(item: Object) -> Object:
+    """The answers that were chosen or rejected, in the order of their texts: places do not tell which was chosen."""
+    answers, before = list[Object](), dict[str, None]()
+    for gain, side in (1, "chosen"), (0, "rejected"):
+        several = isinstance(item[side], list) and not is_conversation(item[side])
+        texts = item[side] if several else [item[side]]
+        named = {key.removeprefix(f"{side}_").removesuffix(f"_{side}"): value for key, value in item.items()}
+        for k, text in enumerate(texts):
+            if is_conversation(text) and (said := said_of(text[:-1], every=True)):
+                before[said] = None
+            own = {
+                name: value[k] if several and isinstance(value, list) and len(value) == len(texts) else value
+                for name, value in named.items() if name not in item
+            }  # fmt: skip
+            answers.append({**own, "text": said_of(text), "gain": gain})
+    if len(before) > 1:
+        message = "the answers come after different messages; they need to be answers to the same prompt"
+        raise Problem("text", message)
+    return {**item, "answers": sorted(answers, key=lambda one: str(one["text"])), "before": next(iter(before), None)}
+
+
 _ENDS = {FINISH: (FINISH, f"meta_info.{FINISH}"), "length": ("token_ids#", "meta_info.completion_tokens")}
 _GENERATED = {SCORE: ("cumulative_logprob", "meta_info.output_token_logprobs+"), **_ENDS}
 
@@ -301,6 +358,19 @@ FORMS = (
         "responses", {"object": str, "output": list}, group=("metadata",), columns={FINISH: (FINISH,)}, source=(),
         right=("metadata.answer",), prepared=_response,
         about="https://platform.openai.com/docs/api-reference/responses",
+    ),
+    Roles(
+        "openai", {"choices": list}, many="choices", text=("text", "message.content"), source=(), prepared=_choices,
+        columns={name: (name,) for name in (SCORE, BASE_SCORE, *OF_WORDS[1:], FINISH, "gain", "answer")},
+        about="https://platform.openai.com/docs/api-reference/ and servers like it: completions and chats, also in the "
+        "output of a batch, by its `custom_id`; of log probabilities the sum is the score, beside mean, least, number",
+    ),
+    Roles(
+        "preferences", {"chosen": object, "rejected": object}, many="answers", source=("prompt", "before"),
+        columns={"gain": ("gain",)}, prepared=_pair,
+        about=f"{_HUB}allenai/reward-bench and many others: each side is an answer or a list of them, a text or a "
+        "conversation; the list has them in the order of their texts. `chosen_score` and `score_rejected` are `score` "
+        "in `roles`, `dense` and `labels`",
     ),
     Roles(
         "ultrafeedback", {"instruction": str, "completions": list}, many="completions", text=("response",),

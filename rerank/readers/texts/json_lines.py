@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -280,33 +280,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return item
 
 
-class Said(NamedTuple):
-    """A text as it stands, and what was said before it; None if that is unknown."""
-
-    text: bytes
-    before: bytes | None
-
-
-def said(value: Any, what: str) -> Said:
-    """A text, or the content of the last of several messages, ``{"role": ..., "content": ...}``. Raises Problem."""
-    if not is_conversation(value):
-        return Said(written(value, what), None)
-    for message in value:
-        if "content" not in message:
-            raise Problem("text", f"found {shown(message)} in {what}; expected messages with a role and a content")
-    *before, last = [written(message["content"], what) for message in value]
-    return Said(last, b"\n".join(map(bytes.strip, before)) if before else None)
-
-
 def is_conversation(value: Any) -> bool:
     """Whether it is a list of messages."""
-    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
-
-
-def whole(value: Any, what: str) -> bytes:
-    """A text, or all messages of a conversation, one to a line. Raises Problem."""
-    text, before = said(value, what)
-    return text.strip() if before is None else before + b"\n" + text.strip()
+    kinds = {"role", "content"}
+    return (
+        isinstance(value, list) and bool(value) and all(isinstance(one, dict) and one.keys() & kinds for one in value)
+    )
 
 
 MOST = float(np.finfo(np.float32).max)  # of a feature's value
@@ -379,11 +358,11 @@ def derived(
     return numbers
 
 
-def stepped(entries: Sequence[Any], but: str = "") -> tuple[str, ...]:
+def stepped(entries: Sequence[Any]) -> tuple[str, ...]:
     """The keys under which candidates have scores of their steps: lists of numbers which, unlike ids of tokens, are not
-    all whole. but: a key that means something else."""
+    all whole."""
     pairs = (pair for entry in entries if isinstance(entry, dict) for pair in entry.items())
-    return tuple(dict.fromkeys(key for key, value in pairs if type(value) is list and key != but and _scores(value)))
+    return tuple(dict.fromkeys(key for key, value in pairs if type(value) is list and _scores(value)))
 
 
 def _scores(values: list[Any]) -> bool:

@@ -21,14 +21,14 @@ from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
 from types import NoneType
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import offsets
-from rerank.readers.base import Order, Reader, Scores, readers
+from rerank.readers.base import Order, Reader, Scores
 from rerank.readers.lines import LineReader, Place, Record
 from rerank.readers.lists import MOST, Lists, answers_of, plain_texts, repeats_of, stripped
 from rerank.readers.problems import Problem
@@ -180,9 +180,6 @@ class AlikeLists:
         )  # fmt: skip
 
 
-OTHERS = {"choices": "openai", "response": "openai", "chosen": "preferences", "responses": "parallel"}  # by a key
-
-
 @dataclass(frozen=True)
 class JsonlReader(SampleReader):
     """Lists in JSON lines.
@@ -279,11 +276,8 @@ class JsonlReader(SampleReader):
         if len(run):
             yield run.block()
 
-    def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:
+    def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         entries = content.get("candidates")
-        if other := next((name for key, name in OTHERS.items() if entries is None and key in content), ""):
-            kind = cast(type[SampleReader], readers.get(other))
-            return kind(steps=self.steps, labels=self.labels).draft(content, names)
         if not isinstance(entries, list):
             raise Problem("text", f"found {shown(entries)} under 'candidates'; expected a list of texts or objects")
         source, references = _sides(content)

@@ -139,12 +139,16 @@ def table_of(form: Roles, lists: Sequence[Object]) -> dict[str, JsonKey]:
         if (
             key not in {form.many, *NAMES["reference"]}
             and 2 * len(had) > len(lists)
-            and all(isinstance(item[key], list) and len(item[key]) == len(item[form.many]) for item in had)
-            and any(len(item[key]) > 1 for item in had)
+            and len(like := [item for item in had if _as_long(item[key], item[form.many])]) >= MOSTLY * len(had)
+            and any(len(item[key]) > 1 for item in like)
         ):
-            values = [one for item in had for one in item[key] if one is not None]
+            values = [one for item in like for one in item[key] if one is not None]
             table[key] = JsonKey(key, values, len(entries), along=True)
     return table
+
+
+def _as_long(values: Any, entries: Any) -> bool:
+    return isinstance(values, list) and isinstance(entries, list) and len(values) == len(entries)
 
 
 def keys_of(objects: Iterable[Any]) -> list[str]:

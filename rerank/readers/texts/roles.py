@@ -25,7 +25,7 @@ from rerank.base.errors import RecipeError
 from rerank.readers.problems import Problem
 from rerank.readers.texts.answers import Grader
 from rerank.readers.texts.forms import FORMS, Object, Paths, Roles, first_of, said_of
-from rerank.readers.texts.json_lines import FINISH
+from rerank.readers.texts.json_lines import FINISH, shown
 from rerank.readers.texts.keys import (
     GAIN,
     NAMES,
@@ -45,7 +45,6 @@ ROWS = ("jsonl", "table")  # readers that find roles
 WORDS = ("candidates", "text", "group", "id", "source", "reference", "gain", "base", "column", "answer", "label",
          "truth", "unused")  # fmt: skip
 NEEDED = "candidates", "text", "group", "source", "base"  # in use; a column that is missing is refused
-OTHERS = "choices", "chosen", "responses"  # keys that tell a format with a reader of its own
 _ID = re.compile(r"(^|_)(id|idx|index|uuid)$", re.IGNORECASE)
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
 
@@ -84,15 +83,15 @@ def as_lists(
     """
     rest = chain.from_iterable(map(_spread, objects))
     head = list(_sound(rest, look))
-    shown = [_unwrapped(item) for _, item in head if not isinstance(item, Problem)]
+    sound = [item for _, item in head if not isinstance(item, Problem)]
     try:
-        roles = roles_of(shown, asked, named, used=look == 1) if shown else None
+        roles = roles_of(sound, asked, named, used=look == 1) if sound else None
     except Problem as problem:
         yield from ((number, problem) for number, _ in chain(head, rest))
         return
-    for key, role in _missing(shown, asked).items() if look == 1 else ():
+    for key, role in _missing(sound, asked).items() if look == 1 else ():
         log.warning("%r is missing, the %s in training; if it has another name: --roles NAME=%s", key, role, role)
-    rights = (first_of(item, roles.right) for item in shown) if roles is not None else ()
+    rights = (first_of(item, roles.right) for item in sound) if roles is not None else ()
     grader = Grader(rule, [right for right in rights if right is not None])
     if roles is not None:
         told(replace(roles, rule=grader.rule))
@@ -101,13 +100,12 @@ def as_lists(
         if isinstance(item, Problem) or roles is None or (roles.plain and "candidates" in item):
             yield number, item
             continue
-        item = _unwrapped(item)
         own = roles if roles.fits(item) else _form([item]) if "candidates" not in item else None
         shared = (own or roles).shared(item)
         if shared and (own is not None or roles.group):  # a row that lacks something is a bad candidate of its list
             groups.setdefault(shared, (number, own or roles, []))[2].append(item)
-        elif own is None and roles.group and "candidates" not in item:
-            yield number, Problem("text", f"there is no {roles.group[0]!r}, which tells its list, as in other rows")
+        elif own is None and "candidates" not in item and (lacking := roles.lacking(item)) != "candidates":
+            yield number, Problem("text", f"found {shown(item.get(lacking))} under {lacking!r}, unlike in most objects")
         else:
             yield number, item if own is None else _made(own, [item], grader, named)
     for number, form, rows in groups.values():
@@ -136,24 +134,30 @@ def _sound(objects: Iterator[tuple[int, Any]], count: int) -> Iterator[tuple[int
 
 
 def _spread(entry: tuple[int, Object | Problem]) -> Iterator[tuple[int, Object | Problem]]:
-    """An object, or the lists that it holds by their ids, as EvalPlus writes them."""
+    """An object, the response that a batch has put into it, or the lists that it holds by their ids, as EvalPlus writes
+    them."""
     number, item = entry
+    if isinstance(item, Problem) or "candidates" in item:
+        yield entry
+        return
+    if "custom_id" in item and "response" in item:
+        body = first_of(item, ("response.body",))
+        if is_object(body) and not body.keys().isdisjoint(("choices", "output")):
+            yield number, type(item)({**body, "id": item["custom_id"]})
+        else:
+            error = first_of({**item, "of": body}, ("error.message", "error", "of.error.message", "of.error"))
+            yield number, Problem("text", f"the request has no response: {shown(error)}; send it again")
+        return
 
     def holds_lists(value: Any) -> bool:
         lists = list(value.values()) if is_object(value) else []
         return bool(lists) and all(isinstance(one, list) and one and all(map(is_object, one)) for one in lists)
 
-    inner = [] if isinstance(item, Problem) or "candidates" in item else [*filter(holds_lists, item.values())]
+    inner = list(filter(holds_lists, item.values()))
     if len(inner) != 1:
         yield number, item
         return
     yield from ((number, {"id": key, "candidates": entries}) for key, entries in inner[0].items())
-
-
-def _unwrapped(item: Object) -> Object:
-    """The object without what a batch has put around it."""
-    body = first_of(item, ("response.body",))
-    return type(item)(body) if isinstance(body, dict) and "output" in body else item
 
 
 def _made(roles: Roles, rows: list[Object], grader: Grader, named: Sequence[str]) -> Object | Problem:
@@ -176,8 +180,6 @@ def roles_of(
     used: whether a model is, which knows its features: whatever is called as gains are may be one.
     """
     placed = {role: key for key, role in asked.items() if role in ("candidates", "text", "group")}
-    if not placed and any(_most(key in item for item in objects) for key in OTHERS):
-        return None
     form = None if placed else _form(objects)
     if form is None:
         form = _of_lists(objects, placed) or _of_rows(objects, placed)
@@ -223,7 +225,7 @@ def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | N
         if (found := _text(objects_in, placed)) is None:
             return None
         text = (found,)
-    elif entries and all(isinstance(each, list) and not all(isinstance(one, str) for one in each) for each in entries):
+    elif entries and all(isinstance(each, list) and not isinstance(said_of(each), str) for each in entries):
         text = ("0",)
     columns = {SCORE: ("1",)} if text == ("0",) else {}
     whole = key == "candidates" and text in ((), ("text",))
@@ -350,6 +352,7 @@ def _with_columns(
     inner = {key: name for key, name in names.items() if not table[key].along}
     columns |= {name: (f"{key}.0" if table[key].alone else key,) for key, name in inner.items()}
     lists = {**form.along, **{name: key for key, name in names.items() if key not in inner}}
+    lists |= {name: name for name in named if name in table and table[name].along}
     dropped = set[str]()
     if form.whole:
         few = {key for key in {*NUMBERS} & table.keys() - asked.keys() if 2 * len(table[key].values) < table[key].of}
