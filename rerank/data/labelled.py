@@ -144,7 +144,7 @@ class Labelled:
             np.divide(self.values, np.where(largest > 0, largest, 1)[self.columns], out=values)
         else:
             raise RecipeError(f"unknown normalisation {kind!r}; known: l2, max")
-        return replace(self, values=_shrunk(values))
+        return replace(self, values=shrunk(values))
 
     def align(self, classes: Sequence[str], width: int) -> "Labelled":
         """These examples with the classes and columns of others, as test examples take over those of training.
@@ -240,7 +240,7 @@ def from_csr(X: Any, y: Any, classes: Sequence[Any] | None = None) -> Labelled:
             raise DataError(f"found label {text}; expected {_some(ordered)}")
     label = np.array([known[text] for text in texts], dtype=np.int64)[inverse]
     return Labelled(
-        rows=matrix.indptr, columns=matrix.indices, values=_shrunk(values), label=label, classes=ordered,
+        rows=matrix.indptr, columns=matrix.indices, values=shrunk(values), label=label, classes=ordered,
         group=np.empty(0, np.int64), weight=np.ones(names.size), width=matrix.shape[1],
     )  # fmt: skip
 
@@ -259,7 +259,7 @@ def _some(classes: Sequence[str]) -> str:
     return ", ".join(classes[:8]) + (f" or another of {len(classes)}" if len(classes) > 8 else "") or "none"
 
 
-def _shrunk(values: np.ndarray) -> np.ndarray:
+def shrunk(values: np.ndarray) -> np.ndarray:
     """``values``, as one repeated number if all are equal."""
     if values.size and values.min() == values.max():
         return np.broadcast_to(values[0], values.size)

@@ -14,10 +14,11 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from rerank.base.registry import build
+from rerank.contrib.classification.sets import read_folds
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner, learners
 from rerank.metrics.oracle import oracle
-from rerank.readers.svmlight import read_folds, read_svmlight
+from rerank.readers.svmlight import read_svmlight
 
 SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "binary"
 DATASETS = [

@@ -18,9 +18,10 @@ from rerank.base.registry import build
 from rerank.contrib.classification.generators import generators
 from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleData, SourceSettings
 from rerank.data.labelled import Labelled
+from rerank.readers.base import excerpt
 from rerank.readers.lines import LineReader
-from rerank.readers.streams import open_stream
-from rerank.readers.svmlight import read_folds, read_svmlight
+from rerank.readers.streams import PathLike, open_stream
+from rerank.readers.svmlight import read_svmlight
 from rerank.recipes.tasks import TaskFiles
 
 EXAMPLE = re.compile(rb"[-+]?[\d.]+(?: +\d+:[-+.\deE]+)+ *(?:#.*)?$")  # a line of svmlight
@@ -183,6 +184,25 @@ def _folds(source: SourceSettings, examples: Labelled) -> np.ndarray:
     if np.unique(folds).size < 2:
         raise DataError(f"all examples are in fold {folds[0]}; expected at least two folds", path=source.folds)
     return folds
+
+
+def read_folds(path: PathLike, n: int) -> np.ndarray:
+    """The fold numbers of ``n`` examples, one per line: int64 [n].
+
+    Raises
+    ------
+    DataError: a line is not a whole number from 0, or there are not ``n`` lines.
+    """
+    with open_stream(path, strict=False) as stream:
+        lines = list(LineReader(stream))
+    for line, text in lines:
+        if not re.fullmatch(rb"\s*\d{1,9}\s*", text):
+            message = f"found {excerpt(text)}; expected the number of a fold, 0 or higher"
+            raise DataError(message, path=stream.path, line=line)
+    if len(lines) != n:
+        message = f"found {len(lines):,} fold numbers for {n:,} examples; expected one for each, on a line of its own"
+        raise DataError(message, path=stream.path)
+    return np.array([int(text) for _, text in lines], np.int64)
 
 
 def draw_folds(label: np.ndarray, count: int, seed: int) -> np.ndarray:

@@ -13,20 +13,18 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from itertools import groupby, pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.labelled import Labelled
 from rerank.readers.base import Order, Problem, Scores, excerpt, nameless
 from rerank.readers.lines import DECIMAL, LineReader, Make, Record, score_of
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
-from rerank.readers.streams import InputStream, PathLike, Writable, open_stream, stream_name
-from rerank.readers.svmlight import parse_svmlight
+from rerank.readers.streams import PathLike, Writable, open_stream, stream_name
+from rerank.readers.svmlight import Rows, parse_rows
 from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader, each, text_list
 
 GAIN = "gain"
@@ -79,17 +77,16 @@ class LetorReader(TextReader):
         split = enumerate(lines.rest().split(b"\n"), start=1)
         found = [(k, line, head) for k, line in split if (head := _HEAD.match(line.partition(b"#")[0]))]
         # Queries may have any names, and grades are looked at later: what is parsed are the features.
-        bare = b"\n".join((b"0 qid:0" if _GRADE.fullmatch(head[1]) else b":") + head[3] for _, _, head in found)
-        faults = dict[int, str]()
-        examples, values = parse_svmlight(_Held(bare, lines.path), HIGHEST, faults)
-        columns = self._columns(np.unique(examples.columns).tolist(), lines.path)
+        bare = [(b"0" if _GRADE.fullmatch(head[1]) else b":") + head[3].rstrip() for _, _, head in found]
+        parsed, faults = parse_rows(bare, HIGHEST)
+        columns = self._columns(np.unique(parsed.ids).astype(np.int64).tolist(), lines.path)
         names = [head[2] and _name(head[2]) for _, _, head in found]
         if not any(names) and (sizes := _sizes_beside(lines.path, len(names))) is not None:
             names = [str(k) for k, size in enumerate(sizes) for _ in range(size)]
-        spans = (slice(*span) for span in pairwise(examples.rows.tolist()))
+        spans = [slice(*span) for span in pairwise(parsed.first.tolist())]
         rows = [
-            DocumentLine(number, line.rstrip(b"\r"), head[1], faults.get(k) or next(spans))
-            for k, (number, line, head) in enumerate(found, start=1)
+            DocumentLine(number, line.rstrip(b"\r"), head[1], faults.get(k, spans[k]))
+            for k, (number, line, head) in enumerate(found)
         ]
         for query, pairs in groupby(zip(names, rows, strict=True), lambda pair: pair[0]):
             every = [row for _, row in pairs]
@@ -97,7 +94,7 @@ class LetorReader(TextReader):
                 problem = Problem("id", f"found {excerpt(every[0].line)}; expected {FORM}")
                 yield Record(nameless(every[0].number), every[0].number, problem)
             else:
-                yield Record(query, every[0].number, (every, columns, (examples, values)))
+                yield Record(query, every[0].number, (every, columns, parsed))
 
     def maker(self, lines: LineReader) -> Make:
         def make(name: str, record: Record) -> Lists:
@@ -112,7 +109,7 @@ class LetorReader(TextReader):
 
     def draft(self, content: Any, names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         rows, columns, parsed = content
-        entries = each(rows, lambda row, _: _entry(row, columns, *parsed))
+        entries = each(rows, lambda row, _: _entry(row, columns, parsed))
         unscored = self.first is None and not any(_SCORE.search(row.line) for row in rows)
         pieces, numbers = [row.line for row in rows], [row.number for row in rows]
         return Draft(entries, pieces, None, numbers, columns.names, unscored=unscored)
@@ -146,16 +143,6 @@ class LetorReader(TextReader):
         """Writes nothing: there are no queries without documents."""
 
 
-class _Held(InputStream):
-    """A file that has been read, and recoded."""
-
-    def __init__(self, data: bytes, path: str) -> None:
-        self.path, self._data = path, BytesIO(data)
-
-    def read(self, size: int) -> bytes:
-        return self._data.read(size)
-
-
 class FeatureColumns(NamedTuple):
     """The columns of a file: their names, their places by the numbers of features, the features that are none, and the
     columns of a model that no line has."""
@@ -166,7 +153,7 @@ class FeatureColumns(NamedTuple):
     absent: tuple[str, ...]
 
 
-def _entry(row: DocumentLine, columns: FeatureColumns, examples: Labelled, values: np.ndarray) -> Entry:
+def _entry(row: DocumentLine, columns: FeatureColumns, parsed: Rows) -> Entry:
     """The entry on a line. Raises Problem."""
     if b"\0" in row.line:
         raise Problem("nul", NUL)
@@ -174,8 +161,8 @@ def _entry(row: DocumentLine, columns: FeatureColumns, examples: Labelled, value
     numbers[columns.names.index(GAIN)] = _grade(row.grade)
     if isinstance(row.features, str):
         raise Problem("fields", row.features)
-    features, found = examples.columns[row.features].tolist(), values[row.features].tolist()
-    for feature, value in zip(features, found, strict=True):
+    features, values = parsed.ids[row.features].tolist(), parsed.values[row.features].tolist()
+    for feature, value in zip(features, values, strict=True):
         if (place := columns.place.get(feature)) is not None:
             numbers[place] = value
     if (scored := _SCORE.search(comment)) is not None:

@@ -127,7 +127,7 @@ def test_numbers_in_comments_are_no_columns_in_any_command(tmp_path: Path, reran
     assert (made.code, "score column" in made.err) == (0, False), made
     (tmp_path / "long.letor").write_text(f"1 qid:1 1:1\n0 qid:1 {'9' * 5000}:1\n")
     made = rerank("oracle", tmp_path / "long.letor", "--reader", "letor", "--metric", "gain")
-    assert (made.code, "long.letor:2: list 1: found 9999" in made.err) == (2, True), made
+    assert (made.code, "long.letor:2: list 1: found '9999" in made.err) == (2, True), made
 
 
 def test_sizes_of_lists_may_be_in_a_file_beside(tmp_path: Path) -> None:
