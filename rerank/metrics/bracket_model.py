@@ -116,13 +116,11 @@ def bracket_columns(fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpn
     At least one candidate takes part in fusion.
     """
     brackets, used, W = fusion.brackets, fusion.used, fusion.words.size
-    B, n, T = brackets.label.size, int(np.count_nonzero(used)), used.size
+    B, n = brackets.label.size, int(np.count_nonzero(used))
     weights = np.vstack([_softmax(scores, used, sharpness * SCALES), _softmax(base, used, np.ones(1))])
     total = fusion.weights(weights)
     order = np.argsort(np.where(used, -scores, np.inf), kind="stable")[:n]
-    has = np.zeros((T, B), np.bool_)
-    has[np.repeat(np.arange(T), np.diff(brackets.first)), brackets.bracket] = True
-    has, ordered = has[order], scores[order, None]
+    has, ordered = brackets.owned[order], scores[order, None]
     best, rival = (np.where(those, ordered, -np.inf).max(axis=0) for those in (has, ~has))
     masses = _masses(brackets, has, weights[[OWN, BASE]][:, order], total[OWN])
     kin = Kin(*np.full((len(Kin._fields), B), UNSEEN, np.int32))

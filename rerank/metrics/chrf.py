@@ -25,7 +25,6 @@ from rerank.metrics.ngrams import (
 )
 from rerank.metrics.text import SacrebleuMetric, check_references, frozen_rows, lowered
 
-EPSILON = 1e-16
 _CHARACTERS, _WORDS = np.uint64(text_hash("characters")), np.uint64(text_hash("words"))
 
 
@@ -43,26 +42,18 @@ def _count(
 
 
 @kernel
-def f_score(row: np.ndarray, beta: float, smooth: bool) -> float:
+def f_score(row: np.ndarray, beta: float) -> float:
     """F in 0..100 of the three counts of every order (float64 [3 * orders]).
 
-    F = (1 + β²)·P·R / (β²·P + R), where P and R are means over the orders that both sides have; with ``smooth``, the
-    mean of the orders' F instead, with EPSILON in place of a missing P, R or F.
+    F = (1 + β²)·P·R / (β²·P + R), where P and R are means over the orders that both sides have.
     """
-    factor, orders = beta * beta, row.shape[0] // 3
-    both, mean_precision, mean_recall, total = 0, 0.0, 0.0, 0.0
-    for n in range(orders):
+    factor, both, mean_precision, mean_recall = beta * beta, 0, 0.0, 0.0
+    for n in range(row.shape[0] // 3):
         text, reference, matched = row[3 * n], row[3 * n + 1], row[3 * n + 2]
-        precision = matched / text if text > 0 else EPSILON
-        recall = matched / reference if reference > 0 else EPSILON
-        denominator = factor * precision + recall
-        total += (1 + factor) * precision * recall / denominator if denominator > 0 else EPSILON
         if text > 0 and reference > 0:
-            mean_precision += precision
-            mean_recall += recall
+            mean_precision += matched / text
+            mean_recall += matched / reference
             both += 1
-    if smooth:
-        return float(100 * total / orders)
     if mean_precision + mean_recall == 0.0:
         return 0.0
     mean_precision /= both
@@ -72,16 +63,16 @@ def f_score(row: np.ndarray, beta: float, smooth: bool) -> float:
 
 
 @kernel
-def f_scores(rows: np.ndarray, beta: float, smooth: bool, scores: np.ndarray) -> None:
+def f_scores(rows: np.ndarray, beta: float, scores: np.ndarray) -> None:
     """``f_score`` for every row: float64 [n, 3 * orders] → [n]."""
     for i in range(rows.shape[0]):
-        scores[i] = f_score(rows[i], beta, smooth)
+        scores[i] = f_score(rows[i], beta)
 
 
 @kernel
 def chrf_rows(
     first: np.ndarray, points: np.ndarray, word_first: np.ndarray, hashes: np.ndarray, references: int,
-    char_order: int, word_order: int, beta: float, smooth: bool, table: NgramTable, row: np.ndarray, best: np.ndarray,
+    char_order: int, word_order: int, beta: float, table: NgramTable, row: np.ndarray, best: np.ndarray,
     rows: np.ndarray,
 ) -> None:  # fmt: skip
     """Counts → ``rows`` for the texts after the ``references``, each against the first reference with the best F."""
@@ -96,7 +87,7 @@ def chrf_rows(
             characters, words = points[first[t] : first[t + 1]], hashes[word_first[t] : word_first[t + 1]]
             _count(characters, here.shape[0], char_order, _CHARACTERS, t, table, row)
             _count(words, those.shape[0], word_order, _WORDS, t, table, row[3 * char_order :])
-            f = f_score(row, beta, smooth)
+            f = f_score(row, beta)
             if f > best[y]:
                 best[y] = f
                 for k in range(row.shape[0]):
@@ -129,8 +120,6 @@ class Chrf(SacrebleuMetric):
     beta: how many times as much recall counts as precision.
     whitespace: whether white space is a character.
     lowercase: whether case is ignored.
-    eps_smoothing: use the mean of the orders' F, as in Popović's program, instead of F of the mean precision and recall
-        of the orders that both sides have.
 
     ``stats``: for every order the n-grams of the text, how many more the reference has than the one that an empty text
     is compared with, and those that match; ``reference``: the n-grams of the latter. Of several references, the one
@@ -148,7 +137,6 @@ class Chrf(SacrebleuMetric):
     beta: Annotated[int, Range(1, MOST_BETA)] = 2
     whitespace: bool = False
     lowercase: bool = False
-    eps_smoothing: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -172,7 +160,7 @@ class Chrf(SacrebleuMetric):
         row, best = np.empty(3 * orders), np.empty(len(texts) + 1)
         chrf_rows(
             first, points, word_first, hashes, M, self.char_order, self.word_order, float(self.beta),
-            self.eps_smoothing, ngram_table(int(most.max())), row, best, rows,
+            ngram_table(int(most.max())), row, best, rows,
         )  # fmt: skip
         empty = rows[-1, 1::3].copy()
         rows[:, 1::3] -= empty
@@ -184,30 +172,13 @@ class Chrf(SacrebleuMetric):
         nothing = np.zeros(len(texts) + 1, np.int64), np.empty(0, np.uint64)
         return *characters(texts, space=self.whitespace), *(words_and_marks(texts) if self.word_order else nothing)
 
-    def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
-        # n-grams are matched without a comparison of any two texts
-        from rerank.metrics.pairwise import lengths, ngrams, shared
-
-        first, points, word_first, hashes = self._units(texts)
-        N, orders = len(texts), self.char_order + self.word_order
-        sides = [(first, points, self.char_order), (word_first, hashes, self.word_order)]
-        matched = shared(ngrams(sides), N, orders)
-        counts = np.concatenate([lengths(of, order) for of, _, order in sides])
-        rows = np.zeros((N, N, 3 * orders))
-        rows[..., 0::3] = np.where(counts.T > 0, counts.T[:, None], 0.0)
-        rows[..., 1::3] = counts.T
-        rows[..., 2::3] = np.moveaxis(matched, 0, 2)
-        scores = np.empty(N * N)
-        f_scores(rows.reshape(N * N, -1), float(self.beta), self.eps_smoothing, scores)
-        return np.asarray(scores.reshape(N, N) / 100.0)
-
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """chrF (0-100) of summed counts: float64 [..., K] and [..., R] → [...]; 0 if nothing can match."""
         rows, empty, shape = frozen_rows(stats, reference)
         rows = rows.copy()
         rows[:, 1::3] += empty
         scores = np.empty(rows.shape[0])
-        f_scores(rows, float(self.beta), self.eps_smoothing, scores)
+        f_scores(rows, float(self.beta), scores)
         return scores.reshape(shape)
 
     def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -224,5 +195,5 @@ class Chrf(SacrebleuMetric):
 
         return CHRF(
             char_order=self.char_order, word_order=self.word_order, beta=self.beta, lowercase=self.lowercase,
-            whitespace=self.whitespace, eps_smoothing=self.eps_smoothing,
+            whitespace=self.whitespace,
         )  # fmt: skip

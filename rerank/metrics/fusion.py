@@ -15,7 +15,6 @@ from rerank.base.errors import DataError
 from rerank.base.interrupts import check
 from rerank.data.symbols import SymbolTable, mix
 from rerank.kernels.compile import kernel
-from rerank.metrics.pairwise import Items, shared
 from rerank.metrics.parseval import EMPTY_TAG, Parseval
 from rerank.metrics.parseval_kernel import (
     DELETED_BRACKET,
@@ -46,6 +45,13 @@ class Brackets(NamedTuple):
     start: np.ndarray
     end: np.ndarray
     copy: np.ndarray
+
+    @property
+    def owned(self) -> np.ndarray:
+        """bool [T, B]: which brackets each tree has."""
+        owned = np.zeros((self.first.size - 1, self.label.size), np.bool_)
+        owned[np.repeat(np.arange(len(owned)), np.diff(self.first)), self.bracket] = True
+        return owned
 
 
 @kernel
@@ -371,16 +377,12 @@ class Fusion:
         judged: probabilities of the brackets (float64 [B]) in place of weights; by: what made each so probable.
         """
         brackets, normalised = self.brackets, self.normalised(weights[None])
-        owner = np.repeat(np.arange(self.used.size), np.diff(brackets.first))
-        order, total = np.argsort(brackets.bracket, kind="stable"), self.weights(normalised)[0]
-        total = total if judged is None else judged
-        ends = np.cumsum(np.bincount(brackets.bracket, minlength=total.size))
-        groups = np.split(owner[order], ends)[: total.size]  # none where no tree has a bracket
-        columns = brackets.label, brackets.start, brackets.end, total
+        total = self.weights(normalised)[0] if judged is None else judged
+        columns = (array.tolist() for array in (brackets.label, brackets.start, brackets.end, total))
         votes = [
-            VotedBracket(self.symbols.text(int(label)), int(start), int(end), float(weight), members.tolist(), own_by)
-            for label, start, end, weight, members, own_by in zip(
-                *columns, groups, by or [()] * total.size, strict=True
+            VotedBracket(self.symbols.text(label), start, end, weight, np.flatnonzero(owned).tolist(), own_by)
+            for label, start, end, weight, owned, own_by in zip(
+                *columns, brackets.owned.T, by or [()] * total.size, strict=True
             )
         ]
         return sorted(votes, key=lambda vote: (-vote.weight, vote.start, -vote.end, vote.label))
@@ -421,9 +423,8 @@ def parse_gains(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndar
         used = group == group[first]
         brackets = brackets_of(trees, used, table, keep[first, : counts[first]] if by_reference else None)
         members, size = np.flatnonzero(used), np.diff(brackets.first)
-        owner = np.repeat(np.arange(members.size, dtype=np.int32), size[members])
-        items = Items(brackets.bracket.astype(np.uint64), owner, np.zeros(owner.size, np.int8))
-        (matched,) = shared(items, members.size, 1)
+        owned = brackets.owned[members].astype(np.float64)
+        matched = owned @ owned.T
         both = size[members][:, None] + size[members][None, :]
         f = np.where(both > 0, 2.0 * matched / np.maximum(both, 1), 1.0)
         gains[np.ix_(members, references)] = f[:, np.searchsorted(members, references)]

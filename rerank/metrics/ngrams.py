@@ -1,5 +1,6 @@
 """Texts as scorers see them, code points and words, and how many n-grams a text shares with its references."""
 
+import re
 from collections.abc import Sequence
 from itertools import accumulate
 from string import punctuation
@@ -13,31 +14,16 @@ from rerank.data.tokens import FACTORS, Tokens, lines, words_of_lines
 from rerank.kernels.compile import kernel
 
 _INK = np.array([not chr(point).isspace() for point in range(0x3002)])  # the last stands for all after it
+_SPACE = re.compile(r"[^\S\x00-\x7f]")
 _MARK = np.array([chr(byte) in punctuation for byte in range(256)])  # ASCII's 32
 FREE = np.uint64(0)
 
 
-@kernel
-def blank_spaces(data: np.ndarray) -> None:
-    """Set blanks for the white space of UTF-8 ``lines`` (uint8) that is not ASCII's."""
-    for i in range(data.shape[0] - 1):
-        lead, second, third = data[i], data[i + 1], data[min(i + 2, data.shape[0] - 1)]
-        if lead == 0xC2 and (second == 0x85 or second == 0xA0):  # next line, no-break space
-            data[i : i + 2] = 32
-        elif 0xE1 <= lead <= 0xE3 and second >> 6 == 2 and third >> 6 == 2:
-            point = (int(lead) & 15) << 12 | (int(second) & 63) << 6 | int(third) & 63
-            if not _INK[min(point, _INK.shape[0] - 1)]:
-                data[i : i + 3] = 32
-
-
 def blanked(raw: bytes) -> np.ndarray:
-    """UTF-8 text (uint8, read-only) with only ASCII white space."""
-    data = np.frombuffer(raw, np.uint8)
-    if raw.isascii():
-        return data
-    data = data.copy()
-    blank_spaces(data)
-    return frozen(data)
+    """UTF-8 text (uint8, read-only) with blanks for the white space that is not ASCII's."""
+    if not raw.isascii():
+        raw = _SPACE.sub(" ", raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    return np.frombuffer(raw, np.uint8)
 
 
 def words(texts: Sequence[bytes]) -> Tokens:

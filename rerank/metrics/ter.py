@@ -26,8 +26,6 @@ class Ter(SacrebleuMetric):
     Parameters
     ----------
     normalized: punctuation marks become words of their own, by tercom's rules.
-    no_punct: punctuation is removed.
-    asian_support: the two above also apply to characters of Asian scripts.
     case_sensitive: whether case counts.
 
     ``stats``: how many more edits a text takes than an empty one; ``reference``: the edits of an empty text, and the
@@ -44,8 +42,6 @@ class Ter(SacrebleuMetric):
     lower_is_better = True
 
     normalized: bool = False
-    no_punct: bool = False
-    asian_support: bool = False
     case_sensitive: bool = False
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
@@ -71,7 +67,4 @@ class Ter(SacrebleuMetric):
     def make_scorer(self) -> Any:
         from sacrebleu.metrics.ter import TER
 
-        return TER(
-            normalized=self.normalized, no_punct=self.no_punct, asian_support=self.asian_support,
-            case_sensitive=self.case_sensitive,
-        )  # fmt: skip
+        return TER(normalized=self.normalized, case_sensitive=self.case_sensitive)

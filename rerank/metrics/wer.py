@@ -8,7 +8,6 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from rerank.base.encoding import decoded, encoded
-from rerank.base.interrupts import pieces
 from rerank.kernels.compile import kernel
 from rerank.metrics.ngrams import characters, words
 from rerank.metrics.text import NormalizingMetric, check_references, equality
@@ -17,7 +16,6 @@ from rerank.readers.texts.answers import plain
 
 # Columns of a candidate's row: what it has, or how much more than an empty text compared with the shortest reference.
 SUBSTITUTIONS, INSERTIONS, DELETION_SHIFT, UNIT_SHIFT = range(4)
-COLUMNS = 4
 
 
 @kernel
@@ -63,7 +61,7 @@ def edit_rows(
     first: np.ndarray, units: np.ndarray, references: int, edits: np.ndarray, substitutions: np.ndarray,
     rows: np.ndarray,
 ) -> int:  # fmt: skip
-    """Edits of the candidates of a list → ``rows`` (float64 [N, COLUMNS]); returns the shortest reference's length.
+    """Edits of the candidates of a list → ``rows`` (float64 [N, 4]); returns the shortest reference's length.
 
     ``first, units`` are the units of the references, then of the candidates: those of text t are ``units[first[t]:
     first[t + 1]]`` (uint64). A candidate is aligned with the reference that takes the fewest edits; of several, with
@@ -116,27 +114,11 @@ class EditRate(NormalizingMetric):
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         check_references(references)
-        return self._edits(*self.units(self.normal([*references, *texts])), len(references))
-
-    def _edits(self, first: np.ndarray, units: np.ndarray, references: int) -> tuple[np.ndarray, np.ndarray]:
-        """``stats`` of units, those of the references first."""
-        rows = np.zeros((first.size - 1 - references, len(self.columns)))
+        first, units = self.units(self.normal([*references, *texts]))
+        rows = np.zeros((len(texts), len(self.columns)))
         edits, substitutions = np.empty((2, int(np.diff(first).max()) + 1), np.int32)
-        shortest = edit_rows(first, units, references, edits, substitutions, rows)
+        shortest = edit_rows(first, units, len(references), edits, substitutions, rows)
         return np.array([shortest], np.float64), rows
-
-    def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
-        # the texts are cut into units once
-        first, units = self.units(self.normal(texts))
-        gains, longest = np.zeros((len(texts), len(texts))), int(np.diff(first).max(initial=0))
-        for r in range(len(texts)):
-            reference_units = units[first[r] : first[r + 1]]
-            for y, end in pieces(len(texts), longest**2):
-                starts = np.concatenate([[0], first[y : end + 1] - first[y] + reference_units.size])
-                both = np.concatenate([reference_units, units[first[y] : first[end]]])
-                reference, rows = self._edits(starts, both, 1)
-                gains[y:end, r] = self.gain(rows, reference)
-        return gains
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """The error rate, a fraction that can exceed 1: float64 [..., 4] and [..., 1] → [...]."""

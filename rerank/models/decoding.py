@@ -22,7 +22,6 @@ from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
 from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.fusion import Fusion, VotedBracket
-from rerank.metrics.pairwise import add_expected
 from rerank.models.model import Model
 from rerank.models.provenance import Decoding
 from rerank.readers.lists import Lists, numbered
@@ -129,10 +128,9 @@ class Evidence:
         if self._all is None and self._most >= N:
             self._all = self.gains(list(range(N)))
         gains = self.gains(places.tolist()) if self._all is None else self._all[np.ix_(places, places)]
-        sums = np.zeros((sharpness.size, places.size))
-        add_expected(gains, probabilities(scores[places], sharpness, deviation), sums)
         expected = np.full((sharpness.size, N), -np.inf)
-        expected[:, places] = sums
+        for row, p in zip(expected, probabilities(scores[places], sharpness, deviation), strict=True):
+            row[places] = np.cumsum(gains * p, axis=1)[:, -1]  # a sum in this order, whatever the array's size
         return expected
 
     @property

@@ -12,16 +12,11 @@ from hypothesis import strategies as st
 from strategies_text import encode, spaced, texts_with_references
 
 from rerank.base.errors import RecipeError
-from rerank.metrics.bleu import PLACES, Bleu
+from rerank.metrics.bleu import Bleu
 from rerank.metrics.ngrams import words
 
 METRIC = Bleu()
 logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it advises on every sentence
-
-smoothings = st.one_of(
-    st.tuples(st.sampled_from(["exp", "none", "floor", "add-k"]), st.none()),
-    st.tuples(st.sampled_from(["floor", "add-k"]), st.sampled_from([0.0, 0.25, 1.0, 3.0])),
-)
 
 
 def ngrams(text: str, n: int) -> Counter[tuple[str, ...]]:
@@ -93,39 +88,27 @@ class TestCounts:
         ngram_counts, length, closest = counts_by_definition(text, references)
         assert rows[0].tolist() == [*ngram_counts, length, closest - reference[0]]
 
-    @pytest.mark.parametrize("length", [PLACES - 1, PLACES, PLACES + 1])
-    @pytest.mark.parametrize("words", [2, 1000])
-    def test_references_as_long_as_sets_of_places_reach(self, length, words):
-        rng = np.random.default_rng(length)
-        reference, other = (" ".join(f"w{i}" for i in rng.integers(words, size=length)) for _ in range(2))
-        for text in (reference, f"{other}\n{reference}", f"{reference} w0", other):
-            row, rows = METRIC.stats(encode([text]), encode([reference]))
-            ngram_counts, size, closest = counts_by_definition(text, [reference])
-            assert rows[0].tolist() == [*ngram_counts, size, 0]
-            assert row.tolist() == [closest] == [length]
-
 
 class TestGain:
-    @given(texts_with_references(), smoothings, st.booleans())
-    def test_it_is_sacrebleus_sentence_bleu(self, drawn, smoothing, effective):
+    @pytest.mark.parametrize("smoothing", ["add-1", "exp", "floor", "none"])
+    @given(drawn=texts_with_references())
+    def test_it_is_sacrebleus_sentence_bleu(self, smoothing, drawn):
         texts, references = drawn
-        method, value = smoothing
-        metric = Bleu(smoothing=method, smooth_value=value, effective_order=effective)
+        metric = Bleu(smoothing=smoothing)
         reference, rows = metric.stats(encode(texts), encode(references))
         gains = metric.gain(rows, reference)
+        options = {"smooth_method": smoothing.replace("add-1", "add-k"), "use_effective_order": True}
         for text, gain in zip(texts, gains, strict=True):
-            options = {"smooth_method": method, "smooth_value": value, "use_effective_order": effective}
             score = sacrebleu.sentence_bleu(text, references, tokenize="none", **options).score
             assert gain == pytest.approx(score / 100, abs=1e-9)
 
-    @given(spaced(), spaced(), st.booleans())
-    def test_add_1_is_lin_and_ochs(self, text, reference, effective):
+    @given(spaced(), spaced())
+    def test_add_1_is_lin_and_ochs(self, text, reference):
         row, rows = METRIC.stats(encode([text]), encode([reference]))
         counts, length, closest = counts_by_definition(text, [reference])
         precisions = [counts[0] / max(length, 1)] + [(counts[n] + 1) / (counts[n + 4] + 1) for n in (1, 2, 3)]
         expected = math.prod(precisions) ** 0.25 * (min(1.0, math.exp(1 - closest / length)) if length else 0.0)
-        metric = Bleu(effective_order=effective)
-        assert metric.gain(rows, row)[0] == pytest.approx(expected, abs=1e-12)
+        assert METRIC.gain(rows, row)[0] == pytest.approx(expected, abs=1e-12)
 
 
 class TestCorpus:
@@ -168,19 +151,12 @@ class TestSettings:
             Bleu(lowercase=True),
             Bleu(smoothing="exp"),
             Bleu(smoothing="floor"),
-            Bleu(smoothing="floor", smooth_value=0.5),
-            Bleu(effective_order=False),
         ]
-        assert len({metric.signature for metric in [METRIC, *others]}) == 7
+        assert len({metric.signature for metric in [METRIC, *others]}) == 5
         assert METRIC.signature.startswith("bleu|case:mixed|eff:no|tok:none|smooth:exp|version:")
 
-    @pytest.mark.parametrize(
-        ("settings", "key"),
-        [({"tokenize": "moses"}, "tokenize"), ({"smoothing": "lin"}, "smoothing"),
-         ({"smooth_value": 0.5}, "smooth_value"), ({"smoothing": "floor", "smooth_value": -1.0}, "smooth_value"),
-         ({"smoothing": "add-k", "smooth_value": math.nan}, "smooth_value")],
-    )  # fmt: skip
-    def test_settings_that_mean_nothing_are_refused(self, settings, key):
+    @pytest.mark.parametrize("settings", [{"tokenize": "moses"}, {"smoothing": "lin"}])
+    def test_settings_that_mean_nothing_are_refused(self, settings):
         with pytest.raises(RecipeError) as caught:
             Bleu(**settings)
-        assert caught.value.key == key
+        assert caught.value.key in settings

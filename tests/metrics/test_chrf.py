@@ -23,7 +23,6 @@ OPTIONS = st.fixed_dictionaries(
         "beta": st.integers(1, 3),
         "whitespace": st.booleans(),
         "lowercase": st.booleans(),
-        "eps_smoothing": st.booleans(),
     }
 ).filter(lambda options: options["char_order"] + options["word_order"] > 0)
 
@@ -64,7 +63,7 @@ def test_signatures():
     assert Chrf(word_order=2).corpus_signature([("a b",)]) == str(peer.get_signature())
     assert Chrf().corpus_signature([("a",), ("a", "b")]).startswith("nrefs:var|case:mixed|eff:yes|nc:6|nw:0|space:no|")
     seen = [Chrf(), Chrf(char_order=5), Chrf(word_order=2), Chrf(beta=1), Chrf(lowercase=True)]
-    seen += [Chrf(whitespace=True), Chrf(eps_smoothing=True)]
+    seen += [Chrf(whitespace=True)]
     assert len({metric.signature for metric in seen}) == len(seen)
     assert Chrf().signature.startswith("chrf|case:mixed|")
 

@@ -72,6 +72,11 @@ def test_texts_alone_have_no_gain():
         METRIC.stats([b"a"], [b"a"])
 
 
+def test_a_column_of_gains_makes_equal_texts_vote_together() -> None:
+    gains = Gain().pairwise([b"7", b"8 ", b"8", b"9"])
+    assert gains.tolist() == [[1, 0, 0, 0], [0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
+
+
 def counted(rows: list[tuple[int, int, int]]) -> Lists:
     """Candidates with a base score of 7 and numbers of true positives, false positives and false negatives."""
     scores = np.array([(7, *row) for row in rows], np.float64).reshape(-1, 4)

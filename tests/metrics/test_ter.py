@@ -14,9 +14,7 @@ from rerank.metrics.ter import Ter
 
 SENTENCES = st.lists(st.sampled_from("abcde"), max_size=12).map(" ".join)
 MARKED = st.text("aB1 .,&-'\u3000\u4e00()", max_size=20)
-OPTIONS = st.fixed_dictionaries(
-    {key: st.booleans() for key in ("normalized", "no_punct", "asian_support", "case_sensitive")}
-)
+OPTIONS = st.fixed_dictionaries({"normalized": st.booleans(), "case_sensitive": st.booleans()})
 
 
 @settings(max_examples=200, deadline=None)
@@ -54,7 +52,7 @@ def test_signatures():
     peer.corpus_score(["a b"], [["a b"]])
     assert Ter().corpus_signature([("a b",)]) == str(peer.get_signature())
     assert Ter().corpus_signature([("a",), ("a", "b")]).startswith("nrefs:var|")
-    seen = [Ter(), Ter(normalized=True), Ter(no_punct=True), Ter(asian_support=True), Ter(case_sensitive=True)]
+    seen = [Ter(), Ter(normalized=True), Ter(case_sensitive=True)]
     assert len({metric.signature for metric in seen}) == len(seen)
 
 

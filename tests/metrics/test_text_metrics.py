@@ -27,7 +27,7 @@ LISTS = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "sha
 logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it advises on every sentence
 METRICS = [
     Bleu(), Bleu(tokenize="13a", lowercase=True), Chrf(), Chrf(word_order=2, beta=3, whitespace=True, lowercase=True),
-    Chrf(char_order=2, eps_smoothing=True), Ter(), Ter(normalized=True, case_sensitive=True), Wer(), Cer(),
+    Chrf(char_order=2), Ter(), Ter(normalized=True, case_sensitive=True), Wer(), Cer(),
     Wer(normalize={"marks": True}), Cer(normalize={"blanks": True}), Match(), Match(normalize={"marks": True}),
 ]  # fmt: skip
 PEERS: list[tuple[TextMetric, Any]] = [
