@@ -97,7 +97,7 @@ def _evaluate_trees(
     tell(account)
     show(**said_of(account))
     if sentences:
-        show(*results[0].table(), sentences=[row._asdict() for row in results[0].sentences()])
+        show(*results[0].table(), sentences=list(results[0].sentences()))
     for result in results:
         if result.first_error:
             errors = f"{amount(int(result.scores()['refused']), 'sentence')} in error, left out of the scores"

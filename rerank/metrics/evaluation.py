@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -37,10 +37,9 @@ FEW = 10  # errors that say nothing about the other sentences
 
 def refusal(metric: Parseval, gold: Trees, candidates: Trees, symbols: SymbolTable) -> str:
     """The reason why the first of ``candidates`` that is refused is refused; ``gold`` is their one reference."""
-    mismatch = metric.yield_mismatch(gold, candidates, symbols)
-    if mismatch is None:
-        return "what the trees' own punctuation tags leave are different words"
-    return f"{mismatch}{equal_form(candidates, gold, symbols)}"
+    if mismatch := metric.mismatch(gold, candidates, symbols):
+        return f"{mismatch}{equal_form(candidates, gold, symbols)}"
+    return "what the trees' own punctuation tags leave are different words"
 
 
 def refused_list(
@@ -80,26 +79,6 @@ BLOCK = 4096  # sentences compared in one kernel call
 OK, SKIP, ERROR = 0, 2, 1
 
 
-class SentenceRow(NamedTuple):
-    """One line of EVALB's table; ``status`` is 0 (valid), 1 (error: other words) or 2 (skipped: no words).
-
-    A sentence that is not valid has no brackets and tags, but the ``words`` of its reference.
-    """
-
-    sentence: int
-    length: int
-    status: int
-    recall: float
-    precision: float
-    matched: int
-    gold: int
-    test: int
-    crossing: int
-    words: int
-    correct_tags: int
-    tagging_accuracy: float
-
-
 @dataclass(frozen=True)
 class ParsevalResult:
     """Statistics of L sentences under a metric: ``stats`` float64 [L, K], ``reference`` float64 [L, R].
@@ -118,27 +97,29 @@ class ParsevalResult:
 
     def sections(self) -> dict[str, dict[str, float]]:
         """Corpus scores for all sentences and for those within the cut-off length."""
-        return self.metric.sections(self.stats, self.reference)
+        short = self.reference[:, LENGTH] <= self.metric.cutoff
+        within = self.metric.report(self.stats[short].sum(axis=0), self.reference[short].sum(axis=0))
+        return {"all": self.scores(), f"length <= {self.metric.cutoff}": within}
 
-    def sentences(self) -> Iterator[SentenceRow]:
-        """One row per sentence, in order."""
+    def sentences(self) -> Iterator[dict[str, int | float]]:
+        """A line of EVALB's table for every sentence, in order; ``status`` is 0 (valid), 1 (error: other words) or 2
+        (skipped: no words). A sentence that is not valid has no brackets and tags, but the ``words`` of its reference.
+        """
         for number, (row, gold_row) in enumerate(zip(self.stats, self.reference, strict=True), start=1):
             status = ERROR if row[REFUSED] else SKIP if row[SKIPPED] else OK
             gold, words = gold_row[GOLD] + row[GOLD_SHIFT], gold_row[WORDS] + (status == OK) * row[WORD_SHIFT]
-            yield SentenceRow(
-                sentence=number,
-                length=int(gold_row[LENGTH]),
-                status=status,
-                recall=float(row[MATCHED] / gold) if gold else 0.0,
-                precision=float(row[MATCHED] / row[TEST]) if row[TEST] else 0.0,
-                matched=int(row[MATCHED]),
-                gold=int(gold),
-                test=int(row[TEST]),
-                crossing=int(row[CROSSING]),
-                words=int(words),
-                correct_tags=int(row[TAGS]),
-                tagging_accuracy=float(row[TAGS] / words) if words else 0.0,
-            )
+            counts = {"matched": row[MATCHED], "gold": gold, "test": row[TEST], "crossing": row[CROSSING]}
+            yield {
+                "sentence": number,
+                "length": int(gold_row[LENGTH]),
+                "status": status,
+                "recall": float(row[MATCHED] / gold) if gold else 0.0,
+                "precision": float(row[MATCHED] / row[TEST]) if row[TEST] else 0.0,
+                **{name: int(count) for name, count in counts.items()},
+                "words": int(words),
+                "correct_tags": int(row[TAGS]),
+                "tagging_accuracy": float(row[TAGS] / words) if words else 0.0,
+            }
 
     def table(self) -> Iterator[str]:
         """The lines of EVALB's report, F-measure added: a line a sentence, their sums, and a summary by length.
@@ -149,11 +130,7 @@ class ParsevalResult:
         yield " ID  Len.  Stat. Recal  Prec.  Bracket gold test Bracket Words  Tags Accracy"
         yield "=" * 76
         for r in self.sentences():
-            yield (
-                f"{r.sentence:4d}  {r.length:3d}    {r.status}  {100 * r.recall:6.2f} {100 * r.precision:6.2f}   "
-                f"{r.matched:3d}    {r.gold:3d}  {r.test:3d}    {r.crossing:3d}   {r.words:4d}  {r.correct_tags:4d}   "
-                f"{100 * r.tagging_accuracy:6.2f}"
-            )
+            yield _ROW.format(**r | {key: 100 * r[key] for key in ("recall", "precision", "tagging_accuracy")})
         yield "=" * 76
         sums, gold, scores = self.stats.sum(axis=0), self.reference.sum(axis=0), self.scores()
         yield (
@@ -172,6 +149,10 @@ def _per_cent(value: float) -> str:
     return f"{100 * value:6.2f}"
 
 
+_ROW = (
+    "{sentence:4d}  {length:3d}    {status}  {recall:6.2f} {precision:6.2f}   {matched:3d}    {gold:3d}  {test:3d}    "
+    "{crossing:3d}   {words:4d}  {correct_tags:4d}   {tagging_accuracy:6.2f}"
+)
 _LINES = {
     "sentences": ("Number of sentence", "{:6.0f}".format),
     "refused": ("Number of Error sentence", "{:6.0f}".format),

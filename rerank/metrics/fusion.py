@@ -13,7 +13,7 @@ import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.base.interrupts import check
-from rerank.data.symbols import SymbolTable, mix
+from rerank.data.symbols import SymbolTable
 from rerank.kernels.compile import kernel
 from rerank.metrics.parseval import EMPTY_TAG, Parseval
 from rerank.metrics.parseval_kernel import (
@@ -55,61 +55,44 @@ class Brackets(NamedTuple):
 
 
 @kernel
-def _find(slot: np.ndarray, found: Brackets, label: int, start: int, end: int, copy: int) -> int:
-    """The place in the hash table ``slot`` of a bracket's number, or the free one (-1) where it belongs."""
-    h = mix((np.uint64(label) << np.uint64(32)) ^ np.uint64(copy))
-    h = mix(h ^ (np.uint64(start) << np.uint64(32)) ^ np.uint64(end))
-    mask = slot.shape[0] - 1
-    at = np.int64(h & np.uint64(mask))
-    while slot[at] >= 0:
-        b = slot[at]
-        if found.start[b] == start and found.end[b] == end and found.label[b] == label and found.copy[b] == copy:
-            break
-        at = (at + 1) & mask
-    return int(at)
-
-
-@kernel
-def _number_brackets(
-    trees: Trees, used: np.ndarray, table: BracketLabels, keep: np.ndarray, space: Sentence, slot: np.ndarray,
-    last: np.ndarray, out: Brackets,
-) -> int:  # fmt: skip
-    """Fill ``out``; returns B. slot: -1s; last: int32 scratch, as long as ``out.label``, the last tree of a bracket."""
-    B, at = 0, 0
+def _list_brackets(
+    trees: Trees, used: np.ndarray, table: BracketLabels, keep: np.ndarray, space: Sentence, first: np.ndarray,
+    spans: np.ndarray,
+) -> None:  # fmt: skip
+    """The brackets of the trees ``used`` → spans (int32 [3, n]: label, start, end) and first (int64 [T + 1])."""
+    at = 0
     for t in range(used.shape[0]):
-        out.first[t] = at
-        if not used[t]:
-            continue
-        words = read_words(trees, t, table, space)
-        if keep.shape[0]:
-            for k in range(words):
+        first[t] = at
+        if used[t]:
+            words = read_words(trees, t, table, space)
+            for k in range(min(words, keep.shape[0])):
                 space.keep[k] = keep[k]
-        count_kept(trees, t, table, space)
-        for b in range(read_brackets(trees, t, table, space)):
-            label, start, end, copy = space.label[b], space.start[b], space.end[b], 0
-            place = _find(slot, out, label, start, end, copy)
-            while slot[place] >= 0 and last[slot[place]] == t:
-                copy += 1
-                place = _find(slot, out, label, start, end, copy)
-            if slot[place] < 0:
-                slot[place] = B
-                out.label[B], out.start[B], out.end[B], out.copy[B] = label, start, end, copy
-                B += 1
-            last[slot[place]], out.bracket[at] = t, slot[place]
-            at += 1
-    out.first[used.shape[0]] = at
-    return B
+            count_kept(trees, t, table, space)
+            for b in range(read_brackets(trees, t, table, space)):
+                spans[0, at], spans[1, at], spans[2, at] = space.label[b], space.start[b], space.end[b]
+                at += 1
+    first[used.shape[0]] = at
 
 
 def brackets_of(trees: Trees, used: np.ndarray, table: BracketLabels, keep: np.ndarray | None = None) -> Brackets:
-    """The brackets of the trees ``used`` (bool [T]); keep (bool [W]): which words count, by default each tree's own."""
-    most = int(np.count_nonzero(trees.word < 0))
-    bracket, last, *columns = np.empty((6, most), np.int32)
-    found = Brackets(np.zeros(used.size + 1, np.int64), bracket, *columns)
+    """The brackets of the trees ``used`` (bool [T]); keep (bool [W]): which words count, by default each tree's own.
+
+    They are numbered in the order in which they are first met.
+    """
+    first, spans = np.zeros(used.size + 1, np.int64), np.empty((3, int(np.count_nonzero(trees.word < 0))), np.int32)
     keep = np.zeros(0, np.bool_) if keep is None else keep
-    slot = np.full(2 << most.bit_length(), -1, np.int32)
-    B = _number_brackets(trees, used, table, keep, workspace(trees, trees).test, slot, last, found)
-    return Brackets(found.first, bracket[: found.first[-1]], *(column[:B] for column in columns))
+    _list_brackets(trees, used, table, keep, workspace(trees, trees).test, first, spans)
+    spans = spans[:, : first[-1]]
+    n, T, (label, start, end) = spans.shape[1], used.size, spans.astype(np.int64)
+    place = np.unique(start * (end.max(initial=0) + 1) + end, return_inverse=True)[1]
+    kind = np.unique(label * (n + 1) + place, return_inverse=True)[1]
+    by_tree = kind * T + np.repeat(np.arange(T), np.diff(first))
+    order, copy = np.argsort(by_tree, kind="stable"), np.empty(n, np.int32)
+    copy[order] = np.arange(n) - np.searchsorted(by_tree[order], by_tree[order])
+    _, met, number = np.unique(kind * (n + 1) + copy, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(met))
+    met.sort()
+    return Brackets(first, rank[number].astype(np.int32), *(column[met] for column in (*spans, copy)))
 
 
 @kernel

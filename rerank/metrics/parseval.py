@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -97,22 +97,6 @@ class _Labels:
 
 
 _LABELS: "WeakKeyDictionary[SymbolTable, dict[Parseval, _Labels]]" = WeakKeyDictionary()
-
-
-class Mismatch(NamedTuple):
-    """A candidate's words are not its reference's: where they differ; None if a sentence has ended there.
-
-    position: from 0.
-    """
-
-    candidate: int
-    position: int
-    gold: str | None
-    found: str | None
-
-    def __str__(self) -> str:
-        gold, found = ("the end" if word is None else repr(word) for word in (self.gold, self.found))
-        return f"the trees have different words: at word {self.position + 1} found {found}, the reference has {gold}"
 
 
 @dataclass(frozen=True)
@@ -230,21 +214,22 @@ class Parseval(Metric):
         counts.parseval_rows(gold, candidates, lists, table, MODES[self.punctuation], space, reference, rows)
         return reference, rows
 
-    def yield_mismatch(self, gold: Trees, candidates: Trees, symbols: SymbolTable) -> Mismatch | None:
-        """Where the words of a candidate, without empty nodes, first differ from those of ``gold``, or None."""
+    def mismatch(self, gold: Trees, candidates: Trees, symbols: SymbolTable) -> str:
+        """The first word of a candidate, without empty nodes, that ``gold`` has otherwise; empty if there is none."""
         table = self.table(symbols)
 
         def words(trees: Trees, t: int) -> list[tuple[int, str]]:
             nodes = slice(trees.first[t], trees.first[t + 1])
             there = (trees.word[nodes] >= 0) & (table.flags[trees.label[nodes]] & counts.EMPTY == 0)
-            return [(int(table.word[word]), symbols.text(word)) for word in trees.word[nodes][there].tolist()]
+            return [(int(table.word[word]), repr(symbols.text(word))) for word in trees.word[nodes][there].tolist()]
 
-        right = words(gold, 0)
+        right, end = words(gold, 0), (-1, "the end")
         for y in range(candidates.first.size - 1):
-            for position, (a, b) in enumerate(zip_longest(right, words(candidates, y))):
-                if a is None or b is None or a[0] != b[0]:
-                    return Mismatch(y, position, a and a[1], b and b[1])
-        return None
+            pairs = zip_longest(right, words(candidates, y), fillvalue=end)
+            for position, ((number, word), (other, found)) in enumerate(pairs, start=1):
+                if number != other:
+                    return f"the trees have different words: at word {position} found {found}, the reference has {word}"
+        return ""
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """F = 2·matched / (gold + test); 0 if there is no bracket at all."""
@@ -291,14 +276,6 @@ class Parseval(Metric):
             "refused": float(stats[counts.REFUSED]),
             "skipped": float(skipped),
             "valid": float(counted),
-        }
-
-    def sections(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, dict[str, float]]:
-        """Reports over all sentences and over those within the cut-off, from float64 [L, K] and [L, R]."""
-        short = reference[:, counts.LENGTH] <= self.cutoff
-        return {
-            "all": self.report(stats.sum(axis=0), reference.sum(axis=0)),
-            f"length <= {self.cutoff}": self.report(stats[short].sum(axis=0), reference[short].sum(axis=0)),
         }
 
     @property

@@ -115,7 +115,7 @@ def compare(
         raise RecipeError(f"found {test!r}, expected one of {', '.join(_TESTS)}", key="test")
     if samples < 1 or not 0 < confidence < 1:
         raise RecipeError(f"found {samples} samples and confidence {confidence}; expected at least 1, and (0, 1)")
-    return _TESTS[test](_Pair(metric, a, b, reference), _Draws(samples, seed), confidence)
+    return _TESTS[test](_Pair(metric, a, b, reference, samples, seed), confidence)
 
 
 def score_interval(
@@ -133,41 +133,25 @@ def score_interval(
 
     rows, other: float64 [L, K], the statistics of the candidates that were chosen; reference: float64 [L, R].
     """
-    draws = _Draws(samples, seed)
     if other is not None:
-        drawn = _Pair(metric, rows, other, reference).bootstrap(draws)
+        drawn = _Pair(metric, rows, other, reference, samples, seed).bootstrap()
     else:
-        sums = draws.sums(bootstrap_sums, np.hstack([rows, reference]))
+        sums = _sums(bootstrap_sums, np.hstack([rows, reference]), samples, seed)
         drawn = np.asarray(metric.scores(*np.split(sums, [rows.shape[1]], axis=1)))
     tail = 50.0 * (1.0 - confidence)
     low, high = np.percentile(drawn, [tail, 100.0 - tail])
     return float(low), float(high)
 
 
-class _Draws(NamedTuple):
-    """The number of corpora drawn, and the seed of their random numbers."""
-
-    samples: int
-    seed: int
-
-    def sums(self, draw: Callable[..., None], rows: np.ndarray) -> np.ndarray:
-        """float64 [samples, W]: what the kernel ``draw`` sums of ``rows`` (float64 [L, W]), in several calls."""
-        sums, counter = np.zeros((self.samples, rows.shape[1])), np.zeros(1, np.uint64)
-        begin(np.uint64(self.seed % (1 << 64)), counter)
-        step = max(1, AT_ONCE // max(1, rows.shape[0]))
-        for first in range(0, self.samples, step):
-            check()
-            draw(rows, counter, sums[first : first + step])
-        return sums
-
-
 class _Pair(NamedTuple):
-    """Two selections from the same lists, by their statistics."""
+    """Two selections from the same lists, by their statistics, and how many corpora are drawn of them, from a seed."""
 
     metric: Metric
     a: np.ndarray
     b: np.ndarray
     reference: np.ndarray
+    samples: int
+    seed: int
 
     @property
     def difference(self) -> float:
@@ -175,46 +159,57 @@ class _Pair(NamedTuple):
         total = self.reference.sum(axis=0)
         return float(self.metric.scores(self.a.sum(axis=0), total) - self.metric.scores(self.b.sum(axis=0), total))
 
-    def bootstrap(self, draws: _Draws) -> np.ndarray:
+    def bootstrap(self) -> np.ndarray:
         """Differences on corpora of lists drawn with replacement: float64 [samples]."""
         K = self.a.shape[1]
-        sums = draws.sums(bootstrap_sums, np.hstack([self.a, self.b, self.reference]))
+        sums = _sums(bootstrap_sums, np.hstack([self.a, self.b, self.reference]), self.samples, self.seed)
         a, b, reference = np.split(sums, [K, 2 * K], axis=1)
         return np.asarray(self.metric.scores(a, reference) - self.metric.scores(b, reference))
 
 
-def _resampled(test: str, observed: float, chance: np.ndarray, confidence: float, draws: _Draws) -> Significance:
+def _sums(draw: Callable[..., None], rows: np.ndarray, samples: int, seed: int) -> np.ndarray:
+    """float64 [samples, W]: what the kernel ``draw`` sums of ``rows`` (float64 [L, W]), in several calls."""
+    sums, counter = np.zeros((samples, rows.shape[1])), np.zeros(1, np.uint64)
+    begin(np.uint64(seed % (1 << 64)), counter)
+    step = max(1, AT_ONCE // max(1, rows.shape[0]))
+    for first in range(0, samples, step):
+        check()
+        draw(rows, counter, sums[first : first + step])
+    return sums
+
+
+def _resampled(test: str, pair: _Pair, chance: np.ndarray, confidence: float) -> Significance:
     """The outcome where ``chance`` (float64 [samples]) are differences that chance makes if the systems are alike.
 
     p = (r + 1) / (R + 1) is the share of those that are as far from 0 as ours, which counts as one of them, so that p
     is never 0. The interval is ours ± the smallest distance that would have been reached by too many of them for a p
     below 1 − confidence.
     """
+    observed = pair.difference
     size, distance = np.abs(chance), abs(observed)
     reached = np.append(np.where(size >= distance - SLACK, np.maximum(size, distance), size), distance)
     p = float(np.mean(reached >= distance))
     rank = math.ceil((1.0 - confidence) * reached.size)
     width = float(np.partition(reached, -rank)[-rank])
-    return Significance(test, observed, p, observed - width, observed + width, *draws)
+    return Significance(test, observed, p, observed - width, observed + width, pair.samples, pair.seed)
 
 
-def _approximate_randomization(pair: _Pair, draws: _Draws, confidence: float) -> Significance:
+def _approximate_randomization(pair: _Pair, confidence: float) -> Significance:
     """Exchange A's and B's choice in lists by a fair coin; those on which they agree are not drawn."""
-    metric, a, b, reference = pair
+    metric, a, b, reference, samples, seed = pair
     total, change = reference.sum(axis=0), b - a
-    swapped = draws.sums(swap_sums, change[change.any(axis=1)])
+    swapped = _sums(swap_sums, change[change.any(axis=1)], samples, seed)
     differences = metric.scores(a.sum(axis=0) + swapped, total) - metric.scores(b.sum(axis=0) - swapped, total)
-    return _resampled("approximate_randomization", pair.difference, np.asarray(differences), confidence, draws)
+    return _resampled("approximate_randomization", pair, np.asarray(differences), confidence)
 
 
-def _paired_bootstrap(pair: _Pair, draws: _Draws, confidence: float) -> Significance:
+def _paired_bootstrap(pair: _Pair, confidence: float) -> Significance:
     """Resample lists; what chance makes are the distances of the differences from their mean."""
-    differences = pair.bootstrap(draws)
-    chance = differences - differences.mean()
-    return _resampled("paired_bootstrap", pair.difference, chance, confidence, draws)
+    differences = pair.bootstrap()
+    return _resampled("paired_bootstrap", pair, differences - differences.mean(), confidence)
 
 
-def _paired_t(pair: _Pair, _: _Draws, confidence: float) -> Significance:
+def _paired_t(pair: _Pair, confidence: float) -> Significance:
     """Student's t on the lists' gains; the difference is that of the mean gains."""
     gaps = pair.metric.gain(pair.a, pair.reference) - pair.metric.gain(pair.b, pair.reference)
     mean = float(gaps.mean())
@@ -228,7 +223,7 @@ def _paired_t(pair: _Pair, _: _Draws, confidence: float) -> Significance:
     return Significance("paired_t", mean, float(result.pvalue), float(interval.low), float(interval.high))
 
 
-def _mcnemar(pair: _Pair, _: _Draws, confidence: float) -> Significance:
+def _mcnemar(pair: _Pair, confidence: float) -> Significance:
     """McNemar's exact test: of the lists that only one has right, whose number is given, does A have half?"""
     right_a, right_b = (pair.metric.perfect(rows, pair.reference) for rows in (pair.a, pair.b))
     only_a, only_b = int(np.sum(right_a & ~right_b)), int(np.sum(right_b & ~right_a))

@@ -17,9 +17,9 @@ def test_rows_and_scores():
     result = evaluate([IT_RAINS, "(S1 (. .))", GOLD], [IT_RAINS.encode(), "(S1 (: .))",
                       nltk.Tree.fromstring(TEST)], Parseval(punctuation="evalb"))  # fmt: skip
     first, second, third = result.sentences()
-    assert first == (1, 3, 0, 1.0, 1.0, 3, 3, 3, 0, 2, 2, 1.0)
-    assert (second.status, second.length, second.gold) == (2, 1, 0)
-    assert (third.status, third.gold, third.test, third.words) == (1, 0, 0, 2)
+    assert tuple(first.values()) == (1, 3, 0, 1.0, 1.0, 3, 3, 3, 0, 2, 2, 1.0)
+    assert (second["status"], second["length"], second["gold"]) == (2, 1, 0)
+    assert [third[key] for key in ("status", "gold", "test", "words")] == [1, 0, 0, 2]
     assert result.scores()["f1"] == 1.0
     lines = list(result.table())
     assert lines[3].split() == ["1", "3", "0", "100.00", "100.00", "3", "3", "3", "0", "2", "2", "100.00"]
@@ -39,7 +39,7 @@ def test_numbers_of_trees_differ():
 def test_other_words_are_an_error_of_their_sentence(mode):
     tests = [IT_RAINS, "(S (NN b))", "(S (NN b))", IT_RAINS]
     found = evaluate([IT_RAINS, "(S (NN a))", "(S (NN b) (NN b))", IT_RAINS], tests, Parseval(mode), test_path="t")
-    assert [row.status for row in found.sentences()] == [0, 1, 1, 0]
+    assert [row["status"] for row in found.sentences()] == [0, 1, 1, 0]
     scores = found.scores()
     assert [scores[key] for key in ("sentences", "refused", "skipped", "valid", "recall")] == [4, 2, 0, 2, 1]
     assert found.first_error.startswith("t:2: ")
