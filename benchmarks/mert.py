@@ -1,6 +1,6 @@
 """Minimum error rate training on Moses-style lists: CPU seconds, and the metric before and after.
 
-    python benchmarks/mert.py --root DIR [--split tune] [--other dev] [--set restarts=20] [--set window=3] ...
+    python benchmarks/mert.py --root DIR [--split tune] [--other dev] [--set restarts=20] ...
 
 DIR holds `SPLIT.nbest.gz`, `SPLIT.ref.gz` and `decoder.weights.txt`, the weights to start from; without --root,
 `data/translation/multi30k` where RERANK_SHARED points, else in ../shared. --set changes a setting of MERT. The clock
@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 
-from rerank.learn.mert.error_surface import ErrorSurface
-from rerank.learn.mert.mert import MertResult, MertSettings, mert
+from rerank.learn.error_surface import ErrorSurface
+from rerank.learn.mert import MertResult, MertSettings, mert
 from rerank.metrics.bleu import Bleu
 from rerank.readers.moses import Moses
 
@@ -52,7 +52,7 @@ def main() -> None:
     start, metric = decoder_weights(arguments.root / "decoder.weights.txt"), Bleu()
     split, other = (read(arguments.root, name, metric) for name in (arguments.split, arguments.other))
     few = Split(split.lists[:11], *(part[: split.lists[10]] for part in split[1:3]), split.reference[:10])
-    mert(*few, metric, start, MertSettings(random=1, restarts=1, iterations=1, bootstrap=1))
+    mert(*few, metric, start, MertSettings(random=1, restarts=1, iterations=1))
     before, wall = time.process_time(), time.perf_counter()
     result = mert(*split, metric, start, settings)
     seconds, wall = time.process_time() - before, time.perf_counter() - wall
@@ -91,11 +91,10 @@ def report(split: Split, other: Split, metric: Bleu, start: np.ndarray, result: 
         "start": round(result.start_score, 4),
         "score": round(result.score, 4),
         "runs": [round(run.score, 4) for run in result.runs],
-        "steps": [len(run.history) for run in result.runs],
+        "steps": [run.steps for run in result.runs],
         "start_on_other": round(on_other.score(start), 4),
         "score_on_other": round(on_other.score(result.weights), 4),
         "runs_on_other": [round(on_other.score(run.weights), 4) for run in result.runs],
-        "interval": None if result.interval is None else result.interval.as_dict(),
     }
 
 

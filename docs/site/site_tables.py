@@ -26,7 +26,7 @@ from rerank.features.parse.local import LocalTree
 from rerank.features.template import templates
 from rerank.learn import LOSSES
 from rerank.learn.base import learners
-from rerank.learn.mert.mert import MertSettings
+from rerank.learn.mert import MertSettings
 from rerank.learn.pairs import pairs
 from rerank.metrics.base import metrics
 from rerank.readers import base

@@ -23,7 +23,7 @@ from rerank.base.registry import build
 from rerank.data.shards import Corpora, parts, reference_rows, whole
 from rerank.features.dense import standard_scale
 from rerank.learn.base import Learner, Weights, learners
-from rerank.learn.mert.error_surface import ErrorSurface, Line
+from rerank.learn.error_surface import ErrorSurface, Line
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import scores
 from rerank.metrics.base import Metric, owners

@@ -15,7 +15,7 @@ from rerank.data.shards import parts
 from rerank.features.dense import free_values
 from rerank.features.table import Table
 from rerank.learn.base import Weights
-from rerank.learn.mert.mert import MertSettings, mert
+from rerank.learn.mert import MertSettings, mert
 from rerank.learn.scoring import scores
 from rerank.models.predictions import corpus_score
 from rerank.recipes.settings import dataclass_of

@@ -17,7 +17,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.interrupts import check
 from rerank.base.progress import track
 from rerank.learn.base import Weights
-from rerank.learn.mert.mert import MertSettings, mert
+from rerank.learn.mert import MertSettings, mert
 from rerank.metrics.oracle import rows_of_scores
 from rerank.readers.score_columns import MINMAX
 from rerank.runs.compared import Compared, Scored
@@ -35,7 +35,7 @@ ORACLE = "best possible (oracle)"
 SUM, COMBSUM = "sum of the columns", "CombSUM"  # the second of scores from 0 to 1 in each run (Fox & Shaw 1994)
 ALONE = 10  # columns at most that are shown each by itself
 RANDOM = 10  # directions of a search besides those of the columns
-AROUND = (-1.0, 1.0)  # how far from the start random points are, in units of the mean weight
+NOISE = 1.0  # how far from the start random points are at most, in units of the mean weight
 LEAST = {"folds": 2, "resamples": 2, "restarts": 0, "samples": 1}
 CHANCE = 0.05
 PAIRS = 50  # of a list, those with the largest differences in gain (Hopkins & May 2011)
@@ -97,7 +97,7 @@ def fitted(source: Gathered, restarts: int, seed: int) -> Fitted:
     starts = [start for start in (maxent, paired, alone) if start.any()] or [unit(np.ones(len(source.names)))]
     about = samples.first, samples.columns.T, source.stats, source.reference, metric
     searches = [
-        mert(*about, start, MertSettings(random=RANDOM, restarts=tries, interval=AROUND, seed=seed), ties=source.scores)
+        mert(*about, start, MertSettings(random=RANDOM, restarts=tries, noise=NOISE, seed=seed), ties=source.scores)
         for start, tries in zip(starts, (restarts, 0, 0), strict=False)
     ]
     sign = -1.0 if metric.lower_is_better else 1.0

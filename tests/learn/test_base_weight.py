@@ -22,7 +22,7 @@ from rerank.data.shards import Shards
 from rerank.learn import base_weight
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.base_weight import AUTO, START, BaseSearch, best_weight, make_learner, start_weight
-from rerank.learn.mert.error_surface import Line
+from rerank.learn.error_surface import Line
 from rerank.learn.rules.rda import VotedRDA
 from rerank.learn.trainer import Training, train
 from rerank.metrics.base import Metric

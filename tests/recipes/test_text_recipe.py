@@ -89,7 +89,7 @@ def test_the_split_of_mert_is_read_and_its_predictor_is_the_recipes() -> None:
 
 def test_mert_has_the_recipes_seed_unless_it_has_its_own() -> None:
     assert make_mert(recipe(seed=7, mert={})).seed == 7
-    assert make_mert(recipe(seed=7, mert={"settings": {"seed": 3, "window": 2}})).seed == 3
+    assert make_mert(recipe(seed=7, mert={"settings": {"seed": 3, "patience": 2}})).seed == 3
 
 
 @pytest.mark.parametrize(

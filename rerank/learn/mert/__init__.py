@@ -1,1 +1,0 @@
-"""Minimum error rate training: few dense weights, by exact line search."""
