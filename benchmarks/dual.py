@@ -11,8 +11,7 @@ import numpy as np
 
 from rerank.contrib.classification.fitting import targets
 from rerank.contrib.classification.generators import Winnow
-from rerank.learn.rules.lm_nwin import LMNWin
-from rerank.learn.rules.lm_uwin import LMUWin
+from rerank.contrib.learners.large_margin import LMNWin, LMUWin
 
 PASSES = 1, 3, 10, 40
 STEPS = 0.001, 0.01, 0.1, None

@@ -1,3 +1,5 @@
 """Parts that the rest of the program does without, and never names: each is known by its function ``register``."""
 
-PARTS = tuple(f"{__name__}.{part}" for part in ("classification", "formats", "search", "serve", "structures"))
+PARTS = tuple(
+    f"{__name__}.{part}" for part in ("classification", "formats", "learners", "search", "serve", "structures")
+)

@@ -2,7 +2,7 @@
 
 ``judge`` is the loss's own, ``gather`` and ``learn`` are the learner's; which ones are meant is settled while the epoch
 is compiled. Learners that learn from pairs as they are, or have a variable for every candidate, have epochs of their
-own: ``pair_epoch`` and ``dual_epoch``.
+own: see ``pair_epoch``.
 """
 
 from typing import Any

@@ -54,12 +54,6 @@ def shrink_exactly(scratch: Scratch, count: int, m: float, v: float, weight: flo
 
 
 @by_type
-def climb(state: Any, scratch: Scratch, count: int, missing: float, size: float, params: Any) -> float:
-    """The step of a dual variable where ``missing`` = 1 − m and ``size`` = ‖z‖²; −z is in ``scratch``."""
-    return 0.0
-
-
-@by_type
 def gather(data: ListArrays, scratch: Scratch, n: int, last: int, loss: Any, params: Any) -> int:
     """Sum up g, with the base score's part at the column ``last``; returns ``count``. Losses have one of their own."""
     return 0

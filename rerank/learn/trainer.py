@@ -5,7 +5,6 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +13,6 @@ from rerank.base.errors import RecipeError, RunError
 from rerank.base.interrupts import check, deferred, requested
 from rerank.data.shards import Corpora, part_count, part_of, places
 from rerank.learn.base import Learner, State, Weights
-from rerank.learn.duality import duality_gap, require_pairs
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import Oracle, PairSource
 from rerank.learn.predictor import copy_state, sums_of
@@ -30,7 +28,6 @@ FEW = 1024  # columns of the states that are measured
 
 Evaluate = Callable[[Weights], float]
 Weigh = Callable[[Weights], tuple[Weights, float]]
-Gap = Callable[[State, Weights], float]
 
 
 @dataclass
@@ -129,12 +126,7 @@ def train(
     """
     require_source(learner, pairs)
     progress = TrainingState.begin(learner, corpus, warm, logged=epochs if keep_log is True else int(keep_log))
-    gap: Gap | None = None
-    if getattr(learner, "tolerance", None) is not None:
-        require_pairs(learner.name, corpus)
-        limit, learned = float(getattr(learner, "C", math.inf)), learner.base_rate > 0
-        gap = partial(duality_gap, corpus, oracle, limit, learned_base=learned, any_ties=any_ties)
-    hooks = EvaluationHooks(predictor, evaluate_train, evaluate_dev, weigh, on_epoch, gap)
+    hooks = EvaluationHooks(predictor, evaluate_train, evaluate_dev, weigh, on_epoch)
     last = progress.epoch + epochs
     if checkpoint is not None and (stored := checkpoint.load()) is not None:
         progress.restore(*stored)
@@ -251,7 +243,6 @@ class EvaluationHooks:
     evaluate_dev: Evaluate | None
     weigh: Weigh | None
     on_epoch: Callable[[dict[str, Any], Weights], None] | None
-    gap: Gap | None = None
 
 
 @dataclass
@@ -290,10 +281,7 @@ class TrainingState:
         return self.training.learner
 
     def stopped(self, patience: int | None) -> bool:
-        """Whether ``patience`` epochs have gone by without a better dev score, or the duality gap is small enough."""
-        history, tolerance = self.training.history, getattr(self.learner, "tolerance", None)
-        if tolerance is not None and history and history[-1].get("gap", math.inf) <= tolerance:
-            return True
+        """Whether ``patience`` epochs have gone by without a better dev score."""
         return patience is not None and bool(self.training.weights) and self.epoch - self.training.epoch >= patience
 
     def finish_epoch(self, hooks: EvaluationHooks) -> None:
@@ -318,8 +306,6 @@ class TrainingState:
             score = hooks.evaluate_dev(chosen)
         if score is not None:
             line["dev"] = score
-        if hooks.gap is not None:
-            line["gap"] = hooks.gap(self.state, weights["last"])
         training = self.training
         training.history.append(line)
         score = line.get("dev", float(self.epoch))

@@ -13,8 +13,8 @@ from strategies import random_corpus, run, targets
 from variants import make
 
 from rerank.base.errors import RecipeError, RunError
+from rerank.contrib.learners.large_margin import NO_LIMIT
 from rerank.learn.base import learners
-from rerank.learn.dual_epoch import NO_LIMIT
 from rerank.learn.rules.tg import TruncatedGradient
 from rerank.learn.rules.winnow import LIMIT
 from rerank.learn.trainer import train

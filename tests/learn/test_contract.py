@@ -74,7 +74,7 @@ def test_what_is_kept_on_disk_for_all_names_no_class_of_a_user() -> None:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and "kernel" in map(ast.unparse, node.decorator_list):
                 found |= {node.name for argument in node.args.args if argument.arg == "params"}
-    assert found == {"epoch", "pair_epoch", "dual_epoch", "repeat_updates", "repeat_pairs"}
+    assert found == {"epoch", "pair_epoch", "repeat_updates", "repeat_pairs"}
 
 
 class HarmonicClassifier(OnlineClassifier, learner=Harmonic): ...

@@ -8,9 +8,8 @@ from strategies import WIDTH, corpus_of, random_corpus, targets
 from variants import LEARNERS
 
 from rerank.base.errors import RecipeError
+from rerank.contrib.learners.large_margin import LMNWin, LMUWin
 from rerank.learn.log import UpdateLog
-from rerank.learn.rules.lm_nwin import LMNWin
-from rerank.learn.rules.lm_uwin import LMUWin
 from rerank.learn.rules.uwin import NWin, UWin
 from rerank.learn.rules.winnow import CARRY, START, Multiplicative, Z
 

@@ -75,7 +75,6 @@ def large_margin(
     mu: Any = 0.0,
     balanced: bool = True,
     total: float | None = None,
-    tolerance: float | None = None,  # noqa: ARG001 - of trainings, not of passes
     any_ties: bool = False,
 ) -> Trace:
     """Zhang, section 2: α ← clip(α + η(1 − m), 0, C), η = 1/‖z‖² for lm-perc; a margin of 1 ± 1e-12 is one of 1."""
@@ -163,7 +162,7 @@ def ascending(rule: str, variants: list[dict[str, Any]], choices: dict[str, list
 ENTRIES = {
     "uwin": descending(winnow(False), UWIN, CHOICES, "eta mu"),
     "nwin": descending(winnow(True), NWIN, CHOICES | TOTALS, "eta mu total"),
-    "lm-uwin": ascending("lm-uwin", LM_UWIN, ASCENTS, "eta mu C tolerance"),
-    "lm-nwin": ascending("lm-nwin", LM_NWIN, ASCENTS | TOTALS, "eta mu C total tolerance"),
-    "lm-perc": ascending("lm-perc", LM_PERC, LIMITS, "C tolerance"),
+    "lm-uwin": ascending("lm-uwin", LM_UWIN, ASCENTS, "eta mu C"),
+    "lm-nwin": ascending("lm-nwin", LM_NWIN, ASCENTS | TOTALS, "eta mu C total"),
+    "lm-perc": ascending("lm-perc", LM_PERC, LIMITS, "C"),
 }

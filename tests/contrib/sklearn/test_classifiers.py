@@ -181,26 +181,6 @@ def test_the_limit_of_a_dual_variable_grows_with_the_weight() -> None:
     np.testing.assert_allclose(weighted.coef_[0], 0.02 * np.sinh([0.02 - 0.0025, -0.005 - 0.01]), rtol=1e-12)
 
 
-def test_a_tolerance_ends_training_where_the_duality_gap_is_not_above_it() -> None:
-    """The gap is the primal less the dual, per row, C times the hinge losses and the entropy of the weights in it."""
-    X, y = problem(2)
-    how: dict[str, Any] = {"eta": None, "mu": 0.1, "C": 0.5, "shuffle": False, "random_state": 0}
-
-    def gap(passes: int) -> float:
-        model = WinnowClassifier(**how, epochs=passes).fit(X, y)
-        w, mu = np.append(model.coef_, model.intercept_), how["mu"]
-        missing = 1 - np.where(y == 1, 1, -1) * model.decision_function(X)
-        theta, root = np.arcsinh(w / (2 * mu)), np.sqrt(w**2 + 4 * mu**2)
-        primal = (w * theta - root).sum() + how["C"] * np.maximum(missing, 0).sum()
-        return float((primal - (model._trained[-1].alpha.sum() - root.sum())) / y.size)
-
-    stopped = WinnowClassifier(**how, epochs=100, tolerance=1e-3).fit(X, y)
-    assert 1 < stopped.n_iter_ < 100
-    assert gap(stopped.n_iter_) <= 1e-3 < gap(stopped.n_iter_ - 1)
-    with pytest.raises(ValueError, match="found a list of 3 candidates: leave out tolerance"):
-        WinnowClassifier(tolerance=1e-3).fit(*problem(3))
-
-
 def test_seeds() -> None:
     X, y = problem(2)
 
