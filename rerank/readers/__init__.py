@@ -4,9 +4,9 @@ from rerank.base.registry import Add
 
 READERS = {
     "charniak": "trees.charniak:CharniakReader",
-    "joined": "combined.joining:JoinedReader",
+    "joined": "combined:JoinedReader",
     "jsonl": "texts.jsonl:JsonlReader",
-    "merged": "combined.merging:MergedReader",
+    "merged": "combined:MergedReader",
     "moses": "moses:Moses",
     "table": "texts.table:TableReader",
     "trees": "trees.charniak:BareReader",

@@ -14,7 +14,7 @@ from rerank.contrib.formats.opennmt import OpenNmtReader
 from rerank.contrib.formats.sockeye import SockeyeReader
 from rerank.contrib.serve.requests import answer
 from rerank.readers.base import Reader
-from rerank.readers.combined.merging import MergedReader
+from rerank.readers.combined import MergedReader
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.loading import read_settings
 from rerank.recipes.text_recipe import TextRecipe

@@ -17,7 +17,7 @@ from rerank.data.symbols import SymbolTable
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import make_reader
 from rerank.readers.base import SkipCount, read_lists
-from rerank.readers.combined.merging import MergedReader
+from rerank.readers.combined import MergedReader
 from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses
 from rerank.readers.problems import Problem
@@ -110,7 +110,7 @@ def test_ids_that_are_names_match_in_any_order(place: Path, caplog: pytest.LogCa
         assert [(one.id, one.scores[0, 1:].tolist()) for one in found] == expected
         assert [one.texts for one in found] == [[b"a"], [b"b"], [b"c"]]
     assert [record.message for record in caplog.records] == [f"{place / '1.nbest'} has no list b"]
-    with pytest.raises(DataError, match=r"do not match: \S*0.nbest ends, \S*1.nbest has list d at line 2"):
+    with pytest.raises(DataError, match=r"1.nbest:2: .* do not match: list d is not in \S*0.nbest"):
         read(place, jsonl(a, b, c), jsonl(a, d, c, b), of="jsonl")
 
 

@@ -1,1 +1,0 @@
-"""Readers of several files as one: scores of other models joined to lists, the lists of several systems merged."""
