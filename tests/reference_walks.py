@@ -77,8 +77,7 @@ def descend(
 ) -> Trace:
     """make(D + 1, free, learned, **own) is a ``Step``; learned: does the base score have a weight to learn?"""
     step = make(corpus.width + 1, corpus.free, base_rate > 0, **own)
-    first = getattr(step, "begin", Made(np.zeros(corpus.width), 1.0, 0.0))
-    trace = Trace([Predictor(first.v, first.d, base + base_rate * first.beta)])
+    trace = Trace([Predictor(np.zeros(corpus.width), 1.0, base)])
     for at in visits(trace, corpus, oracle, orders, base_rate):
         f = at.f
         rounded = trace.predictors[-1].v.any() or (trace.deltas and base_rate > 0)

@@ -1,6 +1,5 @@
 """The interface of learners: frozen parameters, a state of arrays, and an epoch over lists."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -113,15 +112,6 @@ class Learner(KernelPart):
         RecipeError: the learner cannot keep a state for this many columns.
         """
         return fresh(columns, candidates=candidates if self.dual else 0)
-
-    def fresh_like(self, arrays: Mapping[str, np.ndarray], columns: int) -> State:  # noqa: ARG002
-        """A fresh state of the shapes that the trained one in ``arrays``, by field, should have."""
-        return self.init(columns)
-
-    @property
-    def begins_at_zero(self) -> bool:
-        """Whether the first predictor is w = 0, as exact votes and columns that are left out take it to be."""
-        return True
 
     @property
     def scales_free(self) -> bool:
@@ -257,13 +247,7 @@ class Learner(KernelPart):
         return count_active(state)
 
     def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:
-        """All predictors from the first, by repeating the updates of ``log`` on the corpus that they were made on.
-
-        Raises
-        ------
-        RecipeError: the first predictor is not w = 0.
-        """
-        require_votes(self)
+        """All predictors from the first, by repeating the updates of ``log`` on the corpus that they were made on."""
         state = self.init(corpus.width, corpus.candidate_count)
         sums, params = self.begin(corpus, 0, state), self.settings()
         replay = Replay(
@@ -275,13 +259,6 @@ class Learner(KernelPart):
         repeat = kernel_of(kind.replays, kind, self.loss_type())
         repeat(replay.data, replay.updates, state, sums, replay.space, replay.room, params)
         return replay.votes()
-
-
-def require_votes(learner: Learner) -> None:
-    """Refuse to vote with predictors the first of which is not w = 0."""
-    if not learner.begins_at_zero:
-        message = f"{learner.name} begins at positive weights, and has no votes; take the average, or leave this out"
-        raise RecipeError(message, key="learner.balanced")
 
 
 learners: Registry[type[Learner]] = Registry("learner", Learner)

@@ -67,7 +67,7 @@ def theorem_of(learner: Learner) -> str | None:
     if isinstance(learner, AROW):
         return "arow" if learner.top == 1 and learner.covariance == "full" and learner.r2 is None else None
     if isinstance(learner, NWin):
-        return "winnow" if learner.loss in HINGES and learner.balanced else None
+        return "winnow" if learner.loss in HINGES else None
     return "dual" if isinstance(learner, (RDA, Perceptron)) else None
 
 

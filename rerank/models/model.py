@@ -315,7 +315,7 @@ def check_state(model: Model, path: str) -> None:
 
     try:
         learner = make_learner(spec)
-        fresh = learner.fresh_like(model.state, model.table.width)
+        fresh = learner.init(model.table.width)
     except RecipeError as error:
         raise ModelError(f"its learner cannot be made: {error}", path=path) from None
     if set(fresh._fields) != set(model.state):  # that of another learner

@@ -255,8 +255,6 @@ class TrainingSettings(Section):
     start: a model to continue from, with the same learner, settings and templates: its features are those of the
     training lists, too. maxent's penalty then draws weights towards the model's instead of 0. There is no voted
     predictor.
-    prior: the values that Winnow's weights start with, by feature (``Template|symbols``) or template; all others start
-    with the learner's ``mu``. A model to continue from has its own.
     callback: a function of your own (``module:function``) that is called after every epoch with a ``TrainingEvent``.
     pairs: which two candidates pairwise losses compare.
     dense: train the weights of dense columns; false: they stay 0, for MERT to set.
@@ -276,7 +274,6 @@ class TrainingSettings(Section):
     bound: bool = False
     select: SelectSettings | None = None
     start: Annotated[str | None, Field(validation_alias=AliasChoices("start", "warm_start"))] = None
-    prior: dict[str, Positive] = Field(default_factory=dict)
     callback: str | None = None
     pairs: Annotated[Settings, part("oracle")] = Field(default={}, validate_default=True)
     dense: bool = True

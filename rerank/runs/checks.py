@@ -5,16 +5,14 @@ from collections.abc import Sequence
 from rerank.base.errors import RecipeError
 from rerank.base.usage import require
 from rerank.data.shards import Corpora, part_of
-from rerank.learn.base import Learner, require_votes
+from rerank.learn.base import Learner
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted
 from rerank.learn.folds import latest
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.rules.winnow import Multiplicative
 from rerank.learn.trainer import bytes_needed, require_source
 from rerank.models.model import Model
 from rerank.recipes.recipe import ListRecipe, Single, tree_learner
-from rerank.recipes.sections import TrainingSettings
 from rerank.recipes.settings import Settings
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.callbacks import callbacks
@@ -33,9 +31,6 @@ def check_single(single: ListRecipe) -> None:
     """
     settings, learner = single.training, accepted(make_learner(single.learner))
     check_pairs(learner, settings.pairs)
-    if settings.vote:
-        require_votes(learner)
-    _check_first_weights(settings, learner)
     if learner.batch and settings.vote:
         message = f"{single.learner['name']} finds one optimum, in one go; leave it out"
         raise RecipeError(message, key="training.vote")
@@ -49,7 +44,7 @@ def check_single(single: ListRecipe) -> None:
     check_room(single)
     if settings.ensemble is not None:
         for number, member in enumerate(settings.ensemble.learners):
-            _check_first_weights(settings, make_learner(member, f"training.ensemble.learners.{number}"))
+            make_learner(member, f"training.ensemble.learners.{number}")
         if single.data.dev is None:
             raise RecipeError("the scores of its members are compared on dev; name data.dev", key="training.ensemble")
         for key in ("start", "vote"):
@@ -68,20 +63,6 @@ def check_single(single: ListRecipe) -> None:
         Model.load(settings.start, trust=True)
     if settings.callback is not None and not callable(callbacks.get(settings.callback)):
         raise RecipeError(f"{settings.callback} cannot be called; name a function", key="training.callback")
-
-
-def _check_first_weights(settings: TrainingSettings, learner: Learner) -> None:
-    """Refuse first weights other than 0 where columns are left out, and priors for learners without them or where
-    predictors vote."""
-    if settings.prior and not isinstance(learner, Multiplicative):
-        raise RecipeError(f"{learner.name} has no priors of columns; Winnow has them", key="training.prior")
-    for key, left_out in (("select", settings.select is not None), ("dense", not settings.dense)):
-        if left_out and not learner.begins_at_zero:
-            message = f"{learner.name} begins at positive weights, which columns that are left out would keep"
-            raise RecipeError(f"{message}; leave out this, or balanced: false", key=f"training.{key}")
-    if settings.prior and settings.vote:
-        message = "votes repeat the updates from one prior for all columns; leave out prior or vote"
-        raise RecipeError(message, key="training.prior")
 
 
 def check_pairs(learner: Learner, settings: Settings) -> None:

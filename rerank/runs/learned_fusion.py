@@ -140,7 +140,6 @@ def learn_brackets(
             f"found {corpus.list_count} training lists; expected at least {FOLDS}, one for each part to learn from"
         )
         raise RecipeError(message, key="decode.kinds")
-    table = data.table if single.training.prior else None
     edges = np.linspace(0, corpus.list_count, FOLDS + 1).astype(int).tolist()
     scored: list[np.ndarray] = []
     for fold, (first, last) in enumerate(pairwise(edges)):
@@ -148,7 +147,7 @@ def learn_brackets(
         rest = corpus.take(np.concatenate([np.arange(first), np.arange(last, corpus.list_count)]))
         lists = f"{trained_on(run.data[0], run.recipe)} without {first} to {last}", *run.data[1:]
         kept = None if run.place is None else beside(run.place, f"fold-{fold}")
-        trained = trained_once(RunTask(run.name, single, rest, dev, lists, kept, table=table))
+        trained = trained_once(RunTask(run.name, single, rest, dev, lists, kept))
         held = section(corpus, first, last)
         scored.append(run_scores(trained, held) / spread(held, trained.weights[single.predictor]))
     base, sharpness = spread(corpus, Weights(np.zeros(corpus.width), 1.0)), recipe.decode.sharpness or MEANT

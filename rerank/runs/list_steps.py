@@ -157,7 +157,7 @@ class ListSteps(Steps[ListRecipe]):
         mert = single.mert if isinstance(single, TextRecipe) else None
         dev = data.others[single.data.dev].corpus if single.data.dev else None
         tuned = None if mert is None else data.others[mert.split].corpus
-        table = None if tuned is None and not single.training.prior else data.table
+        table = None if tuned is None else data.table
         stored = output_file(self.directory.absolute(), RUNS, f"{place}.npz")
         return RunTask(name, single, data.training.corpus, dev, _digests(data, single), stored, tuned, table)
 

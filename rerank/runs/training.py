@@ -14,7 +14,7 @@ from rerank.base.registry import build
 from rerank.data.shards import Corpora, parts, section, shared
 from rerank.extraction.content import metric_of
 from rerank.features.dense import dense_alone
-from rerank.features.table import FeatureTable, Table
+from rerank.features.table import Table
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, START, BaseSearch, make_learner, start_weight
 from rerank.learn.bounds import Bounds, bounds, list_margins
@@ -23,7 +23,6 @@ from rerank.learn.members import mixture
 from rerank.learn.pairs import PairSource
 from rerank.learn.pairs import pairs as pair_sources
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.rules.winnow import Multiplicative
 from rerank.learn.scoring import candidate_scores
 from rerank.learn.trainer import Training, train
 from rerank.metrics.base import Metric
@@ -36,34 +35,6 @@ from rerank.recipes.settings import Settings
 from rerank.runs.callbacks import TrainingEvent, tell, watched
 from rerank.runs.run import Run, beside, run_key, weight_counts
 from rerank.storage.work import Work
-
-
-def priors(recipe: ListRecipe, table: Table) -> np.ndarray | None:
-    """The priors of all columns (float64 [D]), where the recipe names some; those of features count more than those of
-    their templates.
-
-    Raises
-    ------
-    RecipeError: there is no such feature or template.
-    """
-    named = recipe.training.prior
-    if not named:
-        return None
-    if not isinstance(table, FeatureTable):
-        raise RecipeError("hashed columns have no names; leave out features.hash_bits or this", key="training.prior")
-    learner = make_learner(recipe.learner)
-    assert isinstance(learner, Multiplicative), "see checks"
-    mu = np.full(table.width, learner.mu)
-    features = {name: j for j in range(table.width) if (name := table.name(j)) in named}
-    for name in (name for name in named if name not in features):
-        if name not in table.templates:
-            message = f"no feature or template is named {name!r}; the templates are {', '.join(table.templates)}"
-            raise RecipeError(message, key="training.prior")
-        mu[table.template == table.templates.index(name)] = named[name]
-    for name, j in features.items():
-        mu[j] = named[name]
-    return mu
-
 
 log = logging.getLogger("rerank")
 HELD_OUT = "held-out training lists"  # what stands in for a dev split where there is none
@@ -132,9 +103,8 @@ def train_run(task: RunTask) -> Run:
         columns = np.ones(corpus.width, np.bool_) if columns is None else columns
         columns[: corpus.free] = False
         corpus = corpus.keep_columns(columns)
-    prior = None if task.table is None else priors(recipe, task.table)
     lists = trained_on(task.digests[0], recipe)
-    training = _train(replace(task, corpus=corpus, dev=dev), recipe.learner, "training", lists, prior=prior)
+    training = _train(replace(task, corpus=corpus, dev=dev), recipe.learner, "training", lists)
     base = _judge_base(recipe, training, split, metric)
     best = next((line for line in training.history if line["epoch"] == training.epoch), training.history[-1])
     reached = {key: best[key] for key in ("train", "dev") if key in best}
@@ -262,7 +232,7 @@ def base_alone(weights: dict[str, Weights]) -> dict[str, Weights]:
 def _bounds(recipe: ListRecipe, training: Training, corpus: Corpora, metric: Metric) -> Bounds:
     """The mistake bounds of the first pass, for learners with theorems about an oracle and a rival."""
     log = training.log
-    if log is None or training.skipped or recipe.training.prior or recipe.training.pairs["name"] != "oracle":
+    if log is None or training.skipped or recipe.training.pairs["name"] != "oracle":
         return {}
     learner, first = training.learner, training.history[0]
     u, targets = learner.average(training.state), _targets(recipe, corpus, metric)
@@ -294,11 +264,10 @@ def any_ties(recipe: ListRecipe, corpus: Corpora) -> bool:
 
 
 def _train(
-    task: RunTask, learner: Settings, stage: str, lists: str = "", epochs: int | None = None,
-    prior: np.ndarray | None = None,
+    task: RunTask, learner: Settings, stage: str, lists: str = "", epochs: int | None = None
 ) -> Training:  # fmt: skip
     """Train a learner on the lists of ``task``, whose digest is ``lists``, in so many epochs or as many as the recipe
-    says; prior: of its columns, see ``priors``."""
+    says."""
     recipe, corpus, dev, metric = task.recipe, task.corpus, task.dev, task.metric
     settings, checkpoint = recipe.training, task.work(stage)
     epochs = epochs or settings.epochs
@@ -354,9 +323,6 @@ def _train(
         elif automatic:
             base = start_weight(corpus)
         made = make_learner(learner, base=base)
-        if prior is not None and warm is None:
-            assert isinstance(made, Multiplicative), "see checks"
-            how["warm"] = made.with_prior(made.init(corpus.width, corpus.candidate_count), prior), 0
         keep_log = settings.start is None and (bool(settings.vote) or int(settings.bound))
         return train(made, corpus, targets, keep_log=keep_log, **how)
 
@@ -425,7 +391,7 @@ def _warm(path: str | None, learner: Settings, corpus: Corpora, data: str = "") 
     model = Model.load(path, trust=True)  # of its settings the learner counts, and only if it is the recipe's own
     check_state(model, path)
     going_on, known = make_learner(learner), model.settings.get("learner") or {}
-    fresh = going_on.fresh_like(model.state, corpus.width)
+    fresh = going_on.init(corpus.width)
     fits = known == learner or (going_on.batch and known.get("name") == learner["name"])
     fits = fits and set(fresh._fields) == set(model.state)
     state = going_on.for_corpus(type(fresh)(**model.state), 0) if fits else fresh

@@ -12,12 +12,6 @@ from reference_walks import Made, Orders, Step, linear, visits
 from rerank.data.corpus import Corpus
 
 
-def start_of(mu: Any, width: int, balanced: bool) -> np.ndarray:
-    """float64 [2, width]: the first positive weights of [z, −z]; those of −z are 0 where there are none. mu: a number,
-    or one for each column."""
-    return np.outer([1.0, float(balanced)], np.broadcast_to(mu, width))
-
-
 def norm_of(normalised: bool, total: float | None, parts: np.ndarray, learned: bool) -> float | None:
     """W, None where nothing is normalised."""
     sizes = parts if learned else parts[:, :-1]
@@ -35,10 +29,8 @@ def combined(parts: np.ndarray, W: float | None, learned: bool) -> Made:
 def winnow(normalised: bool) -> Callable[..., Step]:
     """Zhang, section 1: on a mistake (or a loss) w_j ← w_j·exp(−η·g_j) over [φ, −φ], and Σ w = W if normalised."""
 
-    def make(
-        width: int, _: int, learned: bool, *, eta: float, mu: Any, balanced: bool = True, total: float | None = None
-    ) -> Step:
-        state = {"parts": start_of(mu, width, balanced)}
+    def make(width: int, _: int, learned: bool, *, eta: float, mu: float, total: float | None = None) -> Step:
+        state = {"parts": np.full((2, width), mu)}
         W = norm_of(normalised, total, state["parts"], learned)
 
         def step(a: np.ndarray, rows: np.ndarray, weight: float) -> Made:
@@ -46,8 +38,6 @@ def winnow(normalised: bool) -> Callable[..., Step]:
             state["parts"] = state["parts"] * np.exp(-eta * weight * np.array([g, -g]))
             return combined(state["parts"], W, learned)
 
-        if not balanced:
-            vars(step)["begin"] = combined(state["parts"], W, learned)
         return step
 
     return make
@@ -72,17 +62,15 @@ def large_margin(
     base: float,
     base_rate: float,
     eta: float | None = 0.0,
-    mu: Any = 0.0,
-    balanced: bool = True,
+    mu: float = 0.0,
     total: float | None = None,
     any_ties: bool = False,
 ) -> Trace:
     """Zhang, section 2: α ← clip(α + η(1 − m), 0, C), η = 1/‖z‖² for lm-perc; a margin of 1 ± 1e-12 is one of 1."""
-    start = start_of(mu, corpus.width + 1, balanced)
+    start = np.full((2, corpus.width + 1), mu)
     W = norm_of(rule == "lm-nwin", total, start, base_rate > 0)
     alpha, s = np.zeros(corpus.candidate_count), np.zeros(corpus.width + 1)
-    first = linear(s) if balanced else combined(start, W, base_rate > 0)
-    trace = Trace([Predictor(first.v, first.d, base + base_rate * first.beta)])
+    trace = Trace([Predictor(s[:-1], 1.0, base)])
     for at in visits(trace, corpus, oracle, orders, base_rate):
         star, rival = oracle_and_rival(at.f, at.gain, at.oracle, any_ties)
         if rival is None:

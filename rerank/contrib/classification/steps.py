@@ -39,7 +39,6 @@ from rerank.contrib.classification.results import (
 from rerank.contrib.classification.sets import ExampleSet, Sets
 from rerank.features.table import FeatureTable
 from rerank.kernels.sources import COMPILATION
-from rerank.learn.base import require_votes
 from rerank.learn.contract import accepted
 from rerank.models.model import Model
 from rerank.models.provenance import provenance
@@ -216,11 +215,7 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
             if single.baseline is not None:
                 make_baseline(single.baseline, f"runs.{spec.run}.baseline")
             else:
-                learner, training = accepted(make_learner(single)), single.recipe.training
-                if training.vote or training.predictor == "voted":
-                    require_votes(learner)
-                if not learner.begins_at_zero and not (single.recipe.data.bias or 0.0) < 0.0:
-                    log.warning("%s: positive weights have no threshold; set data.bias: -1", spec.name)
+                accepted(make_learner(single))
     return specs
 
 

@@ -19,7 +19,7 @@ from rerank.learn.judge import look_ahead, squared_norm
 from rerank.learn.log import LogBuffers, record
 from rerank.learn.losses import judge
 from rerank.learn.predictor import ALIVE, SCALE, beta, close, look_up, score, subtract, survive
-from rerank.learn.rules.winnow import Multiplicative, W, mass_of, multiply, prior_of
+from rerank.learn.rules.winnow import Multiplicative, W, mass_of, multiply
 from rerank.learn.settings import Positive
 from rerank.learn.workspace import ListArrays, Scratch, count_update
 
@@ -117,11 +117,10 @@ class LMUWin(Multiplicative):
     ----------
     eta: > 0; rate of the dual variables. None: Newton's step for each, by which no weight changes by more than a factor
         of e.
-    mu: 1e-100 to 1e20; the prior: both parts of every weight start with it.
-    balanced: weights of both signs, in two parts; false: positive weights alone, which start with mu and have no votes.
+    mu: 1e-100 to 1e20; both parts of every weight start with it.
     C: > 0; limit on a dual variable, times the weight of its list; None for none, where all margins can be 1.
     base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 adds the weight of one more
-        balanced feature, ρ·b(y).
+        feature, ρ·b(y).
     """
 
     name: ClassVar[str] = "lm-uwin"
@@ -145,13 +144,13 @@ class LMUWin(Multiplicative):
     @staticmethod
     def learn(state: Any, scratch: Scratch, count: int, n: int, change: float, params: Any) -> None:
         """θ ← θ + Δα·z: both parts of w_j are multiplied by e^{±Δα·z_j}. On lists of two, this ascends the dual
-        Σ α − Σ_j μ_j·(e^{θ_j} + e^{−θ_j}) or, normalised, Σ α − W·ln Σ_j μ_j·(e^{θ_j} + e^{−θ_j})."""
+        Σ α − Σ_j μ·(e^{θ_j} + e^{−θ_j}) or, normalised, Σ α − W·ln Σ_j μ·(e^{θ_j} + e^{−θ_j})."""
         multiply(state, scratch, count, change, params)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LMNWin(LMUWin):
-    """Regularised Winnow whose positive weights, 2D of them if balanced, keep the sum W.
+    """Regularised Winnow whose 2D positive weights keep the sum W.
 
     >>> from rerank.learn.learned import learned
     >>> learned(LMNWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
@@ -163,7 +162,7 @@ class LMNWin(LMUWin):
     ----------
     total: W > 0, the sum of positive weights; None for that at the start. No margin can exceed W·max|z_j|: it has to
         allow for margins of 1.
-    eta, mu, balanced, C, base, base_rate: see LMUWin.
+    eta, mu, C, base, base_rate: see LMUWin.
     """
 
     name: ClassVar[str] = "lm-nwin"
@@ -174,14 +173,14 @@ class LMNWin(LMUWin):
 
 @by_type
 def curvature_of(state: Any, scratch: Scratch, count: int, params: Any) -> tuple[float, float]:
-    """−D'' of the dual along one variable, Σ (w⁺ + w⁻)·z_j² (or Σ w_j·z_j²) and, normalised, that less (w·z)²/W; and
+    """−D'' of the dual along one variable, Σ (w⁺ + w⁻)·z_j² and, normalised, that less (w·z)²/W; and
     max|z_j|."""
     curvature = m = largest = 0.0
     d, W_total = state.numbers[SCALE], state.numbers[W]
     for r in range(count):
         j, z = scratch.column[r], scratch.value[r]
-        a, mu = state.cells[j], prior_of(state, j, params.mu)
-        curvature += d * mass_of(a, mu, params.balanced) * (z * z)
+        a = state.cells[j]
+        curvature += d * mass_of(a, params.mu) * (z * z)
         m += d * a * z
         largest = max(largest, abs(z))
     return (curvature - m * m / W_total if W_total > 0.0 else curvature), largest

@@ -141,10 +141,9 @@ def derive(cls: type, learner: type[Learner]) -> None:
     """Make ``cls``, which derives from a dataclass, one with the fields of ``learner`` too, and with their docstring.
 
     A default that the class body gives replaces the learner's, and fields that it declares come after them. The fields
-    of all learners are left out, as examples have no base scores, and so is Winnow's form of positive weights, which
-    could have no threshold above 0 with a constant of 1.
+    of all learners are left out, as examples have no base scores.
     """
-    left_out = {*(common.name for common in fields(Learner)), "balanced"}
+    left_out = {common.name for common in fields(Learner)}
     names, kinds = [each.name for each in fields(learner) if each.name not in left_out], get_type_hints(learner)
     for field in fields(learner):
         if field.name in names and field.name not in vars(cls) and field.default is not MISSING:

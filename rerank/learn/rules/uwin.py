@@ -24,11 +24,10 @@ class UWin(Multiplicative):
     ----------
     loss: the name of a loss, or its import path.
     eta: > 0; rate of the log-weights, times the weight of the list.
-    mu: 1e-100 to 1e20; the prior: both parts of every weight start with it.
-    balanced: weights of both signs, in two parts; false: positive weights alone, which start with mu and have no votes.
+    mu: 1e-100 to 1e20; both parts of every weight start with it.
     update: "mistakes" (only where the current predictor errs) or "always" (on every loss).
     base: weight of the base score at the start, compared with steps of about 2·mu·eta; base_rate: ≥ 0, 0 keeps it
-        there, ρ > 0 adds the weight of one more balanced feature, ρ·b(y).
+        there, ρ > 0 adds the weight of one more feature, ρ·b(y).
     """
 
     name: ClassVar[str] = "uwin"
@@ -46,7 +45,7 @@ class UWin(Multiplicative):
 
 @dataclass(frozen=True, kw_only=True)
 class NWin(UWin):
-    """Balanced Winnow whose positive weights, 2D of them if balanced, keep the sum W: all are multiplied by d = W/Z.
+    """Balanced Winnow whose 2D positive weights keep the sum W: all are multiplied by d = W/Z.
 
     >>> from rerank.learn.learned import learned
     >>> learned(NWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
@@ -57,7 +56,7 @@ class NWin(UWin):
     Parameters
     ----------
     total: W > 0, the sum of positive weights; None for that at the start.
-    loss, eta, mu, balanced, update, base, base_rate: see UWin.
+    loss, eta, mu, update, base, base_rate: see UWin.
     """
 
     name: ClassVar[str] = "nwin"

@@ -1,7 +1,6 @@
 """A recipe of classification carried out: the files, the numbers in them, and that they are the same again."""
 
 import json
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import small_classes
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.classification.fitting import fit, fit_baseline, run_spec
 from rerank.contrib.classification.sets import Sets
-from rerank.contrib.classification.steps import check_parts
 from rerank.data.labelled import from_csr
 from rerank.models.inspection import shares
 from rerank.models.model import Model
@@ -174,14 +172,3 @@ def test_a_baseline_that_cannot_be_fitted_says_so() -> None:
     pytest.importorskip("sklearn")
     with pytest.raises(DataError, match="naive-bayes cannot be fitted"):
         fit_baseline({"name": "naive-bayes"}, from_csr(np.array([[-1.0], [1.0]]), [0, 1]))
-
-
-@pytest.mark.parametrize(("bias", "warned"), [(None, True), (1.0, True), (-1.0, False)])
-def test_positive_weights_without_a_threshold_are_warned_of(
-    root: Path, caplog: pytest.LogCaptureFixture, bias: float | None, warned: bool
-) -> None:
-    how: dict[str, Any] = {"data": {"bias": bias}, "training": {"vote": False}}
-    recipe = small_classes.recipe(root, learner={"name": "uwin", "balanced": False}, **how)
-    with caplog.at_level(logging.WARNING, logger="rerank"):
-        check_parts(recipe)
-    assert ("positive weights have no threshold; set data.bias: -1" in caplog.text) == warned

@@ -48,7 +48,7 @@ def test_the_parameters_are_the_learners(cls: Any) -> None:
     """But for the base score and Winnow's positive weights; a classifier may add some, and have defaults of its own."""
     shown, kinds = signature(cls).parameters, get_type_hints(cls.learner)
     for field in fields(cls.learner):
-        if hasattr(Learner, field.name) or field.name == "balanced":
+        if hasattr(Learner, field.name):
             assert field.name not in shown
         else:
             expected = 0.01 if (cls.__name__, field.name) == ("NHERDClassifier", "C") else field.default
