@@ -4,19 +4,11 @@ import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, ClassVar, TypeVar
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
 from rerank.base.encoding import amount, plain
@@ -111,11 +103,7 @@ class Count:
         """The time that the rest will take, in words; empty if it is unknown or nothing is left."""
         if self.total is None or self.total <= self.done or not self.done:
             return ""
-        seconds = round((self.total - self.done) / self.rate)
-        minutes, hours = seconds // 60, seconds // 3600
-        if not minutes:
-            return f"{seconds} s left"
-        return f"{hours} h {minutes % 60} min left" if hours else f"{minutes} min {seconds % 60} s left"
+        return f"{timedelta(seconds=round((self.total - self.done) / self.rate))} left"
 
 
 class _Bar(Count):
@@ -129,7 +117,7 @@ class _Bar(Count):
         if _Bar.display is None:
             _Bar.display = Progress(
                 TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[unit]}"),
-                _Rate(), TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True,
+                TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True,
             )  # fmt: skip
             _Bar.display.start()
         self._display = _Bar.display
@@ -179,11 +167,3 @@ class Compilation:
         if cls._bar is not None:
             cls._bar.close()
             cls._bar = None
-
-
-class _Rate(ProgressColumn):
-    """The number per second."""
-
-    def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s")

@@ -15,7 +15,7 @@ from rerank.base.errors import RecipeError
 log = logging.getLogger("rerank")
 GROUPS, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 INTERVAL = 0.1  # seconds between two memory samples
-SHARE = 0.02  # of the time, at most, goes into looking for new processes, which is slow where many run
+SHARE = 0.02  # of the time, at most, goes into looking at processes, which is slow where many run
 
 
 class Usage:
@@ -28,15 +28,14 @@ class Usage:
     def __init__(self) -> None:
         self.seconds = self.cpu_seconds = 0.0
         self.peak_memory_bytes = 0
-        self._processes = [psutil.Process()]
-        self._cpu: dict[int, float] = {}  # by worker
+        self._own, self._cpu = psutil.Process(), dict[int, float]()  # by process, which may have ended
         self._stop = threading.Event()
         self._sampler = threading.Thread(target=self._sample, name="usage", daemon=True)
 
     def __enter__(self) -> "Usage":
-        self._start, self._cpu_start = time.monotonic(), time.process_time()
+        self._start = time.monotonic()
         self._look()
-        self._cpu_before = dict(self._cpu)
+        self._before = sum(self._cpu.values())
         self._sampler.start()
         return self
 
@@ -44,9 +43,7 @@ class Usage:
         self._stop.set()
         self._sampler.join()
         self._look()
-        self.seconds = time.monotonic() - self._start
-        of_workers = sum(seconds - self._cpu_before.get(pid, 0.0) for pid, seconds in self._cpu.items())
-        self.cpu_seconds = time.process_time() - self._cpu_start + of_workers
+        self.seconds, self.cpu_seconds = time.monotonic() - self._start, sum(self._cpu.values()) - self._before
 
     def as_dict(self) -> dict[str, Any]:
         """``seconds``, ``cpu_seconds`` and ``peak_memory_bytes``."""
@@ -54,25 +51,19 @@ class Usage:
         return {**times, "peak_memory_bytes": self.peak_memory_bytes}
 
     def _sample(self) -> None:
-        due = time.monotonic() + 1.0
-        while not self._stop.wait(INTERVAL):
-            start = time.monotonic()
-            self._look(for_workers=start >= due)
-            if start >= due:
-                due = start + max(1.0, (time.monotonic() - start) / SHARE)
+        pause = INTERVAL
+        while not self._stop.wait(pause):
+            begun = time.monotonic()
+            self._look()
+            pause = max(INTERVAL, (time.monotonic() - begun) / SHARE)
 
-    def _look(self, *, for_workers: bool = True) -> None:
-        """Take the memory of all processes, after a look ``for_workers`` and the time that these have taken."""
-        if for_workers:
-            with suppress(psutil.Error):  # one that ended meanwhile: the next look finds the others
-                self._processes[1:] = self._processes[0].children(recursive=True)
-            for worker in self._processes[1:]:
-                with suppress(psutil.Error):
-                    self._cpu[worker.pid] = sum(worker.cpu_times()[:2])
+    def _look(self) -> None:
+        """Take the memory of all processes, and the time that they have taken."""
         held = 0
-        for process in self._processes:
-            with suppress(psutil.Error):
+        with suppress(psutil.Error):  # one that ended meanwhile: the next look finds the others
+            for process in (self._own, *self._own.children(recursive=True)):
                 held += own_memory(process)
+                self._cpu[process.pid] = sum(process.cpu_times()[:2])
         self.peak_memory_bytes = max(self.peak_memory_bytes, held)
 
 

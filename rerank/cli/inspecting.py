@@ -265,6 +265,7 @@ def _find(
     import numpy as np
 
     from rerank.metrics.oracle import oracle as best_gain
+    from rerank.models.scorer import Opened
     from rerank.readers.base import Problem, SkipCount
     from rerank.readers.streams import stream_name
 
@@ -288,7 +289,7 @@ def _find(
                 reference, stats = content.stats(*pair)
                 gain = content.metric.gain(stats, np.broadcast_to(reference, (len(pair.nbest), reference.size)))
                 best = int(best_gain(np.array([0, len(pair.nbest)]), gain, pair.nbest.base)[0])
-                return scorer.opened(pair), best
+                return Opened(pair.nbest, pair.content), best
     near = difflib.get_close_matches(list_id, ids[:MAX_IDS]) or [*ids[:3], *ids[3:][-1:]]
     named = f"; it has {len(ids):,}, such as {', '.join(map(repr, near))}" if ids else ": it holds none"
     raise DataError(f"no usable list {list_id!r} in the file{named}", path=stream_name(nbest))

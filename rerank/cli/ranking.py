@@ -190,10 +190,11 @@ def _tuned(scorer: "Scorer", predictor: str | None, settings: str | None, lists:
         ahead = list(islice(lists, AHEAD))
         known["deviation"], lists = _deviation(scorer, ahead), chain(ahead, lists)
     try:
-        scorer.decode_by(Decoding.model_validate(known | given))
+        scorer.how = Decoding.model_validate(known | given)
     except ValidationError as error:
         place, message = first_fault(Decoding, error)
         raise RecipeError(f"--decode: {place[0]}: {message}") from None
+    scorer.predictor = scorer.how.kind
     return lists
 
 

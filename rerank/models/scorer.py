@@ -10,11 +10,9 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.errors import ModelError
 from rerank.data.corpus import Corpus
-from rerank.data.symbols import combined, known_hash
 from rerank.extraction.content import content_of
-from rerank.extraction.content.base import Content, Pair, make_reader
-from rerank.features.collecting import NEAR, ListFeatures
-from rerank.features.extract import FeatureExtractor
+from rerank.extraction.content.base import Content, make_reader
+from rerank.features.collecting import ListFeatures
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
@@ -28,7 +26,7 @@ from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike, Writable, read_in
-from rerank.readers.texts.text_files import source_lines, text_list
+from rerank.readers.texts.text_files import source_lines
 
 if TYPE_CHECKING:
     from rerank.metrics.bracket_model import BracketModel
@@ -102,29 +100,6 @@ def led(order: np.ndarray, place: int | None) -> np.ndarray:
     return order if place is None else np.concatenate([[place], order[order != place]])
 
 
-def column_scores(
-    extractor: FeatureExtractor, table: FeatureTable, weights: Weights, rows: Lists
-) -> tuple[np.ndarray, int]:
-    """The scores of one list (float64 [N]) whose features are columns alone, and how many of these the table lacks.
-
-    To the bit those of ``flat_features``, without compiled code, which takes longer to load than a list to rank.
-    """
-    scores, unknown, whole = weights.base * rows.base, 0, np.array([0, len(rows)])
-    for template in extractor.templates:
-        for name, exact in (template.columns(rows, whole) or {}).items():
-            value = (exact + 0.0).astype(np.float32)
-            if extractor.relative and (value != exact).any():  # see ``narrow``
-                apart = exact - exact[0]
-                if exact.max() - exact.min() < NEAR * max(exact.max(), -exact.min()):
-                    value = (apart - np.cumsum(apart)[-1] / exact.size).astype(np.float32)
-            if (value == value[0]).all():
-                continue
-            column = table.column_of(combined(template.seed, *map(known_hash, name)) | 1)
-            unknown += column is None
-            scores += 0.0 if column is None else weights.w[column] * value
-    return scores, unknown
-
-
 class Scorer:
     """Applies a model to lists as readers give them, one at a time.
 
@@ -169,10 +144,6 @@ class Scorer:
             for names in content.needs.values():
                 names[:] = [name for name in names if name in learned]
         return content
-
-    def decode_by(self, how: Decoding) -> None:
-        """Decode lists as ``how`` says, by the scores that rank them."""
-        self.predictor, self.how = how.kind, how
 
     def drift(self) -> Drift:
         """The comparison of the score columns of lists with those of training."""
@@ -221,29 +192,14 @@ class Scorer:
         except Problem as problem:
             return problem
 
-    def opened(self, pair: Pair) -> Opened:
-        """A list that was opened together with its reference."""
-        return Opened(pair.nbest, pair.content)
-
     def features(self, opened: Opened) -> tuple[ListFeatures, np.ndarray]:
         """Features of a list, and their columns (int32, negative where the model does not know them)."""
         features = self.content.features(opened.nbest, opened.content)
         return features, self.model.table.columns(features)
 
-    def scores(self, opened: Opened) -> np.ndarray:
-        """float64 [N]: the model's score of every candidate (any predictor but the voted)."""
-        return self._score(opened).scores
-
     def _score(self, opened: Opened) -> Ranked:
         """A list in the order of its scores."""
-        weights, content, table = self.weights, self.content, self.model.table
-        if opened.content is None and weights.trees is None and isinstance(table, FeatureTable):
-            from rerank.extraction.content.texts import TextContent  # whose lists are opened so, and no other's
-
-            assert isinstance(content, TextContent)
-            rows = content.rows(text_list(opened.nbest))
-            scores, unknown = column_scores(content.extractor, table, weights, rows)
-            return Ranked(opened.nbest, rank(scores, opened.nbest.base), scores, unknown)
+        weights = self.weights
         features, columns = self.features(opened)
         absent = columns < 0
         if weights.trees is not None:

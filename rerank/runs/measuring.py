@@ -22,7 +22,7 @@ from rerank.metrics.oracle import rows_of_scores
 from rerank.metrics.significance import Significance
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
-from rerank.models.scorer import Ranked, Scorer
+from rerank.models.scorer import Opened, Ranked, Scorer
 from rerank.readers.account import MOST, Account, tell
 from rerank.readers.base import SkipCount
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
@@ -252,7 +252,7 @@ def _as_given(given: Iterator[Any], take: Callable[[Any, Lists], Answer], pairs:
 
 def _by_model(scorer: Scorer, how: Decoding | None, ordered: bool, pairs: list[Pair]) -> list[Answer]:
     """The answers of a model: its scores where lists are ``ordered``, else what it decodes, or its best candidates."""
-    opened = [scorer.opened(pair) for pair in pairs]
+    opened = [Opened(pair.nbest, pair.content) for pair in pairs]
     if how is None:
         every = [ranked for ranked in scorer.scored(opened) if isinstance(ranked, Ranked)]
         if ordered:

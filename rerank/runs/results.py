@@ -20,7 +20,7 @@ from rerank.learn.scoring import candidate_scores
 from rerank.metrics.oracle import list_gains, oracles
 from rerank.models.inspection import shares
 from rerank.models.model import Model
-from rerank.models.scorer import Contribution, Scorer, led, rank
+from rerank.models.scorer import Contribution, Opened, Scorer, led, rank
 from rerank.readers.base import ListWriter, Problem, SkipCount
 from rerank.readers.lists import Lists
 from rerank.readers.streams import open_output
@@ -252,7 +252,7 @@ def examples_of(scorer: Scorer, split: str, extracted: Extracted, answers: Answe
             split, pair.nbest.id, scorer.content.gold_text(pair), _text(texts[base]),
             _text(texts[chosen] if answers.texts is None else answers.texts[kept.number]),
             base_gain=float(answers.before[i]), chosen_gain=float(answers.after[i]), oracle_gain=float(answers.best[i]),
-            contributions=scorer.explain(scorer.opened(pair), chosen, base)[:MAX_FEATURES],
+            contributions=scorer.explain(Opened(pair.nbest, pair.content), chosen, base)[:MAX_FEATURES],
             source=None if source is None else _text(source),
         )  # fmt: skip
         examples.append(example)

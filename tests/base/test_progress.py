@@ -32,8 +32,8 @@ def test_lines_now_and_then(clock, lines):
     for _ in track(iter(range(5)), "read", total=5):
         clock[0] += 10
     assert lines.messages == [
-        "read: 2 of 5 lists, 10 s each, 30 s left",
-        "read: 4 of 5 lists, 10 s each, 10 s left",
+        "read: 2 of 5 lists, 10 s each, 0:00:30 left",
+        "read: 4 of 5 lists, 10 s each, 0:00:10 left",
         "read: 5 lists in 50.0 s",
     ]
 
@@ -45,7 +45,7 @@ def test_without_a_total(clock, lines):
 
 
 @pytest.mark.parametrize(
-    ("left", "text"), [(0, ""), (1, "1 s left"), (90, "1 min 30 s left"), (7260, "2 h 1 min left"), (None, "")]
+    ("left", "text"), [(0, ""), (1, "0:00:01 left"), (90, "0:01:30 left"), (7260, "2:01:00 left"), (None, "")]
 )
 def test_the_time_left(clock, left, text):
     count = Count(None)

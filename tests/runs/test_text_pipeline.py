@@ -103,7 +103,7 @@ def test_scores_of_files_are_those_of_corpora_but_for_a_constant(
     for i, opened in enumerate(lists):
         own = trained[corpus.lists[i] : corpus.lists[i + 1]]
         if own.size:
-            assert np.ptp(scorer.scores(opened) - own) < 1e-4 * max(1.0, np.abs(own).max())
+            assert np.ptp(next(scorer.rank([opened])).scores - own) < 1e-4 * max(1.0, np.abs(own).max())
 
 
 def test_where_lower_is_better(data: Path, workspace: Path) -> None:

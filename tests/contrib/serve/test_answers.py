@@ -302,7 +302,7 @@ def test_reading_keeps_no_symbols_either(cases: dict[str, Case], small_data: Pat
     data = scorer.recipe.data.of_files(str(small_data / "dev.nbest.gz"), str(small_data / "dev.gold.gz"), None)
     for pair in scorer.content.pairs(data, "", SkipCount()):
         assert scorer.content.gold_text(pair).startswith("(S1 ")
-        assert scorer.explain(scorer.opened(pair), 0, 0)
+        assert scorer.explain(Opened(pair.nbest, pair.content), 0, 0)
     assert len(scorer.content.symbols) == known
 
 
