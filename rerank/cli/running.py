@@ -133,7 +133,10 @@ def fitting(table: "Table") -> "RenderableType":
     """A table as the output has room for it: as it is on a terminal, else as text of its natural width."""
     from rerank.runs.report.table import plain_text
 
-    return table if out.is_terminal else plain_text(table).rstrip("\n")
+    if out.is_terminal:
+        table.padding = (0, 1, 0, 0)
+        return table
+    return plain_text(table).rstrip("\n")
 
 
 def show_counts(recipe: "TaskRecipe", corpora: Mapping[str, Any]) -> None:
@@ -167,16 +170,15 @@ def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
     """Show ``result``, the content of metrics.json."""
     from rerank.recipes.tasks import task_named
     from rerank.runs.report.list_parts import reported_table
-    from rerank.runs.report.results import crossed, headline, results_on_terminal, signatures
+    from rerank.runs.report.results import crossed, headline, results_table, signatures
 
     if tables := task_named(recipe.task).tables:
         for table in imported(tables)(recipe, result["tables"]):
             show(fitting(table.rich()), f"{table.note}\n")
         show(metrics=result)
         return
-    after = [] if out.is_terminal else ["\n"]
     for split in result["splits"]:
-        show(fitting(results_on_terminal(result, split, wide=not out.is_terminal)), *after)
+        show(fitting(results_table(result, split, narrow=out.is_terminal).rich()))
     show(*(f"{name}: {text}" for name, text in signatures(result)), metrics=result)
     show(*filter(None, [crossed(result)]))
     if said := headline(result):

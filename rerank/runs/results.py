@@ -43,7 +43,7 @@ from rerank.runs.report.list_parts import (
 )
 from rerank.runs.report.measures import Measure, primary_of
 from rerank.runs.report.numbers import count, fixed, reals
-from rerank.runs.report.results import dev_of, headline, notes, results_on_page, signatures, splits_of
+from rerank.runs.report.results import dev_of, headline, notes, results_table, signatures, splits_of
 from rerank.runs.report.table import Bar, TextTable
 from rerank.runs.run import Run
 from rerank.storage.files import write_text
@@ -290,7 +290,7 @@ def list_sections(
     """The sections of a run over lists; runs: as they were trained; changes: a ``changes_row`` by
     split."""
     measure, task = primary_of(metrics), str(metrics.get("task", ""))
-    results: list[Part] = [results_on_page(metrics, split) for split in splits_of(metrics)]
+    results: list[Part] = [results_table(metrics, split) for split in splits_of(metrics)]
     results += [*notes(metrics), reported_table(metrics), [coverage_figure(metrics)]]
     results += [f"{name}: {text}" for name, text in signatures(metrics)]
     learning = learning_figure(metrics.get("curve") or {}, measure, dev_of(metrics))

@@ -19,7 +19,7 @@ from rerank.models.predictions import dense_line
 from rerank.runs import list_steps, pipeline
 from rerank.runs.compared import Compared, compare_runs
 from rerank.runs.corpora import Data
-from rerank.runs.report.results import results_on_terminal
+from rerank.runs.report.results import results_table
 from rerank.runs.report.table import plain_text
 
 METRIC = Gain()
@@ -47,7 +47,7 @@ def test_a_run_shows_the_line(root: Path, workspace: Path, monkeypatch: pytest.M
     assert found["significance"]["test"]["logistic_vs_base"]["difference"] > 0
     assert set(found["logistic"]["weights"]) == {"base", "Dense|reward", "Dense|length"}
     assert found["logistic"]["weights"]["Dense|reward"] > 0
-    table = plain_text(results_on_terminal(found, "test", wide=True))
+    table = plain_text(results_table(found, "test").rich())
     assert table.count("dense columns alone") == 1
     assert "dense columns alone" in (directory / "report.html").read_text()
     stored = Compared.of_run(directory, "test")
@@ -56,7 +56,7 @@ def test_a_run_shows_the_line(root: Path, workspace: Path, monkeypatch: pytest.M
     assert same.reports()["A"]["gain"] == pytest.approx(own["gain"])
     console = Console(width=80)
     with console.capture() as captured:
-        console.print(results_on_terminal(found, "test"))
+        console.print(results_table(found, "test", narrow=True).rich())
     assert "…" not in captured.get()
 
 
@@ -119,5 +119,5 @@ def test_without_dense_columns_there_is_no_line(tmp_path: Path, workspace: Path,
     found = pipeline.run(small_rankings.recipe(root, features=words), workspace / "rankings" / "none")
     assert found["logistic"] is None
     assert "logistic" not in found["splits"]["test"]
-    assert "dense columns alone" not in plain_text(results_on_terminal(found, "test"))
+    assert "dense columns alone" not in plain_text(results_table(found, "test").rich())
     assert "logistic" not in json.loads((small_run / "metrics.json").read_text())["splits"]["test"]

@@ -310,7 +310,7 @@ from pathlib import Path
 
 from rerank.recipes.loading import load_recipe
 from rerank.runs import pipeline
-from rerank.runs.report.results import headline, results_on_terminal
+from rerank.runs.report.results import headline, results_table
 from rerank.runs.report.table import plain_text
 
 small = ["data.train=dev", "data.dev=null", "significance.samples=100", "training.epochs=2"]
@@ -320,7 +320,7 @@ for metric in ("mymetric:Exact",):
     assert json.loads(Path("runs/metric/metrics.json").read_text())["own_measure"]["heading"] == "exact"
     assert "reaches exact " in headline(metrics)["sentence"]
     base = metrics["splits"]["test"]["base"]["exact"]
-    table = plain_text(results_on_terminal(metrics, "test"))
+    table = plain_text(results_table(metrics, "test").rich())
     page = Path("runs/metric/report.html").read_text()
     assert 0 < base < 1 and f"{100 * base:.2f}" in table and " exact " in table, table
     assert '<th scope="col" class="n">exact</th>' in page and "reaches exact " in page and "Base exact" in page

@@ -312,7 +312,7 @@ class TaggingSteps(Steps[TaggingRecipe]):
         if recipe.rerank is not None:
             base += " Reranked are the best sequences of labels; their own report is in rerank/report.html."
         sections = [
-            PageSection("Results", [base, *(results.results_on_page(metrics, split) for split in pairs)]),
+            PageSection("Results", [base, *(results.results_table(metrics, split) for split in pairs)]),
             PageSection("Labels", [label_table(split, self.metric, *each) for split, each in pairs.items()]),
             PageSection("Errors", [error_table(split, *each, recipe.examples) for split, each in pairs.items()]),
             PageSection("Training", [list_parts.training_table(metrics)]),

@@ -8,12 +8,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
-from rerank.base.encoding import plain
 from rerank.runs.report.measures import Measure, all_measures, measures_of, primary_of
-from rerank.runs.report.numbers import NONE, Spread, count, fixed, p_value
+from rerank.runs.report.numbers import Spread, count, fixed, p_value
 from rerank.runs.report.table import Bar, TextTable
 from rerank.storage.strict_json import as_json
 
@@ -220,10 +216,6 @@ def _get(tree: Mapping[str, Any], *path: str) -> Any:
     return value
 
 
-_WHOLE = ("nonzero weights", "against base")  # headings of columns whose cells stay in one line
-_NAME, _WIDE_NAME = 16, 40  # columns for names; with them, a table of four measures needs 80 of a terminal
-
-
 def headline(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
     """Base, chosen run and oracle on the first test split, as tiles and one sentence; None without one."""
     measure, predictor = primary_of(metrics), decided_by(metrics)
@@ -311,8 +303,8 @@ def blind_note(metrics: Mapping[str, Any]) -> str:
     return f"{figures}. Chosen {chosen}. {warning}"
 
 
-def results_on_page(metrics: Mapping[str, Any], split: str) -> TextTable:
-    """The results on a split for the page; the rows of one run form a group, intervals of differences are bars.
+def results_table(metrics: Mapping[str, Any], split: str, *, narrow: bool = False) -> TextTable:
+    """The results on a split; the rows of one run form a group, intervals of differences are bars; ``narrow``: alone.
 
     Predictors of a run with the same figures in everything share a row.
     """
@@ -328,7 +320,6 @@ def results_on_page(metrics: Mapping[str, Any], split: str) -> TextTable:
         if row.chosen and decided_by(metrics) in row.predictor.split(", "):  # what the headline is about
             best = {(number, k) for k in range(1, 5)}
         nonzero = row.nonzero if row.first else None
-        aside = f" ±{count(nonzero.deviation)}" if nonzero and nonzero.deviation is not None else ""
         lines.append(
             {
                 "run": name,
@@ -336,9 +327,9 @@ def results_on_page(metrics: Mapping[str, Any], split: str) -> TextTable:
                 primary.heading: primary.spread(row.scores.get(primary.key)),
                 "Δ base": "" if row.difference is None else primary.signed(row.difference),
                 "against the base": _verdict(row.test, primary),
-                "interval": _interval(row.test, primary),
+                "interval": "" if narrow else _interval(row.test, primary),
                 **_scores(row, metrics),
-                "nonzero weights": f"{count(nonzero.mean)}{aside}" if nonzero else "",
+                "nonzero weights": count(nonzero.mean) if nonzero else "",
             }
         )
         interval = row.test and row.test["interval"]
@@ -347,36 +338,6 @@ def results_on_page(metrics: Mapping[str, Any], split: str) -> TextTable:
     note, bars = "The run was chosen by its score on this split." if several else "", bars if any(bars) else []
     caption = f"Results on {split}"
     return TextTable.of(caption, lines, texts=2, merged=True, chosen=chosen, best=best, note=note, bars=bars)
-
-
-def results_on_terminal(metrics: Mapping[str, Any], split: str, *, wide: bool = False) -> Table:
-    """The results on ``split`` for a terminal: base, oracle, then every run with each of its predictors.
-
-    Scores of several seeds are means with standard deviations; the last column says whether that is better or worse
-    than the base, with the largest p of all seeds. Where the terminal is too narrow, cells break between a mean and its
-    deviation. In a ``wide`` table they need not.
-    """
-    rows, lines = result_rows(metrics, split), []
-    for row in rows:
-        outcome = _verdict(row.test, primary_of(metrics))
-        line = {
-            "run": plain(row.title) if row.first else "",
-            **_scores(row, metrics),
-            "nonzero weights": count(row.nonzero.mean) if row.first and row.nonzero else "",
-            "against base": outcome if wide else outcome.replace("not ", "not\n").replace(", ", ",\n"),
-        }
-        lines.append({heading: "" if cell == NONE else cell for heading, cell in line.items()})
-    chosen = {(number, k) for number, row in enumerate(rows) if row.chosen for k in range(len(lines[number]))}
-    table = TextTable.of(split, lines, texts=2, best=chosen).rich()
-    table.padding = (0, 1, 0, 0)
-    longest = max((len(plain(row.title)) for row in rows), default=0)
-    for position, column in enumerate(table.columns):
-        heading = str(column.header)
-        column.header = Text(heading.replace(" ", "\n", 1))
-        column.no_wrap = position == 1 or heading in _WHOLE  # the others may break: a score before its deviation
-        column.overflow = "fold"
-        column.width = min(longest, _WIDE_NAME if wide else _NAME) if position == 0 else None
-    return table
 
 
 def _scores(row: Row, metrics: Mapping[str, Any]) -> dict[str, str]:

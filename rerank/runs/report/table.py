@@ -76,11 +76,13 @@ class TextTable:
     def rich(self) -> Table:
         """The table for a terminal, its best cells bold."""
         table = Table(title=Text(plain(self.caption)), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-        for k, heading in enumerate(self.headings):
-            table.add_column(Text(plain(heading)), justify="left" if k < self.texts else "right", no_wrap=k == 0)
-        for number, cells in enumerate(self.rows):
-            styles = ["bold" if (number, k) in self.best else "" for k in range(len(cells))]
-            table.add_row(*(Text(plain(cell, kept="\n"), style) for cell, style in zip(cells, styles, strict=True)))
+        for k in self.columns:
+            table.add_column(Text(plain(self.headings[k])), justify="left" if k < self.texts else "right")
+        for group in self.groups:
+            for place, (number, cells) in enumerate(group):
+                shown = ["" if self.merged and place and not k else plain(cells[k], kept="\n") for k in self.columns]
+                styles = ["bold" if (number, k) in self.best else "" for k in self.columns]
+                table.add_row(*map(Text, shown, styles))
         return table
 
 
