@@ -57,7 +57,7 @@ def evaluate(
         raise DataError("the references are read once for every system; name a file for them", path=stream_name("-"))
     more, normalize = measuring.references or [], measuring.normalize
     single_stdin(*files, *more)
-    measure = measuring.make(reported=True)
+    measure = measuring.make()
     if isinstance(measure, TextMetric):
         rows = _evaluate_texts(measure, [hypothesis, *further], [reference, *more], measuring.form, sentences)
     else:

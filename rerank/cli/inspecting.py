@@ -38,9 +38,6 @@ def inspect(
     feature: Annotated[
         str | None, typer.Option(help="Only features whose name contains this text.", show_default=False)
     ] = None,
-    ablate: Annotated[
-        bool, typer.Option("--ablate", help="The dev score without each template (its weights set to zero).")
-    ] = False,
     provenance: Annotated[
         bool, typer.Option("--provenance", help="Where the model comes from: files, settings, versions, sizes.")
     ] = False,
@@ -61,13 +58,10 @@ def inspect(
 
     from rerank.models.inspection import find_features
     from rerank.models.model import Model
-    from rerank.storage.remote import is_url
 
     if reader is not None and columns is None:
         raise RecipeError("--reader is for the lists of --columns; name them, or leave it out")
-    if ablate and is_url(model):
-        raise RecipeError("--ablate needs the directory of the run, with its lists; name a model on disk", path=model)
-    loaded = Model.load(model, trust or not ablate)  # only then what it names is imported
+    loaded = Model.load(model, trust or columns is None)  # only then what it names is imported
     if provenance:
         return _show_provenance(loaded)
     if columns is not None:
@@ -89,7 +83,7 @@ def inspect(
         learner=learner, predictor=predictor, nonzero=nonzero, columns=loaded.table.width, base=weights.base,
         seen=seen, kept=kept,
     )  # fmt: skip
-    _show_shares(loaded, model, predictor, top, ablate)
+    _show_shares(loaded, predictor, top)
 
 
 def _show_columns(model: "Model", nbest: str, reader: str | None) -> None:
@@ -140,24 +134,15 @@ def _show_provenance(model: "Model") -> None:
     )  # fmt: skip
 
 
-def _show_shares(model: "Model", place: str, predictor: str, top: int, ablate: bool) -> None:
+def _show_shares(model: "Model", predictor: str, top: int) -> None:
     from rich.table import Table
 
-    from rerank.models.inspection import ablate as ablation
     from rerank.models.inspection import shares
-    from rerank.runs.corpora import dev_corpus
 
-    without, entries, templates = dict[str, list[str]](), shares(model, predictor, top), list[dict[str, Any]]()
-    if ablate:
-        corpus, metric = dev_corpus(model, Path(place).parent)
-        whole, scores = ablation(model, predictor, corpus, metric)
-        dev = {"measure": metric.primary, "score": whole, "signature": metric.signature, "without": scores}
-        show(f"dev {metric.primary}: {metric.text(whole)} ({metric.signature})", dev=dev)
-        without = {name: [metric.text(score), metric.signed(whole - score)] for name, score in scores.items()}
-    table = Table("template", "columns", "nonzero", "share", *(["dev without", "lost"] if ablate else []))
+    entries, templates, table = shares(model, predictor, top), [], Table("template", "columns", "nonzero", "share")
     for entry in entries:
-        cells = [plain(entry.template), f"{entry.columns:,}", f"{entry.nonzero:,}", f"{100 * entry.share:.1f} %"]
-        table.add_row(*cells, *without.get(entry.template, []))
+        cells = plain(entry.template), f"{entry.columns:,}", f"{entry.nonzero:,}", f"{100 * entry.share:.1f} %"
+        table.add_row(*cells)
         strongest = [{"feature": name, "weight": weight} for name, weight in entry.strongest]
         templates.append({**vars(entry), "strongest": strongest})
     show(table, templates=templates)

@@ -85,12 +85,8 @@ class Measuring:
         bool, typer.Option("--normalize", help="Trees: bring escapes, quotes and brackets in words to one form.")
     ] = False
 
-    def make(self, *, reported: bool = False) -> "Metric":
-        """The metric, of one that is ``reported`` also one that is no more; options that are of no use for it are
-        refused."""
-        from rerank.extraction.content.texts import make_text_metric
-        from rerank.extraction.content.trees import make_parseval
-
+    def settings(self) -> dict[str, Any]:
+        """The settings of the metric; options that are of no use for it are refused."""
         of_texts = {"--reference": bool(self.references), "--form": self.form != "auto"}
         given = {"--prm": self.prm, "--punctuation": self.punctuation}
         settings = metric_settings(self.metric, self.option)
@@ -98,9 +94,15 @@ class Measuring:
         others = of_texts if parses else {**given, "--normalize": self.normalize}
         for option in (option for option, value in others.items() if value):
             raise RecipeError(f"{option} is for {'text metrics' if parses else 'parseval'}, not for {self.metric}")
-        if not parses:
-            return make_text_metric(settings, reported=reported)
-        return make_parseval(settings | {key[2:]: str(value) for key, value in given.items() if value is not None})
+        return settings | {key[2:]: str(value) for key, value in given.items() if value is not None}
+
+    def make(self) -> "Metric":
+        """The metric, also one that is reported and no more."""
+        from rerank.extraction.content.texts import make_text_metric
+        from rerank.extraction.content.trees import make_parseval
+
+        settings = self.settings()
+        return make_parseval(settings) if settings["name"] == "parseval" else make_text_metric(settings, reported=True)
 
 
 @contextmanager

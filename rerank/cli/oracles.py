@@ -1,8 +1,8 @@
 """The command that says what lists hold."""
 
 import logging
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,16 +13,12 @@ from rerank.cli.application import Encoding, ListReader, OnBadList, Roles, comma
 from rerank.cli.measuring import Measuring, of_trees
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from rerank.data.corpus import Corpus
+    from rerank.extraction.content.base import Measured
+    from rerank.extraction.seen import SeenLists
     from rerank.metrics.base import Metric
     from rerank.metrics.oracle import ListStatistics
-    from rerank.metrics.parseval import Parseval
-    from rerank.metrics.text import TextMetric
-    from rerank.readers.base import Lists, Reader, SkipCount
-
-    Measurements = Iterator[tuple[Lists, np.ndarray, np.ndarray]]  # lists, statistics of references and of lists
+    from rerank.readers.base import Lists, SkipCount
 
 log = logging.getLogger("rerank")
 
@@ -48,36 +44,41 @@ def oracle(
     """Figures about lists: base, oracle, anti-oracle and random scores, and how many candidates they have."""
     from dataclasses import asdict
 
-    import numpy as np
-
+    from rerank.extraction.content import content_of
     from rerank.extraction.content.base import make_reader
-    from rerank.extraction.list_checks import doubts_of_lists
-    from rerank.metrics.evaluation import check_errors
+    from rerank.extraction.seen import SeenLists
     from rerank.metrics.oracle import ListStatistics
-    from rerank.metrics.parseval import Parseval
-    from rerank.metrics.text import TextMetric
-    from rerank.readers.account import Account, said_of, tell
     from rerank.readers.base import Lists, SkipCount
     from rerank.readers.detection import reads
+    from rerank.readers.given.reading import ListFile, read
+    from rerank.readers.lists import one_by_one
     from rerank.readers.streams import stream_name
+    from rerank.recipes.loading import read_settings
+    from rerank.recipes.recipe import ListRecipe
     from rerank.runs.doubts import references_amiss, written_apart
 
-    measure, references = measuring.make(), measuring.references
-    count, lengths, shown = SkipCount(on_bad_list), list[tuple[int, int]](), list[Lists]()
-    usual = "moses" if isinstance(measure, TextMetric) else "charniak"
-    form_of_lists = make_reader(reader_of(nbest, reader, roles, usual))
-    if isinstance(measure, TextMetric):
-        golds = None if reference is None else [reference, *(references or [])]
-        if golds is None and references:
-            raise DataError("expected NBEST REF: --reference names further references", path=stream_name(nbest))
-        measured = _measured_texts(measure, form_of_lists, nbest, golds, measuring.form, count, lengths, shown)
-    else:
-        assert isinstance(measure, Parseval)
-        if reference is None:
-            raise DataError("expected NBEST REF: parses are measured against gold trees", path=stream_name(nbest))
-        measured = _measured_trees(measure, form_of_lists, nbest, reference, count, measuring.normalize, shown)
+    settings, path = measuring.settings(), stream_name(nbest)
+    parses = settings["name"] == "parseval"
+    if reference is None and (parses or measuring.references):
+        what = "parses are measured against gold trees" if parses else "--reference names further references"
+        raise DataError(f"expected NBEST REF: {what}", path=path)
+    golds = None if reference is None else [reference, *(measuring.references or [])]
+    usual = "charniak" if parses else "moses"
+    form = reader_of(nbest, reader, roles, usual)
+    lists = read(nbest, form, references=golds, form=measuring.form, on_bad_list=on_bad_list)
+    assert isinstance(lists, ListFile)
+    if parses and not lists.trees:
+        raise DataError("these are lists of texts; for texts, name their measure, as --metric bleu", path=path)
+    data = {"normalize": measuring.normalize} if parses else {}
+    recipe = read_settings({"name": "oracle", "task": "parse" if parses else "ranking", "metric": settings,
+                            "features": {"set": "base"}, "data": data})  # fmt: skip
+    assert isinstance(recipe, ListRecipe)
+    content, count, shown = content_of(recipe), SkipCount(on_bad_list), list[Lists]()
+    measure, seen = content.metric, SeenLists(content.held)
     try:
-        corpus = _measured_corpus(track(measured, "read"), measure)
+        with of_trees(*(golds or ()) if parses else ()):
+            blocks = one_by_one(lists.blocks(normal=measuring.normalize))
+            corpus = _measured_corpus(content.measured(track(blocks, "read"), count), measure, seen, shown)
     except DataError:
         meant = make_reader(reader or usual)
         if reference is None or not reads(meant, reference) or reads(meant, nbest):
@@ -85,79 +86,49 @@ def oracle(
         message = f"{reference} holds lists, and {nbest} does not: they are given the wrong way round"
         raise DataError(f"{message}; expected NBEST REF") from None
     if corpus is None:
-        raise count.nothing(stream_name(nbest))
-    if isinstance(measure, Parseval):
-        check_errors(measure, count.refused, count.lists, count.first_refused)
-    account = Account.of(stream_name(nbest), shown, measure=measure.signature)
-    tell(account)
-    show(**said_of(account))
-    amiss = doubts_of_lists(shown, measure, getattr(form_of_lists, "roles", None))
-    show(*amiss, doubts=amiss)
+        raise count.nothing(path)
+    content.check(count)
+    amiss = _show_account(path, shown, measure, form.get("roles"))
     statistics = ListStatistics.of(corpus, measure)
     _show_statistics(statistics, count, measure)
-    for line in references_amiss(measure, asdict(statistics), np.array(lengths), written_apart(amiss)):
+    for line in references_amiss(measure, asdict(statistics), seen.finish().lengths, written_apart(amiss)):
         log.warning("%s", line)
 
 
-def _measured_corpus(found: "Measurements", measure: "Metric") -> "Corpus | None":
-    """The lists as a corpus without features; None if there are none."""
+def _show_account(path: str, shown: "list[Lists]", measure: "Metric", roles: Any) -> list[str]:
+    """Show what the first lists are taken for, and what is amiss with them, which is returned."""
+    from rerank.extraction.list_checks import doubts_of_lists
+    from rerank.readers.account import Account, said_of, tell
+
+    account = Account.of(path, shown, measure=measure.signature)
+    tell(account)
+    amiss = doubts_of_lists(shown, measure, roles)
+    show(*amiss, doubts=amiss, **said_of(account))
+    return amiss
+
+
+def _measured_corpus(
+    found: "Iterable[Measured]", measure: "Metric", seen: "SeenLists", shown: "list[Lists]"
+) -> "Corpus | None":
+    """The lists as a corpus without features, None if there are none; what they are like goes to ``seen``, the first to
+    ``shown``."""
     import numpy as np
 
     from rerank.data.corpus import Corpus
+    from rerank.readers.account import MOST
 
-    sizes, base, stats, references = [0], [], [], []
-    for nbest, of_reference, of_list in found:
-        sizes.append(sizes[-1] + len(nbest))
-        base.append(nbest.base)
-        stats.append(of_list)
-        references.append(of_reference)
-    if not references:
+    every = list[tuple[np.ndarray, ...]]()
+    for one in found:
+        every.append((one.lists.base, one.stats, one.reference))
+        seen.add(one.lists)
+        shown += [one.lists][: MOST - len(shown)]
+    if not every:
         return None
-    lists, rows, reference = np.array(sizes), np.concatenate(stats), np.stack(references)
+    lists = np.cumsum([0, *(len(own) for own, *_ in every)])
+    base, rows, reference = map(np.concatenate, zip(*every, strict=True))
     gain = measure.gain(rows, np.repeat(reference, np.diff(lists), axis=0))
-    empty, columns, values = np.zeros(sizes[-1] + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
-    weight = np.ones(len(references))
-    return Corpus(lists, empty, columns, values, np.concatenate(base), gain, rows, reference, weight, width=0)
-
-
-def _measured_texts(
-    measure: "TextMetric", reader: "Reader", nbest: str, golds: list[str] | None, form: str, count: "SkipCount",
-    lengths: list[tuple[int, int]], shown: "list[Lists]",
-) -> "Measurements":  # fmt: skip
-    """Lists of texts with their statistics; leaves how long they are in ``lengths``, and the first in ``shown``."""
-    from rerank.extraction.seen import lengths_of
-    from rerank.readers.account import MOST
-    from rerank.readers.texts.text_files import read_text_pairs
-
-    needed = not measure.measured
-    lists = read_text_pairs(reader, nbest, references=golds, form=form, count=count, needs_references=needed)
-    for texts in lists:
-        lengths.append(lengths_of(texts.texts, texts.base, texts.references, texts.answers))
-        shown += [texts] if len(shown) < MOST else []
-        yield (texts, *measure.list_stats(texts, texts.references))
-
-
-def _measured_trees(
-    measure: "Parseval",
-    reader: "Reader",
-    nbest: str,
-    reference: str,
-    count: "SkipCount",
-    normalize: bool,
-    seen: "list[Lists]",
-) -> "Measurements":
-    from rerank.data.symbols import SymbolTable
-    from rerank.metrics.evaluation import refused_list
-    from rerank.readers.account import MOST
-    from rerank.readers.trees.treebank import read_pairs
-
-    symbols = SymbolTable()
-    with of_trees(reference):
-        for item, trees, gold in read_pairs(reader, nbest, reference, symbols, count=count, normalize=normalize):
-            shared, stats = measure.stats(gold, trees, symbols)
-            seen += [item] if len(seen) < MOST else []
-            count.refuse(refused_list(measure, item, gold, trees, stats, symbols))
-            yield item, shared, stats
+    empty, columns, values = np.zeros(lists[-1] + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
+    return Corpus(lists, empty, columns, values, base, gain, rows, reference, np.ones(len(every)), width=0)
 
 
 def _show_statistics(found: "ListStatistics", count: "SkipCount", measure: "Metric") -> None:

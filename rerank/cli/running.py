@@ -15,11 +15,11 @@ from rerank.cli.application import MAX_SAMPLES, MAX_SEED, allow_local_imports, c
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
 
     from rerank.pool import Engine
     from rerank.recipes.recipe import TaskRecipe
     from rerank.runs.pipeline import Metrics
+    from rerank.runs.report.table import TextTable
 
 
 Resume = Annotated[bool, typer.Option("--resume", help="Keep the finished stages and runs of an interrupted run.")]
@@ -129,14 +129,11 @@ def run(
         show(lost)
 
 
-def fitting(table: "Table") -> "RenderableType":
-    """A table as the output has room for it: as it is on a terminal, else as text of its natural width."""
+def fitting(table: "TextTable") -> "RenderableType":
+    """A table as the output has room for it: narrow on a terminal, else as text of its natural width."""
     from rerank.runs.report.table import plain_text
 
-    if out.is_terminal:
-        table.padding = (0, 1, 0, 0)
-        return table
-    return plain_text(table).rstrip("\n")
+    return table.rich(narrow=True) if out.is_terminal else plain_text(table.rich()).rstrip("\n")
 
 
 def show_counts(recipe: "TaskRecipe", corpora: Mapping[str, Any]) -> None:
@@ -146,7 +143,7 @@ def show_counts(recipe: "TaskRecipe", corpora: Mapping[str, Any]) -> None:
     from rerank.recipes.tasks import task_named
 
     if sizes := task_named(recipe.task).sizes:
-        show(fitting(imported(sizes)(corpora).rich()), corpora=corpora)
+        show(fitting(imported(sizes)(corpora)), corpora=corpora)
         return
     table = Table("split", "lists", "candidates", "nonzeros", "columns", "skipped lists", "skipped candidates")
     for split, counts in corpora.items():
@@ -174,17 +171,17 @@ def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
 
     if tables := task_named(recipe.task).tables:
         for table in imported(tables)(recipe, result["tables"]):
-            show(fitting(table.rich()), f"{table.note}\n")
+            show(fitting(table), f"{table.note}\n")
         show(metrics=result)
         return
     for split in result["splits"]:
-        show(fitting(results_table(result, split, narrow=out.is_terminal).rich()))
+        show(fitting(results_table(result, split, narrow=out.is_terminal)))
     show(*(f"{name}: {text}" for name, text in signatures(result)), metrics=result)
     show(*filter(None, [crossed(result)]))
     if said := headline(result):
         show(said["sentence"], headline=said["sentence"])
     if reported := reported_table(result):
-        show(fitting(reported.rich()))
+        show(fitting(reported))
 
 
 @command()
@@ -288,4 +285,4 @@ def tune(
     target = output_file(output, pipeline.CHOSEN)
     write_text(target, chosen_recipe(settings, metrics["choice"]).as_yaml())
     table = choice_table(metrics)
-    show(fitting(table.rich()), table.note, f"recipe: {target}", choice=metrics["choice"], recipe=target)
+    show(fitting(table), table.note, f"recipe: {target}", choice=metrics["choice"], recipe=target)

@@ -192,13 +192,6 @@ def load_table(directory: Path) -> Table:
         raise ModelError(f"not a readable feature table: {error}", path=str(directory)) from None
 
 
-def same_columns(a: Table, b: Table) -> bool:
-    """Whether the columns of both tables mean the same features."""
-    if isinstance(a, FeatureTable) and isinstance(b, FeatureTable):
-        return np.array_equal(a.hashes, b.hashes)
-    return isinstance(a, HashedTable) and isinstance(b, HashedTable) and a.bits == b.bits
-
-
 def _templates(header: dict[str, Any]) -> tuple[str, ...]:
     return tuple(_names(header["templates"]))
 

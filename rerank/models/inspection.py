@@ -5,12 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from rerank.data.shards import Corpora
 from rerank.features.table import FeatureTable
-from rerank.learn.base import Weights
-from rerank.metrics.base import Metric
-from rerank.models.model import Model, standard_weights
-from rerank.models.predictions import corpus_score
+from rerank.models.model import Model
 from rerank.models.provenance import Provenance
 from rerank.readers.score_columns import ScoreColumns
 
@@ -38,22 +34,6 @@ def shares(model: Model, predictor: str, top: int) -> list[TemplateShare]:
         share = float(sizes.sum()) / total if total else 0.0
         entries.append(TemplateShare(name, columns.size, int(np.count_nonzero(sizes)), share, strongest))
     return sorted(entries, key=lambda entry: (-entry.share, entry.template))
-
-
-def ablate(model: Model, predictor: str, corpus: Corpora, metric: Metric) -> tuple[float, dict[str, float]]:
-    """(score of the model on ``corpus``, score without each template): its weights are set to zero, and nothing is
-    trained again. The dense columns of ``corpus`` are standardised."""
-    weights = standard_weights(model.weights_of(predictor), model.table)
-
-    def score(w: np.ndarray) -> float:
-        return corpus_score(corpus, Weights(w, weights.base), metric)
-
-    without = {}
-    for name, columns in _columns_by_template(model):
-        w = weights.w.copy()
-        w[columns] = 0.0
-        without[name] = score(w)
-    return score(weights.w), without
 
 
 def find_features(model: Model, predictor: str, pattern: str) -> list[tuple[str, float]]:

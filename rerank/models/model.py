@@ -356,19 +356,10 @@ def recipe_of(model: Model) -> ListRecipe:
 
 def raw_weights(weights: Weights, table: Table) -> Weights:
     """Weights of standardised columns folded back: those of the values as they are."""
-    return _times(weights, table, 1.0)
-
-
-def standard_weights(weights: Weights, table: Table) -> Weights:
-    """The inverse of ``raw_weights``."""
-    return _times(weights, table, -1.0)
-
-
-def _times(weights: Weights, table: Table, power: float) -> Weights:
     if not isinstance(table, FeatureTable) or table.free == 0:
         return weights
     w = np.array(weights.w)
-    w[: table.free] *= table.scale**power
+    w[: table.free] *= table.scale
     return weights._replace(w=w)
 
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rerank.base.errors import DataError, ModelError, RecipeError
-from rerank.data.shards import Corpora, apart, list_sizes, share_of
+from rerank.base.errors import DataError, RecipeError
+from rerank.data.shards import apart, list_sizes, share_of
 from rerank.extraction.cache import CorpusCache
-from rerank.extraction.content import metric_of
 from rerank.extraction.extraction import Extracted
-from rerank.features.table import Table, same_columns
+from rerank.features.table import Table
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import ListStatistics
 from rerank.models.model import HEADER, Model, recipe_of
@@ -166,20 +165,6 @@ def sources_in(extracted: Extracted) -> dict[str, Any]:
     sizes = np.split(list_sizes(extracted.corpus), np.cumsum(lists)[:-1])
     counts = ({"lists": part_sizes.size, "candidates": int(part_sizes.sum())} for part_sizes in sizes)
     return {"sources": dict(zip(names, counts, strict=True))}
-
-
-def dev_corpus(model: Model, directory: Path) -> tuple[Corpora, Metric]:
-    """The dev split that a model was tuned on (from the cache, or extracted again), and its metric.
-
-    Its dense columns are standardised: see ``standard_weights``.
-    """
-    recipe = recipe_of(model)
-    if recipe.data.dev is None:
-        raise RecipeError("the model was trained without a dev split", key="data.dev")
-    data = Data.load(recipe, directory, (recipe.data.dev,))
-    if not same_columns(data.table, model.table):
-        raise ModelError("the training data have changed since the model was trained")
-    return data.others[recipe.data.dev].corpus, metric_of(recipe)
 
 
 def open_files(recipe: ListRecipe, inputs: Inputs) -> None:

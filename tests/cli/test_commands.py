@@ -356,19 +356,6 @@ def test_inspect(rerank, model):
     usage(rerank("inspect", model, "--top", -1), "--top")
 
 
-def test_inspect_ablates_wherever_it_is_called(rerank, model, monkeypatch):
-    entries = set((model.parent.parent / ".cache").iterdir())
-    result = rerank("inspect", model, "--top", 0, "--ablate")
-    dev = json.loads((model.parent / "metrics.json").read_text())
-    kept = next(run["dev"] for run in dev["runs"] if run["name"] == dev["chosen"]["name"])
-    assert result.code == 0
-    assert f"dev f1: {100 * kept:.2f}" in result.out
-    monkeypatch.chdir(model.parent)
-    assert rerank("inspect", "model", "--top", 0, "--ablate").out == result.out
-    assert not (model.parent / ".cache").exists()
-    assert set((model.parent.parent / ".cache").iterdir()) == entries
-
-
 def test_explain(rerank, model, small_data):
     nbest, gold = small_data / "test.nbest.gz", small_data / "test.gold.gz"
     name = small.lists_of(nbest)[2].split("\n")[0].split("\t")[1]

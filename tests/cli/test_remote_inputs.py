@@ -86,7 +86,6 @@ def test_commands_take_models_by_url(
         )
         assert (found.code, found.out, bool(found.out)) == (0, expected.out, True)
     assert rerank("import", weights, "--like", model, "--output", tmp_path / "own").code == 0
-    refused(rerank("inspect", model, "--ablate"), model, "name a model on disk")
     for words in (["rank", f"{model}s", lists], ["serve", f"{model}s", "--port", 0]):
         refused(rerank(*words), f"{model}s/model.json: no such file there")
 

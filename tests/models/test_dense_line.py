@@ -56,7 +56,7 @@ def test_a_run_shows_the_line(root: Path, workspace: Path, monkeypatch: pytest.M
     assert same.reports()["A"]["gain"] == pytest.approx(own["gain"])
     console = Console(width=80)
     with console.capture() as captured:
-        console.print(results_table(found, "test", narrow=True).rich())
+        console.print(results_table(found, "test", narrow=True).rich(narrow=True))
     assert "…" not in captured.get()
 
 

@@ -8,12 +8,9 @@ import pytest
 import small
 
 from rerank.learn.base import Weights
-from rerank.learn.scoring import best, scores
-from rerank.metrics.base import chosen_rows
-from rerank.models.inspection import ablate, find_features, shares
+from rerank.models.inspection import find_features, shares
 from rerank.models.model import Model
 from rerank.runs import pipeline
-from rerank.runs.corpora import dev_corpus
 
 
 @pytest.fixture(scope="module")
@@ -60,22 +57,6 @@ def test_find_features(model):
     assert len(find_features(model, "last", "")) == model.table.width
 
 
-def test_ablation_is_the_score_with_weights_set_to_zero(model, small_run):
-    lists, metric = dev_corpus(model, small_run)
-    corpus = lists.part(0)
-    whole, without = ablate(model, "average", lists, metric)
-    assert set(without) == set(small.TEMPLATES)
-    for template, score in {**without, "": whole}.items():
-        w = model.weights["average"].w.copy()
-        for j in range(w.size):
-            if model.table.name(j).startswith(f"{template}|"):
-                w[j] = 0.0
-        chosen = best(corpus, scores(corpus, Weights(w, model.weights["average"].base)))
-        rows = chosen_rows(corpus.stats, chosen).sum(axis=0)
-        assert score == metric.report(rows, corpus.reference.sum(axis=0))["f1"]
-    assert any(score != whole for score in without.values())
-
-
 def test_a_hashed_model_is_one_group(small_data, workspace):
     recipe = small.recipe(small_data, features={"hash_bits": 8})
     pipeline.run(recipe, workspace / "hashed")
@@ -83,9 +64,3 @@ def test_a_hashed_model_is_one_group(small_data, workspace):
     (entry,) = shares(model, "average", 1)
     assert (entry.template, entry.columns, entry.share) == ("hashed", 256, 1.0)
     assert entry.strongest[0][0].startswith("hashed|#")
-    lists, metric = dev_corpus(model, workspace / "hashed")
-    corpus = lists.part(0)
-    whole, without = ablate(model, "average", lists, metric)
-    base = chosen_rows(corpus.stats, best(corpus, corpus.base * model.weights["average"].base)).sum(axis=0)
-    assert without == {"hashed": metric.report(base, corpus.reference.sum(axis=0))["f1"]}
-    assert whole != without["hashed"]

@@ -25,7 +25,7 @@ from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe
 from rerank.runs import pipeline
 from rerank.runs.compared import Compared, compare_runs
-from rerank.runs.corpora import Data, dev_corpus
+from rerank.runs.corpora import Data
 from rerank.runs.list_steps import ListSteps
 from rerank.runs.pipeline import epoch_lines
 
@@ -237,8 +237,6 @@ def test_no_dev_split(small_data, workspace):
     assert metrics["chosen"]["name"] == "one"  # nothing to choose by: the first
     assert [run["dev"] for run in metrics["runs"]] == [None, None]
     assert metrics["training"]["epochs"] == 3  # and the last epoch
-    with pytest.raises(RecipeError, match="without a dev split"):
-        dev_corpus(Model.load(workspace / "no dev" / "model"), workspace / "no dev")
 
 
 def test_the_training_split_as_a_test(small_data, workspace):
@@ -359,16 +357,3 @@ def test_damaged_results(small_run, tmp_path, name, content, message):
     (tmp_path / "run" / name).write_bytes(content)
     with pytest.raises(DataError, match=message):
         compare_runs(small_run, tmp_path / "run", "average", "approximate_randomization", 100, 1)
-
-
-def test_the_dev_corpus_of_a_model(small_run, data, workspace):
-    model = Model.load(small_run / "model")
-    corpus, _ = dev_corpus(model, small_run)
-    assert corpus.list_count == 40
-    metrics = pipeline.run(small.recipe(data), workspace / "changing")
-    lists = small.lists_of(data / "train.nbest.gz")
-    small.write_lists(data / "train.nbest.gz", lists[75:])
-    small.write_golds(data / "train.gold.gz", small.golds_of(data / "train.gold.gz")[75:])
-    assert metrics["corpora"]["train"]["lists"] == 150
-    with pytest.raises(ModelError, match="training data have changed"):
-        dev_corpus(Model.load(workspace / "changing" / "model"), workspace / "changing")

@@ -43,8 +43,7 @@ def test_plain_text_is_never_cut_or_coloured():
 
 def test_eighty_columns_are_enough(metrics):
     console = Console(file=io.StringIO(), width=80, color_system=None)
-    table = results_table(metrics, "test", narrow=True).rich()
-    table.padding = (0, 1, 0, 0)
+    table = results_table(metrics, "test", narrow=True).rich(narrow=True)
     with console.capture() as captured:
         console.print(table)
     text = captured.get()

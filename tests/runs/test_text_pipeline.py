@@ -9,9 +9,11 @@ import pytest
 import small_texts
 
 from rerank.extraction.content import metric_of
+from rerank.features.table import FeatureTable
+from rerank.learn.base import Weights
 from rerank.learn.scoring import best, scores
 from rerank.metrics.base import chosen_rows
-from rerank.models.model import Model, standard_weights
+from rerank.models.model import Model
 from rerank.models.scorer import Scorer
 from rerank.readers.base import SkipCount
 from rerank.readers.moses import Moses
@@ -20,6 +22,13 @@ from rerank.runs.corpora import Data
 from rerank.runs.pipeline import epoch_lines
 
 MERT = {"mert": {"split": "tune", "settings": {"restarts": 2}}}
+
+
+def standard_weights(weights: Weights, table: FeatureTable) -> Weights:
+    """Those of standardised dense columns."""
+    w = weights.w.copy()
+    w[: table.free] /= table.scale
+    return weights._replace(w=w)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import io
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 from rich import box
 from rich.console import Console
@@ -73,11 +73,13 @@ class TextTable:
         low, high = min(ends), max(ends)
         return f"{100 * (value - low) / ((high - low) or 1.0):.1f}%"
 
-    def rich(self) -> Table:
-        """The table for a terminal, its best cells bold."""
+    def rich(self, *, narrow: bool = False) -> Table:
+        """The table, its best cells bold; ``narrow``: as a terminal has room for it."""
         table = Table(title=Text(plain(self.caption)), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+        table.padding = (0, 1, 0, 0) if narrow else (0, 1)
         for k in self.columns:
-            table.add_column(Text(plain(self.headings[k])), justify="left" if k < self.texts else "right")
+            side: Literal["left", "right"] = "left" if k < self.texts else "right"
+            table.add_column(Text(plain(self.headings[k])), justify=side, no_wrap=k == 0 and not narrow)
         for group in self.groups:
             for place, (number, cells) in enumerate(group):
                 shown = ["" if self.merged and place and not k else plain(cells[k], kept="\n") for k in self.columns]
