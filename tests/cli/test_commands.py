@@ -407,7 +407,7 @@ def test_list(rerank, tmp_path, monkeypatch):
     assert recipes.index("samples:\n  llm ") < recipes.index("\nparses:\n") < recipes.index("\npapers:\n")
     few = rerank("list", "learners").out
     assert "\nmaxent  " in few
-    assert "and 16 more: rerank list learners --all" in few
+    assert re.search(r"and \d+ more: rerank list learners --all", few)
     assert max(map(len, (recipes + few).splitlines())) <= WIDTH + 3  # of which two before and one behind a name
     everything = rerank("list").out
     assert all(kind in everything.splitlines() for kind in ("readers", "templates", "metrics", "learners", "losses"))
