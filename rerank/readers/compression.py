@@ -2,12 +2,12 @@
 
 import bz2
 import gzip
-import io
 import lzma
 import os
 import zlib
-from collections.abc import Iterator
-from typing import IO, Any, cast
+from collections.abc import Callable
+from functools import partial
+from typing import IO, Any
 
 import zstandard
 
@@ -52,60 +52,34 @@ def recognise(head: bytes, path: str) -> str:
     return next((kind for kind, magic in _MAGIC.items() if head.startswith(magic)), "plain")
 
 
-def decompressed(compression: str, source: IO[bytes]) -> IO[bytes]:
-    """``source`` decompressed; one that is cut short raises EOFError."""
-    match compression:
-        case "gzip":
-            return cast(IO[bytes], gzip.GzipFile(fileobj=source, mode="rb"))
-        case "bzip2":
-            return cast(IO[bytes], bz2.BZ2File(source, "rb"))
-        case "xz":
-            return cast(IO[bytes], lzma.LZMAFile(source, "rb"))
-        case "zstd":
-            return cast(IO[bytes], io.BufferedReader(_Pieces(_frames(source)), 1 << 18))
-    return source
-
-
-def compressed(path: str, raw: IO[bytes]) -> Any:
-    """A file that compresses into ``raw`` as the name ``path`` asks for; closing it leaves ``raw`` open.
-
-    gzip headers carry no time and no name, so the same data gives the same bytes.
-    """
-    match compression_of_name(path):
-        case "gzip":
-            return gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=6, mtime=0)
-        case "bzip2":
-            return bz2.BZ2File(raw, "wb")
-        case "xz":
-            return lzma.LZMAFile(raw, "wb")
-        case "zstd":
-            return zstandard.ZstdCompressor().stream_writer(raw, closefd=False)
-    return raw
-
-
-def _frames(source: IO[bytes]) -> Iterator[bytes]:
+class _Zstd:
     """The text of all frames of a zstd file; unlike the library's own reader, it notices a file that is cut short."""
-    data, frame = b"", None
-    while data := data or source.read(_ZSTD_PIECE):
-        frame = frame or zstandard.ZstdDecompressor().decompressobj()
-        yield frame.decompress(data)
-        data, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
-    if frame is not None:
-        raise EOFError
+
+    def __init__(self, source: IO[bytes]) -> None:
+        self._source, self._data, self._text = source, b"", memoryview(b"")
+        self._frame: Any = None
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes; b"" only at the end."""
+        while not self._text and (data := self._data or self._source.read(_ZSTD_PIECE)):
+            frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
+            self._text = memoryview(frame.decompress(data))
+            self._data, self._frame = (frame.unused_data, None) if frame.eof else (b"", frame)
+        if not self._text and self._frame is not None:
+            raise EOFError
+        piece, self._text = bytes(self._text[:size]), self._text[size:]
+        return piece
 
 
-class _Pieces(io.RawIOBase):
-    """Pieces as a file."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces, self._left = pieces, memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill ``buffer``; returns with how many bytes, 0 at the end."""
-        self._left = self._left or memoryview(next(filter(None, self._pieces), b""))
-        size = min(len(buffer), len(self._left))
-        buffer[:size], self._left = self._left[:size], self._left[size:]
-        return size
+# A file decompressed, where one that is cut short raises EOFError; and one that compresses into another, which stays
+# open. gzip headers carry no time and no name, so the same data gives the same bytes.
+READING: dict[str, Callable[[Any], Any]] = {
+    "plain": lambda source: source, "gzip": lambda source: gzip.GzipFile(fileobj=source, mode="rb"),
+    "bzip2": bz2.BZ2File, "xz": lzma.LZMAFile, "zstd": _Zstd,
+}  # fmt: skip
+WRITING: dict[str, Callable[[Any], Any]] = {
+    "plain": lambda raw: raw,
+    "gzip": lambda raw: gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=6, mtime=0),
+    "bzip2": partial(bz2.BZ2File, mode="wb"), "xz": partial(lzma.LZMAFile, mode="wb"),
+    "zstd": lambda raw: zstandard.ZstdCompressor().stream_writer(raw, closefd=False),
+}  # fmt: skip

@@ -1,6 +1,5 @@
 """Guesses at the format of a file when its reader makes nothing of it: the readers themselves tell whose it is."""
 
-import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 from rerank.base.errors import DataError, RerankError
 from rerank.base.registry import Registry
 from rerank.readers.lists import Lists
-from rerank.readers.streams import START, InputStream, PathLike, encoding, held, open_file, read_once, standard_input
+from rerank.readers.streams import START, PathLike, encoding, open_file, read_once, standard_input, start_alone
 from rerank.storage.remote import is_url
 
 MOST = 1000  # lists that are looked at
@@ -212,7 +211,7 @@ def _start(path: str) -> bytes | None:
     if not is_url(path) and not os.path.isfile(path):
         return None
     try:
-        with open_file(path, InputStream) as stream:
+        with open_file(path) as stream:
             start = b""
             while len(start) < START and (piece := stream.read(START - len(start))):
                 start += piece
@@ -225,7 +224,7 @@ def _share(reader: Reads, path: str, start: bytes | None) -> float:
     """The share of lists that ``reader`` can use whole, of those in the ``start`` of a file, or at first in a folder;
     0 if none."""
     usable, cut = list[bool](), start is not None and len(start) >= START
-    token = held.set(lambda name: None if start is None else InputStream(io.BytesIO(start), name))
+    token = start_alone.set(start)
     told = encoding.set(encoding.get() if start is None else None)  # the start has been recoded
     try:
         for nbest in islice(reader.read(path), MOST):
@@ -236,7 +235,7 @@ def _share(reader: Reads, path: str, start: bytes | None) -> float:
         if not cut:
             return 0.0
     finally:
-        held.reset(token)
+        start_alone.reset(token)
         encoding.reset(told)
     if cut and len(usable) > 1:
         usable.pop()  # the last one, which the cut has damaged

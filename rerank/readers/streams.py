@@ -8,6 +8,8 @@ import codecs
 import contextlib
 import difflib
 import errno
+import hashlib
+import io
 import os
 import select
 import shutil
@@ -15,14 +17,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterator
 from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Protocol, TypeVar, cast
 
 from rerank.base.encoding import encoded, shown
-from rerank.base.errors import DataError, RerankError, RunError
-from rerank.readers.compression import DAMAGE, HEAD, compressed, decompressed, recognise
-from rerank.storage.files import claimed, put_file
+from rerank.base.errors import DataError, RunError
+from rerank.readers.compression import DAMAGE, HEAD, READING, WRITING, compression_of_name, recognise
+from rerank.storage.files import new_file
 from rerank.storage.remote import RemoteFile, is_url
 
 PathLike = str | os.PathLike[str]
@@ -69,22 +71,21 @@ class InputStream:
     """
 
     strict = False
+    at_end: Callable[[str, str], None] | None = None  # of the path and the SHA-256 of what was read
     _unlike: codecs.IncrementalDecoder | None  # of UTF-8, until the file turns out not to be in it
 
     def __init__(self, raw: IO[bytes], path: str, *, owned: bool = True) -> None:
-        self.path = path
-        self._raw, self._owned = raw, owned
-        self._start()
-
-    def _start(self) -> None:
-        """Recognise the compression by the first bytes of the file."""
-        self._count = 0
-        head = more = self._guard(self._raw.read, HEAD)
-        while more and len(head) < HEAD and b"\n" not in head:
-            head += (more := self._guard(self._raw.read, HEAD - len(head)))
-        self.compression = recognise(head, self.path)
-        self._source = decompressed(self.compression, cast(IO[bytes], _Prefixed(head, self._raw)))
+        self.path, self._raw, self._owned, self._count = path, raw, owned, 0
+        source = _Prefixed(raw)
+        self.compression = recognise(self._guard(source.look, HEAD), path)
+        self._source = READING[self.compression](source)
         self._pending: bytes | None = None
+        self._sum = hashlib.sha256()
+
+    @property
+    def size(self) -> int:
+        """The bytes of the file, compressed; 0 if that is not known."""
+        return self._raw.size if isinstance(self._raw, RemoteFile) else os.fstat(self._raw.fileno()).st_size
 
     def read(self, size: int) -> bytes:
         """Up to ``size`` bytes; b"" only at the end."""
@@ -105,7 +106,12 @@ class InputStream:
 
     def _bytes(self, size: int) -> bytes:
         """Up to ``size`` bytes as the file has them, decompressed."""
-        return self._guard(self._source.read, size)
+        piece: bytes = self._guard(self._source.read, size)
+        if self.at_end is not None:
+            self._sum.update(piece)
+            if not piece:
+                self.at_end(self.path, self._sum.hexdigest())
+        return piece
 
     def _recoded(self, size: int) -> bytes:
         """The next bytes, in UTF-8 instead of the file's encoding."""
@@ -187,10 +193,10 @@ class StandardInput(InputStream):
         return self._first_bytes
 
 
-Stream = TypeVar("Stream", bound=InputStream)
 standard_input: ContextVar[StandardInput | None] = ContextVar("standard_input", default=None)  # opened last
-# Streams that are open already, by name: see ``inputs``.
-held: ContextVar[Callable[[str], InputStream | None]] = ContextVar("held", default=lambda _: None)
+# What stands for all files: the start of one that is tried; and who learns of the digests of files.
+start_alone: ContextVar[bytes | None] = ContextVar("start_alone", default=None)
+at_end: ContextVar[Callable[[str, str], None] | None] = ContextVar("at_end", default=None)
 
 
 def open_stream(path: PathLike, *, others: Collection[str] = (), strict: bool = True) -> InputStream:
@@ -203,9 +209,13 @@ def open_stream(path: PathLike, *, others: Collection[str] = (), strict: bool = 
     if name == "-":
         if sys.stdin is None:
             raise DataError("standard input is closed: redirect it, or name a file", path=stream_name(name))
-        arriving = cast(IO[bytes], _Arriving(sys.stdin.buffer))
-        standard_input.set(stdin := StandardInput(arriving, stream_name(name), owned=False))
-    stream = stdin if name == "-" else held.get()(name) or open_file(name, InputStream, others=others)
+        stream: InputStream = StandardInput(sys.stdin.buffer, stream_name(name), owned=False)
+        standard_input.set(cast(StandardInput, stream))
+    elif (start := start_alone.get()) is not None:
+        stream = InputStream(io.BytesIO(start), name)
+    else:
+        stream = open_file(name, others=others)
+        stream.at_end = at_end.get()
     stream.strict = strict
     return stream
 
@@ -218,8 +228,8 @@ def foreign(error: UnicodeDecodeError) -> str:
     return f"{message}or, if the file is in another encoding, name it with --encoding (in a recipe: data.encoding)"
 
 
-def open_file(name: str, kind: type[Stream], *, others: Collection[str] = ()) -> Stream:
-    """``open_stream`` of a file, as a stream of the class ``kind``."""
+def open_file(name: str, *, others: Collection[str] = ()) -> InputStream:
+    """``open_stream`` of a file."""
     try:
         raw = cast(IO[bytes], RemoteFile(name)) if is_url(name) else open(name, "rb")  # noqa: SIM115 - the stream closes it
     except FileNotFoundError:
@@ -231,7 +241,7 @@ def open_file(name: str, kind: type[Stream], *, others: Collection[str] = ()) ->
     except (OSError, ValueError) as error:
         raise DataError(f"cannot be opened: {_reason(error)}", path=name) from None
     try:
-        return kind(raw, name)
+        return InputStream(raw, name)
     except BaseException:
         raw.close()
         raise
@@ -263,26 +273,24 @@ def split_paths(path: PathLike) -> list[str]:
 
 
 class _Prefixed:
-    """``raw`` with ``head`` put back in front; works for pipes, which cannot seek."""
-
-    def __init__(self, head: bytes, raw: IO[bytes]) -> None:
-        self._head, self._raw = head, raw
-
-    def read(self, size: int) -> bytes:
-        if not self._head:
-            return self._raw.read(size)
-        piece, self._head = self._head[:size], self._head[size:]
-        return piece if isinstance(self._raw, _Arriving) else piece + self._raw.read(size - len(piece))
-
-
-class _Arriving:
-    """A pipe whose ``read`` gives what has come, and waits only where nothing has."""
+    """``raw`` whose first bytes can be looked at; works for pipes, which cannot seek. ``read`` gives what has come, and
+    waits only where nothing has."""
 
     def __init__(self, raw: Any) -> None:
-        self._raw = raw
+        self._head, self._more = b"", getattr(raw, "read1", raw.read)
+
+    def look(self, size: int) -> bytes:
+        """The first ``size`` bytes; fewer if that is all, or a line ends before."""
+        while len(self._head) < size and b"\n" not in self._head and (more := self._more(size - len(self._head))):
+            self._head += more
+        return self._head
 
     def read(self, size: int = -1) -> bytes:
-        return bytes(self._raw.read1(size))
+        """Up to ``size`` bytes; b"" only at the end."""
+        if not self._head:
+            return bytes(self._more(size))
+        piece, self._head = self._head[:size], self._head[size:]
+        return piece
 
 
 def must_wait(path: PathLike) -> bool:
@@ -307,94 +315,60 @@ def _reason(error: Exception) -> str:
     return str(error.strerror if isinstance(error, OSError) and error.strerror else error)
 
 
+@dataclass(frozen=True)
 class OutputStream:
-    """A file being written under a temporary name next to its own, and renamed when closed without an error; "-" is
-    standard output. If the name ends in .gz, .bz2, .xz or .zst, the file is compressed.
+    """A file being written; what goes to ``file`` comes out of ``raw``, compressed if they are not the same."""
 
-    whole: standard output, too, gets everything at the end, or nothing.
-    """
-
-    def __init__(self, path: PathLike, whole: bool = False) -> None:
-        self.path, self._whole = os.fspath(path), whole
-        self._temporary: Path | None = None
-        try:
-            self._raw = self._open()
-        except (OSError, ValueError) as error:
-            raise self._failure(error) from None
-        self._file: Any = compressed(self.path, self._raw)
+    file: Any
+    raw: IO[bytes]
 
     def write(self, data: bytes, /) -> None:
         """Write all of ``data``."""
-        try:
-            self._file.write(data)
-        except BrokenPipeError:
-            raise  # whoever reads the pipe has stopped: not a failure of the output
-        except OSError as error:
-            raise self._failure(error) from None
-
-    def close(self) -> None:
-        """Finish the file and give it its name (standard output is flushed and stays open)."""
-        try:
-            if self._file is not self._raw:
-                self._file.close()
-            self._raw.flush()
-            if self.path == "-" and self._whole:
-                self._raw.seek(0)
-                shutil.copyfileobj(self._raw, sys.stdout.buffer)
-                sys.stdout.buffer.flush()
-            if self.path != "-" or self._whole:
-                self._raw.close()
-            if self._temporary is not None:
-                put_file(self._temporary, Path(os.path.realpath(self.path)))
-                os.close(self._held)
-                self._temporary = None
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            self.discard()
-            raise self._failure(error) from None
+        self.file.write(data)
 
     def flush(self) -> None:
         """Let whoever reads standard output, or a pipe, have what was written so far."""
-        if self._file is self._raw:
-            self._raw.flush()
+        if self.file is self.raw:
+            self.raw.flush()
 
-    def discard(self) -> None:
-        """Give up: nothing appears under the file's name, and what was there stays."""
-        if self._temporary is not None:
-            for file in (self._file, self._raw):
+
+@contextlib.contextmanager
+def open_output(path: PathLike, whole: bool = False) -> Iterator[OutputStream]:
+    """A file that gets its name at the end of the block, unless that ends with an error; "-" is standard output. If the
+    name ends in .gz, .bz2, .xz or .zst, the file is compressed.
+
+    whole: standard output, too, gets everything at the end, or nothing.
+    """
+    name = os.fspath(path)
+    try:
+        with contextlib.ExitStack() as stack:
+            if name == "-":
+                raw: Any = stack.enter_context(tempfile.TemporaryFile()) if whole else sys.stdout.buffer
+            else:
+                target = Path(os.path.realpath(name))
+                os.stat(target.parent)
+                if not target.exists() or target.is_file():
+                    target = stack.enter_context(new_file(target))
+                raw = stack.enter_context(open(target, "wb"))  # a device or a pipe; a directory fails here
+            file = WRITING[compression_of_name(name)](raw)
+            try:
+                yield OutputStream(file, raw)
+            except BaseException:
                 with contextlib.suppress(OSError, ValueError):  # a full disk, once more
-                    file.close()
-            self._temporary.unlink(missing_ok=True)
-            os.close(self._held)
-            self._temporary = None
-
-    def __enter__(self) -> "OutputStream":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.discard()
-
-    def _open(self) -> IO[bytes]:
-        if self.path == "-":
-            return tempfile.TemporaryFile() if self._whole else sys.stdout.buffer
-        target = os.path.realpath(self.path)
-        with contextlib.suppress(FileNotFoundError):
-            os.stat(target)  # a name that is too long would be found out at the end
-        if os.path.exists(target) and not os.path.isfile(target):  # a device or a pipe; a directory fails here
-            return open(target, "wb")
-        self._temporary, self._held = claimed(Path(target))
-        return open(self._temporary, "wb")
-
-    def _failure(self, error: Exception) -> RerankError:
+                    raw.flush() if file is raw else file.close()
+                raise
+            if file is not raw:
+                file.close()
+            raw.flush()
+            if name == "-" and whole:
+                raw.seek(0)
+                shutil.copyfileobj(raw, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise  # whoever reads the pipe has stopped: not a failure of the output
+    except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-            return DataError("the name is longer than the system allows", path=self.path)
-        return RunError(f"cannot write {self.path}: {_reason(error)}; name a file in an existing, writable directory")
-
-
-open_output = OutputStream  # as functions are called
+            raise DataError("the name is longer than the system allows", path=name) from None
+        raise RunError(
+            f"cannot write {name}: {_reason(error)}; name a file in an existing, writable directory"
+        ) from None

@@ -261,13 +261,18 @@ def test_output_follows_links_and_replaces_files(tmp_path: Path) -> None:
     assert target.read_bytes() == b"new"
 
 
+def written(path: Path | str) -> None:
+    with open_output(path) as out:
+        out.write(TEXT)
+
+
 def test_output_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"cannot write .*No such file or directory; name a file in an existing"):
-        open_output(tmp_path / "nowhere" / "out")
+        written(tmp_path / "nowhere" / "out")
     with pytest.raises(RunError, match="Is a directory"):
-        open_output(tmp_path)
+        written(tmp_path)
     with pytest.raises(RunError, match="null byte"):
-        open_output("a\0b")
+        written("a\0b")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

@@ -12,9 +12,6 @@ from commands import Command, refused
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.readers import inputs
-from rerank.readers.inputs import Inputs
-from rerank.readers.streams import open_stream
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.treebank import read_pairs, read_treebank, treebank_files
 from rerank.runs import pipeline
@@ -157,23 +154,3 @@ def test_recipes_and_commands_take_treebanks(small_data: Path, tmp_path: Path, r
     assert (
         len(json.loads((tmp_path / "runs" / "a" / "model" / "model.json").read_text())["about"]["files"]["gold"]) == 5
     )
-
-
-def test_files_beyond_those_held_open_are_read_again_and_must_be_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(inputs, "MOST_OPEN", 2)
-    paths = [put(tmp_path, f"{i}.mrg{'.gz' * (i % 2)}", f"(NN w{i})") for i in range(6)]
-    opened = len(os.listdir("/dev/fd")) if os.path.isdir("/dev/fd") else 0
-    with Inputs() as found:
-        for path in paths:
-            found.open(path)
-        assert not opened or len(os.listdir("/dev/fd")) == opened + 2
-        for _ in range(2):
-            assert [gold.text.decode() for gold in read_treebank(paths)] == [f"(NN w{i})" for i in range(6)]
-        with open_stream(paths[5]) as stream:
-            assert stream.read(1) == b"("  # left before its end
-        assert found.digest(paths[5]) != found.digest(paths[4])
-        put(tmp_path, "4.mrg", "(NN w9)")
-        with pytest.raises(DataError, match=r"4\.mrg: the file has changed since this run first read it"):
-            list(read_treebank(paths))

@@ -187,10 +187,11 @@ from pathlib import Path
 from rerank.storage.files import new_directory, new_file, scratch_directory
 from rerank.readers.streams import open_output
 place = Path(sys.argv[1])
-with new_directory(place / "d") as d, new_file(place / "f") as f, scratch_directory(place / "s"):
+with new_directory(place / "d") as d, new_file(place / "f") as f, scratch_directory(place / "s"), open_output(
+    place / "o.gz"
+) as out:
     (d / "part").write_text("x")
     f.write_text("x")
-    out = open_output(place / "o.gz")
     out.write(b"x")
     os.kill(os.getpid(), 9)
 """
@@ -219,7 +220,8 @@ def test_the_next_writer_removes_what_a_killed_one_has_left(tmp_path):
             second.write_text("c")
         assert (tmp_path / "f").read_text() == "c"
     assert (tmp_path / "f").read_text() == "a"
-    open_output(tmp_path / "o.gz").close()
+    with open_output(tmp_path / "o.gz"):
+        pass
     with scratch_directory(tmp_path / "s"):
         pass
     with new_directory(tmp_path / "d"):  # which replaces one

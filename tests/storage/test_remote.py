@@ -56,9 +56,10 @@ def test_what_is_read_is_what_the_server_has_now(served: Served, name: str, data
 
 def test_a_file_by_url_can_be_read_again_and_has_a_digest(served: Served) -> None:
     with Inputs() as inputs:
-        stream = inputs.open(f"{served.url}/text")
-        assert (inputs.size([stream.path]) > 0, inputs.digest(stream.path)) == (True, sha256(TEXT).hexdigest())
-        assert whole(stream.path) == TEXT
+        url = f"{served.url}/text"
+        inputs.open(url)
+        assert (inputs.size([url]) > 0, inputs.digest(url)) == (True, sha256(TEXT).hexdigest())
+        assert whole(url) == TEXT
 
 
 def test_files_of_any_file_system_and_patterns_of_them() -> None:
