@@ -10,7 +10,6 @@ import numpy as np
 
 from rerank.base.encoding import amount, decoded
 from rerank.readers.lists import Lists, one_by_one
-from rerank.readers.texts.text_list import SCORE
 
 log = logging.getLogger("rerank")
 MOST = 1000  # lists that are looked at
@@ -20,28 +19,16 @@ GAIN = "gain"
 
 @dataclass(frozen=True)
 class Account:
-    """What the first lists of a file, MOST at most, were taken for.
+    """What the first lists of a file, MOST at most, were taken for."""
 
-    | field      | meaning |
-    |------------|---------|
-    | format     | the format, and the form of JSON where it is one that is known |
-    | lists      | how many were looked at |
-    | candidates | where they are, and one of them |
-    | base       | the base score |
-    | right      | the gain or the references, with an example; empty if nothing says what is right |
-    | columns    | the names of the scores besides |
-    | unused     | the keys that were taken for nothing, with their kind and count |
-    | measure    | what is measured, and why |
-    """
-
-    format: str
-    lists: str
-    candidates: str
-    base: str = ""
-    right: str = ""
-    columns: str = ""
-    unused: str = ""
-    measure: str = ""
+    format: str  # the format, and the form of JSON where it is one that is known
+    lists: str  # how many were looked at
+    candidates: str  # where they are, and one of them
+    base: str = ""  # the base score
+    right: str = ""  # the gain or the references, with an example; empty if nothing says what is right
+    columns: str = ""  # the names of the scores besides
+    unused: str = ""  # the keys that were taken for nothing, with their kind and count
+    measure: str = ""  # what is measured, and why
 
     @staticmethod
     def of(name: str, items: Iterable[Lists], format: str = "", measure: str = "") -> "Account | None":
@@ -50,17 +37,17 @@ class Account:
         if not every:
             return None
         first = next((nbest for nbest in every if len(nbest) > 1), every[0])
-        roles = getattr(first, "roles", None)
-        name = name or first.path or "lists"
-        known = f" ({roles.form})" if roles is not None and roles.form else ""
+        form, key, unused = format or first.form or "lists", "", ""
+        if (roles := first.roles) is not None:
+            form += f" ({roles.form})" * bool(roles.form)
+            key = ".".join(filter(None, (roles.many, *roles.text[: not roles.plain])))
+            unused = "; ".join(f"{key} ({what})" for key, what in roles.unused.items())
         sizes = [len(nbest) for nbest in every]
         shown = f"{amount(len(every), 'list')}{' or more' * (len(every) == MOST)} of {min(sizes)} to {max(sizes)}"
-        key = "" if roles is None else ".".join(filter(None, (roles.many, *roles.text[: not roles.plain])))
-        where = f"{key}: " if key else ""
         return Account(
-            f"{name}: {format or first.form or 'lists'}{known}", f"{shown} candidates",
-            f"{where}{quoted(decoded(first.written(0)))}", _base(first), _right(first, every), _columns(first),
-            "" if roles is None else "; ".join(f"{key} ({what})" for key, what in roles.unused.items()), measure,
+            f"{name or first.path or 'lists'}: {form}", f"{shown} candidates",
+            f"{key}{': ' * bool(key)}{quoted(decoded(first.written(0)))}", _base(first), _right(first, every),
+            _columns(first), unused, measure,
         )  # fmt: skip
 
     def as_data(self) -> dict[str, str]:
@@ -74,9 +61,6 @@ class Account:
         said = {"candidates": self.candidates, "base score": self.base, "what is right": right}
         said |= {"columns": self.columns or "none" * bool(self.base), "not used": self.unused, "measure": self.measure}
         return [f"{self.format}, {self.lists}", *(f"{what}: {text}" for what, text in said.items() if text)]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines)
 
 
 def said_of(account: Account | None) -> dict[str, Any]:
@@ -102,11 +86,9 @@ def quoted(text: str) -> str:
 
 
 def _base(nbest: Lists) -> str:
-    names = nbest.names
-    if getattr(nbest, "unscored", False) or not nbest.scores.shape[1]:
+    if nbest.unscored or not nbest.scores.shape[1]:
         return "none; all are 0, and the first candidate is the base's choice"
-    name = names[nbest.column] if names else SCORE
-    return f"{name}, {nbest.base[0] + 0.0:.6g} of this one; higher is better"
+    return f"{nbest.named().names[nbest.column]}, {nbest.base[0] + 0.0:.6g} of this one; higher is better"
 
 
 def _right(first: Lists, lists: Sequence[Lists]) -> str:
@@ -114,27 +96,20 @@ def _right(first: Lists, lists: Sequence[Lists]) -> str:
         return f"gold trees, {quoted(decoded(first.gold.text))}" if first.gold is not None else ""
     said = [f"references, {quoted(decoded(first.references[0]))}"] if first.references else []
     if GAIN in first.names:
-        columns = (nbest.scores[:, nbest.names.index(GAIN)] for nbest in lists if GAIN in nbest.names)
-        values = np.concatenate(list(columns))
-        much = f"from {values.min():g} to {values.max():g}"
+        values = np.concatenate([one.scores[:, one.names.index(GAIN)] for one in lists if GAIN in one.names])
+        much, key = f"from {values.min():g} to {values.max():g}", ""
         if np.isin(values, (0, 1)).all():
             much = f"{int(values.sum()):,} of {values.size:,} candidates are right"
-        key = "" if first.roles is None else _gain_key(first.roles)
+        if (roles := first.roles) is not None:
+            key = roles.gain_key or (f"1 for the candidate that {roles.truth[0]} names" if roles.truth else "")
+            key = key or (f"1 for the answer of {roles.right[0]}" if roles.right else "")
         said.append(f"gain{f' ({key})' * bool(key)}, {much}")
     return "; ".join(said)
 
 
-def _gain_key(roles: Any) -> str:
-    """Where the gain of candidates is from."""
-    if not roles.gain_key and roles.truth:
-        return f"1 for the candidate that {roles.truth[0]} names"
-    return str(roles.gain_key) or (f"1 for the answer of {roles.right[0]}" if roles.right else "")
-
-
 def _columns(nbest: Lists) -> str:
     names = [name for k, name in enumerate(nbest.names) if k != nbest.column and name != GAIN]
-    sparse = getattr(nbest, "sparse", None)
-    few = sorted(set(map(decoded, sparse.names))) if sparse is not None else []
-    said = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-    shown = f"sparse features that some candidates have: {', '.join(few[:5])}{', ...' * (len(few) > 5)}" if few else ""
-    return "; ".join(filter(None, [said, shown]))
+    said = [", ".join(names[:20]) + f" and {len(names) - 20} more" * (len(names) > 20)]
+    if nbest.sparse is not None and (few := sorted({*map(decoded, nbest.sparse.names)})):
+        said.append(f"sparse features that some candidates have: {', '.join(few[:5])}{', ...' * (len(few) > 5)}")
+    return "; ".join(filter(None, said))

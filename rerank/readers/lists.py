@@ -182,11 +182,19 @@ class SparseScores(NamedTuple):
         return SparseScores(first - own.start, self.names[own], self.values[own]) if own.stop > own.start else None
 
 
-# What each list may have, and what it has otherwise.
+# What each list may have besides its candidates, and what it has otherwise.
 OF_LIST: Mapping[str, Any] = {
-    "source": None, "references": (), "gold": None, "unlisted": (), "missing": None, "raw": None, "bad": (),
-    "duplicates": 0, "absent": {}, "problem": None,
-}  # fmt: skip
+    "source": None,  # the input (bytes)
+    "references": (),  # bytes each
+    "gold": None,  # the gold tree, a GoldText
+    "unlisted": (),  # grades of documents that should be in the list, but are not
+    "missing": None,  # the Problem why an empty list takes the place of one that should be there
+    "raw": None,  # what the reader needs to write it back; has ``some`` if by candidate
+    "bad": (),  # Problems of candidates that were left out
+    "duplicates": 0,  # candidates that repeat an earlier one (or did, where they are dropped)
+    "absent": {},  # how many values are 0 because they are missing, by column
+    "problem": None,  # the Problem why the list was left out, which has no candidates here then
+}
 OF_CANDIDATES = "texts", "lines", "scores", "given", "answers", "segmentation", "alignment"  # N values each
 
 
@@ -204,69 +212,31 @@ def _besides(name: str) -> Any:
 class Lists:
     """L whole lists of N candidates in all, as a file or a program has them: the one form between these and a corpus.
 
-    | field        | type                   | meaning |
-    |--------------|------------------------|---------|
-    | ids          | L str                  | their names |
-    | path         | str                    | the file |
-    | starts       | L ints                 | the lines where they begin |
-    | texts        | list of N bytes        | the candidates as they are compared, without white space around them |
-    | lines        | N ints                 | the line of every text |
-    | scores       | float64 [N, K]         | the scores of every candidate, in the file's order |
-    | first        | int64 [L + 1]          | candidates of list i are first[i]..first[i + 1] |
-    | column       | int                    | which of the K is the base score |
-    | form         | str                    | the variant of the format, for writing it back |
-    | of_trees     | bool                   | whether the candidates are trees |
-    | names        | tuple of K str         | the names of the score columns; empty where the format has none |
-    | sources      | mapping                | the columns of each source, if there are several |
-    | others       | tuple of str           | sparse features that look like columns but were not asked for |
-    | unscored     | bool                   | whether all base scores are 0 because there are none |
-    | ended        | bool                   | whether alignments may name the end of a sentence, after its last word |
-    | roles        | Roles or None          | what keys were taken for, where that had to be found |
-    | sparse       | SparseScores or None   | sparse features that the file holds |
-    | segmentation | list of N bytes        | derivations, ``source span=target span ...``, or None |
-    | alignment    | list of N bytes        | word alignments, ``source-target ...``; or None |
-    | answers      | list of N bytes        | what candidates come to, None for one without; or None |
-    | given        | list of N bytes        | the candidates as the file has them; None if all are the ``texts`` |
-    | sides        | mapping of L values    | what each list has besides, by name |
-
-    Of a list alone, the names in ``sides`` are attributes too, as are its ``id`` and ``line``:
-
-    | name         | type                   | meaning |
-    |--------------|------------------------|---------|
-    | source       | bytes or None          | the input, if it is known |
-    | references   | tuple of bytes         | references, if they are known |
-    | gold         | GoldText or None       | the gold tree, if it is known |
-    | unlisted     | tuple of floats        | grades of documents that should be in the list, but are not |
-    | missing      | Problem or None        | why an empty list takes the place of one that should be there |
-    | raw          | any                    | what the reader needs to write it back; has ``some`` if by candidate |
-    | bad          | Problems               | candidates that were left out |
-    | duplicates   | int                    | candidates that repeat an earlier one (or did, where they are dropped) |
-    | absent       | mapping                | how many values are 0 because they are missing, by column |
-    | problem      | Problem or None        | why the list was left out, which has no candidates here then |
+    Of a list alone, its ``id``, its ``line`` and the names in ``OF_LIST`` are attributes too.
     """
 
-    ids: Sequence[str]
-    path: str
-    starts: Sequence[int]
-    texts: list[bytes]
-    lines: Sequence[int]
-    scores: np.ndarray
-    first: np.ndarray
-    column: int = 0
-    form: str = ""
-    of_trees: bool = False
-    names: tuple[str, ...] = ()
-    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    others: tuple[str, ...] = ()
-    unscored: bool = False
-    ended: bool = False
-    roles: Any = None
-    sparse: SparseScores | None = None
-    segmentation: list[bytes] | None = None
-    alignment: list[bytes] | None = None
-    answers: Sequence[bytes | None] | None = None
-    given: Sequence[bytes] | None = None
-    sides: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    ids: Sequence[str]  # L names
+    path: str  # the file
+    starts: Sequence[int]  # the L lines where they begin
+    texts: list[bytes]  # the N candidates as they are compared, without white space around them
+    lines: Sequence[int]  # the N lines of the texts
+    scores: np.ndarray  # float64 [N, K]: the scores of every candidate, in the file's order
+    first: np.ndarray  # int64 [L + 1]: candidates of list i are first[i]..first[i + 1]
+    column: int = 0  # which of the K is the base score
+    form: str = ""  # the variant of the format, for writing it back
+    of_trees: bool = False  # whether the candidates are trees
+    names: tuple[str, ...] = ()  # of the K score columns; empty where the format has none
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # the columns of each source, if several
+    others: tuple[str, ...] = ()  # sparse features that look like columns but were not asked for
+    unscored: bool = False  # whether all base scores are 0 because there are none
+    ended: bool = False  # whether alignments may name the end of a sentence, after its last word
+    roles: Any = None  # what keys were taken for (Roles), where that had to be found
+    sparse: SparseScores | None = None  # sparse features that the file holds
+    segmentation: list[bytes] | None = None  # N derivations, ``source span=target span ...``
+    alignment: list[bytes] | None = None  # N word alignments, ``source-target ...``
+    answers: Sequence[bytes | None] | None = None  # what the N candidates come to, None for one without
+    given: Sequence[bytes] | None = None  # the N candidates as the file has them; None if all are the ``texts``
+    sides: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # L values each, by the names in ``OF_LIST``
 
     source, references, gold, unlisted = map(_besides, ("source", "references", "gold", "unlisted"))
     missing, raw, bad, duplicates = map(_besides, ("missing", "raw", "bad", "duplicates"))

@@ -411,8 +411,10 @@ class File:
         self.next = reader.first_id  # the number of the next list
 
     def lists(self, data: bytes, line: int) -> Iterator[Lists]:
-        """The lists of a stretch whose first line has the number ``line``, and empty ones for ids that are left out;
-        those with bad lines, or with marks of phrases, apart."""
+        """The lists of a stretch whose first line has the number ``line``, and empty ones for ids that are left out.
+
+        They come one by one if any has a bad line, or marks of phrases.
+        """
         lines, begins, last = list[MosesLine](), [0], None
         for number, text in enumerate(data.split(b"\n"), line):
             fields = fields_of(text)
@@ -452,15 +454,11 @@ class File:
         apart = problems.keys() | {y for y, text in enumerate(whole.texts) if b"|" in text and MARK.search(text)}
         if self.reader.duplicates == "drop":
             apart |= {first[i] for i, count in enumerate(whole.side("duplicates")) if count}
-        done = 0
-        for i in sorted({bisect_right(first, y) - 1 for y in apart if y < first[-1]}):
-            if done < i:
-                yield whole.part(done, i)
+        if not apart:
+            yield whole
+        for i in range(len(ids) if apart else 0):
             bad = {y - first[i]: problems[y] for y in range(first[i], first[i + 1]) if y in problems}
-            yield self._mended(whole.part(i, i + 1), bad, lines[first[i]].fields)
-            done = i + 1
-        if done < len(ids):
-            yield whole.part(done, len(ids))
+            yield self._mended(whole.part(i, i + 1), bad, lines[first[i]].fields if bad else ())
         if failure is not None:
             raise failure
 
@@ -602,13 +600,10 @@ class File:
         number, line = next((int(line.name) for line in lines if line.name is not None), -1), lines[0].number
         if number < 0:  # no line has an id: the list is bad, and takes the next place
             return 0
-        advice = "set the reader's option first_id, or number the lists with ids: ordinal"
-        if number < self.next:
-            message = f"found the id {number}; expected {self.next} or more, as ids must rise: sort the lists, {advice}"
-            raise DataError(message, path=self.path, line=line, list_id=str(number))
-        if number - self.next > LARGEST_GAP:
-            message = f"found the id {number}; expected {self.next}, or at most {LARGEST_GAP:,} more: {advice}"
-            raise DataError(message, path=self.path, line=line, list_id=str(number))
+        if not self.next <= number <= self.next + LARGEST_GAP:
+            message = f"found the id {number}; expected {self.next} or more, as ids must rise, and at most "
+            message += f"{LARGEST_GAP:,} more: sort the lists, set the reader's option first_id, or number the lists "
+            raise DataError(f"{message}with ids: ordinal", path=self.path, line=line, list_id=str(number))
         return number - self.next
 
 

@@ -94,36 +94,23 @@ U = TypeVar("U")
 
 @dataclass
 class SkipCount:
-    """The policy for bad lists and candidates, and counts of those that were found, and of what is odd.
-
-    | field             | meaning |
-    |-------------------|---------|
-    | reasons, first    | bad lists by reason, and the first message for each, with its place |
-    | candidate_reasons, first_candidates | the same for candidates that were left out of good lists |
-    | absent            | candidates that lack the value of a score column, which is 0 then, by column |
-    | unknown           | lists that have a score column which the model does not know, by column |
-    | compared          | lists in which base scores differ |
-    | lowest_first      | those among them whose first candidate has the lowest |
-    | normalized        | words that have been brought to another form, by side, where this was asked for |
-    | refused           | usable lists without a candidate that has the words of the gold tree |
-    | first_refused     | what there is to say about the first of them |
-    """
+    """The policy for bad lists and candidates, and counts of those that were found, and of what is odd."""
 
     on_bad_list: OnBadList = "error"
     lists: int = 0
     candidates: int = 0
     duplicates: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
-    first: dict[str, str] = field(default_factory=dict)
-    candidate_reasons: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)  # bad lists by reason,
+    first: dict[str, str] = field(default_factory=dict)  # and the first message for each, with its place
+    candidate_reasons: Counter[str] = field(default_factory=Counter)  # the same for candidates left out of good lists
     first_candidates: dict[str, str] = field(default_factory=dict)
-    absent: Counter[str] = field(default_factory=Counter)
-    unknown: Counter[str] = field(default_factory=Counter)
-    compared: int = 0
-    lowest_first: int = 0
-    normalized: Counter[str] = field(default_factory=Counter)
-    refused: int = 0
-    first_refused: str = ""
+    absent: Counter[str] = field(default_factory=Counter)  # candidates whose value is 0 because it lacks, by column
+    unknown: Counter[str] = field(default_factory=Counter)  # lists with a column the model does not know, by column
+    compared: int = 0  # lists in which base scores differ,
+    lowest_first: int = 0  # and those among them whose first candidate has the lowest
+    normalized: Counter[str] = field(default_factory=Counter)  # words brought to another form, by side, where asked for
+    refused: int = 0  # usable lists without a candidate that has the words of the gold tree,
+    first_refused: str = ""  # and what there is to say about the first of them
 
     def __post_init__(self) -> None:
         check_choice("on_bad_list", self.on_bad_list, ("error", "skip"))
