@@ -27,7 +27,7 @@ from rerank.extraction.seen import SeenSample, sample
 from rerank.features.counting import CollisionCount, FeatureCounts, KeptFeatures, Pruning, add_counts, make_table
 from rerank.features.dense import ColumnSpread
 from rerank.features.rows import ListRows, make_corpus
-from rerank.features.table import FeatureTable, HashedTable, Table, hashed_columns
+from rerank.features.table import FeatureTable, HashedTable, Table, dense_columns, hashed_columns
 from rerank.pool import Engine, check_visible
 from rerank.readers.account import MOST, Account, filled, said_of
 from rerank.readers.base import SkipCount
@@ -332,7 +332,11 @@ class Extraction:
         ]
         for place in places:
             place.mkdir()
-        job = ShardJob(numbering, table.scale if table.free else None, about, *places, *[None] * (2 - len(places)))
+        scale = table.scale if table.free else None
+        if self._known is None and (apart := getattr(self._recipe.features, "apart", ())):
+            scale = np.array(table.scale)
+            scale[dense_columns(table, apart, "features.apart")] = 0.0
+        job = ShardJob(numbering, scale, about, *places, *[None] * (2 - len(places)))
         shards = enumerate(divide(sizes, self._recipe.data.shard_size * 1e6))
         written = zip(*self._map(partial(write_shard, job), shards), strict=True)
         corpus, *origins = (

@@ -1,5 +1,6 @@
 """Feature → column: by a table of the kept features (counting.py decides which), or by hash."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rerank.base.errors import ModelError
+from rerank.base.errors import ModelError, RecipeError
 from rerank.data.symbols import ABSENT, HashIndex, fill_index, look_up, new_index
 from rerank.features.collecting import ListFeatures
 from rerank.storage.arrays import DAMAGE, read_array
@@ -155,6 +156,16 @@ class HashedTable:
 
 
 Table = FeatureTable | HashedTable
+
+
+def dense_columns(table: Table, names: Sequence[str], key: str) -> np.ndarray:
+    """int64: the columns of the score columns ``names``; raises RecipeError for the setting ``key`` if one is not
+    there."""
+    free = enumerate(map(table.name, range(table.free)))
+    dense = {name.partition("|")[2]: j for j, name in free if name.startswith("Dense")}
+    if missing := [name for name in names if name not in dense]:
+        raise RecipeError(f"found {missing[0]!r}; expected dense columns: {', '.join(dense) or 'none'}", key=key)
+    return np.array([dense[name] for name in names], np.int64)
 
 
 def index_of(hashes: np.ndarray) -> HashIndex:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from rerank.base.errors import RecipeError
 from rerank.readers.detection import named_like
 from rerank.readers.several import make_reader
 from rerank.readers.texts.answers import check_rule
@@ -88,7 +89,12 @@ def _names_alone(values: dict[str, Any]) -> bool:
 
 class TextFeatureSettings(TemplateSettings):
     """Templates of texts: the sets are dense, dptm, translation, text and speech; auto is translation for lists with
-    segmentations, text for others."""
+    segmentations, text for others.
+
+    apart: score columns that learning leaves out, whose values in training lists do not matter: ``mert`` weighs them.
+    """
+
+    apart: tuple[str, ...] = ()
 
 
 class MertStage(Section):
@@ -96,11 +102,14 @@ class MertStage(Section):
     score as a whole, for the best corpus score of a split.
 
     split: the lists to tune on.
+    columns: the score columns that are weighed beside the learned score, base and dense columns included, as a whole:
+        such as the score of a neural model and the number of words; null: all that is dense, each by itself.
     predictor: the predictor whose weights the search starts from, and whose sparse score it takes.
     settings: the settings of the search.
     """
 
     split: SplitName = "tune"
+    columns: tuple[str, ...] | None = None
     predictor: Literal["last", "average"] = "average"
     settings: Settings = Field(default_factory=dict)
 
@@ -126,6 +135,16 @@ class TextRecipe(ListRecipe):
         """Names of documents are nothing to learn from."""
         alone = isinstance(values, dict) and _names_alone(values)
         return values | {"features": named(values.get("features", {}), "dense", "set")} if alone else values
+
+    @model_validator(mode="after")
+    def _weighed(self) -> Self:
+        """What learning leaves out has a weight from MERT alone."""
+        columns = () if self.mert is None else self.mert.columns
+        if columns is not None and (left := [name for name in self.features.apart if name not in columns]):
+            raise RecipeError(
+                f"found {left[0]!r}, which nothing weighs; name it in mert.columns too", key="features.apart"
+            )
+        return self
 
     @property
     def splits(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from rerank.data.corpus import Corpus, offsets
 from rerank.data.shards import parts
 from rerank.features.dense import free_values
-from rerank.features.table import Table
+from rerank.features.table import Table, dense_columns
 from rerank.learn.base import Weights
 from rerank.learn.mert import MertSettings, mert
 from rerank.learn.scoring import scores
@@ -27,16 +27,22 @@ log = logging.getLogger("rerank")
 PREDICTOR = "mert"
 
 
-def dense_features(corpus: Corpus, weights: Weights) -> np.ndarray:
-    """float64 [N, 2 + F]: base score, the score of all columns except the free ones, and the F free columns."""
+def dense_features(corpus: Corpus, weights: Weights, columns: np.ndarray | None = None) -> np.ndarray:
+    """float64 [N, 2 + F]: base score, the score of all columns except the free ones, and the F free columns; or [N, 1 +
+    K]: the whole score and K ``columns``."""
+    if columns is not None:
+        return np.column_stack([scores(corpus, weights), free_values(corpus)[:, columns]])
     w = np.array(weights.w)
     w[: corpus.free] = 0.0
     sparse = scores(corpus, Weights(w, 0.0))
     return np.column_stack([corpus.base, sparse, free_values(corpus)])
 
 
-def _named(weights: np.ndarray, table: Table) -> dict[str, float]:
+def _named(weights: np.ndarray, table: Table, columns: np.ndarray | None) -> dict[str, float]:
     """The weights of ``dense_features`` by name, those of columns for the values as files have them."""
+    if columns is not None:
+        of_columns = zip(columns.tolist(), weights[1:].tolist(), strict=True)
+        return {"learned": float(weights[0])} | {table.name(j): w * float(table.scale[j]) for j, w in of_columns}
     named = {"base": float(weights[0]), "sparse": float(weights[1])}
     named |= {table.name(j): float(w * table.scale[j]) for j, w in enumerate(weights[2:])}
     if table.base_column is not None:
@@ -64,24 +70,32 @@ def tune_run(run: Run, task: RunTask) -> None:
     assert recipe.mert is not None
     assert task.table is not None
     start = time.perf_counter()
-    trained = run.weights[recipe.mert.predictor]
-    first = np.concatenate([[trained.base, 1.0], trained.w[: split.free]])
+    trained, names = run.weights[recipe.mert.predictor], recipe.mert.columns
+    columns = None if names is None else dense_columns(task.table, names, "mert.columns")
+    if columns is None:
+        first = np.concatenate([[trained.base, 1.0], trained.w[: split.free]])
+    else:
+        first = np.append(1.0, np.zeros(columns.size))
     every = [part for _, part in parts(split)]
     lists = offsets(np.concatenate([np.diff(part.lists) for part in every]))
-    features = np.concatenate([dense_features(part, trained) for part in every])
+    features = np.concatenate([dense_features(part, trained, columns) for part in every])
     stats, reference, base = (
         np.concatenate([np.array(getattr(part, name)) for part in every]) for name in ("stats", "reference", "base")
     )
     result = mert(lists, features, stats, reference, metric, first, make_mert(recipe), ties=base)
-    w = trained.w * result.weights[1]
-    w[: split.free] = result.weights[2:]
-    run.weights[PREDICTOR] = Weights(w, float(result.weights[0]))
+    if columns is None:
+        w, of_base = trained.w * result.weights[1], float(result.weights[0])
+        w[: split.free] = result.weights[2:]
+    else:
+        w, of_base = trained.w * result.weights[0], trained.base * float(result.weights[0])
+        w[columns] += result.weights[1:]
+    run.weights[PREDICTOR] = Weights(w, of_base)
     about: dict[str, Any] = {
         "split": recipe.mert.split,
         "start": result.start_score,
         "score": result.score,
-        "start_weights": _named(first, task.table),
-        "weights": _named(result.weights, task.table),
+        "start_weights": _named(first, task.table, columns),
+        "weights": _named(result.weights, task.table, columns),
         "seconds": round(time.perf_counter() - start, 3),
     }
     if task.dev is not None:

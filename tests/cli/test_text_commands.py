@@ -3,15 +3,19 @@
 import gzip
 import json
 import re
+import shutil
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import sacrebleu
 import small_texts
 import yaml
 from commands import Command, refused
 
-from rerank.base.errors import DataError
+from rerank.base.errors import DataError, RecipeError
+from rerank.models.model import Model
 from rerank.runs import pipeline
 
 REPOSITORY = Path(__file__).parents[2]
@@ -80,6 +84,37 @@ def test_run(data: Path, workspace: Path, tmp_path: Path, rerank: Command) -> No
     for heading, key in (("BLEU", "bleu"), ("chrF", "chrf")):
         assert f"{heading}: {found['signatures']['test'][key]}" in result.out
     assert "mert on tune" in result.err
+
+
+def test_a_column_that_learning_leaves_out_is_weighed_at_last(data: Path, workspace: Path, tmp_path: Path) -> None:
+    """Its values in training lists change nothing; the model is the learned score and the columns, each by a weight."""
+
+    def run(name: str, root: Path) -> tuple[Path, dict[str, Any]]:
+        output = workspace / "commands" / name
+        last = {"split": "tune", "columns": ["LM0", "TM0_0"], "settings": {"restarts": 1}}
+        pipeline.run(small_texts.recipe(root, features={"apart": ["LM0"]}, mert=last), output)
+        return output, json.loads((output / "metrics.json").read_text())["training"]["mert"]
+
+    output, found = run("apart", data)
+    model = Model.load(output / "model")
+    learned, tuned = model.weights["average"], model.weights["mert"]
+    names = [model.table.name(j) for j in range(model.table.free)]
+    expected = found["weights"]["learned"] * learned.w
+    for name in ("Dense|LM0", "Dense|TM0_0"):
+        expected[names.index(name)] += found["weights"][name]
+    assert learned.w[names.index("Dense|LM0")] == 0.0 != found["weights"]["Dense|LM0"]
+    np.testing.assert_allclose(tuned.w, expected, rtol=1e-6)
+    assert tuned.base == pytest.approx(found["weights"]["learned"] * learned.base)
+    root = tmp_path / "others"
+    shutil.copytree(data, root)
+    lines = enumerate(small_texts.lines_of(data / "train.nbest.gz"))
+    small_texts.write_lines(root / "train.nbest.gz", [re.sub(r"LM0= \S+", f"LM0= {k % 7}", line) for k, line in lines])
+    other = Model.load(run("apart-others", root)[0] / "model")
+    np.testing.assert_array_equal(other.weights["average"].w, learned.w)
+    with pytest.raises(RecipeError, match="found 'LM0', which nothing weighs"):
+        small_texts.recipe(data, features={"apart": ["LM0"]}, mert={"columns": ["TM0_0"]})
+    with pytest.raises(RecipeError, match="found 'LM9'; expected dense columns: "):
+        pipeline.run(small_texts.recipe(data, mert={"columns": ["LM9"]}), workspace / "commands" / "refused")
 
 
 @pytest.mark.parametrize(
