@@ -355,8 +355,8 @@ class Reranker:
             message = f"no column of base scores, {self.columns[0]!r} of the training lists; name it, as score="
             raise DataError(message)
         scores, ranks = np.zeros(len(lists.frame)), np.zeros(len(lists.frame), np.int64)
-        for rows, ranking in zip(lists.places, self.rank_many(lists), strict=True):
-            places = rows[ranking.order]
+        for rows, ranking in zip(lists.places.values(), self.rank_many(lists), strict=True):
+            places = np.array(rows)[ranking.order]
             scores[places], ranks[places] = ranking.scores, np.arange(1, places.size + 1)
         return lists.with_columns(dict(zip(into, (scores, ranks), strict=True)))
 
@@ -377,7 +377,9 @@ class Reranker:
         kind = "text" if self._texts else "tree"
         if "chosen" not in names and kind not in names and {"text", "tree"} & names.keys():
             raise DataError(f"the model ranks {kind}s; name their column, as {kind}=")
-        return FrameLists.of(table(frame) if is_table(frame) else frame, names, self._columns, told=bool(remembered))
+        return FrameLists.of(
+            table(frame) if is_table(frame) else frame, names, self._columns, complete=bool(remembered)
+        )
 
     def drift(self) -> Drift:
         """The comparison of the score columns of lists with those of training."""
@@ -453,11 +455,7 @@ class Reranker:
                 rows = rows.changed(source=encoded(source).strip())
             return given, rows
         scored = self._scorer.content.scored
-        try:
-            columns, texts = self._columns, self._texts
-            return given, list_given(given, columns, texts=texts, name=name, source=source, scored=scored)
-        except GivenError as error:
-            raise GivenError(error.message, error.field, list_id=name or None) from None
+        return given, list_given(given, self._columns, texts=self._texts, name=name, source=source, scored=scored)
 
     def _open(self, nbest: Lists) -> Opened:
         """The candidates of a list, all of them."""

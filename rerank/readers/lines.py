@@ -30,6 +30,7 @@ class LineReader:
         self.path = stream.path
         self.number = 0
         self.nul = False
+        self.objects: Iterable[Any] | None = None  # those of a program, in place of lines
         self.roles: Any = None  # what the keys of objects are,
         self.columns: tuple[set[str], set[str]] | None = None  # the names of numbers, and of columns, once looked at
         self._stream, self._chunk = stream, chunk

@@ -123,7 +123,7 @@ def test_the_service_measures_columns_and_names_those_that_are_unknown(
         "score columns that the model does not know: 'other'",
         "the score column 'lm'",
     ]
-    with pytest.raises(library.RerankError, match="candidate 1 has no score") as caught:
+    with pytest.raises(library.RerankError, match="candidate 1: found no number as") as caught:
         answer(
             model,
             json.dumps({"candidates": [{"text": "a", "columns": {"lm": 0, "acoustic": 0}}]}).encode(),

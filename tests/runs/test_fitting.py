@@ -344,7 +344,9 @@ def test_gains_are_numbers_of_any_library() -> None:
     lists = [rerank.NBest("a", ["(a) x", "(b) y"], gains=np.array([0.0, 1.0]))]
     assert rerank.evaluate([1], lists, samples=1).score == 1.0
     for wrong, told in (("a", "found 'a'"), (None, "found None"), ("1", "found '1'"), (10**400, "found 1000")):
-        with pytest.raises(rerank.RerankError, match=f"list a: {told}.* as the gain of candidate 2; expected a number"):
+        with pytest.raises(
+            rerank.RerankError, match=f"list a: {told}.* as the gain of candidate 2; expected a finite number"
+        ):
             rerank.NBest("a", ["x", "y"], gains=[0.0, wrong])
     for field in ("candidates", "references", "gains"):
         with pytest.raises(rerank.RerankError, match=f"list a: found float; expected {field}, in a list"):

@@ -216,7 +216,7 @@ def test_sources_references_and_trees() -> None:
         {"i": [0, 0, 1], "s": ["x", "x", "y"], "t": ["a b", "b", "c"], "r": [["a"], ["a"], ["c", "d"]]}
     )
     first, second = rerank.read(texts, group="i", text="t", source="s", references="r")
-    assert (first.id, first.source, first.references, len(first)) == ("0", "x", ("a",), 2)
+    assert (first.id, first.source, list(first.references), len(first)) == ("0", "x", ["a"], 2)
     assert (second.id, second.source, list(second.references), second.candidates[0].text) == ("1", "y", ["c", "d"], "c")
 
 
@@ -226,25 +226,21 @@ FRAME: dict[str, list[Any]] = {
 }  # fmt: skip
 PLAIN: dict[str, Any] = {"group": "prompt", "text": "response", "gain": "correct", "columns": ["reward"]}
 BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    ({"reward": [0.5, None, 2.0]}, {}, "row 1 (from 0) of the column 'reward' is missing; fill it in, or drop the row"),
-    (
-        {"reward": [float("inf"), 1, 2.0]},
-        {},
-        "row 0 (from 0) of the column 'reward': found inf; expected a finite number",
-    ),
-    ({"reward": ["1", "b", "3"]}, {}, "row 1 (from 0) of the column 'reward': found 'b'; expected a number"),
-    ({"response": [1, 2, 3]}, {}, "found 1 as row 0 (from 0) of the column 'response'; expected a string"),
-    ({"correct": [None, 0, None]}, {}, "'correct' is missing; fill it in, or drop the row (so are 1 others)"),
-    ({"prompt": ["a", None, "b"]}, {}, "row 1 (from 0) of the column 'prompt' is missing"),
+    ({"reward": [0.5, None, 2.0]}, {}, "list b: candidate 1: found no number as 'reward'; expected a finite number"),
+    ({"reward": [float("inf"), 1, 2.0]}, {}, "list a: candidate 1: found inf as 'reward'; expected a finite number"),
+    ({"reward": ["1", "b", "3"]}, {}, "list b: candidate 1: found 'b' as 'reward'; expected a finite number"),
+    ({"response": [1, 2, 3]}, {}, "list a: found 1 as candidate 1; expected a string"),
+    ({"correct": [None, 0, None]}, {}, "list a: found None as the gain of candidate 1; expected a finite number"),
+    ({"prompt": ["a", None, "b"]}, {}, "row 1 (from 0) of the column 'prompt': found None"),
     ({"prompt": [["a"], ["b"], ["a"]]}, {}, "expected a name or a number"),
-    ({"s": ["u", "u", "v"]}, {"source": "s"}, "row 2 (from 0) of the column 's': found another value than in row 0"),
+    ({"s": ["u", "u", "v"]}, {"source": "s"}, "list a: found 'u' and 'v' in the column 's'; expected one source"),
     ({}, {"text": "respons"}, "the data frame has no column 'respons'; did you mean 'response'?"),
     ({}, {"gain": "right"}, "no column 'right'; it has 'prompt', 'response', 'correct', 'reward', 's'"),
-    ({}, {"columns": ["correct"]}, "the column 'correct' is the gain; leave it out of the columns to learn from"),
-    ({"gain": [3.0, 2, 1]}, {"columns": ["gain"]}, "name it gain=, or rename it"),
-    ({"score": [3.0, 2, 1]}, {"columns": ["score"]}, "name it score=, or rename it"),
-    ({"prompt": [1.0, float("nan"), 1.0]}, {}, "row 1 (from 0) of the column 'prompt' is missing; fill it in"),
-    ({"s": [1, 1, 1]}, {"references": "s"}, "found 1 as row 0 (from 0) of the column 's'; expected a string"),
+    ({}, {"columns": ["correct"]}, "the column 'correct' is, or is called like, the gain: leave it out of columns"),
+    ({"gain": [3.0, 2, 1]}, {"columns": ["gain"]}, "the column 'gain' is, or is called like, the gain"),
+    ({"score": [3.0, 2, 1]}, {"columns": ["score"]}, "the column 'score' is, or is called like, the score"),
+    ({"prompt": [1.0, float("nan"), 1.0]}, {}, "row 1 (from 0) of the column 'prompt': found "),
+    ({"s": [1, 1, 1]}, {"references": "s"}, "list a: found int; expected references, in a list"),
     ({}, {"columns": "reward"}, "columns: found 'reward'; expected a list of names"),
     ({}, {"tree": "response"}, "found text= and tree=; expected one of them"),
     ({}, {"chosen": "response"}, "needs rejected="),
@@ -272,7 +268,9 @@ def test_frames_without_names_and_other_mistakes(fitted: rerank.Reranker, caplog
     ):
         with pytest.raises(rerank.RerankError, match="score_frame ranks "):
             use(frame)
-    with pytest.raises(rerank.RerankError, match="the columns 'reward', 'length', which a dict has under their"):
+    with pytest.raises(
+        rerank.RerankError, match=r"candidate 1: found no number as 'length'; .* 'score', 'reward', 'length'"
+    ):
         fitted.best([{"text": "a", "score": 1.0, "reward": 1.0}])
     for use in (rerank.read, rerank.fit, lambda given: rerank.evaluate([0], given), fitted.score_frame):
         with pytest.raises(
@@ -313,10 +311,10 @@ def test_frames_without_names_and_other_mistakes(fitted: rerank.Reranker, caplog
 def test_values_of_any_type_in_a_column_of_objects() -> None:
     for groups in ([1, 1.0, 2], [1, True, 2], ["a", "1", 1]):
         frame = pd.DataFrame(FRAME | {"prompt": pd.Series(groups, dtype=object)})
-        with pytest.raises(rerank.RerankError, match=r"of the column 'prompt': found .*expected groups of one type"):
+        with pytest.raises(rerank.RerankError, match=r"of the column 'prompt': found .*expected a name or a number"):
             list(rerank.read(frame, **PLAIN))
     with pytest.raises(
-        rerank.RerankError, match=r"row 0 \(from 0\) of the column 'reward': found 1000.*expected a number"
+        rerank.RerankError, match=r"list a: candidate 1: found 1000.* as 'reward'; expected a finite number"
     ):
         list(rerank.read(pd.DataFrame(FRAME | {"reward": [10**400, 1, 2]}), **PLAIN))
 

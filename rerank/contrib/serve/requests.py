@@ -14,11 +14,10 @@ from rerank.base.errors import DataError
 from rerank.base.interrupts import Deadline
 from rerank.base.ranges import Range
 from rerank.contrib.serve import DEFAULTS, Limits
-from rerank.features.scores import FLOAT32_MAX
 from rerank.models.drift import Drift
 from rerank.models.model import ModelRoute
 from rerank.models.reranker import Reranker
-from rerank.readers.given.nbest import GivenError
+from rerank.readers.given.nbest import KEYS, GivenError
 from rerank.readers.lists import Candidate
 from rerank.readers.trees.trees import CLOSE, OPEN
 from rerank.recipes.settings import S, Section, first_fault
@@ -26,33 +25,8 @@ from rerank.recipes.text_recipe import TextRecipe
 from rerank.storage.strict_json import as_json, parse_object
 
 MOST = 100_000  # candidates of a request
-Number = Annotated[float, Range(-FLOAT32_MAX, FLOAT32_MAX)]
 LEAF = re.compile(r"[^\s()]\s*\)")
-
-
-class GivenCandidate(Section):
-    """A candidate: its text or its tree in brackets, and what is known of it, such as further numbers by name."""
-
-    model_config = ConfigDict(strict=True, extra="allow")
-
-    text: str | None = None
-    tree: str | None = None
-    score: Number | None = None
-    columns: dict[str, Number] | None = None
-    features: dict[str, Number] | None = None
-    segmentation: str | None = None
-    alignment: str | None = None
-    answer: str | None = None
-
-
-def _as_object(value: Any) -> Any:
-    """A candidate; a text alone is one too."""
-    if not isinstance(value, str | dict):
-        raise ValueError("expected a text or an object")
-    return {"text": value} if isinstance(value, str) else value
-
-
-Given = Annotated[GivenCandidate, BeforeValidator(_as_object)]
+Several = Annotated[list[Any], Field(min_length=1, max_length=MOST)]  # texts and objects, which ``list_given`` checks
 
 
 class RankRequest(Section):
@@ -62,17 +36,11 @@ class RankRequest(Section):
 
     model_config = ConfigDict(strict=True, extra="allow")
 
-    candidates: list[Given] = Field(min_length=1, max_length=MOST)
+    candidates: Several
     source: str | None = None
     id: Annotated[str | None, BeforeValidator(lambda value: str(value) if type(value) is int else value)] = None
     explain: Annotated[int, Range(0)] = 0
     decode: bool = False
-
-
-class GivenDocument(GivenCandidate):
-    """A document: a candidate that has a text."""
-
-    text: str
 
 
 # Fields of Cohere, Jina and vLLM for limits and orders that this service does without: no document is cut.
@@ -87,7 +55,7 @@ class DocumentsRequest(Section):
     model_config = ConfigDict(strict=True, extra="allow")
 
     query: str
-    documents: list[Annotated[GivenDocument, BeforeValidator(_as_object)]] = Field(min_length=1, max_length=MOST)
+    documents: Several
     model: str | None = None
     top_n: Annotated[int, Range(0)] | None = None
     return_documents: bool | None = None
@@ -97,8 +65,8 @@ def answer_as(
     route: ModelRoute, model: Any, body: bytes, limits: Limits, deadline: Deadline, _: Any
 ) -> tuple[str, int]:
     """The answer to a request to a model that is not one of lists, as JSON, and how many inputs it has."""
-    _, asked = as_asked(route.request, body)
-    _check_names(asked)
+    given, asked = as_asked(route.request, body)
+    _check_names(given, route.request.model_fields)
     with deadline.held():
         answer, inputs = route.answer(model, asked, limits)
         return as_json(answer), inputs
@@ -114,12 +82,10 @@ def answer(
     """The answer to a request to rank, as JSON, and how many candidates it has; ``drift``, if given, sees its list."""
     with (deadline or Deadline(limits.seconds)).held():
         given, asked = as_asked(RankRequest, body)
-        _check_names(asked)
-        for y, candidate in enumerate(asked.candidates):
-            _check_names(candidate, model.columns, f"candidates[{y}].")
-        texts = [(f"candidates[{y}]", one.tree or one.text) for y, one in enumerate(asked.candidates)]
-        _check_sizes([*texts, ("source", asked.source)], limits, trees=not isinstance(model.recipe, TextRecipe))
-        ranking = model.rank(given["candidates"], asked.source)
+        _check_names(given, RankRequest.model_fields)
+        _check_candidates("candidates", asked.candidates, model, limits)
+        _check_size("source", asked.source, limits)
+        ranking = model.rank(asked.candidates, asked.source)
         if drift is not None:
             drift.watch(ranking.nbest)
         if asked.explain >= max(2, len(ranking)):
@@ -149,19 +115,17 @@ def answer_documents(
 ) -> tuple[str, int]:
     """The answer to a request to rank documents for a query; see ``answer``. It has what clients of Cohere (in a
     version of its interface), Jina and vLLM look for. Words count as tokens."""
-    given, asked = as_asked(DocumentsRequest, body)
+    _, asked = as_asked(DocumentsRequest, body)
     for name, value in (asked.model_extra or {}).items():
         if value is not None and name not in UNUSED:
             raise GivenError(
                 f"unknown field {name!r}; expected some of {', '.join(DocumentsRequest.model_fields)}", name
             )
-    for y, document in enumerate(asked.documents):
-        _check_names(document, model.columns, f"documents[{y}].")
     if not model.sees_source:
         raise GivenError("the model has no features that look at a source; it cannot rank for a query", "query")
-    documents, texts = given["documents"], [document.text for document in asked.documents]
-    fields = [(f"documents[{y}]", text) for y, text in enumerate(texts)]
-    _check_sizes([*fields, ("query", asked.query)], limits, trees=False)
+    documents = asked.documents
+    _check_candidates("documents", documents, model, limits)
+    _check_size("query", asked.query, limits)
     try:
         with deadline.held():
             ranking = model.rank(documents, asked.query)
@@ -177,7 +141,7 @@ def answer_documents(
     for result in results if shown else ():
         document = documents[result["index"]]
         result["document"] = {"text": document} if isinstance(document, str) else document
-    tokens = sum(len(text.split()) for text in (asked.query, *texts))
+    tokens = sum(len(text.split()) for text in (encoded(asked.query), *ranking.nbest.texts))
     answer = {
         "id": str(uuid4()),
         "model": asked.model or model.recipe.name,
@@ -202,24 +166,34 @@ def as_asked(kind: type[S], body: bytes) -> tuple[dict[str, Any], S]:
         raise (GivenError(message, field) if field else DataError(message)) from None
 
 
-def _check_names(section: Section, columns: Collection[str] = (), place: str = "") -> None:
-    """Refuse a name that looks like that of a field not given; others are of ``columns``, or of no interest."""
-    absent = [field for field in type(section).model_fields if field not in section.model_fields_set]
-    for name in section.model_extra or ():
-        if name not in columns and (near := difflib.get_close_matches(name, absent, n=1, cutoff=0.7)):
+def _check_names(names: Iterable[str], fields: Collection[str], place: str = "") -> None:
+    """Refuse a name that looks like that of a field not given; others are of no interest."""
+    absent = [field for field in fields if field not in names]
+    for name in names:
+        if name not in fields and (near := difflib.get_close_matches(name, absent, n=1, cutoff=0.7)):
             raise GivenError(f"unknown setting; did you mean {near[0]}?", f"{place}{name}")
 
 
-def _check_sizes(given: Iterable[tuple[str, str | None]], limits: Limits, *, trees: bool) -> None:
-    """Refuse texts of fields whose work would grow as the square of their length, or more."""
-    for field, text in given:
-        if text is None or len(text) < 2 * min(limits.words, limits.depth):
-            continue
-        words = len(LEAF.findall(text) if trees else text.split())
-        if words > limits.words:
-            raise GivenError(f"found {words:,} words; expected at most {limits.words:,} (--max-words)", field)
-        data = np.frombuffer(encoded(text), np.uint8) if trees else np.zeros(0, np.uint8)
-        levels = int(np.cumsum((data == OPEN).astype(np.int64) - (data == CLOSE)).max(initial=0))  # open at once
-        if levels > limits.depth:
-            message = f"found a tree of {levels:,} levels; expected at most {limits.depth:,} (--max-depth)"
-            raise GivenError(message, field)
+def _check_candidates(field: str, candidates: Iterable[Any], model: Reranker, limits: Limits) -> None:
+    """Check what ranking does not: names of candidates beside those of columns, and sizes of their texts."""
+    trees = not isinstance(model.recipe, TextRecipe)
+    for y, given in enumerate(candidates):
+        text = given
+        if isinstance(given, dict):
+            _check_names([name for name in given if name not in model.columns], KEYS, f"{field}[{y}].")
+            text = given.get("tree") or given.get("text")
+        _check_size(f"{field}[{y}]", text, limits, trees=trees)
+
+
+def _check_size(field: str, text: Any, limits: Limits, *, trees: bool = False) -> None:
+    """Refuse a text, if it is one, whose work would grow as the square of its length, or more."""
+    if not isinstance(text, str) or len(text) < 2 * min(limits.words, limits.depth):
+        return
+    words = len(LEAF.findall(text) if trees else text.split())
+    if words > limits.words:
+        raise GivenError(f"found {words:,} words; expected at most {limits.words:,} (--max-words)", field)
+    data = np.frombuffer(encoded(text), np.uint8) if trees else np.zeros(0, np.uint8)
+    levels = int(np.cumsum((data == OPEN).astype(np.int64) - (data == CLOSE)).max(initial=0))  # open at once
+    if levels > limits.depth:
+        message = f"found a tree of {levels:,} levels; expected at most {limits.depth:,} (--max-depth)"
+        raise GivenError(message, field)

@@ -6,14 +6,15 @@ not asked for are left out. Bad candidates are errors that say which one it is.
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
+from io import BytesIO
 from itertools import chain
 from math import isfinite
-from typing import IO, Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -39,7 +40,6 @@ from rerank.readers.streams import InputStream
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.json_lines import FINISH, JsonReader, derived, stepped
 from rerank.readers.texts.text_list import NUMBERS, SCORE
-from rerank.storage.strict_json import as_json
 
 
 class GivenError(DataError):
@@ -87,6 +87,7 @@ def told() -> Iterator[None]:
 # A text, (text, score), a dict (text or tree and what else a Candidate has), an ``nltk.Tree`` or a Candidate.
 CandidateLike: TypeAlias = Any
 GAIN = "gain"  # the score column that holds gains
+MAPPINGS = dict, Mapping  # ``isinstance`` knows a dict at once, and asks the abstract class about others
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,16 +156,15 @@ class NBest:
         return f"<NBest {self.id}: {len(self)} candidates>"
 
 
-def _gains(gains: Any, name: str) -> "array[float]":
+def _gains(gains: Any, name: str) -> Iterable[float]:
     """Gains as float64, of whatever library their numbers are."""
-    values = array("d")
-    for k, gain in enumerate(each_of(gains, "gains, in a list", "gains", list_id=name)):
-        try:
-            values.append(gain)
-        except (TypeError, OverflowError):
-            message = f"found {gain!r} as the gain of candidate {k + 1}; expected a number"
-            raise GivenError(message, f"gains[{k}]", list_id=name) from None
-    return values
+    values = list(each_of(gains, "gains, in a list", "gains", list_id=name))
+
+    def wrong(k: int) -> GivenError:
+        message = f"found {values[k]!r} as the gain of candidate {k + 1}; expected a finite number"
+        return GivenError(message, f"gains[{k}]", list_id=name)
+
+    return map(float, _finite(values, wrong))
 
 
 def is_tree(value: Any) -> bool:
@@ -198,45 +198,41 @@ class ObjectLists:
         with told():
             yield from nbests(used(self.blocks(), self.on_bad_list), self.answer)
 
-    def blocks(self, *, gains: bool = True) -> Iterator[Lists]:  # noqa: ARG002 - the objects have them
+    def blocks(self) -> Iterator[Lists]:
         """The lists, bad ones in their places, in blocks where the reader gives some."""
-        lines = LineReader(InputStream(cast(IO[bytes], _ObjectLines(self.objects)), ""))
+        lines = LineReader(InputStream(BytesIO(), ""))
+        lines.objects = self._objects()
         records = (record._replace(line=0) for record in self.reader.records(lines))  # they have no lines
         return self.reader.lists(lines, records)
 
-
-class _ObjectLines:
-    """Objects as a file, a line for each."""
-
-    def __init__(self, objects: Iterable[Mapping[str, Any]]) -> None:
-        self._objects = enumerate(objects)
-
-    def read(self, size: int) -> bytes:  # noqa: ARG002 - a line, however long
-        """The next line; b"" at the end."""
-        for place, item in self._objects:
+    def _objects(self) -> Iterator[dict[str, Any]]:
+        """The objects as JSON has them."""
+        for place, item in enumerate(self.objects):
             if not isinstance(item, Mapping):
                 raise DataError(f"found {type(item).__name__}; expected a dict like the first", list_id=str(place))
             try:
-                return encoded(as_json(dict(item), ensure_ascii=False, default=_plain, allow_nan=True)) + b"\n"
-            except (TypeError, ValueError, RecursionError) as error:
+                yield _plain(item)
+            except (TypeError, RecursionError) as error:
                 raise DataError(f"a dict that is no JSON object: {error}", list_id=str(place)) from None
-        return b""
 
 
 def _plain(value: Any) -> Any:
-    """Numbers, lists and mappings of other libraries as JSON has them."""
+    """A value as JSON has it; numbers, lists and mappings may be those of other libraries."""
+    if isinstance(value, MAPPINGS):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(_plain, value))
     if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
+        return _plain(value.tolist())
     if isinstance(value, Decimal):
         return float(value)
-    if isinstance(value, Mapping):
-        return dict(value)
+    if value is None or isinstance(value, str | int | float):
+        return value
     raise TypeError(f"found {type(value).__name__}")
 
 
 # The keys of a candidate that is a dict.
 KEYS = "text", "tree", "score", "columns", "features", "segmentation", "alignment", "answer"
-MAPPINGS = dict, Mapping  # ``isinstance`` knows a dict at once, and asks the abstract class about others
 TWO_GAINS = f"the column {GAIN!r} does not hold the gains of the list; rename it"
 _PLAIN = {key.rstrip("s"): key for key in KEYS}
 
@@ -244,7 +240,7 @@ _PLAIN = {key.rstrip("s"): key for key in KEYS}
 class FlatCandidate(Candidate):
     """A candidate with ``numbers`` by name, of which the list decides whether they are columns or features."""
 
-    numbers: dict[str, float]
+    numbers: Mapping[str, float] = NOTHING
 
 
 def candidate_of(given: CandidateLike, k: int) -> Candidate:
@@ -260,31 +256,34 @@ def candidate_of(given: CandidateLike, k: int) -> Candidate:
     if is_tree(given):
         return Candidate(tree=given)
     expected = "a text, a pair (text, score), a dict, an nltk.Tree or a Candidate"
-    raise _error(k, f": found {type(given).__name__}; expected {expected}")
+    raise _error(k, f"found {type(given).__name__}; expected {expected}")
 
 
 def _of_mapping(given: Mapping[str, Any], k: int) -> Candidate:
-    wrong, names = _keys(tuple(given))
-    if wrong is not None:
-        raise _error(k, f": {wrong}")
-    held = {key: given[key] for key in KEYS if given.get(key) is not None}
-    if not held.keys() & {"text", "tree"}:
+    mistake, names = _keys(tuple(given))
+    parts = {key: given[key] for key in KEYS if given.get(key) is not None}
+    if not mistake and not parts.keys() & {"text", "tree"}:
         key = "text" if "text" in given else "tree"
-        raise _error(k, f": found None as its {key}; expected a string", key)
-    candidate = (FlatCandidate if names else Candidate)(**held)
-    columns, features = candidate.columns, candidate.features
-    if not isinstance(columns, MAPPINGS) or not isinstance(features, MAPPINGS):
-        raise _error(k, ": expected mappings of names to numbers under 'columns' and 'features'")
-    if isinstance(candidate, FlatCandidate):
-        lists = {name: given[name] for name in names if type(given[name]) is list}
-        ended = {FINISH: given[FINISH]} if FINISH in names else {}
-        try:
-            more = derived({**lists, **ended}, stepped([lists]), k=k) if lists or ended else {}
-        except Problem as problem:
-            raise GivenError(problem.message, _place(k)) from None
-        candidate.numbers = {name: given[name] for name in names if _is_number(given[name])} | more
-        if twice := [name for name in candidate.numbers if name in columns or name in features]:
-            raise _error(k, f" has two numbers called {twice[0]!r}; rename one of them", twice[0])
+        raise _error(k, f"found None as its {key}; expected a string", key)
+    for key in ("columns", "features"):
+        if not isinstance(parts.get(key, NOTHING), MAPPINGS):
+            mistake = f"found {type(parts[key]).__name__} under {key!r}; expected a mapping of names to numbers"
+    if mistake:
+        raise _error(k, mistake)
+    if not names:
+        return Candidate(**parts)
+    steps = {name: given[name] for name in names if type(given[name]) is list}
+    ended = {FINISH: given[FINISH]} if FINISH in names else {}
+    try:
+        more = derived({**steps, **ended}, stepped([steps]), k=k) if steps or ended else {}
+    except Problem as problem:
+        raise GivenError(problem.message, _place(k)) from None
+    candidate = FlatCandidate(**parts)
+    candidate.numbers = {name: given[name] for name in names if _is_number(given[name])} | more
+    if twice := next(
+        (name for name in candidate.numbers for own in (candidate.columns, candidate.features) if name in own), ""
+    ):
+        raise _error(k, f"found two numbers called {twice!r}; rename one of them", twice)
     return candidate
 
 
@@ -294,42 +293,48 @@ def _place(k: int, *keys: str) -> str:
 
 
 def _error(k: int, message: str, *keys: str) -> GivenError:
-    return GivenError(f"candidate {k}{message}", _place(k, *keys))
+    return GivenError(f"candidate {k}: {message}", _place(k, *keys))
 
 
 @lru_cache(maxsize=256)
-def _keys(keys: tuple[Any, ...]) -> tuple[str | None, tuple[str, ...]]:
-    """The mistake in the keys of a candidate, if there is one, and those that may name numbers."""
+def _keys(keys: tuple[Any, ...]) -> tuple[str, tuple[str, ...]]:
+    """The mistake in the keys of a candidate, empty if there is none, and those that may name numbers."""
     for key in keys:
-        meant = _PLAIN.get(str(key).lower().rstrip("s"))
-        if meant not in (None, key):
+        if (meant := _PLAIN.get(str(key).lower().rstrip("s"), key)) != key:
             return f"found the key {key!r}; did you mean {meant!r}?", ()
     if ("text" in keys) == ("tree" in keys):
-        named = ", ".join(map(repr, keys)) or "none"
-        return f"expected either 'text' or 'tree' among its keys, which are {named}", ()
-    return None, tuple(key for key in keys if isinstance(key, str) and key not in KEYS)
+        return f"expected either 'text' or 'tree' among its keys, which are {', '.join(map(repr, keys)) or 'none'}", ()
+    return "", tuple(key for key in keys if isinstance(key, str) and key not in KEYS)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-def list_given(
+def list_given(given: Iterable[CandidateLike], columns: ScoreColumns | None = None, *, name: str, **how: Any) -> Lists:
+    """Candidates as a list of texts or of parses with ``columns``, by default "score" and those that they show; a
+    GivenError where one lacks a column, has something that is not a finite number, or is not a text.
+
+    texts: whether they are texts. source: of a list of texts. scored: whether they must have base scores; if not, these
+    are 0 where no candidate has one and they have no name of their own. gains: those of the candidates, where they are
+    known; no column "gain" may say anything else.
+    """
+    try:
+        return _list_given(given, columns, name, **how)
+    except GivenError as error:
+        raise GivenError(error.message, error.field, list_id=name or None) from None
+
+
+def _list_given(
     given: Iterable[CandidateLike],
-    columns: ScoreColumns | None = None,
+    columns: ScoreColumns | None,
+    name: str,
     *,
     texts: bool,
-    name: str = "",
     source: str | None = None,
     scored: bool = False,
     gains: Sequence[float] | None = None,
 ) -> Lists:
-    """Candidates as a list of texts or of parses with ``columns``, by default "score" and those that they show; a
-    GivenError where one lacks a column, has something that is not a finite number, or is not a text.
-
-    scored: whether they must have base scores; if not, these are 0 where no candidate has one and they have no name of
-    their own. gains: those of the candidates, where they are known; no column "gain" may say anything else.
-    """
     candidates = [candidate_of(candidate, k) for k, candidate in enumerate(given, start=1)]
     columns = _columns_shown(candidates) if columns is None else columns
     columns = columns if gains is None else columns.without({GAIN})
@@ -340,30 +345,27 @@ def list_given(
         own[SCORE] = 0.0
     for k, ((own, _), gain) in enumerate(zip(named, gains or (), strict=False), start=1):
         if own.get(GAIN, gain) != gain:
-            raise _error(k, f": {TWO_GAINS}")
-    others = dict.fromkeys(chain(*(own for own, _ in named if not known.issuperset(own))))
-    parts = {part: _texts([getattr(one, part) for one in candidates], part) for part in KEYS[-3:]}
-    more: dict[str, Any] = {"unscored": unscored, "others": tuple(key for key in others if key not in known)}
-    more["answers"] = answers_of(parts.pop("answer") or ())
+            raise _error(k, TWO_GAINS)
+    every = dict.fromkeys(chain(*(own for own, _ in named if not known.issuperset(own))))
+    fields: dict[str, Any] = {"unscored": unscored, "others": tuple(key for key in every if key not in known)}
     if texts:
-        more |= parts | {"sparse": _sparse([features for _, features in named], known)}
-        more["source"] = None if source is None else checked_text(source, "the source", "source").strip()
+        fields["source"] = None if source is None else checked_text(source, "the source", "source").strip()
+        fields["sparse"] = _sparse([features for _, features in named], known)
+    for part in KEYS[-3:] if texts else KEYS[-1:]:
+        if any(values := [getattr(one, part) for one in candidates]):
+            fields[part] = [checked_text(value or "", f"{part} of candidate {k}", _place(k, part)).strip()
+                            for k, value in enumerate(values, start=1)]  # fmt: skip
+    fields["answers"] = answers_of(fields.pop("answer", ()))
     written = [candidate.text for candidate in candidates]
-    found = plain_texts(written)
-    found = found or [checked_text(text, f"candidate {k}", _place(k)) for k, text in enumerate(written, start=1)]
-    return list_of(found, _scores(named, columns, scored=scored), columns, name, texts=texts, **more)
-
-
-def list_of(
-    found: list[bytes], scores: np.ndarray, columns: ScoreColumns, name: str, *, texts: bool, **more: Any
-) -> Lists:
-    """A list of texts or parses with ``scores`` (float64 [N, K]) in ``columns``; ``more`` are other fields."""
-    held, given = stripped(found)
-    named = texts or len(columns.names) > 1 or bool(columns.sources)  # parsers give a single score no name
+    every_text = plain_texts(written) or [
+        checked_text(text, f"candidate {k}", _place(k)) for k, text in enumerate(written, start=1)
+    ]
+    stripped_texts, exact = stripped(every_text)
+    named_columns = texts or len(columns.names) > 1 or bool(columns.sources)  # parsers give a single score no name
     return Lists.one(
-        name, "", 0, held, range(1, len(found) + 1), scores, columns.names.index(columns.base or SCORE) if named else 0,
-        given=given, form="jsonl" if texts else "", of_trees=not texts,
-        names=columns.names if named else (), sources=columns.sources, **more,
+        name, "", 0, stripped_texts, range(1, len(candidates) + 1), _scores(named, columns),
+        columns.names.index(base) if named_columns else 0, given=exact, form="jsonl" if texts else "",
+        of_trees=not texts, names=columns.names if named_columns else (), sources=columns.sources, **fields,
     )  # fmt: skip
 
 
@@ -375,7 +377,7 @@ def _numbers(one: Candidate, k: int, base: str, known: set[str]) -> tuple[dict[s
         features = {**{name: value for name, value in one.numbers.items() if name not in own}, **features}
     if one.score is not None:
         if own.setdefault(base, one.score) != one.score == one.score:  # one that is not a number is refused later
-            message = f" has the score {one.score!r}, and another, {own[base]!r}, among its columns as {base!r}"
+            message = f"found the score {one.score!r}, and another, {own[base]!r}, among its columns as {base!r}"
             raise _error(k, f"{message}; give one", "score")
     return own, features
 
@@ -398,69 +400,46 @@ def checked_text(value: Any, what: str, field: str) -> bytes:
     return encoded(value)
 
 
-def _texts(given: Sequence[str | None], what: str) -> list[bytes] | None:
-    """The values of candidates under ``what``, empty for those without it; None if no candidate has it."""
-    if not any(given):
-        return None
-    return [
-        checked_text(text or "", f"{what} of candidate {k}", _place(k, what)).strip()
-        for k, text in enumerate(given, start=1)
-    ]
+def _scores(named: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], columns: ScoreColumns) -> np.ndarray:
+    """float64 [N, K]: the columns of all candidates."""
+    values = [own.get(name, features.get(name)) for own, features in named for name in columns.names]
+
+    def wrong(i: int) -> GivenError:
+        row, k = divmod(i, len(columns.names))
+        name, found = columns.names[k], "no number" if values[i] is None else repr(values[i])
+        is_base = name == (columns.base or SCORE)
+        expected = "expected a finite number of every candidate in each of the columns"
+        message = f"found {found} as {name!r}{', the base score' if is_base else ''}; {expected}"
+        listed = ", ".join(map(repr, columns.names))
+        return _error(row + 1, f"{message} {listed}", *(("score",) if is_base else ("columns", name)))
+
+    return _finite(values, wrong).reshape(len(named), len(columns.names))
 
 
-def _scores(
-    named: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], columns: ScoreColumns, *, scored: bool
-) -> np.ndarray:
-    """float64 [N, K]: the columns of all candidates; scored: see ``list_given``."""
-    try:
-        values = _sound([own[name] for own, _ in named for name in columns.names])
-    except KeyError:  # something is missing, or is among the features
-        values = None
-    if values is None:
-        rows = enumerate(({**features, **own} for own, features in named), start=1)
-        values = array(
-            "d", [_number(row, name, k, columns, scored=scored) for k, row in rows for name in columns.names]
-        )
-    return np.frombuffer(values, np.float64).reshape(len(named), len(columns.names))
-
-
-def _number(row: Mapping[str, Any], name: str, k: int, columns: ScoreColumns, *, scored: bool) -> float:
-    """The number that candidate ``k`` has in a column, of all in its ``row``; scored: see ``list_given``."""
-    is_base = name == (columns.base or SCORE)
-    what = f"score ({name!r}, the base score)" if is_base else f"column {name!r}"
-    keys = ("score",) if is_base else ("columns", name)
-    if name in row:
-        return _finite(row[name], k, what, *keys)
-    expected = f"expected a score for all candidates{', as in the training lists' if scored else ' or for none'}"
-    if others := ", ".join(repr(other) for other in columns.names if other != (columns.base or SCORE)):
-        expected += f", and the columns {others}, which a dict has under their names"
-    raise _error(k, f" has no {what}; {expected}", *keys)
-
-
-def _sound(values: list[Any]) -> "array[float] | None":
-    """``values`` as float64; None unless their sum is a finite number."""
+def _finite(values: Sequence[Any], wrong: Callable[[int], GivenError]) -> np.ndarray:
+    """``values`` as float64, or the error about the first that is no finite number, by its place."""
+    numbers = array("d")
     with suppress(TypeError, OverflowError):
-        numbers = array("d", values)
-        return numbers if isfinite(sum(numbers)) else None
-    return None
-
-
-def _finite(value: Any, k: int, what: str, *keys: str) -> float:
-    with suppress(TypeError, OverflowError):
-        number: float = array("d", [value])[0]
-        if isfinite(number):
-            return number
-    raise _error(k, f": found {value!r} as {what}; expected a finite number", *keys)
+        numbers.extend(values)
+    found = np.frombuffer(numbers)
+    if len(found) < len(values) or not isfinite(sum(numbers)):
+        finite = np.append(np.isfinite(found), False)
+        if (place := int(np.argmin(finite))) < len(values):
+            raise wrong(place)
+    return found
 
 
 def _sparse(features: Sequence[Mapping[str, Any]], columns: set[str]) -> SparseScores | None:
     """The features of all candidates, without those that are columns."""
     if not any(features):
         return None
-    kept = [[(str(name), value) for name, value in own.items() if name not in columns] for own in features]
-    values = _sound([value for own in kept for _, value in own])
-    if values is None:
-        every = ((k, *pair) for k, own in enumerate(kept, start=1) for pair in own)
-        values = array("d", [_finite(value, k, f"the feature {name!r}", "features", name) for k, name, value in every])
-    keys = [encoded(name) for own in kept for name, _ in own]
-    return SparseScores(offsets(list(map(len, kept))), keys, np.array(values, np.float64))
+    entries = [(k, str(name), value) for k, own in enumerate(features, start=1)
+               for name, value in own.items() if name not in columns]  # fmt: skip
+
+    def wrong(i: int) -> GivenError:
+        k, name, value = entries[i]
+        return _error(k, f"found {value!r} as the feature {name!r}; expected a finite number", "features", name)
+
+    sizes = np.bincount([k - 1 for k, *_ in entries], minlength=len(features))
+    keys = [encoded(name) for _, name, _ in entries]
+    return SparseScores(offsets(sizes), keys, _finite([value for *_, value in entries], wrong))

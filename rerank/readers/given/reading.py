@@ -208,8 +208,9 @@ def blocks_given(
     """``lists_given``, in blocks where there are some, and those that were read with the bad ones in their places."""
     if isinstance(lists, ListFile):
         return lists.blocks()
-    if isinstance(lists, FrameLists | ObjectLists) and texts and lists.answer is None:
-        return lists.blocks(gains=gains)
+    lists = (lists.pairs or lists) if isinstance(lists, FrameLists) else lists
+    if isinstance(lists, ObjectLists) and texts and lists.answer is None:
+        return lists.blocks()
     return lists_given(lists, texts=texts, gains=gains, columns=columns)
 
 
@@ -232,18 +233,13 @@ def lists_given(
 
 
 def first_list(lists: Iterable[NBest]) -> tuple[NBest, Iterable[NBest]]:
-    """The first list that has candidates, which there must be, and all lists, which may be an iterator."""
+    """The first list that has candidates, which there must be, and all lists, which can be gone through again."""
     again = isinstance(lists, FrameLists) or (isinstance(lists, ListFile) and "-" not in lists.files)
-    if again or (isinstance(lists, ObjectLists) and not isinstance(lists.objects, Iterator)):
-        first = next((nbest for nbest in lists if len(nbest)), None)
-        if first is not None:
-            return first, lists
-    ahead, rest = list[NBest](), iter(lists)
-    for nbest in map(_nbest, rest):
-        ahead.append(nbest)
-        if len(nbest):
-            return nbest, chain(ahead, rest)
-    raise DataError("no list with candidates", path=lists.path if isinstance(lists, ListFile) else None)
+    again = again or (isinstance(lists, ObjectLists) and not isinstance(lists.objects, Iterator))
+    every = lists if again else list(map(_nbest, lists))
+    if (first := next((nbest for nbest in every if len(nbest)), None)) is None:
+        raise DataError("no list with candidates", path=lists.path if isinstance(lists, ListFile) else None)
+    return first, every
 
 
 def _nbest(given: Any) -> NBest:

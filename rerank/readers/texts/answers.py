@@ -351,14 +351,14 @@ def with_answers(nbest: Lists, rule: str | None) -> Lists:
     answers = list(nbest.answers or [None] * len(nbest))
     try:
         for y, text in enumerate(nbest.texts):
-            if answers[y] is None and (found := _found(rule, decoded(text))):
+            if answers[y] is None and (found := answer_in(rule, decoded(text))):
                 answers[y] = encoded(found)
     except Problem as problem:
         raise problem.at(nbest.id, nbest.path, nbest.line) from None
     return nbest.changed(answers=answers)
 
 
-def _found(rule: str, text: str) -> str | None:
+def answer_in(rule: str, text: str) -> str | None:
     """The form of the answer in a text, None if there is none. Raises Problem."""
     try:
         return plain(finder(rule)(text) or "") or None
@@ -390,11 +390,11 @@ class Grader:
             return
         rule = self._rule_of(names[0])
         sought = (name for name in names if rule == MATH or WORD.search(plain(name)))
-        answers, derived = {*map(plain, names), *(_found(rule, name) for name in sought)} - {None}, list[Any]()
+        answers, derived = {*map(plain, names), *(answer_in(rule, name) for name in sought)} - {None}, list[Any]()
         for one in candidates:
             if not isinstance(text := one.get("answer", one.get("text")), str):
                 continue
-            one["answer"] = _found(rule, text)
+            one["answer"] = answer_in(rule, text)
             if "gain" not in one:
                 derived.append(one["answer"])
                 one["gain"] = float(one["answer"] in answers)

@@ -74,6 +74,9 @@ class JsonReader(TextReader):
 
     def objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
         """The objects of a file, or what is wrong with them, each with the line where it begins."""
+        if lines.objects is not None:
+            yield from enumerate(lines.objects, start=1)
+            return
         array = lines.begins() == b"[" and not (self.general and lines.two_arrays)
         for number, text in array_items(lines) if array else lines:
             if text.strip():

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
+from math import isfinite
 from operator import itemgetter
 from types import NoneType
 from typing import Any, ClassVar, NamedTuple
@@ -149,6 +150,8 @@ class AlikeLists:
         try:
             texts, numbers = plain_texts(list(map(_TEXT, entries))), array("d", values)
         except OverflowError:  # a whole number beyond all others
+            return False
+        if not isfinite(sum(numbers)):
             return False
         repeats = repeats_of(stripped(texts or [])[0])
         if texts is None or (repeats and self._drop):
