@@ -37,14 +37,6 @@ class Levels(NamedTuple):
     level: np.ndarray  # float64
 
 
-class Changes(NamedTuple):
-    """Changes of levels, in time."""
-
-    column: np.ndarray  # int32
-    time: np.ndarray  # int32
-    level: np.ndarray  # float64
-
-
 def sort_levels(votes: Votes, corpus: Corpus) -> tuple[np.ndarray, Levels, Levels]:
     """The levels of columns that occur in ``corpus``, for U and V, and the numbers of these columns.
 
@@ -56,88 +48,49 @@ def sort_levels(votes: Votes, corpus: Corpus) -> tuple[np.ndarray, Levels, Level
     name = np.full(corpus.width, -1, np.int32)
     name[chosen] = np.arange(chosen.size)
 
-    def room(n: int) -> Changes:
-        return Changes(np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n))
+    predictors, shrinks = votes.survived.size, votes.threshold.size > 0
+    kept = np.flatnonzero(name[votes.columns] >= 0)
+    kept = kept[np.argsort(name[votes.columns[kept]], kind="stable")]  # by column, in time
+    c, k, a = name[votes.columns[kept]], np.searchsorted(votes.first, kept, side="right"), votes.value[kept]
+    b = np.zeros(0)
+    if shrinks:
+        b = votes.slope[kept] if votes.slope.size else np.sign(a)
+        leave = leaving_times(np.abs(a), np.abs(b), votes.threshold)
+        a, b = (np.where(leave > k, side, 0.0) for side in (a, b))
+        until = np.append(k, predictors)[1:]
+        until[np.flatnonzero(np.diff(c, append=-1))] = predictors
+        early = np.flatnonzero((a != 0.0) & (leave < until))  # before its next update
+        c, k = np.insert(c, early + 1, c[early]), np.insert(k, early + 1, leave[early])
+        a, b = (np.insert(side, early + 1, 0.0) for side in (a, b))
+    return name, _levels(c, k, a, chosen.size, predictors), _levels(c[: b.size], k, b, chosen.size, predictors)
 
-    C, updates, shrinks = chosen.size, int(touches.sum()), votes.threshold.size > 0
-    # Where τ grows a column may leave before each of its updates, and after the last; room without changes is not used.
-    u, v = room(2 * updates + C if shrinks else updates), room(2 * updates + C if shrinks else 0)
-    ends = find_changes(votes, name, np.zeros((2, C)), u, v)
-    return name, _by_column(u, ends[0], C, votes.survived.size), _by_column(v, ends[1], C, votes.survived.size)
+
+def leaving_times(a: np.ndarray, b: np.ndarray, threshold: np.ndarray) -> np.ndarray:
+    """int64: the first predictor with τ·b ≥ a, their number where there is none; τ never falls."""
+    tau, first = np.unique(threshold, return_index=True)
+    tau, first = np.append(tau, math.inf), np.append(first, threshold.size)
+    with np.errstate(divide="ignore", invalid="ignore"):  # b may be 0: such a column never leaves
+        at = np.minimum(np.searchsorted(tau, a / b), tau.size - 1)
+        # quotients are rounded, products decide
+        while (late := (at > 0) & (tau[at - 1] * b >= a)).any():
+            at -= late
+        while (early := tau[at] * b < a).any():
+            at += early
+    return first[at]
 
 
-def _by_column(changes: Changes, n: int, C: int, predictors: int) -> Levels:
-    """The first n changes by column, in time."""
-    entries = np.bincount(changes.column[:n], minlength=C) + 2
+def _levels(column: np.ndarray, time: np.ndarray, level: np.ndarray, C: int, predictors: int) -> Levels:
+    """The changes among these levels, which lie by column, in time; every column begins at 0."""
+    before = np.append(0.0, level)[:-1]
+    before[np.flatnonzero(np.diff(column, prepend=-1))] = 0.0
+    changes = np.flatnonzero(level != before)
+    entries = np.bincount(column[changes], minlength=C) + 2
     first = np.cumsum(entries) - entries
     levels = Levels(first, np.full(entries.sum(), predictors, np.int32), np.zeros(entries.sum()))
     levels.time[first] = 0
-    place(changes, n, first.copy(), levels)
+    at = np.arange(changes.size) + 2 * column[changes] + 1
+    levels.time[at], levels.level[at] = time[changes], level[changes]
     return levels
-
-
-@kernel
-def find_changes(votes: Votes, name: np.ndarray, now: np.ndarray, u: Changes, v: Changes) -> tuple[int, int]:
-    """Find the changes of a_j and v_j, which are 0 in ``now`` (float64 [2, C]); returns how many there are of each."""
-    n = m = 0
-    shrinks, predictors = votes.threshold.shape[0] > 0, votes.survived.shape[0]
-    for k in range(1, predictors):
-        for e in range(votes.first[k - 1], votes.first[k]):
-            c = name[votes.columns[e]]
-            if c < 0:
-                continue
-            a, b = votes.value[e], 0.0
-            if shrinks:
-                n, m = leave(votes.threshold, k, c, now, u, n, v, m)
-                b = votes.slope[e] if votes.slope.shape[0] > 0 else np.sign(a)
-                if votes.threshold[k] * abs(b) >= abs(a):
-                    a = b = 0.0
-            n, m = change(c, k, a, b, now, u, n, v, m)
-    if shrinks:
-        for c in range(now.shape[1]):
-            n, m = leave(votes.threshold, predictors, c, now, u, n, v, m)
-    return n, m
-
-
-@kernel
-def change(
-    c: int, k: int, a: float, b: float, now: np.ndarray, u: Changes, n: int, v: Changes, m: int
-) -> tuple[int, int]:
-    """Append the change of column c to these levels, unless it has them already."""
-    if a != now[0, c]:
-        u.column[n], u.time[n], u.level[n] = c, k, a
-        n += 1
-    if b != now[1, c]:
-        v.column[m], v.time[m], v.level[m] = c, k, b
-        m += 1
-    now[0, c], now[1, c] = a, b
-    return n, m
-
-
-@kernel
-def leave(
-    threshold: np.ndarray, k: int, c: int, now: np.ndarray, u: Changes, n: int, v: Changes, m: int
-) -> tuple[int, int]:
-    """Column c leaves at the first predictor before k with τ·|v| ≥ |a|, if it does. By bisection: τ never falls."""
-    a, b, begin, end = abs(now[0, c]), abs(now[1, c]), 0, k
-    if a == 0.0 or threshold[k - 1] * b < a:
-        return n, m
-    while begin < end:
-        middle = (begin + end) // 2
-        if threshold[middle] * b >= a:
-            end = middle
-        else:
-            begin = middle + 1
-    return change(c, begin, 0.0, 0.0, now, u, n, v, m)
-
-
-@kernel
-def place(changes: Changes, n: int, last: np.ndarray, levels: Levels) -> None:
-    """Fill ``levels``; last (int64 [C]): the last entry of a column so far."""
-    for e in range(n):
-        c = changes.column[e]
-        last[c] += 1
-        levels.time[last[c]], levels.level[last[c]] = changes.time[e], changes.level[e]
 
 
 APART = 30  # bits from one unit to the next
