@@ -26,7 +26,7 @@ from rerank.learn.predictor import (
     without_sums,
 )
 from rerank.learn.predictor import State as State
-from rerank.learn.replay import Replay, repeat_updates
+from rerank.learn.replay import filled, repeat_updates, room_for
 from rerank.learn.scoring import Weights as Weights
 from rerank.learn.settings import KernelPart, NotNegative, settings_of
 from rerank.learn.voting.votes import Votes
@@ -250,15 +250,14 @@ class Learner(KernelPart):
         """All predictors from the first, by repeating the updates of ``log`` on the corpus that they were made on."""
         state = self.init(corpus.width, corpus.candidate_count)
         sums, params = self.begin(corpus, 0, state), self.settings()
-        replay = Replay(
-            log, corpus, self.base, self.pairwise, full=state.matrix.size > 0,
+        updates, room = room_for(
+            log, corpus, full=state.matrix.size > 0, more=corpus.free if self.scales_free else 0,
             slopes=self.shrinks and (state.v.size > 0 or corpus.free > 0),
-            more=corpus.free if self.scales_free else 0,
         )  # fmt: skip
         kind: Any = type(self)
-        repeat = kernel_of(kind.replays, kind, self.loss_type())
-        repeat(replay.data, replay.updates, state, sums, replay.space, replay.room, params)
-        return replay.votes()
+        data, scratch = view(corpus, np.full(corpus.list_count, -1)), scratch_for(corpus, self.pairwise)
+        kernel_of(kind.replays, kind, self.loss_type())(data, updates, state, sums, scratch, room, params)
+        return filled(room)
 
 
 learners: Registry[type[Learner]] = Registry("learner", Learner)

@@ -7,14 +7,16 @@ and what a rule with a slip in it breaks.
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import NoReturn
 
 import numpy as np
 
-from rerank.base.errors import RecipeError, RerankError
+from rerank.base.errors import RecipeError, RerankError, RunError
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
 from rerank.learn.log import UpdateLog
-from rerank.learn.predictor import State, copy_state
+from rerank.learn.predictor import State
+from rerank.learn.trainer import Training, train
 from rerank.learn.voting.votes import Votes
 
 LISTS, CANDIDATES, WIDTH, EPOCHS = 12, 3, 6, 3
@@ -34,11 +36,13 @@ def accepted(learner: Learner) -> Learner:
 def check_contract(learner: Learner) -> None:
     """Refuse a learner that breaks the contract."""
     try:
-        state, log = trained(learner, EPOCHS)
-        votes = learner.votes(log, lists()[0])
-        last, average = learner.last(state), learner.average(state)
-        again, first = trained(learner, EPOCHS)[0], trained(learner, EPOCHS - 1)
-        continued = trained(learner, 1, *first)[0]
+        training = trained(learner, EPOCHS)
+        state, last, average = training.state, training.weights["last"], training.weights["average"]
+        log = training.log or UpdateLog()
+        votes, again = learner.votes(log, lists()[0]), trained(learner, EPOCHS).state
+        continued = trained(learner, 1, trained(learner, EPOCHS - 1)).state
+    except RunError:
+        _refuse(learner, "its weights are not finite after a few small lists")
     except RerankError:
         raise
     except Exception as error:  # whatever a user's code may raise
@@ -47,8 +51,6 @@ def check_contract(learner: Learner) -> None:
         _refuse(
             learner, "it learns nothing from lists whose oracles lose: does it have an `update` (or an `update_pair`)?"
         )
-    if not all(np.isfinite([*weights.w, weights.base]).all() for weights in (last, average)):
-        _refuse(learner, "its weights are not finite after a few small lists")
     if _bits(state) != _bits(again):
         _refuse(learner, "the same lists in the same order give different states")
     if _bits(state) != _bits(continued):
@@ -94,17 +96,10 @@ def lists() -> tuple[Corpus, np.ndarray]:
     return corpus, np.array(best)
 
 
-def trained(
-    learner: Learner, epochs: int, state: State | None = None, log: UpdateLog | None = None
-) -> tuple[State, UpdateLog]:  # fmt: skip
-    """The state after this many epochs, from a copy of ``state`` or the beginning, and the log of all updates."""
-    corpus, oracle = lists()
-    fresh = learner.init(corpus.width, corpus.candidate_count)
-    state = fresh if state is None else copy_state(state)
-    log = UpdateLog() if log is None else log
-    for _ in range(epochs):
-        learner.epoch(corpus, oracle, np.arange(LISTS), state, log=log)
-    return state, log
+def trained(learner: Learner, epochs: int, start: Training | None = None) -> Training:
+    """Train for this many epochs, from the beginning or from where ``start`` ended; all updates are logged."""
+    warm = None if start is None else (start.state, start.epoch)
+    return train(learner, *lists(), epochs=epochs, seed=1, shuffle=False, warm=warm, keep_log=True)
 
 
 def replayed(votes: Votes) -> Iterator[Weights]:
@@ -120,7 +115,7 @@ def replayed(votes: Votes) -> Iterator[Weights]:
         yield Weights(votes.scale[k] * w, float(votes.beta[k]))
 
 
-def _refuse(learner: Learner, reason: str) -> None:
+def _refuse(learner: Learner, reason: str) -> NoReturn:
     raise RecipeError(f"{learner.name} breaks the contract of learners: {reason}")
 
 

@@ -14,7 +14,7 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.predictor import FREE, FREE_SCALE, SCALE, SLOPE, TAU, beta, close, slope_of
 from rerank.learn.scoring import a_of
 from rerank.learn.voting.votes import Votes
-from rerank.learn.workspace import ListArrays, Scratch, scratch_for, view
+from rerank.learn.workspace import ListArrays, Scratch
 
 
 class Updates(NamedTuple):
@@ -27,19 +27,6 @@ class Updates(NamedTuple):
     rate: np.ndarray  # float64 [M]
 
 
-class VoteRoom(NamedTuple):
-    """Room for the votes of all updates; arrays as in Votes."""
-
-    first: np.ndarray
-    columns: np.ndarray
-    value: np.ndarray
-    slope: np.ndarray  # [0] where none is stored
-    threshold: np.ndarray  # float64 [M + 1]
-    scale: np.ndarray
-    beta: np.ndarray
-    width: int  # D
-
-
 @kernel
 def load(log: Updates, k: int, t: Scratch) -> int:
     """The candidates and coefficients of update k, in ``t.who`` and ``t.a``; returns their number."""
@@ -50,16 +37,8 @@ def load(log: Updates, k: int, t: Scratch) -> int:
 
 
 @kernel
-def add_sizes(rows: np.ndarray, first: np.ndarray, candidate: np.ndarray, sizes: np.ndarray) -> None:
-    """Upper limits on the columns of every update: the nonzeros of its candidates."""
-    for k in range(sizes.shape[0]):
-        for e in range(first[k], first[k + 1]):
-            sizes[k] += rows[candidate[e] + 1] - rows[candidate[e]]
-
-
-@kernel
 def repeat_updates(
-    data: ListArrays, log: Updates, state: Any, sums: Any, scratch: Scratch, room: VoteRoom, params: Any
+    data: ListArrays, log: Updates, state: Any, sums: Any, scratch: Scratch, room: Votes, params: Any
 ) -> None:
     """Repeat the logged updates from subgradients, and write down what each of them left."""
     write_numbers(room, 0, state, beta(state, params.base, params.base_rate))
@@ -74,7 +53,7 @@ def repeat_updates(
 
 @kernel
 def repeat_pairs(
-    data: ListArrays, log: Updates, state: Any, sums: Any, scratch: Scratch, room: VoteRoom, params: Any
+    data: ListArrays, log: Updates, state: Any, sums: Any, scratch: Scratch, room: Votes, params: Any
 ) -> None:
     """Learn from the logged pairs again, and write down what each of them left."""
     write_numbers(room, 0, state, beta(state, params.base, params.base_rate))
@@ -92,19 +71,19 @@ def repeat_pairs(
 
 
 @by_type
-def write_numbers(room: VoteRoom, k: int, state: Any, weight: float) -> None:
+def write_numbers(room: Votes, k: int, state: Any, weight: float) -> None:
     """The numbers of predictor k, which is the current one, for ``Votes``."""
     threshold = state.numbers[TAU] if state.v.shape[0] > 0 else state.numbers[TAU] * state.numbers[SLOPE]
     room.beta[k], room.scale[k], room.threshold[k] = weight, state.numbers[SCALE], threshold
 
 
 @by_type
-def write_columns(room: VoteRoom, k: int, scratch: Scratch, count: int, state: Any) -> None:
+def write_columns(room: Votes, k: int, scratch: Scratch, count: int, state: Any) -> None:
     """The remains of update k in its columns and, where free ones have a scale of their own, in all of these."""
     at, apart = room.first[k], state.numbers[SCALE] != state.numbers[FREE_SCALE]
     for r in range(count):
         j = scratch.column[r]
-        if j < room.width and not (apart and j < state.counts[FREE]):
+        if j < state.cells.shape[0] - 1 and not (apart and j < state.counts[FREE]):
             at = write_column(room, at, j, 1.0, state)
     if apart:
         for free in range(state.counts[FREE]):
@@ -114,17 +93,17 @@ def write_columns(room: VoteRoom, k: int, scratch: Scratch, count: int, state: A
 
 
 @by_type
-def write_correlated(room: VoteRoom, k: int, moved: np.ndarray, state: Any) -> None:
+def write_correlated(room: Votes, k: int, moved: np.ndarray, state: Any) -> None:
     """The remains of update k in all columns that an update so far was correlated with: ``moved`` is not 0."""
     at = room.first[k]
-    for j in range(room.width):
+    for j in range(state.cells.shape[0] - 1):
         if moved[j] != 0.0:
             at = write_column(room, at, np.uint32(j), 1.0, state)
     room.first[k + 1] = at
 
 
 @by_type
-def write_column(room: VoteRoom, at: int, j: Any, factor: float, state: Any) -> int:
+def write_column(room: Votes, at: int, j: Any, factor: float, state: Any) -> int:
     """Write column j as the entry ``at``; returns the place of the next."""
     room.columns[at] = j
     room.value[at] = a_of(state.cells, j) * factor
@@ -134,51 +113,30 @@ def write_column(room: VoteRoom, at: int, j: Any, factor: float, state: Any) -> 
     return int(at + 1)
 
 
-class Replay:
-    """The arrays that a learner needs to repeat the updates of ``log`` on their ``corpus``, and where it leaves them.
+def room_for(log: UpdateLog, corpus: Corpus, *, full: bool, slopes: bool, more: int) -> tuple[Updates, Votes]:
+    """The updates of ``log`` for kernels, and votes that repeating them on their ``corpus`` fills.
 
-    base: the weight of the base score under the first predictor; pairwise: are updates of two candidates? full: an
-    update touches every column; slopes: slopes are stored; more: how many columns an update touches in addition to
-    those of its candidates.
+    full: an update touches every column; slopes: slopes are stored; more: how many columns an update touches in
+    addition to those of its candidates.
     """
+    arrays = log.arrays()
+    survived = arrays.pop("survived")
+    M, D = arrays["lists"].size, corpus.width
+    nonzeros = np.append(0, np.cumsum(np.diff(corpus.rows)[arrays["candidate"]]))
+    room = M * D if full else int(np.minimum(np.diff(nonzeros[arrays["first"]]), D).sum()) + M * more
+    beta, scale, threshold = np.empty((3, M + 1))
+    columns, value = np.empty(room, np.int32), np.empty(room)
+    first, slope = np.zeros(M + 1, np.int64), np.empty(room if slopes else 0)
+    return Updates(**arrays), Votes(first, columns, value, slope, threshold, scale, beta, survived)
 
-    def __init__(
-        self, log: UpdateLog, corpus: Corpus, base: float, pairwise: bool, *,
-        full: bool = False, slopes: bool = False, more: int = 0,
-    ) -> None:  # fmt: skip
-        arrays = log.arrays()
-        self._survived = arrays.pop("survived")
-        self.updates = Updates(**arrays)
-        M, D = self.updates.lists.size, corpus.width
-        sizes = np.zeros(M, np.int64)
-        add_sizes(corpus.rows, self.updates.first, self.updates.candidate, sizes)
-        room = M * D if full else int(np.minimum(sizes + more, D + more).sum())
-        self.data: ListArrays = view(corpus, np.full(corpus.list_count, -1))
-        self.space = scratch_for(corpus, pairwise)
-        self.room = VoteRoom(
-            first=np.zeros(M + 1, np.int64),
-            columns=np.empty(room, np.int32),
-            value=np.empty(room),
-            slope=np.empty(room if slopes else 0),
-            threshold=np.zeros(M + 1),
-            scale=np.ones(M + 1),
-            beta=np.full(M + 1, float(base)),
-            width=D,
-        )
 
-    def votes(self) -> Votes:
-        """The replayed updates."""
-        room, end = self.room, int(self.room.first[-1])
-        return Votes(
-            first=room.first,
-            columns=room.columns[:end].copy(),
-            value=room.value[:end].copy(),
-            slope=room.slope[: end if room.threshold.any() else 0].copy(),
-            threshold=room.threshold if room.threshold.any() else np.zeros(0),
-            scale=room.scale,
-            beta=room.beta,
-            survived=self._survived,
-        )
+def filled(room: Votes) -> Votes:
+    """The votes without the room that none of them took."""
+    end, shrinks = int(room.first[-1]), bool(room.threshold.any())
+    return room._replace(
+        columns=room.columns[:end].copy(), value=room.value[:end].copy(),
+        slope=room.slope[: end if shrinks else 0].copy(), threshold=room.threshold if shrinks else np.zeros(0),
+    )  # fmt: skip
 
 
 def in_memory(log: UpdateLog, lists: Corpora) -> tuple[UpdateLog, Corpus]:

@@ -76,7 +76,7 @@ def leaving_times(a: np.ndarray, b: np.ndarray, threshold: np.ndarray) -> np.nda
             at -= late
         while (early := tau[at] * b < a).any():
             at += early
-    return first[at]
+    return np.asarray(first[at])
 
 
 def _levels(column: np.ndarray, time: np.ndarray, level: np.ndarray, C: int, predictors: int) -> Levels:
