@@ -65,7 +65,7 @@ def theorem_of(learner: Learner) -> str | None:
     if not learner.pairwise or getattr(learner, "update", "mistakes") != "mistakes":
         return None
     if isinstance(learner, AROW):
-        return "arow" if learner.top == 1 and learner.covariance == "full" and learner.r2 is None else None
+        return "arow" if learner.top == 1 and learner.covariance == "full" else None
     if isinstance(learner, NWin):
         return "winnow" if learner.loss in HINGES else None
     return "dual" if isinstance(learner, (RDA, Perceptron)) else None

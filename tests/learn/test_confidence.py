@@ -13,9 +13,8 @@ from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner
 from rerank.learn.hooks import rates_of
 from rerank.learn.rules.confidence import exact_stdev, exact_var
-from rerank.learn.rules.cw import CW, STDEV, VAR
+from rerank.learn.rules.cw import CW, STDEV, VAR, SoftCW
 from rerank.learn.rules.gaussian_full import SMALLEST
-from rerank.learn.rules.scw import SoftCW
 
 DIGITS = 400  # the true forms cancel: v spans 86 orders of magnitude
 PHIS = st.floats(-3.0, 1.0).map(lambda e: 10.0**e)
@@ -169,11 +168,11 @@ def test_exact_variances_that_collapse_leave_the_digits_of_the_weights(seed: int
 
 
 @settings(max_examples=200)
-@given(st.sampled_from(["1", "2"]), MARGINS, VARIANCES, PHIS, SIZES, st.sampled_from([0.5, 1.0, 3.0]))
-def test_soft_cw_is_its_closed_form(variant: Any, m: float, v: float, phi: float, C: float, weight: float) -> None:
-    """Wang, Zhao & Hoi (2012), Propositions 1 and 2, with C·weight."""
+@given(MARGINS, VARIANCES, PHIS, SIZES, st.sampled_from([0.5, 1.0, 3.0]))
+def test_soft_cw_is_its_closed_form(m: float, v: float, phi: float, C: float, weight: float) -> None:
+    """Wang, Zhao & Hoi (2012), Proposition 1, with C·weight."""
     assume(distance(STDEV, m, v, phi) > 1e-6)
-    loss, found = judged(SoftCW(phi=phi, C=C, variant=variant), m, v, weight)
+    loss, found = judged(SoftCW(phi=phi, C=C), m, v, weight)
     assert np.isfinite([loss, *found]).all()
     alpha, beta, xi = found
     with localcontext() as context:
@@ -183,19 +182,13 @@ def test_soft_cw_is_its_closed_form(variant: Any, m: float, v: float, phi: float
             assert loss == 0.0
             return
         assert loss == pytest.approx(float(lacking(STDEV, M, V, P)), rel=1e-9)
-        price = D(C) * D(weight)
-        if variant == "1":
-            A = min(price, alpha_of(STDEV, M, V, P))
-        else:
-            n = V + 1 / (2 * price)
-            gamma = P * (P * P * M * M * V * V + 4 * n * V * (n + V * P * P)).sqrt()
-            A = (-(2 * M * n + P * P * M * V) + gamma) / (2 * (n * n + n * V * P * P))
+        A = min(D(C) * D(weight), alpha_of(STDEV, M, V, P))
         root = (-A * V * P + ((A * V * P) ** 2 + 4 * V).sqrt()) / 2
         for value, expected in ((alpha, A), (beta, A * P / (root + V * A * P)), (xi, A * P / root)):
             assert value == pytest.approx(float(expected), rel=1e-9)
 
 
-@pytest.mark.parametrize("learner", [CW(), CW(form="stdev"), SoftCW(), SoftCW(variant="2")])
+@pytest.mark.parametrize("learner", [CW(), CW(form="stdev"), SoftCW()])
 def test_nothing_is_missing_where_the_constraint_holds(learner: Learner) -> None:
     for m, v in ((1.0, 1.0), (1.5, 1.0), (1e6, 1e-80), (0.5, 0.25), (1e3, 1e6)):
         bound = v if learner == CW() else v**0.5

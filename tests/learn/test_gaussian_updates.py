@@ -14,11 +14,10 @@ from rerank.data.corpus import Corpus
 from rerank.learn.log import UpdateLog
 from rerank.learn.predictor import coordinates
 from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.cw import CW
+from rerank.learn.rules.cw import CW, SoftCW
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.rules.gaussian_full import SMALLEST
 from rerank.learn.rules.nherd import NormalHerd
-from rerank.learn.rules.scw import SoftCW
 from rerank.learn.trainer import train
 
 
@@ -86,7 +85,7 @@ def minimiser(learner: Any, update: Update) -> tuple[np.ndarray, np.ndarray]:
         value = divergence(mu, root, update)
         match learner.name:
             case "scw":
-                return value + learner.C * (slack if learner.variant == "1" else slack**2)
+                return value + learner.C * slack
             case "arow":
                 return value + (slack**2 + variance(x)) / (2 * learner.r)
         return value
@@ -119,10 +118,8 @@ MINIMISERS: list[Any] = [
     CW(phi=1.0, form="stdev", covariance="full", base=0.0),
     CW(phi=0.5, form="var", covariance="exact", base=0.0),
     CW(phi=1.0, form="stdev", covariance="exact", base=0.0),
-    SoftCW(phi=0.5, C=0.3, variant="1", covariance="full", base=0.0),
-    SoftCW(phi=1.0, C=5.0, variant="1", covariance="full", base=0.0),
-    SoftCW(phi=1.0, C=0.5, variant="2", covariance="full", base=0.0),
-    SoftCW(phi=0.5, C=4.0, variant="2", covariance="full", base=0.0),
+    SoftCW(phi=0.5, C=0.3, covariance="full", base=0.0),
+    SoftCW(phi=1.0, C=5.0, covariance="full", base=0.0),
     AROW(r=0.5, covariance="full", base=0.0),
     AROW(r=5.0, covariance="full", base=0.0),
 ]
@@ -130,7 +127,7 @@ MINIMISERS: list[Any] = [
 
 @pytest.mark.parametrize("learner", MINIMISERS, ids=repr)
 def test_an_update_is_the_minimiser(learner: Any) -> None:
-    """CW: least divergence where m ≥ φv or φ√v; soft CW: + C·slack or C·slack²; AROW: + (hinge² + v)/2r."""
+    """CW: least divergence where m ≥ φv or φ√v; soft CW: + C·slack; AROW: + (hinge² + v)/2r."""
     for n, update in enumerate(updates(learner, seed=0, corpus=small_corpus(6))):
         mu, sigma = minimiser(learner, update)
         np.testing.assert_allclose(update.mu_after[:2], mu, atol=2e-4)
@@ -144,9 +141,8 @@ NOISY: list[Any] = [
     AROW(r=1.0, covariance="full", base_rate=0.5),
     NormalHerd(C=0.01, covariance="full"),
     NormalHerd(C=100.0, covariance="full", top=3),
-    SoftCW(phi=1.0, C=1.0, variant="1", covariance="full"),
-    SoftCW(phi=3.0, C=100.0, variant="1", covariance="full"),
-    SoftCW(phi=1.0, C=1.0, variant="2", covariance="full", base_rate=0.5),
+    SoftCW(phi=1.0, C=1.0, covariance="full"),
+    SoftCW(phi=3.0, C=100.0, covariance="full"),
     CW(phi=0.05, form="stdev", covariance="full"),
     CW(phi=0.05, form="var", covariance="full"),
     CW(phi=1.0, form="stdev", covariance="full"),
@@ -171,8 +167,7 @@ def test_a_full_covariance_stays_symmetric_and_positive_definite(learner: Gaussi
         CW(phi=3.0),
     ],
 )
-@pytest.mark.parametrize("normalize", [False, True])
-def test_collapsing_variances_end_in_numbers(learner: CW, normalize: bool, caplog: pytest.LogCaptureFixture) -> None:
+def test_collapsing_variances_end_in_numbers(learner: CW, caplog: pytest.LogCaptureFixture) -> None:
     """Labels at random: variances fall doubly exponentially. Updates that they are too small for are left out, counted,
     and warned of once."""
     random = np.random.default_rng(1)
@@ -180,10 +175,7 @@ def test_collapsing_variances_end_in_numbers(learner: CW, normalize: bool, caplo
         [(dict(enumerate(random.normal(size=5).tolist())), 0.0, label), ({}, 0.0, 1.0 - label)]
         for label in random.integers(0, 2, size=600).astype(float)
     ]
-    learner, corpus = (
-        CW(phi=learner.phi, form=learner.form, covariance=learner.covariance, normalize=normalize),
-        corpus_of(lists),
-    )
+    corpus = corpus_of(lists)
     with caplog.at_level(logging.WARNING, logger="rerank"):
         training = train(learner, corpus, targets(corpus), epochs=3, seed=1)
     for weights in training.weights.values():

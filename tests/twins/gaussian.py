@@ -47,15 +47,6 @@ def cw_alpha(form: str, m: Long, v: Long, phi: Long) -> Long:
     return max(zero, (-m * one + np.sqrt(m**2 * phi**4 / 4 + v * phi**2 * two)) / (v * two))
 
 
-def scw_alpha(variant: str, m: Long, v: Long, phi: Long, C: Long) -> Long:
-    """Wang, Zhao & Hoi (2012), Propositions 1 and 2."""
-    if variant == "1":
-        return min(C, cw_alpha("stdev", m, v, phi))
-    n = v + 1 / (2 * C)
-    gamma = phi * np.sqrt(phi**2 * m**2 * v**2 + 4 * n * v * (n + v * phi**2))
-    return max(Long(0), (-(2 * m * n + phi**2 * m * v) + gamma) / (2 * (n**2 + n * v * phi**2)))
-
-
 def excess(form: str, alpha: Any, m: Any, part: np.ndarray, phi: Any) -> Any:
     """m⁺ − φv⁺, or m⁺ − φ√v⁺ as m⁺ − φ²v⁺/m⁺, of the exact diagonal update; part_j = Σ_jj z_j²."""
     after = m + alpha * part.sum()
@@ -89,10 +80,10 @@ def sizes_of(name: str, parameters: dict[str, Any], m: Long, v: Long, part: np.n
         return Sizes(float(weight * alpha), 0.0, float(weight * xi))
     if name == "scw":
         phi, C = Long(parameters["phi"]), Long(parameters["C"]) * weight
-        return of_alpha("stdev", scw_alpha(parameters["variant"], m, v, phi, C), v, phi)
+        return of_alpha("stdev", min(C, cw_alpha("stdev", m, v, phi)), v, phi)
     if name == "arow":
-        r, r2 = (Long(parameters[key] or parameters["r"]) / weight for key in ("r", "r2"))
-        return Sizes(float((1 - m) / (v + r)), float(1 / (v + r2)), float(1 / r2))
+        r = Long(parameters["r"]) / weight
+        return Sizes(float((1 - m) / (v + r)), float(1 / (v + r)), float(1 / r))
     C = Long(parameters["C"]) * weight  # nherd
     xi = C**2 * v + 2 * C
     return Sizes(float((1 - m) / (v + 1 / C)), float(xi / (1 + C * v) ** 2), float(xi))
@@ -107,7 +98,7 @@ def shortfall(name: str, parameters: dict[str, Any], m: float, v: float) -> floa
     return 1.0 - m
 
 
-def moved(covariance: str, sigma: np.ndarray, z: np.ndarray, sizes: Sizes, C: float) -> np.ndarray:
+def moved(covariance: str, sigma: np.ndarray, z: np.ndarray, sizes: Sizes) -> np.ndarray:
     """The covariance after the update; diagonal ones are those of the full update, or of its inverse."""
     Sz = sigma @ z
     full = sigma - sizes.beta * np.outer(Sz, Sz)
@@ -115,8 +106,6 @@ def moved(covariance: str, sigma: np.ndarray, z: np.ndarray, sizes: Sizes, C: fl
         return full
     if covariance == "l2":
         return np.diag(np.diag(full))
-    if covariance == "exact" and C > 0.0:  # normal herding
-        return np.diag(np.diag(sigma) / (1.0 + C * np.diag(sigma) * z**2) ** 2)
     return np.diag(1.0 / (1.0 / np.diag(sigma) + sizes.xi * z**2))
 
 
@@ -125,37 +114,23 @@ def gaussian(name: str) -> Callable[..., Rule]:
     (Wang, Zhao & Hoi 2012) or normal herding (Crammer & Lee 2010)."""
 
     def make(width: int, **parameters: Any) -> Rule:
-        state = {"sigma": np.eye(width), "scale": np.zeros(width)}
+        state = {"sigma": np.eye(width)}
 
         def learn(mu: np.ndarray, z: np.ndarray, fixed: float, weight: float) -> Shown:
-            sigma, scale = state["sigma"], state["scale"]
-            if parameters["normalize"]:
-                sigma, scale = rescaled(sigma, scale, z)
+            sigma = state["sigma"]
             m, v = fixed + float(mu @ z), float(z @ sigma @ z)
             short = shortfall(name, parameters, m, v)
             if short <= 0.0 or not z.any():
                 return Shown(max(0.0, short), None, abs(short))
             sizes = sizes_of(name, parameters, Long(m), Long(v), np.diag(sigma)[z != 0] * z[z != 0] ** 2, weight)
-            after = moved(parameters["covariance"], sigma, z, sizes, parameters.get("C", 0.0) * weight)
-            state.update(sigma=after, scale=scale)
+            after = moved(parameters["covariance"], sigma, z, sizes)
+            state["sigma"] = after
             collapsed = np.linalg.eigvalsh(after).min() < COLLAPSED
             return Shown(short, mu + sizes.alpha * (sigma @ z), 0.0 if collapsed else abs(short))
 
         return learn
 
     return make
-
-
-def rescaled(sigma: np.ndarray, scale: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Variances and scales with which z is looked at: 1/z² for new columns, times (s/|z|)² where |z| is a new maximum.
-
-    They stay so where z makes an update.
-    """
-    sigma, scale = sigma.copy(), scale.copy()
-    for j in np.flatnonzero(np.abs(z) > scale):
-        sigma[j, j] = 1.0 / z[j] ** 2 if scale[j] == 0.0 else sigma[j, j] * (scale[j] / abs(z[j])) ** 2
-        scale[j] = abs(z[j])
-    return sigma, scale
 
 
 CW_VARIANTS: list[dict[str, Any]] = [
@@ -167,9 +142,6 @@ CW_VARIANTS: list[dict[str, Any]] = [
     {"form": "stdev", "covariance": "l2", "phi": 0.25, "base_rate": 0.5},
     {"form": "stdev", "covariance": "exact", "phi": 0.0625, "top": 2},
     {"form": "stdev", "covariance": "full", "phi": 0.0625, "base": 0.5, "base_rate": 0.25},
-    {"phi": 0.0625, "normalize": True, "base_rate": 0.25},
-    {"phi": 0.03125, "covariance": "exact", "normalize": True},
-    {"form": "stdev", "covariance": "l2", "phi": 0.125, "normalize": True},
 ]
 AROW_VARIANTS: list[dict[str, Any]] = [
     {},
@@ -177,31 +149,24 @@ AROW_VARIANTS: list[dict[str, Any]] = [
     {"r": 10.0, "base": 0.5, "base_rate": 0.25, "top": 2},
     {"covariance": "full", "base_rate": 0.5},
     {"covariance": "full", "r": 0.25, "top": 3, "base": 0.5},
-    {"normalize": True, "base_rate": 0.25, "top": 2},
-    {"covariance": "l2", "normalize": True, "r": 0.5},
-    {"r": 0.5, "r2": 4.0},
 ]
 SCW_VARIANTS: list[dict[str, Any]] = [
     {},
-    {"variant": "2", "phi": 0.5, "top": 3},
+    {"phi": 0.5, "top": 3},
     {"covariance": "l2", "C": 0.25, "base": 0.0, "base_rate": 0.25},
-    {"covariance": "l2", "variant": "2", "C": 4.0, "phi": 0.25},
-    {"normalize": True, "C": 0.5, "top": 2},
-    {"normalize": True, "variant": "2", "covariance": "l2", "base_rate": 0.25},
+    {"covariance": "l2", "C": 4.0, "phi": 0.25},
 ]
 NHERD_VARIANTS: list[dict[str, Any]] = [
     {},
     {"C": 0.25, "covariance": "l2", "base": 0.0, "top": 3},
-    {"C": 0.5, "covariance": "exact", "base_rate": 0.25},
-    {"covariance": "exact", "normalize": True, "C": 0.25, "base": 0.5, "top": 2},
-    {"normalize": True, "C": 0.5, "base_rate": 0.25},
+    {"C": 0.5, "base_rate": 0.25},
 ]
 
 PHI = [0.0625, 0.25, 1.0]
 
 
 def with_covariance(*names: str) -> dict[str, list[Any]]:
-    return {"covariance": list(names), "normalize": [False, False, True]}
+    return {"covariance": list(names)}
 
 
 # A full matrix for CW and AROW alone: the others differ from them in ``rates_of``, which diagonals use too.
@@ -212,13 +177,13 @@ ENTRIES = {
     ),
     "arow": walking(
         gaussian("arow"), AROW_VARIANTS,
-        with_covariance("kl", "l2", "full") | {"r": [0.1, 1.0, 10.0], "r2": [None, 0.5, 20.0]}, "r r2",
+        with_covariance("kl", "l2", "full") | {"r": [0.1, 1.0, 10.0]}, "r",
     ),
     "scw": walking(
         gaussian("scw"), SCW_VARIANTS,
-        with_covariance("kl", "l2") | {"variant": ["1", "2"], "phi": [0.25, 1.0], "C": [0.5, 2.0]}, "phi C",
+        with_covariance("kl", "l2") | {"phi": [0.25, 1.0], "C": [0.5, 2.0]}, "phi C",
     ),
     "nherd": walking(
-        gaussian("nherd"), NHERD_VARIANTS, with_covariance("kl", "l2", "exact") | {"C": [0.1, 1.0, 4.0]}, "C"
+        gaussian("nherd"), NHERD_VARIANTS, with_covariance("kl", "l2") | {"C": [0.1, 1.0, 4.0]}, "C"
     ),
 }  # fmt: skip

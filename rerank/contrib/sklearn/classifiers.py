@@ -26,12 +26,7 @@ def variances(X: Any, state: State) -> np.ndarray:
     """float64 [n]: xᵀΣx of rows (CSR [n, W]), for the first W coordinates of a Gaussian learner's state."""
     if state.matrix.size:
         return np.asarray(X.multiply(X @ state.matrix[: X.shape[1], : X.shape[1]]).sum(axis=1)).ravel()
-    variance, size = state.cells[X.indices, VARIANCE], np.abs(X.data)
-    if state.memory.size:  # normalised: a variance is that of x_j up to the largest seen, and 1/x_j² without one
-        largest = state.memory[X.indices]
-        part = np.where(largest > 0, variance * np.minimum(size, largest) ** 2, size > 0)
-    else:
-        part = variance * size**2
+    part = state.cells[X.indices, VARIANCE] * X.data**2
     return np.asarray(sparse.csr_array((part, X.indices, X.indptr), shape=X.shape).sum(axis=1))
 
 

@@ -1,6 +1,5 @@
 """Adaptive regularisation of weights (Crammer, Kulesza & Dredze 2009)."""
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -21,10 +20,8 @@ class AROW(Gaussian):
 
     Parameters
     ----------
-    r: > 0; larger means smaller steps: 1/(2λ₁) of the paper. A list of weight ω has r/ω.
-    r2: > 0; larger means that variances shrink less: 1/(2λ₂); None: r, as in all of the paper's updates.
+    r: > 0; larger means smaller steps: 1/(2λ₁) = 1/(2λ₂) of the paper. A list of weight ω has r/ω.
     covariance: "kl" or "l2" (diagonals of the full update), or "full".
-    normalize: scale-free: a column's variance starts at 1/s², s the largest |z_j| of its updates.
     top: how many rivals of a list to learn from, the best-scoring first.
     base, base_rate: see Learner.
     """
@@ -32,12 +29,10 @@ class AROW(Gaussian):
     name: ClassVar[str] = "arow"
 
     r: Positive = 10.0
-    r2: Positive | None = None
     covariance: Literal["kl", "l2", "full"] = "kl"
-    normalize: bool = False
 
     @staticmethod
     def rates_of(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
-        """α = max(0, 1 − m)/(v + r), Σ ← Σ − Σzzᵀ/(v + r₂)Σ or 1/Σ ← 1/Σ + zzᵀ/r₂ (Crammer et al. 2009, Fig. 1)."""
-        loss, r, r2 = max(0.0, 1.0 - m), params.r / weight, (params.r2 if params.r2 < math.inf else params.r) / weight
-        return loss, loss / (v + r), 1.0 / (v + r2), 1.0 / r2
+        """α = max(0, 1 − m)/(v + r), Σ ← Σ − Σzzᵀ/(v + r)Σ or 1/Σ ← 1/Σ + zzᵀ/r (Crammer et al. 2009, Fig. 1)."""
+        loss, r = max(0.0, 1.0 - m), params.r / weight
+        return loss, loss / (v + r), 1.0 / (v + r), 1.0 / r

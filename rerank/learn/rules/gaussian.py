@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rerank.base.errors import RecipeError
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, State
@@ -26,7 +25,6 @@ from rerank.learn.settings import Count
 from rerank.learn.workspace import Scratch
 
 KL, L2, EXACT = range(3)  # the places of these choices in every learner's ``covariance``
-GREATEST = 1e100  # variances stay between SMALLEST and this
 MEAN, VARIANCE = range(2)  # of a cell
 
 
@@ -46,20 +44,10 @@ class Gaussian(Learner):
     covariance: str = "kl"
     top: Count = 1
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.full and self.scale_free:
-            raise RecipeError("found true; a full matrix keeps no scales, use a diagonal covariance", key="normalize")
-
     @property
     def full(self) -> bool:
         """Whether the covariance is a full matrix."""
         return self.covariance == "full"
-
-    @property
-    def scale_free(self) -> bool:
-        """Whether variances are kept in units of their columns."""
-        return bool(getattr(self, "normalize", False))
 
     @property
     def prior(self) -> float:
@@ -67,12 +55,12 @@ class Gaussian(Learner):
         return 1.0
 
     def init(self, columns: int, candidates: int = 0) -> State:  # noqa: ARG002
-        """μ = 0 and Σ = prior·I. Where scales matter, ``memory`` has the largest |z_j| of an update."""
+        """μ = 0 and Σ = prior·I."""
         if self.full:
             state = fresh(columns, matrix=True)
             state.matrix[:] *= self.prior
             return state
-        state = fresh(columns, cell=2, memory=self.scale_free)
+        state = fresh(columns, cell=2)
         state.cells[:, VARIANCE] = self.prior
         return state
 
@@ -110,8 +98,6 @@ def learn_diagonal(state: Any, scratch: Scratch, count: int, fixed: float, weigh
         return Lesson(m, loss, 0.0, fixed, IN_VAIN)
     if not v > SMALLEST:
         return Lesson(m, loss, 0.0, fixed, SKIP)
-    if state.memory.shape[0] > 0:
-        rescale(state, scratch, count)
     if params.covariance == L2:
         shrink_l2(scratch, count, shrinkage)
     elif params.covariance == EXACT:
@@ -123,21 +109,12 @@ def learn_diagonal(state: Any, scratch: Scratch, count: int, fixed: float, weigh
 
 
 @by_type
-def variance_of(state: Any, j: int, size: float) -> float:
-    """Σ_jj for a |z_j| = size: as it is or, where scales matter, as if values were divided by the largest |z_j|."""
-    variance = state.cells[j, VARIANCE]
-    if state.memory.shape[0] > 0 and size > state.memory[j]:
-        variance = 1.0 / size / size if state.memory[j] == 0.0 else variance * (state.memory[j] / size) ** 2
-    return float(min(variance, GREATEST))
-
-
-@by_type
 def margin_and_variance(state: Any, scratch: Scratch, count: int) -> tuple[float, float]:
     """m = μ·z, in four sums that the processor computes at once, and v = zᵀΣz; Σ_jj z_j² stays in ``scratch.extra``."""
     g, j, z, part = state.cells, scratch.column, scratch.value, scratch.extra
-    scaled, end = state.memory.shape[0] > 0, np.uint64(count)
+    end = np.uint64(count)
     one = two = three = four = 0.0
-    quarters = np.uint64(0) if scaled else end - end % np.uint64(4)
+    quarters = end - end % np.uint64(4)
     for r in range(np.uint64(0), quarters, np.uint64(4)):
         a, b, c, d = j[r], j[r + ONE], j[r + TWO], j[r + THREE]
         one += g[a, MEAN] * z[r]
@@ -150,18 +127,8 @@ def margin_and_variance(state: Any, scratch: Scratch, count: int) -> tuple[float
         part[r + THREE] = g[d, VARIANCE] * z[r + THREE] * z[r + THREE]
     for r in range(quarters, end):
         one += g[j[r], MEAN] * z[r]
-        variance = variance_of(state, j[r], abs(z[r])) if scaled else g[j[r], VARIANCE]
-        part[r] = variance * z[r] * z[r]
+        part[r] = g[j[r], VARIANCE] * z[r] * z[r]
     return float((one + two) + (three + four)), float(sum_of(part, count))
-
-
-@by_type
-def rescale(state: Any, scratch: Scratch, count: int) -> None:
-    """Keep the variances and scales that an update's z was judged with."""
-    for r in range(count):
-        j, size = scratch.column[r], abs(scratch.value[r])
-        state.cells[j, VARIANCE] = variance_of(state, j, size)
-        state.memory[j] = max(state.memory[j], size)
 
 
 @by_type

@@ -3,11 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.settings import Positive
-from rerank.learn.workspace import Scratch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +21,7 @@ class NormalHerd(Gaussian):
     Parameters
     ----------
     C: > 0; aggressiveness, times the weight of a list.
-    covariance: "kl" or "l2" (diagonals of the full update), "exact" (the optimal diagonal) or "full".
-    normalize: scale-free: a column's variance starts at 1/s², s the largest |z_j| of its updates.
+    covariance: "kl" or "l2" (diagonals of the full update), or "full".
     top: how many rivals of a list to learn from, the best-scoring first.
     base, base_rate: see Learner.
     """
@@ -33,8 +29,7 @@ class NormalHerd(Gaussian):
     name: ClassVar[str] = "nherd"
 
     C: Positive = 0.1
-    covariance: Literal["kl", "l2", "exact", "full"] = "kl"
-    normalize: bool = False
+    covariance: Literal["kl", "l2", "full"] = "kl"
 
     @staticmethod
     def rates_of(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
@@ -42,13 +37,3 @@ class NormalHerd(Gaussian):
         loss, C = max(0.0, 1.0 - m), params.C * weight
         xi = C * (2.0 + C * v)
         return loss, loss / (v + 1.0 / C), xi / (1.0 + C * v) ** 2, xi
-
-    @staticmethod
-    def shrink_exactly(
-        scratch: Scratch, count: int, m: float, v: float, weight: float, alpha: float, params: Any
-    ) -> float:
-        """Σ_jj ← Σ_jj/(1 + C·Σ_jj z_j²)² (Crammer & Lee 2010, exact diagonal)."""
-        C = params.C * weight
-        for r in range(np.uint64(count)):
-            scratch.extra[r] = 1.0 / (1.0 + C * scratch.extra[r]) ** 2
-        return alpha

@@ -32,7 +32,7 @@ from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.trainer import train
 
 VARIANTS = {cls.__name__: cls for cls in FAMILIES} | {
-    "AROW, top 2": partial(AROWClassifier, top=2, normalize=True),
+    "AROW, top 2": partial(AROWClassifier, top=2),
     "PA, top 2": partial(PassiveAggressiveClassifier, top=2, loss="cost"),
     "SGD, mistakes": partial(SGDClassifier, update="mistakes"),
 }

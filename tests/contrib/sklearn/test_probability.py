@@ -20,26 +20,22 @@ from rerank.contrib.sklearn import (
 
 GAUSSIANS = {
     "cw": CWClassifier(probability=True),
-    "cw, normalised": CWClassifier(probability=True, normalize=True, average="last"),
+    "cw, last": CWClassifier(probability=True, average="last"),
     "arow": AROWClassifier(probability=True, fit_intercept=False),
     "arow, full": AROWClassifier(probability=True, covariance="full"),
-    "scw, normalised": SCWClassifier(probability=True, normalize=True, fit_intercept=False),
+    "scw": SCWClassifier(probability=True, fit_intercept=False),
     "nherd": NHERDClassifier(probability=True),
 }
 
 
 def likely(model: Any, x: np.ndarray) -> list[float]:
-    """Φ(∓s/√v) with v = xᵀΣx. Normalised: Σ is of values divided by the largest so far, x among them."""
+    """Φ(∓s/√v) with v = xᵀΣx."""
     state, row = model._trained[-1], np.append(x, 1.0) if model.fit_intercept else x
     W = row.size
     if state.matrix.size:
         sigma = np.asarray(state.matrix)[:W, :W]
     else:
-        variance = state.cells[:W, 1].copy()
-        for j, size in enumerate(np.abs(row)) if state.memory.size else []:
-            if size > state.memory[j]:
-                variance[j] = 1 / size**2 if state.memory[j] == 0 else variance[j] * (state.memory[j] / size) ** 2
-        sigma = np.diag(variance)
+        sigma = np.diag(state.cells[:W, 1])
     score = model.decision_function(x[np.newaxis])[0]
     s = score / math.sqrt(row @ sigma @ row) if score else 0.0
     return [math.erfc(sign * s / math.sqrt(2)) / 2 for sign in (1, -1)]
