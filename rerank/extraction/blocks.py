@@ -233,7 +233,7 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
     count = SkipCount(job.recipe.data.on_bad_list)
     rows, counter, ids = RowBuilder(), FeatureCounter(), list[str]()
     collisions, seen = CollisionCount(0), SeenLists(content.held)
-    for found in content.measured(block.lists, count, before=block.number * BLOCK_LISTS):
+    for found in content.measured(block.lists, count):
         sizes, stats, reference, own = np.diff(found.lists.first), found.stats, found.reference, found.held
         features = content.block_features(found)
         named, _, varying, place, *values = features

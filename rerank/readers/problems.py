@@ -6,10 +6,9 @@ import copyreg
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -70,11 +69,13 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
         """The part that cannot be used: a "list" or a "candidate"."""
         return "list" if self.place is None else "candidate"
 
-    def advised(self, advice: str = "") -> "Problem":
-        """The same as an error that ends with advice: its own or else, by default, how to continue without it."""
-        without = f"fix or remove the {self.concerns}, or leave out such {self.concerns}s with --on-bad-list skip "
-        advice = self.advice or advice or f"{without}(in a recipe: data.on_bad_list: skip)"
-        advised = copy(self)
+    def advised(self) -> "Problem":
+        """The same as an error that ends with advice: its own or else how to continue without it."""
+        without = (
+            f"fix or remove the {self.concerns}, or leave out such {self.concerns}s with --on-bad-list skip (in a "
+        )
+        without += "recipe: data.on_bad_list: skip); if most are like it, check that the file is the one you mean"
+        advice, advised = self.advice or without, copy(self)
         advised.args = DataError(f"{self.message}; {advice}", path=self.path, line=self.line, list_id=self.list_id).args
         return advised
 
@@ -85,7 +86,6 @@ def nameless(line: int) -> str:
 
 
 NEARLY, FEWEST = 0.9, 10  # the share of lists that tells costs from scores, and the least number of lists
-AHEAD = 100  # lists that are looked at after the first bad one
 
 OnBadList = Literal["error", "skip"]
 T = TypeVar("T")
@@ -229,40 +229,10 @@ class SkipCount:
         return "\n".join(map(plain, lines))
 
 
-def usable(
-    items: Iterable[T], take: Callable[[T, SkipCount], U | None], count: SkipCount, before: int = 0
-) -> Iterator[U]:
-    """The results of ``take`` for lists (or for lists and what goes with them), where it has one.
-
-    Parameters
-    ----------
-    take: counts a list as good or bad.
-    before: at least this many good lists came before these.
-    """
-    lists = iter(items)
-    for item in lists:
-        try:
-            result = take(item, count)
-        except Problem as problem:
-            ahead = SkipCount("skip")
-            with suppress(DataError):
-                for other in chain([item], islice(lists, AHEAD)):
-                    take(other, ahead)
-            raise _advised(problem, ahead, before + count.lists, count.candidates) from None
-        if result is not None:
-            yield result
-
-
-def _advised(problem: Problem, ahead: SkipCount, lists: int, candidates: int) -> DataError:
-    """The error of a bad list or candidate, with the counts from it on and the numbers of good ones before it."""
-    for what, good, skipped in (
-        ("lists", lists + ahead.lists, ahead.skipped - ahead.reasons[UNJUDGED]),
-        ("candidates", candidates + ahead.candidates, ahead.skipped_candidates),
-    ):
-        if good <= skipped:
-            alike = f"{skipped} of {good + skipped} {what} cannot be used: check that the file is the one you mean, "
-            return problem.advised(f"{alike}and its format" if skipped > 1 else f"fix or remove the {problem.concerns}")
-    return problem.advised()
+def usable(items: Iterable[T], take: Callable[[T, SkipCount], U | None], count: SkipCount) -> Iterator[U]:
+    """The results of ``take`` for lists (or for lists and what goes with them), where it has one; it counts a list as
+    good or bad."""
+    return (result for item in items if (result := take(item, count)) is not None)
 
 
 def check_choice(key: str, value: object, choices: tuple[str, ...]) -> None:

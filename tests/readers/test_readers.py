@@ -67,7 +67,8 @@ def test_skip_count_under_error_and_skip() -> None:
         SkipCount().bad(bad)
     assert str(caught.value) == (
         "file:3: list x: found 'high'; expected a number; fix or remove the list, "
-        "or leave out such lists with --on-bad-list skip (in a recipe: data.on_bad_list: skip)"
+        "or leave out such lists with --on-bad-list skip (in a recipe: data.on_bad_list: skip); if most "
+        "are like it, check that the file is the one you mean"
     )
     count = SkipCount("skip")
     count.good(nbest().changed(duplicates=1))

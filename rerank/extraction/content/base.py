@@ -209,9 +209,9 @@ class Content(ABC, Generic[T]):
     def pair(self, nbest: Lists, count: SkipCount) -> Pair | None:
         """A list with its reference, both parsed and counted; None if it cannot be used."""
 
-    def measured(self, items: Iterable[Lists], count: SkipCount, before: int = 0) -> Iterator[Measured]:
-        """The usable lists, in blocks where these are ``flat``; before: see ``usable``."""
-        return usable(chain.from_iterable(map(self._parts, items)), self._measured, count, before)
+    def measured(self, items: Iterable[Lists], count: SkipCount) -> Iterator[Measured]:
+        """The usable lists, in blocks where these are ``flat``."""
+        return usable(chain.from_iterable(map(self._parts, items)), self._measured, count)
 
     def _parts(self, lists: Lists) -> Iterator[Measured | Lists]:
         """Several lists as a whole, or in parts, with those that cannot be in one on their own."""
