@@ -243,6 +243,13 @@ class EngineSettings(BaseModel):
     address: str | None = None
 
 
+def cores() -> int:
+    """The number of processors that this process may use."""
+    from joblib.externals.loky import cpu_count
+
+    return int(cpu_count())
+
+
 def open_engine(settings: EngineSettings) -> Engine:
     """The engine of ``settings``, to be used as a context manager."""
     name, workers = settings.name, settings.workers
@@ -251,8 +258,6 @@ def open_engine(settings: EngineSettings) -> Engine:
     if name == "local" and workers not in (None, 1):
         message = f"found {workers}, but the engine local is this process alone; use processes"
         raise RecipeError(message, key="engine.workers")
-    from rerank.kernels.threads import cores  # numba: only where there is work
-
     workers = workers or cores()
     if name == "local" or (name == "auto" and workers == 1):
         return Engine()

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from inspect import unwrap
-from itertools import chain
 from traceback import extract_tb
 from typing import Any, ClassVar, NamedTuple
 
@@ -20,7 +19,6 @@ from rerank.features.places import TREE, UPWARD, places_of
 from rerank.features.scores import FLOAT32_MAX, ScoreView
 from rerank.features.sink import OVERFLOW, Sink, TooLargeError, add_named, clear, larger, new_sink
 from rerank.features.template import EITHER, Template, option_records
-from rerank.kernels.compile import machine_code
 from rerank.kernels.sources import PACKAGE
 from rerank.readers.trees.trees import Trees
 
@@ -40,9 +38,6 @@ class KernelCall(NamedTuple):
     seeds: np.ndarray
     options: np.ndarray
     look: Callable[..., tuple[np.ndarray, ...]] | None  # see ``TextTemplate``
-
-
-Call = tuple[KernelCall, *tuple[Any, ...]]  # with what its templates look at, and the sink
 
 
 def families_of(templates: Sequence[Template]) -> list[KernelCall]:
@@ -111,7 +106,6 @@ class FeatureExtractor:
         self._user_first = len(templates)
         self.bits = bits
         self._sinks: list[Sink] = []  # sinks that no call is using
-        self._codes: dict[tuple[Any, ...], list[Callable[..., None]]] = {}  # by what they are given
         for text in marks.TEXTS.values():
             symbols.intern(text)
 
@@ -143,19 +137,6 @@ class FeatureExtractor:
         if max(sink.hashes.size, sink.value.size) <= KEPT:
             self._sinks.append(sink)
         return features
-
-    def _run(self, calls: Sequence[Call], arrays: Sequence[np.ndarray]) -> None:
-        """Run the templates of every call on what comes with them; ``arrays`` are all that these consist of."""
-        key = tuple((array.dtype, array.ndim, array.flags.num) for array in arrays)
-        codes = self._codes.get(key)
-        if codes is None:
-            codes = [
-                machine_code(family.fire, *given, family.ids, family.seeds, family.options) for family, *given in calls
-            ]
-            self._codes[key] = codes
-        for code, (family, *given) in zip(codes, calls, strict=True):
-            check()
-            code(*given, family.ids, family.seeds, family.options)
 
     def _call(
         self, name: str, function: UserTemplate, candidates: Sequence[Any], symbols: SymbolTable | None
@@ -257,12 +238,9 @@ class Extractor(FeatureExtractor):
 
         def fire(sink: Sink) -> None:
             places = places_of(forest, self._scopes, sink)
-            calls: list[Call] = [
-                (family, seen, sink)
-                if family.sees == EITHER
-                else (family, forest, places[self._scope_of[family.scope]], sink)
-                for family in self._families
-            ]
-            self._run(calls, [*forest, *chain.from_iterable(places), *seen, *sink])
+            for family in self._families:
+                check()
+                given = (seen,) if family.sees == EITHER else (forest, places[self._scope_of[family.scope]])
+                family.fire(*given, sink, family.ids, family.seeds, family.options)
 
         return self._extract(total, candidates, table, fire)

@@ -117,14 +117,9 @@ def kernel_of(function: F, *kinds: type) -> F:
     return _compiled(cast(F, function.function), state)
 
 
-def machine_code(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
-    """A kernel's code for arguments of these types, compiled or loaded if need be; what is no kernel is given back.
+def thread_count() -> int:
+    """The number of threads that may compute at once: one for each processor that this process may use, or as many as
+    NUMBA_NUM_THREADS says; in a worker, beside which others compute, that is 1."""
+    from numba import config
 
-    It does not look at the types of what it is given, as a call of the kernel does: for tuples of dozens of arrays that
-    takes longer than many a kernel. Call it only with values of the same types.
-    """
-    if not isinstance(function, Kernel):
-        return function
-    import numba
-
-    return cast(Callable[..., Any], function.compiled.compile(tuple(map(numba.typeof, arguments))))
+    return int(cast(Any, config).NUMBA_NUM_THREADS)

@@ -19,7 +19,7 @@ from typing import Any
 from rerank.base.registry import CONTRIB, installed_parts, module_of, own_parts, texts_in
 
 PACKAGE = Path(__file__).parents[1]
-COMPILATION = ("kernels/compile.py", "kernels/leaves.py", "kernels/threads.py")
+COMPILATION = ("kernels/compile.py", "kernels/leaves.py")
 EXTRACTION = (*COMPILATION, "data", "extraction", "features", "metrics", "readers")
 TRAINING = (
     *EXTRACTION, "kernels/by_type.py", "learn", "models/predictions.py", "runs/mert.py",

@@ -8,7 +8,6 @@ import numpy as np
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Corpora, parts, selected
 from rerank.kernels.compile import kernel
-from rerank.kernels.threads import share_rows
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import best_of_lists, scored_rows
 
@@ -88,11 +87,7 @@ def scores(corpus: Corpus, weights: Weights) -> np.ndarray:
     if weights.trees is not None:
         return weights.trees.scores(corpus) + weights.base * corpus.base
     out = np.empty(corpus.candidate_count)
-
-    def score(first: int, last: int) -> None:
-        score_rows(corpus.rows[first : last + 1], corpus.columns, corpus.values, weights.w, out[first:last])
-
-    share_rows(score, corpus.rows)
+    score_rows(corpus.rows, corpus.columns, corpus.values, weights.w, out)
     return out + weights.base * corpus.base
 
 

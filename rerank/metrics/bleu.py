@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from rerank.base.errors import RecipeError
+from rerank.data.corpus import frozen
 from rerank.kernels.compile import kernel
 from rerank.metrics.ngrams import NgramTable, enter_ngrams, match_ngrams, ngram_table, words
-from rerank.metrics.text import SacrebleuMetric, check_references, frozen_rows, lowered, scorer
+from rerank.metrics.text import SacrebleuMetric, check_references, lowered, scorer
 
 ORDER = 4
 # Columns of a candidate's row: matched n-grams, n-grams, words, closest reference length minus the shortest one.
@@ -205,7 +206,10 @@ class Bleu(SacrebleuMetric):
 
 def _bleu(stats: np.ndarray, reference: np.ndarray, smoothing: int) -> np.ndarray:
     """BLEU as a fraction, for any array of rows."""
-    rows, shortest, shape = frozen_rows(stats, reference)
+    shape = np.broadcast_shapes(stats.shape[:-1], reference.shape[:-1])
+    both = (np.broadcast_to(rows, (*shape, rows.shape[-1])) for rows in (stats, reference))
+    # read-only, so that the kernel is compiled for only one kind of array
+    rows, shortest = (frozen(np.ascontiguousarray(side, np.float64).reshape(-1, side.shape[-1])) for side in both)
     out = np.empty(rows.shape[0])
     bleu_scores(rows, shortest, smoothing, out)
     return out.reshape(shape)

@@ -23,7 +23,7 @@ from rerank.metrics.ngrams import (
     ngram_table,
     words_and_marks,
 )
-from rerank.metrics.text import SacrebleuMetric, check_references, frozen_rows, lowered
+from rerank.metrics.text import SacrebleuMetric, check_references, lowered
 
 _CHARACTERS, _WORDS = np.uint64(text_hash("characters")), np.uint64(text_hash("words"))
 
@@ -42,56 +42,36 @@ def _count(
 
 
 @kernel
-def f_score(row: np.ndarray, beta: float) -> float:
-    """F in 0..100 of the three counts of every order (float64 [3 * orders]).
+def chrf_rows(
+    first: np.ndarray, points: np.ndarray, word_first: np.ndarray, hashes: np.ndarray, r: int, references: int,
+    char_order: int, word_order: int, table: NgramTable, rows: np.ndarray,
+) -> None:  # fmt: skip
+    """Counts → ``rows`` for the texts after the ``references``, each against reference r."""
+    here, those = points[first[r] : first[r + 1]], hashes[word_first[r] : word_first[r + 1]]
+    table.keys[:] = FREE
+    enter_ngrams(here, char_order, _CHARACTERS, r, table)
+    enter_ngrams(those, word_order, _WORDS, r, table)
+    for y in range(rows.shape[0]):
+        t = references + y
+        characters, words = points[first[t] : first[t + 1]], hashes[word_first[t] : word_first[t + 1]]
+        _count(characters, here.shape[0], char_order, _CHARACTERS, t, table, rows[y])
+        _count(words, those.shape[0], word_order, _WORDS, t, table, rows[y, 3 * char_order :])
+
+
+def f_scores(counts: np.ndarray, beta: float) -> np.ndarray:
+    """F in 0..100 of the three counts of every order: float64 [..., 3 * orders] → [...]; 0 if nothing can match.
 
     F = (1 + β²)·P·R / (β²·P + R), where P and R are means over the orders that both sides have.
     """
-    factor, both, mean_precision, mean_recall = beta * beta, 0, 0.0, 0.0
-    for n in range(row.shape[0] // 3):
-        text, reference, matched = row[3 * n], row[3 * n + 1], row[3 * n + 2]
-        if text > 0 and reference > 0:
-            mean_precision += matched / text
-            mean_recall += matched / reference
-            both += 1
-    if mean_precision + mean_recall == 0.0:
-        return 0.0
-    mean_precision /= both
-    mean_recall /= both
-    score = (1 + factor) * mean_precision * mean_recall / (factor * mean_precision + mean_recall)
-    return float(100 * score)
-
-
-@kernel
-def f_scores(rows: np.ndarray, beta: float, scores: np.ndarray) -> None:
-    """``f_score`` for every row: float64 [n, 3 * orders] → [n]."""
-    for i in range(rows.shape[0]):
-        scores[i] = f_score(rows[i], beta)
-
-
-@kernel
-def chrf_rows(
-    first: np.ndarray, points: np.ndarray, word_first: np.ndarray, hashes: np.ndarray, references: int,
-    char_order: int, word_order: int, beta: float, table: NgramTable, row: np.ndarray, best: np.ndarray,
-    rows: np.ndarray,
-) -> None:  # fmt: skip
-    """Counts → ``rows`` for the texts after the ``references``, each against the first reference with the best F."""
-    best[:] = -1.0
-    for r in range(references):
-        here, those = points[first[r] : first[r + 1]], hashes[word_first[r] : word_first[r + 1]]
-        table.keys[:] = FREE
-        enter_ngrams(here, char_order, _CHARACTERS, r, table)
-        enter_ngrams(those, word_order, _WORDS, r, table)
-        for y in range(rows.shape[0]):
-            t = references + y
-            characters, words = points[first[t] : first[t + 1]], hashes[word_first[t] : word_first[t + 1]]
-            _count(characters, here.shape[0], char_order, _CHARACTERS, t, table, row)
-            _count(words, those.shape[0], word_order, _WORDS, t, table, row[3 * char_order :])
-            f = f_score(row, beta)
-            if f > best[y]:
-                best[y] = f
-                for k in range(row.shape[0]):
-                    rows[y, k] = row[k]
+    text, reference, matched = (counts[..., k::3] for k in range(3))
+    both, factor = (text > 0) & (reference > 0), beta * beta
+    precision, recall = (
+        np.where(both, matched / np.where(both, side, 1.0), 0.0).cumsum(axis=-1)[..., -1]  # order after order
+        / np.maximum(both.sum(axis=-1), 1)
+        for side in (text, reference)
+    )
+    weighed = factor * precision + recall
+    return np.asarray(100 * ((1 + factor) * precision * recall / np.where(weighed > 0, weighed, 1.0)))
 
 
 MOST_BETA = 1000  # only recall counts there
@@ -156,12 +136,13 @@ class Chrf(SacrebleuMetric):
             )
         first, points, word_first, hashes = self._units([*references, *texts, b""])
         most = self.char_order * np.diff(first)[:M] + self.word_order * np.diff(word_first)[:M]
-        rows = np.zeros((len(texts) + 1, 3 * orders))
-        row, best = np.empty(3 * orders), np.empty(len(texts) + 1)
-        chrf_rows(
-            first, points, word_first, hashes, M, self.char_order, self.word_order, float(self.beta),
-            ngram_table(int(most.max())), row, best, rows,
-        )  # fmt: skip
+        table, rows = ngram_table(int(most.max())), np.zeros((len(texts) + 1, 3 * orders))
+        best, counts = np.full(len(rows), -1.0), np.empty_like(rows)
+        for r in range(M):
+            chrf_rows(first, points, word_first, hashes, r, M, self.char_order, self.word_order, table, counts)
+            scores = f_scores(counts, self.beta)
+            better = scores > best
+            rows[better], best[better] = counts[better], scores[better]
         empty = rows[-1, 1::3].copy()
         rows[:, 1::3] -= empty
         return empty, rows[:-1]
@@ -174,12 +155,9 @@ class Chrf(SacrebleuMetric):
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """chrF (0-100) of summed counts: float64 [..., K] and [..., R] → [...]; 0 if nothing can match."""
-        rows, empty, shape = frozen_rows(stats, reference)
-        rows = rows.copy()
-        rows[:, 1::3] += empty
-        scores = np.empty(rows.shape[0])
-        f_scores(rows, float(self.beta), scores)
-        return scores.reshape(shape)
+        counts = np.array(stats, np.float64)
+        counts[..., 1::3] += reference
+        return f_scores(counts, self.beta)
 
     def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """Sentence chrF as a fraction: float64 [..., K] and [..., R] → [...]."""

@@ -13,7 +13,6 @@ import regex  # type: ignore[import-untyped] # unlike re, it knows punctuation
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
 from rerank.base.interrupts import check
-from rerank.data.corpus import frozen
 from rerank.metrics.base import Metric
 from rerank.readers.lists import Lists
 
@@ -196,14 +195,3 @@ def transposed(references: Sequence[Sequence[str]]) -> list[list[str | None]]:
     """References by text → by number, as sacrebleu takes them; None if a text has fewer than others."""
     width = max(map(len, references), default=1)
     return [[texts[r] if r < len(texts) else None for texts in references] for r in range(width)]
-
-
-def frozen_rows(stats: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
-    """Statistics of any shape for a kernel: float64 [..., K] and [..., R] → read-only [M, K], [M, R] and the shape.
-
-    They are read-only whatever they come from, so that a kernel is compiled for only one kind of array.
-    """
-    shape = np.broadcast_shapes(stats.shape[:-1], reference.shape[:-1])
-    both = (np.broadcast_to(rows, (*shape, rows.shape[-1])) for rows in (stats, reference))
-    stats, reference = (frozen(np.ascontiguousarray(rows, np.float64).reshape(-1, rows.shape[-1])) for rows in both)
-    return stats, reference, shape

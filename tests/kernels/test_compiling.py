@@ -2,16 +2,18 @@
 
 import gc
 import logging
+import os
+import subprocess
+import sys
 from functools import partial
-from typing import Any
 
 import numba
-import numpy as np
 import pytest
 
 from rerank.base.progress import Compilation, counting
 from rerank.kernels import leaves  # which tells of what numba compiles from then on
-from rerank.kernels.compile import kernel, machine_code
+from rerank.kernels.compile import kernel
+from rerank.pool import THREADS
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 
@@ -76,15 +78,14 @@ def test_a_kernel_that_kernels_call_is_part_of_them_alone() -> None:
     assert len(ratio.compiled.signatures) == 1  # type: ignore[attr-defined]
 
 
-def _total(values: np.ndarray, more: float) -> float:
-    return float(values.sum() + more)
-
-
-total: Any = kernel(_total)
-
-
-def test_machine_code_is_of_the_arguments_types() -> None:
-    for kind in (np.int32, np.float64):
-        values = np.arange(4).astype(kind)
-        assert machine_code(total, values, 0.5)(values + values, 1.5) == 13.5
-    assert machine_code(_total, values, 0.5) is _total
+@pytest.mark.parametrize(("given", "expected"), [("1", 1), ("3", 3), ("many", None)])
+def test_threads_are_as_many_as_numba_is_to_have(given, expected):
+    """Workers are told to have one; what is no number is numba's to warn of."""
+    command = [sys.executable, "-c", "from rerank.kernels.compile import thread_count; print(thread_count())"]
+    others = {name: value for name, value in os.environ.items() if name != "NUMBA_NUM_THREADS"}
+    found, own = (
+        int(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+        for environment in (others | {"NUMBA_NUM_THREADS": given}, others)
+    )
+    assert found == (expected or own)
+    assert THREADS["NUMBA_NUM_THREADS"] == "1"

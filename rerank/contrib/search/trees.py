@@ -11,7 +11,6 @@ import numpy as np
 
 from rerank.data.corpus import Corpus
 from rerank.kernels.compile import kernel
-from rerank.kernels.threads import share_rows
 
 END = "end of trees\n"  # what follows it says how they were grown
 LEAF = "leaf_value"
@@ -35,14 +34,8 @@ class BoostedTrees(NamedTuple):
 
     def scores(self, corpus: Corpus) -> np.ndarray:
         """float64 [N]: the sum of all trees for every candidate."""
-        total = np.zeros(corpus.candidate_count)
-
-        def score(first: int, last: int) -> None:
-            rows, row = corpus.rows[first : last + 1], np.zeros(self.gains.size)
-            base, nothing = corpus.base[first:last], np.zeros(0)
-            add_trees(self, rows, corpus.columns, corpus.values, base, row, total[first:last], nothing)
-
-        share_rows(score, corpus.rows)
+        total, row = np.zeros(corpus.candidate_count), np.zeros(self.gains.size)
+        add_trees(self, corpus.rows, corpus.columns, corpus.values, corpus.base, row, total, np.zeros(0))
         return total
 
     def parts(self, corpus: Corpus, y: int) -> np.ndarray:

@@ -65,8 +65,8 @@ def serve(
         if error.name not in EXTRA:
             raise
         raise RunError(MISSING.format(error.name)) from None
-    from rerank.kernels.threads import cores
     from rerank.models.reranker import Reranker, load
+    from rerank.pool import cores
 
     threads = threads or cores()
     pool = ThreadPoolExecutor(threads, WORKER)

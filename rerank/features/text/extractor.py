@@ -2,14 +2,14 @@
 
 import logging
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from rerank.base.interrupts import check
 from rerank.data.symbols import SymbolTable, known_hash
 from rerank.features.collecting import ListFeatures
-from rerank.features.extract import Call, FeatureExtractor
+from rerank.features.extract import FeatureExtractor
 from rerank.features.sink import Sink
 from rerank.features.template import Template
 from rerank.features.text.view import TextView
@@ -53,8 +53,9 @@ class TextExtractor(FeatureExtractor):
             views[look] = look(texts, hash_of)
 
         def fire(sink: Sink) -> None:
-            calls: list[Call] = [(family, views[family.look], sink) for family in self._families]
-            self._run(calls, [*chain.from_iterable(views.values()), *sink])
+            for family in self._families:
+                check()
+                family.fire(views[family.look], sink, family.ids, family.seeds, family.options)
 
         return self._extract(total, candidates, self.symbols if names else None, fire)
 

@@ -21,8 +21,7 @@ from scipy.sparse import csr_matrix
 from rerank.base.interrupts import check, deferred
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import mix
-from rerank.kernels.compile import kernel
-from rerank.kernels.threads import thread_count
+from rerank.kernels.compile import kernel, thread_count
 from rerank.learn.voting.votes import Votes
 
 
