@@ -10,7 +10,7 @@ METRICS = {
     "gain": "gain:Gain",
     "match": "wer:Match",
     "parseval": "parseval:Parseval",
-    "ter": "ter:Ter",
+    "ter": "text:Ter",
     "wer": "wer:Wer",
 }
 

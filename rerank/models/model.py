@@ -221,7 +221,6 @@ def _load(source: Path) -> Model:
         raise ValueError("it has a bracket model without naming learned fusion, or names it without having one")
     seen = read_array(source / f"{SEEN}.npy", np.uint64, 1) if f"{SEEN}.npy" in header["files"] else np.zeros(0, "u8")
     parts = kinds["state"], kinds["votes"], kinds["brackets"], seen
-    weights = {name: one_base(predictor, table) for name, predictor in weights.items()}
     model = Model(header["settings"], header["about"], table, weights, *parts)
     _check_settings(model)
     decision, known = model.decision, [*weights, *decodings_of(model.about)]

@@ -10,7 +10,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.extraction.content.texts import make_text_metric
 from rerank.metrics.base import metrics
-from rerank.metrics.ter import Ter
+from rerank.metrics.text import Ter
 
 SENTENCES = st.lists(st.sampled_from("abcde"), max_size=12).map(" ".join)
 MARKED = st.text("aB1 .,&-'\u3000\u4e00()", max_size=20)

@@ -16,8 +16,7 @@ from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.view import TextView, first_unfit, make_view
 from rerank.metrics.base import metrics
 from rerank.metrics.gain import ColumnMetric
-from rerank.metrics.ter import Ter
-from rerank.metrics.text import TextMetric
+from rerank.metrics.text import Ter, TextMetric
 from rerank.metrics.wer import Match
 from rerank.readers.base import Problem, SkipCount, lists_of
 from rerank.readers.given.nbest import GAIN

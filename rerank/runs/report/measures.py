@@ -9,7 +9,7 @@ from rerank.metrics.bleu import Bleu
 from rerank.metrics.chrf import Chrf
 from rerank.metrics.gain import Counts, Gain
 from rerank.metrics.parseval import Parseval
-from rerank.metrics.ter import Ter
+from rerank.metrics.text import Ter
 from rerank.metrics.wer import Cer, Wer
 from rerank.runs.report.numbers import Spread, fixed, signed
 
