@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rerank.features.own import feature
     from rerank.models.reranker import Ranking, Reranker, load
     from rerank.readers.given.nbest import NBest
-    from rerank.readers.given.reading import read
+    from rerank.readers.given.reading import example, read
     from rerank.readers.lists import Candidate
     from rerank.runs.callbacks import TrainingEvent
     from rerank.runs.fitting import fit
@@ -43,6 +43,7 @@ _PLACES = {
     "Reranker": "rerank.models.reranker",
     "TrainingEvent": "rerank.runs.callbacks",
     "evaluate": "rerank.runs.measuring",
+    "example": "rerank.readers.given.reading",
     "feature": "rerank.features.own",
     "fit": "rerank.runs.fitting",
     "load": "rerank.models.reranker",
@@ -51,7 +52,7 @@ _PLACES = {
 
 __all__ = [
     "Candidate", "Evaluation", "NBest", "Ranking", "RerankError", "Reranker", "Tagger", "TrainingEvent", "__version__",
-    "evaluate", "feature", "fit", "load", "read", "tagger",
+    "evaluate", "example", "feature", "fit", "load", "read", "tagger",
 ]  # fmt: skip
 
 

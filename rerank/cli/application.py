@@ -31,6 +31,7 @@ from rerank.base.errors import DataError, RecipeError, RerankError, StoppedError
 from rerank.base.interrupts import Interrupted, handled
 from rerank.base.progress import DETAIL, console
 from rerank.base.registry import Registry
+from rerank.base.shipped import file_of, files_of
 from rerank.cli.answer import Command, answering, command_line, out, unforeseen
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rerank")
 commands = Registry[object]("command")  # their modules
+LISTS = "FILE", "FILE...", "NBEST"  # arguments that are files of lists
 COLLECTED = 50_000  # objects made until Python looks for cycles again: a tenth of the start went into that, in vain
 Given = TypeVar("Given")
 
@@ -233,13 +235,18 @@ def set_logging(level: str, *, verbose: bool = False) -> None:
 
 
 class PathsCommand(TyperCommand):
-    """A command with file names that may begin with standard input: ``-,scores`` is no option."""
+    """A command with file names. They may begin with standard input: ``-,scores`` is no option. Shipped lists go by
+    their names."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Such names are parsed under a mark, which no argument can hold."""
+        """Names with standard input are parsed under a mark, which no argument can hold."""
         rest = super().parse_args(ctx, [f"\0{arg}" if arg.startswith("-,") else arg for arg in args])
+        metavars = {parameter.name: parameter.metavar or "" for parameter in self.params}
         for name, value in ctx.params.items():
-            ctx.params[name] = value.removeprefix("\0") if isinstance(value, str) else value
+            if isinstance(value, str):
+                ctx.params[name] = value = value.removeprefix("\0")
+            if value and metavars.get(name, "") in LISTS:
+                ctx.params[name] = file_of(value) if isinstance(value, str) else files_of(value)
         return rest
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import imported
+from rerank.base.shipped import HOME
 from rerank.recipes.recipe import TaskRecipe
-from rerank.recipes.settings import HOME, Settings, assign_all, undone, validate
+from rerank.recipes.settings import Settings, assign_all, undone, validate
 from rerank.recipes.tasks import task_named
 from rerank.storage.bounded_yaml import read_yaml, yaml_options
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import fields
-from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -15,14 +14,12 @@ from rerank.base.encoding import has_login
 from rerank.base.errors import RecipeError
 from rerank.base.ranges import Range, described, hints_of
 from rerank.base.registry import nearest, texts_in
+from rerank.base.shipped import HOME
 
 Settings = dict[str, Any]
 DIGITS = 10  # of a cut-off, at most
 MOST_POINTS = 10_000  # of a grid, and runs of a recipe
 PLACE = "{shipped}"  # in a recipe's data.root: the folder of the lists
-_PACKAGE = Path(__file__).parents[1]
-# A wheel has them inside the package, a checkout beside it.
-HOME = _PACKAGE / "shipped" if (_PACKAGE / "shipped").is_dir() else _PACKAGE.parent
 
 # Counts that a run's time or memory grows with: what no real use reaches is a slip, and would never end.
 Epochs = Annotated[int, Range(1, 100_000)]

@@ -10,6 +10,7 @@ import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
+from rerank.base.shipped import shipped_files
 from rerank.readers import detection, several
 from rerank.readers.account import MOST, Account, filled
 from rerank.readers.base import OnBadList, Reader, check_choice, lists_of, readers
@@ -166,6 +167,27 @@ def read(
     right_files = None if many is None else tuple(map(os.fspath, many))
     source_file = None if sources is None else os.fspath(sources)
     return ListFile(os.fspath(given), reader, settings, right_files, source_file, form, on_bad_list, encoding, answer)
+
+
+def example(name: str, split: str = "train") -> ListFile:
+    """Lists that come with the program, as ``read`` gives them.
+
+    Parameters
+    ----------
+    name: ``llm`` (samples of language models), ``asr`` (transcripts, made up) or ``quickstart`` (parses, made up).
+    split: ``train``, ``dev`` or ``test``.
+
+    Raises
+    ------
+    DataError: there are no such lists.
+    """
+    files, of_split = shipped_files(), f"{name}/{split}"
+    if of_split not in files:
+        known = ", ".join(key for key in files if not key.endswith(".gold"))
+        raise DataError(f"no shipped lists of this name; expected one of {known}", path=of_split)
+    lists = read(files[of_split], references=files.get(f"{of_split}.gold"))
+    assert isinstance(lists, ListFile)
+    return lists
 
 
 def _roles_of_rows(columns: Mapping[str, Any], path: str) -> dict[str, str]:
