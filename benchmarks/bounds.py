@@ -81,7 +81,7 @@ def outcome(learner: Learner, z: np.ndarray, truth: np.ndarray) -> tuple[int, fl
     oracles, log = np.arange(0, 2 * n, 2), UpdateLog()
     state = learner.init(corpus.width, corpus.candidate_count)
     stats = learner.epoch(corpus, oracles, np.arange(n), state, log=log)
-    mistakes, u = sum(part.mistakes for part in stats), Weights(truth, 0.0)
+    mistakes, u = stats.mistakes, Weights(truth, 0.0)
     about = bounds(learner, log, corpus, mistakes, u, list_margins(corpus, oracles, u, any_ties=False))
     return mistakes, float(about.get("bound", 0.0))
 

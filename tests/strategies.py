@@ -128,15 +128,15 @@ def orders(corpus: Corpus, epochs: int, first: int = 0, seed: int = 1) -> list[n
 
 
 class Ran(NamedTuple):
-    """What a learner did: its state, the parts of every epoch, the log."""
+    """What a learner did: its state, the counts of every epoch, the log."""
 
     state: State
-    stats: list[list[EpochStats]]
+    stats: list[EpochStats]
     log: UpdateLog
 
     def per_epoch(self, name: str) -> list[float]:
-        """A counter summed over the parts of every epoch."""
-        return [sum(getattr(part, name) for part in parts) for parts in self.stats]
+        """A counter of every epoch."""
+        return [getattr(stats, name) for stats in self.stats]
 
 
 def run(
@@ -145,7 +145,6 @@ def run(
     epochs: int,
     *,
     any_ties: bool = False,
-    points: int = 1,
     state: State | None = None,
     first: int = 0,
     oracles: np.ndarray | None = None,
@@ -155,9 +154,7 @@ def run(
     state = learner.init(corpus.width, corpus.candidate_count) if state is None else state
     log, oracles = UpdateLog(), targets(corpus) if oracles is None else oracles
     stats = [
-        learner.epoch(
-            corpus, oracles, order, state, any_ties=any_ties, log=log, points=points, pairs=pairs.rule(1, epoch)
-        )
+        learner.epoch(corpus, oracles, order, state, any_ties=any_ties, log=log, pairs=pairs.rule(1, epoch))
         for epoch, order in enumerate(orders(corpus, epochs, first), first)
     ]
     return Ran(state, stats, log)

@@ -19,7 +19,6 @@ from rerank.learn.predictor import (
     ALIVE,
     FREE,
     UPDATES,
-    count_active,
     fresh,
     predictor_of,
     weights_of,
@@ -32,10 +31,7 @@ from rerank.learn.settings import KernelPart, NotNegative, settings_of
 from rerank.learn.voting.votes import Votes
 from rerank.learn.workspace import (
     EpochStats,
-    ListArrays,
-    Scratch,
     log_buffers,
-    parts,
     scratch_for,
     stats_of,
     view,
@@ -188,51 +184,28 @@ class Learner(KernelPart):
         *,
         any_ties: bool = False,
         log: UpdateLog | None = None,
-        points: int = 1,
         pairs: Any = ORACLES,
-    ) -> list[EpochStats]:
+    ) -> EpochStats:
         """Pass over the lists ``order`` (int64) once and update ``state``.
 
         oracle: int64 [L]; any_ties: every candidate with the oracle's gain counts as correct; log: where updates go;
-        points: how many parts the statistics are divided into, with one entry of the result for each; pairs: which
-        candidates are compared (``PairSource.rule``), the oracle and its rival by default.
+        pairs: which candidates are compared (``PairSource.rule``), the oracle and its rival by default.
         """
         sums, params = self.begin(corpus, order.size, state), self.settings(any_ties)
+        kind: Any = type(self)
+        passes, tally = kernel_of(kind.passes, kind, self.loss_type(), pairs.owner), np.zeros(6)
+        room = None if log is None else log_buffers(corpus, order, self.pairwise, params.top)
+        order = np.ascontiguousarray(order, np.int64)
         data, scratch = view(corpus, oracle, pairs), scratch_for(corpus, self.pairwise)
-        stats = []
-        for part in parts(order, points):
-            tally = self.visit(corpus, data, part, state, sums, scratch, params, log)
-            stats.append(stats_of(tally, self.nonzero_weights(state)))
+        passes(data, order, state, sums, scratch, room, tally, params)
+        if log is not None and room is not None:
+            log.add_buffers(room, self.alive(state))
         self.finish(state, sums)
-        return stats
+        return stats_of(tally)
 
     def solve(self, lists: Corpora, oracle: np.ndarray, state: State, *, any_ties: bool = False) -> EpochStats:  # noqa: ARG002
         """Bring ``state`` to the optimum over all ``lists``: in place of epochs, for learners that are ``batch``."""
         raise RecipeError(f"{self.name} learns to rank lists, and nothing else", key="learner.name")
-
-    def visit(
-        self,
-        corpus: Corpus,
-        data: ListArrays,
-        order: np.ndarray,
-        state: State,
-        sums: Any,
-        scratch: Scratch,
-        params: Any,
-        log: UpdateLog | None,
-    ) -> np.ndarray:
-        """A part of an epoch, between ``begin`` and ``finish``: visit ``order`` (int64) and update ``state``.
-
-        data, scratch: ``view`` and ``scratch_for`` the corpus; params: ``settings``; the result is for ``stats_of``.
-        """
-        kind: Any = type(self)
-        tally = np.zeros(6)
-        room = None if log is None else log_buffers(corpus, order, self.pairwise, params.top)
-        passes = kernel_of(kind.passes, kind, self.loss_type(), data.pairs.owner)
-        passes(data, order, state, sums, scratch, room, tally, params)
-        if log is not None and room is not None:
-            log.add_buffers(room, self.alive(state))
-        return tally
 
     def last(self, state: State) -> Weights:
         """The predictor after the last update."""
@@ -241,10 +214,6 @@ class Learner(KernelPart):
     def average(self, state: State) -> Weights:
         """All predictors, weighted by the lists that they survived."""
         return predictor_of(average_of(state, self.shrinks), self.base, self.base_rate)
-
-    def nonzero_weights(self, state: State) -> int:
-        """Weights of the last predictor that are not 0."""
-        return count_active(state)
 
     def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:
         """All predictors from the first, by repeating the updates of ``log`` on the corpus that they were made on."""

@@ -283,13 +283,3 @@ def look_up_sums(data: ListArrays, order: np.ndarray, at: int, state: Any, sums:
         look_up(data, order, at, state.sums)
     else:
         look_up(data, order, at, sums.cells)
-
-
-def count_active(state: State) -> int:
-    """The number of the D weights that are not 0."""
-    a, tau, free = coordinates(state)[:-1], state.numbers[TAU], int(state.counts[FREE])
-    if tau == 0:
-        return int(np.count_nonzero(a != 0))
-    active = np.abs(a) > tau * (state.v[:-1] if state.v.size else state.numbers[SLOPE])
-    active[:free] = a[:free] != 0
-    return int(np.count_nonzero(active))

@@ -20,7 +20,6 @@ from rerank.learn.workspace import EpochStats
 from rerank.storage.work import Work
 
 logger = logging.getLogger("rerank")
-POINTS = 20  # points of the curves of an epoch
 ORACLE_PAIRS: PairSource = Oracle()
 PREDICTORS = 4 * 8  # bytes per column: last and average, of the epoch under way and of the best one
 SCRATCH = 8  # bytes per column: its place in the sum of an update
@@ -36,7 +35,7 @@ class Training:
 
     weights: by predictor ("last", "average"); state: the learner's, to continue from; log: the updates up to the best
     epoch, if they were kept; epoch: the number of epochs that led to the weights; history: one line per epoch;
-    samples, mistakes (cumulative), nonzero_weights: the curve; radius: largest norm of a difference vector; skipped:
+    radius: largest norm of a difference vector; skipped:
     updates that were left out because numbers became too small for them; about: what was chosen before training; held:
     float64 [N'], scores of the last lists by trainings on others, where it was chosen so.
     """
@@ -47,22 +46,10 @@ class Training:
     log: UpdateLog | None
     epoch: int
     history: list[dict[str, Any]] = field(default_factory=list)
-    samples: list[int] = field(default_factory=list)
-    mistakes: list[int] = field(default_factory=list)
-    nonzero_weights: list[int] = field(default_factory=list)
     radius: float = 0.0
     skipped: int = 0
     about: dict[str, Any] = field(default_factory=dict)
     held: np.ndarray = field(default_factory=lambda: np.zeros(0))
-
-    def extend(self, stats: list[EpochStats]) -> None:
-        """Add the parts of an epoch to the curve."""
-        for part in stats:
-            self.samples.append((self.samples[-1] if self.samples else 0) + part.lists)
-            self.mistakes.append((self.mistakes[-1] if self.mistakes else 0) + part.mistakes)
-            self.nonzero_weights.append(part.nonzero_weights)
-            self.radius = max(self.radius, part.radius)
-            self.skipped += part.skipped
 
 
 def epoch_order(lists: int, seed: int, epoch: int, shuffle: bool, part: int = 0) -> np.ndarray:
@@ -226,9 +213,9 @@ class ListProblem:
         if log is not None:
             log.count_from(place.lists, place.candidates)
         start = time.perf_counter()
-        points, rule = max(1, POINTS // part_count(self.corpus)), self.pairs.rule(self.seed, progress.epoch, index)
-        progress.stats += progress.learner.epoch(
-            part, targets, order, state, any_ties=self.any_ties, log=log, points=points, pairs=rule
+        rule = self.pairs.rule(self.seed, progress.epoch, index)
+        progress.stats.append(
+            progress.learner.epoch(part, targets, order, state, any_ties=self.any_ties, log=log, pairs=rule)
         )
         progress.seconds += time.perf_counter() - start
         progress.nonzeros += part.nonzeros
@@ -288,7 +275,8 @@ class TrainingState:
         """Close the epoch that is under way: evaluate its predictor, and keep it if it is the best so far."""
         if any(part.skipped for part in self.stats) and not self.training.skipped:
             logger.warning("some updates were skipped because variances became too small; see `skipped` in the history")
-        self.training.extend(self.stats)
+        self.training.radius = max([self.training.radius, *(part.radius for part in self.stats)])
+        self.training.skipped += sum(part.skipped for part in self.stats)
         with np.errstate(all="ignore"):  # what is not finite is refused below
             weights = self.predictors(self.state)
             chosen = weights[hooks.predictor]
@@ -331,7 +319,7 @@ class TrainingState:
             arrays |= {f"best_{name}": np.asarray(array) for name, array in training.state._asdict().items()}
         if self.log is not None:
             arrays |= {f"log_{name}": array for name, array in self.log.arrays().items()}
-        kept = ("epoch", "history", "samples", "mistakes", "nonzero_weights", "radius", "skipped")
+        kept = ("epoch", "history", "radius", "skipped")
         header = {
             "training": {name: getattr(training, name) for name in kept},
             "base": {name: weights.base for name, weights in training.weights.items()},

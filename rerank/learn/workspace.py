@@ -1,6 +1,5 @@
 """The common part of epoch kernels: a view of the corpus, scratch space, counters."""
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ LEAST, GREATEST, OWNERS = range(3)  # in ``Scratch.spread``: of a column's value
 
 
 class EpochStats(NamedTuple):
-    """The counts of one pass (or a part of one)."""
+    """The counts of one pass."""
 
     lists: int
     mistakes: int  # lists whose oracle did not score strictly highest; with other pair sources: whose y* not above y'
@@ -25,7 +24,6 @@ class EpochStats(NamedTuple):
     loss: float  # summed over the lists, before their updates
     radius: float  # largest norm of an update's difference vector φ(y*) − φ(y'), base score included
     skipped: int  # updates that were left out because numbers became too small for them
-    nonzero_weights: int  # of the last predictor
 
 
 class ListArrays(NamedTuple):
@@ -113,12 +111,7 @@ def log_buffers(corpus: Corpus, order: np.ndarray, pairwise: bool, top: int) -> 
     )
 
 
-def parts(order: np.ndarray, points: int) -> Iterator[np.ndarray]:
-    """``order`` (int64) in ``points`` parts of nearly equal length."""
-    yield from (part for part in np.array_split(np.ascontiguousarray(order, dtype=np.int64), max(1, points)))
-
-
-def stats_of(tally: np.ndarray, nonzero: int) -> EpochStats:
+def stats_of(tally: np.ndarray) -> EpochStats:
     """Counters (float64 [6]) as EpochStats."""
     return EpochStats(
         lists=int(tally[LISTS]),
@@ -127,7 +120,6 @@ def stats_of(tally: np.ndarray, nonzero: int) -> EpochStats:
         loss=float(tally[LOSS]),
         radius=float(np.sqrt(tally[RADIUS])),
         skipped=int(tally[SKIPPED]),
-        nonzero_weights=nonzero,
     )
 
 

@@ -146,19 +146,6 @@ def test_votes_end_with_the_bits_of_the_state(name: str, parameters: dict[str, A
 
 
 @every_family
-def test_parts_of_an_epoch_change_no_bit(name: str, parameters: dict[str, Any]) -> None:
-    corpus, learner, points = random_corpus(5), make(name, parameters), 7
-    whole, parts = run(learner, corpus, EPOCHS), run(learner, corpus, EPOCHS, points=points)
-    assert bits(whole.state) == bits(parts.state)
-    assert [len(epoch) for epoch in parts.stats] == [points] * EPOCHS
-    for counter in ("lists", "mistakes", "updates"):
-        assert whole.per_epoch(counter) == parts.per_epoch(counter)
-    assert parts.per_epoch("loss") == pytest.approx(whole.per_epoch("loss"))
-    for key, array in whole.log.arrays().items():
-        np.testing.assert_array_equal(array, parts.log.arrays()[key])
-
-
-@every_family
 def test_before_the_first_update_the_base_score_decides(name: str, parameters: dict[str, Any]) -> None:
     corpus, learner = random_corpus(5), make(name, parameters | {"base": 0.75})
     for columns in (0, corpus.width):
@@ -204,7 +191,7 @@ def test_an_order_may_leave_out_and_repeat_lists(name: str, parameters: dict[str
     states = []
     for part, of_part in ((corpus, order), (corpus.take(order), np.arange(order.size))):
         state = learner.init(corpus.width, part.candidate_count)
-        stats = learner.epoch(part, targets(part), of_part, state, log=UpdateLog(), points=2)
-        assert sum(one.lists for one in stats) == order.size
+        stats = learner.epoch(part, targets(part), of_part, state, log=UpdateLog())
+        assert stats.lists == order.size
         states.append(state)
     assert bits(states[0]) == bits(states[1])

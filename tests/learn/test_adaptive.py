@@ -107,5 +107,5 @@ def test_the_radius_is_of_difference_vectors_however_small_the_coefficient() -> 
     """At margin 800 the logistic coefficient is about 1e-348, at 500 its square is 0: neither is a length of z."""
     for margin, radius in ((500.0, 5.0), (1000.0, 0.0)):
         corpus = corpus_of([[({0: 3.0}, margin, 1.0), ({1: 4.0}, 0.0, 0.0)]])
-        stats = run(RDA(loss="logistic", update="always"), corpus, 1).stats[0][0]
+        stats = run(RDA(loss="logistic", update="always"), corpus, 1).stats[0]
         assert stats.radius == pytest.approx(radius)

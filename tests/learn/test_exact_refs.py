@@ -90,7 +90,7 @@ def test_reproduces_the_reference_run(split: tuple[str, Labelled, Labelled], alg
     oracles, order = oracle(corpus.lists, corpus.gain, corpus.base), np.arange(corpus.list_count)
     state, updates, mistakes = learner.init(corpus.width), 0, 0
     for epoch in range(1, 4):
-        stats = learner.epoch(corpus, oracles, order, state)[0]
+        stats = learner.epoch(corpus, oracles, order, state)
         updates, mistakes = updates + stats.updates, mistakes + stats.mistakes
         if epoch not in expected:
             continue

@@ -194,5 +194,5 @@ def test_only_updates_that_were_due_are_skipped() -> None:
     for mean, skipped in ((-5.0, 1), (5.0, 0)):
         state = learner.init(1)
         state.cells[0, :2] = mean, SMALLEST
-        stats = learner.epoch(corpus, targets(corpus), np.array([0]), state)[0]
+        stats = learner.epoch(corpus, targets(corpus), np.array([0]), state)
         assert (stats.skipped, stats.updates) == (skipped, 0)

@@ -11,7 +11,7 @@ from strategies import bits, corpus_of, random_corpus, run, stored, targets
 from rerank.learn.base import Learner, Weights
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA, VotedRDA
-from rerank.learn.trainer import POINTS, Training, epoch_order, train
+from rerank.learn.trainer import Training, epoch_order, train
 from rerank.learn.workspace import view
 
 CORPUS = random_corpus(6)
@@ -113,7 +113,7 @@ def test_history(predictor: str) -> None:
 
     training = fit(epochs=3, predictor=predictor, evaluate_train=lambda _: 0.25, evaluate_dev=evaluate, on_epoch=tell)
     assert lines == training.history
-    ran = run(LEARNERS[1], CORPUS, 3, points=POINTS)
+    ran = run(LEARNERS[1], CORPUS, 3)
     for epoch, line in enumerate(training.history):
         assert line["epoch"] == epoch + 1
         assert line["mistakes"] == ran.per_epoch("mistakes")[epoch]
@@ -126,19 +126,9 @@ def test_history(predictor: str) -> None:
         assert line["seconds"] >= 0
         assert line["nonzeros_per_second"] * line["seconds"] == pytest.approx(CORPUS.nonzeros)
     assert (training.weights[predictor].w == seen[-1].w).all()
+    assert training.radius == max(ran.per_epoch("radius")) > 0
     assert "dev" not in fit(epochs=1).history[0]
     assert "train" not in fit(epochs=1).history[0]
-
-
-def test_curves() -> None:
-    training, ran = fit(epochs=2), run(LEARNERS[1], CORPUS, 2, points=POINTS)
-    parts = [part for epoch in ran.stats for part in epoch]
-    assert len(training.samples) == 2 * POINTS
-    assert training.samples == np.cumsum([part.lists for part in parts]).tolist()
-    assert training.samples[-1] == 2 * CORPUS.list_count
-    assert training.mistakes == np.cumsum([part.mistakes for part in parts]).tolist()
-    assert training.nonzero_weights == [part.nonzero_weights for part in parts]
-    assert training.radius == max(part.radius for part in parts) > 0
 
 
 def test_corpora_of_any_size_have_one_type_for_kernels() -> None:

@@ -61,11 +61,11 @@ def test_large_whole_numbers_equal_brute_force(value: float) -> None:
 
 
 @settings(max_examples=40)
-@given(corpora(), st.integers(0, 3), st.integers(1, 4), st.booleans())
-def test_logs(corpus: Corpus, epochs: int, points: int, linear: bool) -> None:
+@given(corpora(), st.integers(0, 3), st.booleans())
+def test_logs(corpus: Corpus, epochs: int, linear: bool) -> None:
     """Counts sum to the lists seen; arrays are read back; a head holds the first updates; a cut the first epochs."""
     learner: Learner = Perceptron() if linear else RDA(loss="log", l1=0.125)
-    log = run(learner, corpus, epochs, points=points).log
+    log = run(learner, corpus, epochs).log
     arrays = log.arrays()
     M = log.updates
     assert arrays["survived"].sum() == epochs * corpus.list_count
@@ -91,7 +91,7 @@ def test_a_cut_log_is_the_log_of_the_first_epochs() -> None:
     state, log, marks = learner.init(corpus.width), UpdateLog(), []
     for order in orders(corpus, 3):
         marks.append(log.marks())
-        learner.epoch(corpus, targets(corpus), order, state, log=log, points=4)
+        learner.epoch(corpus, targets(corpus), order, state, log=log)
     for epochs, mark in enumerate(marks):
         expected = run(learner, corpus, epochs).log.arrays()
         for name, array in log.cut(mark).arrays().items():

@@ -104,13 +104,11 @@ class LambdaMart(Learner):
         trees, state, corpus = read_trees(text.encode(), lists.width), self.init(lists.width), corpora[0]
         predictor, seconds = Weights(np.zeros(lists.width), self.base, trees), time.perf_counter() - start
         missed = int((corpus.gain[oracles(corpus)] > corpus.gain[choices(corpus, predictor)]).sum())
-        used, count = int(np.count_nonzero(predictor.strength)), trees.first.size - 1
-        stats = [EpochStats(corpus.list_count, missed, count, 0.0, 0.0, 0, used)]
+        count = trees.first.size - 1
+        stats = [EpochStats(corpus.list_count, missed, count, 0.0, 0.0, 0)]
         state.counts[UPDATES], state.counts[FREE] = count, corpus.free
         line = history_line(count * corpus.nonzeros, stats, predictor, seconds) | {"epoch": 1}
-        training = Training(self, dict.fromkeys(("last", "average"), predictor), state, None, 1, [line])
-        training.extend(stats)
-        return training
+        return Training(self, dict.fromkeys(("last", "average"), predictor), state, None, 1, [line])
 
 
 def vote_by_trees(corpus: Corpus, seed: int) -> Weights | None:

@@ -249,7 +249,7 @@ def solve_chains(learner: Maxent, chains: Chains, state: State) -> EpochStats:
     start, l1 = state.cells[columns] / scale, learner.l1 * scale
     state.counts[UPDATES] += minimised(penalised, start, l1, maxiter=learner.iterations, ftol=NO_FURTHER)[1]
     tally[LISTS] = chains.example_count
-    return stats_of(tally, learner.nonzero_weights(state))
+    return stats_of(tally)
 
 
 def occurrences(chains: Chains) -> np.ndarray:

@@ -25,7 +25,7 @@ from rerank.learn.pairs import ORACLES
 from rerank.learn.predictor import SEEN, SURVIVED, sums_of
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.trainer import EvaluationHooks, Training, TrainingState, epoch_order, run_epochs
-from rerank.learn.workspace import ListArrays, Scratch, parts, stats_of
+from rerank.learn.workspace import EpochStats, ListArrays, Scratch, stats_of
 
 
 class PassOfLearner(ByType):
@@ -83,9 +83,6 @@ def pair_for(entries: int) -> PairSpace:
         np.zeros(1, np.int64),
     )  # fmt: skip
     return PairSpace(data, scratch)
-
-
-POINTS = 20  # points of the curves of an epoch
 
 
 def require_structured(learner: Learner) -> None:
@@ -161,7 +158,7 @@ class ChainProblem:
             progress.state.numbers[SURVIVED], progress.state.counts[SEEN] = 0.0, 0
         order = epoch_order(self.chains.example_count, self.seed, progress.epoch, self.shuffle)
         start = time.perf_counter()
-        progress.stats = self.visitor.epoch(order, progress.state)
+        progress.stats = [self.visitor.epoch(order, progress.state)]
         progress.seconds, progress.nonzeros = time.perf_counter() - start, self.chains.attributes.size
 
 
@@ -173,21 +170,13 @@ class ChainVisitor:
         self.chains: Any = chains  # a corpus of this many columns to the learner
         self.room, self.pair = room_for(chains), pair_for(entries_of(chains))
 
-    def epoch(self, order: np.ndarray, state: State) -> list[Any]:
+    def epoch(self, order: np.ndarray, state: State) -> EpochStats:
         """Pass over the examples ``order`` (int64) once and update ``state``; see ``Learner.epoch``."""
         sums = self.learner.begin(self.chains, order.size, state)
-        stats = []
-        for part in parts(order, POINTS):
-            stats.append(stats_of(self.visit(part, state, sums), 0))
-        self.learner.finish(state, sums)
-        stats[-1] = stats[-1]._replace(nonzero_weights=self.learner.nonzero_weights(state))
-        return stats
-
-    def visit(self, order: np.ndarray, state: State, sums: Any) -> np.ndarray:
-        """A part of an epoch, between ``begin`` and ``finish``; returns a tally."""
         self.room.stamp[0] = -1  # other transitions than those of an earlier state
         kind: Any = type(self.learner)
         kernel, tally = kernel_of(chain_pass, kind, self.learner.loss_type()), np.zeros(6)
         tilt = float(issubclass(self.learner.loss_type(), Cost))
         kernel(order, state, sums, *self.pair, None, tally, self.room, self.chains, tilt, self.params)
-        return tally
+        self.learner.finish(state, sums)
+        return stats_of(tally)

@@ -127,7 +127,7 @@ class Maxent(Learner):
         state.counts[UPDATES] += steps
         state.counts[FREE] = lists.free
         tally[LISTS] = lists.list_count
-        return stats_of(tally, self.nonzero_weights(state))
+        return stats_of(tally)
 
 
 def curvatures(lists: Corpora) -> np.ndarray:
