@@ -3,9 +3,9 @@
 import logging
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("rerank")
 # A list: its candidates, an ``NBest``, or a dict that is a JSON line.
 Candidates: TypeAlias = NBest | Mapping[str, Any] | Iterable[CandidateLike]
-BATCH = 64  # lists that are voted on together
 
 
 def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) -> Any:
@@ -320,15 +319,17 @@ class Reranker:
             raise GivenError("found a data frame; expected lists: score_frame ranks its rows", "lists")
         check_for_files("lists in memory", format=format, sources=sources)
         every = each_of(lists, "lists, in a list", "lists")
-        given = (self._taken(each, None, str(number)) for number, each in enumerate(every))
-        opened = ((candidates, self._open(nbest)) for candidates, nbest in given)
-        taken = self.drift().through(opened, lambda each: each[1].nbest)
-        size = BATCH if self.predictor == "voted" else 1
-        while batch := list(islice(taken, size)):
-            rankings = self._scorer.rank([each for _, each in batch])
-            for (candidates, _), ranked in zip(batch, rankings, strict=True):
-                assert isinstance(ranked, Ranked)
-                yield Ranking(candidates, ranked, self._explain, self.predictor)
+        taken = deque[Sequence[CandidateLike]]()
+
+        def opened() -> Iterator[Opened]:
+            for number, each in enumerate(every):
+                candidates, nbest = self._taken(each, None, str(number))
+                taken.append(candidates)
+                yield self._open(nbest)
+
+        for ranked in self._scorer.rank(self.drift().through(opened(), lambda each: each.nbest)):
+            assert isinstance(ranked, Ranked)
+            yield Ranking(taken.popleft(), ranked, self._explain, self.predictor)
 
     def score_frame(
         self, frame: Any, *, into: tuple[str, str] = ("score", "rank"), **columns: Unpack[FrameColumns]

@@ -18,7 +18,6 @@ from rerank.metrics.gain import ColumnMetric, Gain
 from rerank.models.model import Model
 from rerank.models.reranker import Reranker
 from rerank.pool import open_engine
-from rerank.readers.base import OnBadList
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.nbest import GAIN, NBest, told, used
 from rerank.readers.given.reading import ListFile, blocks_given, first_list, holds_trees, lists_from
@@ -125,23 +124,16 @@ def fit(
         settings["data"] = {**_mapping(settings.get("data"), "data"), "answer": answer}
     first, lists = first_list(lists)
     settings["task"] = task_of(settings, first)
-    kind = Kind(settings["task"] in METRICS, task_gains(settings))
+    how = {"texts": settings["task"] in METRICS, "gains": task_gains(settings)}
     known = None if start is None else ScoreColumns.of_table(start.model.table.about)
-    held = {TRAIN: _held(lists, kind, known)}
+    held = {TRAIN: _held(lists, known, **how)}
     if dev is not None:
-        held[DEV] = _held(dev, kind, held[TRAIN].columns)
+        held[DEV] = _held(dev, held[TRAIN].columns, **how)
     with watching(callback):
         model = _fitted(settings, held, start)
     if frame:
         model = dataclasses.replace(model, about={**model.about, "frame": frame})
     return Reranker(model)
-
-
-class Kind(NamedTuple):
-    """The kind of lists: of texts, or of trees; and whether their gains are what is trained for."""
-
-    texts: bool
-    gains: bool
 
 
 class Held(NamedTuple):
@@ -226,35 +218,33 @@ def task_of(settings: Settings, first: NBest) -> str:
     return "translation" if first.gains is None else "ranking"
 
 
-def _held(lists: AnyLists, kind: Kind, columns: ScoreColumns | None) -> Held:
-    """Lists as a split of a recipe."""
-    if isinstance(lists, ListFile) and "-" not in lists.files:
-        return _held_file(lists, kind)
+def _held(lists: AnyLists, columns: ScoreColumns | None, *, texts: bool, gains: bool) -> Held:
+    """Lists as a split of a recipe; those of a file, which is read again whenever they are gone through, as they are.
+
+    texts: whether they are lists of texts, not trees; gains: whether their gains are what is trained for.
+    """
+    if isinstance(lists, ListFile):
+        data: Settings = {"reader": dict(lists.settings), "on_bad_list": lists.on_bad_list, "encoding": lists.encoding}
+        if texts:
+            data |= {"sources": lists.sources and "{root}/{split}.src.gz", "form": lists.form}
+            data |= {} if lists.references else {"references": None}
+        return Held(lists.blocks, data)
     with told():
-        given = blocks_given(lists, texts=kind.texts, gains=kind.gains, columns=columns)
-        policy: OnBadList = getattr(lists, "on_bad_list", "error")
-        kept = (item if item.list_count > 1 else item.repeated("keep") for item in used(given, policy))
+        given = blocks_given(lists, texts=texts, gains=gains, columns=columns)
+        kept = (
+            item if item.list_count > 1 else item.repeated("keep")
+            for item in used(given, getattr(lists, "on_bad_list", "error"))
+        )
         rows = [item.without_raw() for item in kept]
     first, _ = first_filled(rows)
     if first is None:
         raise DataError("no list with candidates")
     names = first.named().names
     columns = columns or ScoreColumns(names, names[first.column])
-    data: Settings = {}
-    if kind.texts:
-        dense = [name for name in columns.names if name not in (columns.base, GAIN)]
-        data = {"nbest": "{root}/{split}.jsonl.gz", "reader": {"name": "jsonl", "base": columns.base, "dense": dense}}
-        data |= {"sources": None, "references": None}
-    return Held(lambda *_: iter(rows), data, columns)
-
-
-def _held_file(lists: ListFile, kind: Kind) -> Held:
-    """The lists of a file, which is read again whenever they are gone through."""
-    data: Settings = {"reader": dict(lists.settings), "on_bad_list": lists.on_bad_list, "encoding": lists.encoding}
-    if kind.texts:
-        data |= {"sources": lists.sources and "{root}/{split}.src.gz", "form": lists.form}
-        data |= {} if lists.references else {"references": None}
-    return Held(lists.blocks, data)
+    dense = [name for name in columns.names if name not in (columns.base, GAIN)]
+    reader = {"name": "jsonl", "base": columns.base, "dense": dense}
+    data = {"nbest": "{root}/{split}.jsonl.gz", "reader": reader, "sources": None, "references": None}
+    return Held(lambda *_: iter(rows), data if texts else {}, columns)
 
 
 def _learner(learner: Any) -> Any:

@@ -136,22 +136,6 @@ def test_threads_rank_as_one(cases: dict[str, Case]) -> None:
     assert done >= RANKINGS
 
 
-def test_threads_share_what_one_has_opened(cases: dict[str, Case]) -> None:
-    """By the Scorer that opened the lists, and by another of the same model."""
-    for name, (scorer, lists, _) in cases.items():
-        other = Scorer(scorer.model, scorer.predictor)
-        opened = [each for each in map(scorer.open, lists) if isinstance(each, Opened)]
-        expected = rank_all(scorer, lists)
-        assert len(opened) == len(lists)
-
-        def work(chosen: Scorer, opened: list[Opened] = opened) -> list[Result]:
-            return [result(each) for each in chosen.rank(opened)]
-
-        with ThreadPoolExecutor(THREADS) as pool:
-            for found in pool.map(work, [scorer, other] * THREADS):
-                assert found == expected, name
-
-
 BEGIN = """
 import json, sys, threading
 from concurrent.futures import ThreadPoolExecutor

@@ -95,21 +95,6 @@ def test_disordered_sparse_input_is_understood_and_left_alone() -> None:
         np.testing.assert_array_equal(array, copy)
 
 
-@pytest.mark.parametrize(
-    ("weight", "message"),
-    [
-        (np.ones(39), r"shape \(39,\); expected \(40,\)"),
-        (np.full(40, -1.0), "negative"),
-        (np.full(40, np.nan), "NaN"),
-        (np.zeros(40), "zero"),
-    ],
-)
-def test_wrong_sample_weights_are_refused(weight: np.ndarray, message: str) -> None:
-    X, y = problem(2)
-    with pytest.raises(ValueError, match=message):
-        PerceptronClassifier().fit(X, y, sample_weight=weight)
-
-
 @every_family
 def test_values_below_the_range_of_features_are_refused(cls: type) -> None:
     """Rows that turn to 0 silently would teach nothing."""
