@@ -19,7 +19,6 @@ from rerank.metrics.parseval import Parseval
 from rerank.metrics.wer import Match
 from rerank.models.decoding import gain_functions, require_trees
 from rerank.models.provenance import LEAST, Decoding, Kind
-from rerank.pool import Engine
 from rerank.readers.lists import numbered
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import DECODERS, ListRecipe
@@ -44,12 +43,6 @@ class Answered(Visitor):
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
         self._seen = list[tuple[int, np.ndarray, np.ndarray]]()  # of a list: its first candidate, answers, columns
-
-    def part(self, lists: int, candidates: slice) -> "Answered":  # noqa: ARG002
-        return Answered(self.names)
-
-    def join(self, part: "Answered", first: int, candidate: int) -> None:  # noqa: ARG002
-        self._seen += [(first + number, answers, columns) for number, answers, columns in part._seen]
 
     def see(self, again: RereadList) -> None:
         nbest = again.pair.nbest.named()
@@ -101,9 +94,7 @@ def check_decoding(recipe: ListRecipe) -> None:
         raise RecipeError(message, key="decode.use")
 
 
-def tune_decoding(
-    recipe: ListRecipe, data: Data, runs: list[Run], metric: Metric, engine: Engine | None = None
-) -> None:
+def tune_decoding(recipe: ListRecipe, data: Data, runs: list[Run], metric: Metric) -> None:
     """Find out on dev how every run decodes best, and whether that is better than its best candidates; without dev, on
     the training lists that were held out when the run was trained.
 
@@ -119,7 +110,7 @@ def tune_decoding(
         threshold = settings.threshold
         if "learned" in kinds:
             assert isinstance(metric, Parseval)
-            run.brackets, threshold = learn_brackets(recipe, data, run, metric, engine)
+            run.brackets, threshold = learn_brackets(recipe, data, run, metric)
         seen = _tuned_on(recipe, data, run)
         if seen is None and settings.margin > 0:
             message = f"found {settings.margin:g}, but no lists were held out in training that tell what scores mean"
@@ -137,7 +128,7 @@ def tune_decoding(
         every = [sweep for *_, sweeps in group for sweep in sweeps.values()]
         if any(sweep.points.sharpness.size * sweep.points.thresholds.size > 1 for sweep in every):
             extracted = group[0][1]
-            _warn_of_long(recipe, split, visit_lists(recipe, data, split, extracted, every, engine), every)
+            _warn_of_long(recipe, split, visit_lists(recipe, data, split, extracted, every), every)
     again = list[Run]()
     for run, extracted, scores, sweeps in tried:
         best = _score_of(extracted.corpus, scores, metric)
@@ -153,7 +144,7 @@ def tune_decoding(
             tuned = {kind: entry | {"deviation": final} for kind, entry in tuned.items()}
         run.training["decode"] = {"use": _used(recipe, tuned, best, metric), "best": best, **tuned}
     if again:  # a margin of the base's scores
-        tune_decoding(recipe, data, again, metric, engine)
+        tune_decoding(recipe, data, again, metric)
 
 
 def _unbeaten(run: Run, lists: Corpora, metric: Metric, scores: list[float | None]) -> bool:
@@ -237,9 +228,8 @@ def evaluate_decoding(
     chosen: Run,
     split: str,
     metric: Metric,
-    engine: Engine | None = None,
 ) -> list[bytes] | None:
-    """Evaluate how all runs decode a split, by ``engine``; the answers of ``chosen`` if it uses any of them, empty ones
+    """Evaluate how all runs decode a split; the answers of ``chosen`` if it uses any of them, empty ones
     for lists that are not in the corpus."""
     extracted = data.others[split]
     tried: list[dict[str, Sweep]] = []
@@ -257,7 +247,7 @@ def evaluate_decoding(
     visitors: list[Visitor] = [*every, *([] if votes is None else [votes])]
     if not visitors:
         return None
-    _warn_of_long(recipe, split, visit_lists(recipe, data, split, extracted, visitors, engine), every)
+    _warn_of_long(recipe, split, visit_lists(recipe, data, split, extracted, visitors), every)
     answers, others = None, {} if votes is None else votes.choices(offsets(sizes))
     for name, places in others.items():
         chosen.add_selection(split, name, statistics_of(extracted.corpus, places), places)

@@ -22,7 +22,6 @@ from rerank.metrics.bracket_model import (
 )
 from rerank.metrics.fusion import Fusion
 from rerank.metrics.parseval import Parseval
-from rerank.pool import Engine
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data, shared_lists
 from rerank.runs.ensembles import members, spread
@@ -49,22 +48,11 @@ class BracketReading(Visitor):
         self._columns, self._right, self._folds = list[BracketColumns](), list[np.ndarray](), list[int]()
         self._symbols = SymbolTable()
 
-    def part(self, lists: int, candidates: slice) -> "BracketReading":  # noqa: ARG002 - it has no list's place
-        return BracketReading(self._scores[candidates], self._fold[candidates], self._deviation, self._sharpness)
-
-    def join(self, part: "BracketReading", first: int, candidate: int) -> None:  # noqa: ARG002
-        """Every part has symbols of its own."""
-        symbols = part._symbols
-        known = np.array([-1, *(self._symbols.intern(symbols.text(i)) for i in range(len(symbols)))], np.int32)
-        self._columns += [column._replace(symbols=known[column.symbols + 1]) for column in part._columns]
-        self._right += part._right
-        self._folds += part._folds
-
     def see(self, again: RereadList) -> None:
         """A list of failed parses alone has no brackets to learn from."""
         parses, fusion = again.pair.content, again.evidence.fusion
         assert isinstance(parses, Parses)
-        self._symbols, gold = parses.symbols, Fusion(again.pair.gold, parses.symbols)  # one table for the part
+        self._symbols, gold = parses.symbols, Fusion(again.pair.gold, parses.symbols)
         if not fusion.used.any() or not np.array_equal(fusion.words, gold.words):
             return
         scores, base = self._scores[again.own], again.pair.nbest.base / self._deviation
@@ -89,15 +77,8 @@ class FoldedFusion(Visitor):
     def __init__(self, sweeps: list[FusionSweep], fold: np.ndarray) -> None:
         self.sweeps, self._fold = sweeps, fold
 
-    def part(self, lists: int, candidates: slice) -> "FoldedFusion":
-        return FoldedFusion([sweep.part(lists, candidates) for sweep in self.sweeps], self._fold[candidates])
-
     def see(self, again: RereadList) -> None:
         self.sweeps[self._fold[again.own.start]].see(again)
-
-    def join(self, part: "FoldedFusion", first: int, candidate: int) -> None:
-        for sweep, own in zip(self.sweeps, part.sweeps, strict=True):
-            sweep.join(own, first, candidate)
 
     def best(self, lists: Corpora, metric: Metric) -> float:
         """The threshold with the best score on all of the lists, the smallest of equals."""
@@ -119,9 +100,7 @@ def check_learning(recipe: ListRecipe) -> None:
         raise RecipeError(message, key="training.start")
 
 
-def learn_brackets(
-    recipe: ListRecipe, data: Data, run: Run, metric: Parseval, engine: Engine | None = None
-) -> tuple[BracketModel, float]:
+def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Parseval) -> tuple[BracketModel, float]:
     """A run's model of brackets, and the threshold that goes with it: each fifth of the training lists, or of its
     share of them, is scored by a training on the others (of an ensemble, that of its first member).
 
@@ -153,7 +132,7 @@ def learn_brackets(
     base, sharpness = spread(corpus, Weights(np.zeros(corpus.width), 1.0)), recipe.decode.sharpness or MEANT
     scores, folds = np.concatenate(scored), np.repeat(np.arange(FOLDS), [part.size for part in scored])
     reading = BracketReading(scores, folds, base, sharpness)
-    visit_lists(recipe, data, recipe.data.training, training, [reading], engine)
+    visit_lists(recipe, data, recipe.data.training, training, [reading])
     learned = reading.fit()
     if recipe.decode.threshold is not None:
         return learned, recipe.decode.threshold
@@ -164,5 +143,5 @@ def learn_brackets(
         log.warning("learned fusion: too few lists to choose a threshold by folds; it is %g", EVEN)
         return learned, EVEN
     folded = FoldedFusion(apart, folds)
-    visit_lists(recipe, data, recipe.data.training, training, [folded], engine)
+    visit_lists(recipe, data, recipe.data.training, training, [folded])
     return learned, folded.best(corpus, metric)

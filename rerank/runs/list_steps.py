@@ -21,6 +21,7 @@ from rerank.models.model import HEADER, Model, one_base, raw_weights
 from rerank.models.predictions import NAME as LINE
 from rerank.models.predictions import dense_line
 from rerank.models.provenance import provenance
+from rerank.models.scorer import Scorer
 from rerank.pool import check_visible
 from rerank.readers.account import Account, tell
 from rerank.readers.score_columns import ScoreColumns
@@ -38,14 +39,18 @@ from rerank.runs.doubts import doubts
 from rerank.runs.ensembles import train_ensemble
 from rerank.runs.mert import tune_run
 from rerank.runs.pipeline import Metrics, Stages, Steps, code_of, learning_curve
+from rerank.runs.report.html import PageSection
 from rerank.runs.report.measures import own_measure
 from rerank.runs.results import (
     Answers,
     answers_of,
+    changes_row,
     describe,
+    examples_of,
+    list_sections,
     prediction_files,
+    weight_tables,
     write_answers,
-    write_page,
     write_predictions,
 )
 from rerank.runs.run import Run, weight_counts
@@ -165,7 +170,7 @@ class ListSteps(Steps[ListRecipe]):
         self.chosen, self.choice = choose(self.recipe, self.runs, self.data, self.metric)
         if len(self.runs) > 1 and self.recipe.data.dev:
             log.info("best on dev: %s, seed %d", self.chosen.name, self.chosen.recipe.seed)
-        tune_decoding(self.recipe, self.data, self.runs, self.metric, self.engine)
+        tune_decoding(self.recipe, self.data, self.runs, self.metric)
 
     def model(self) -> Model:
         """The chosen run as a model."""
@@ -210,8 +215,7 @@ class ListSteps(Steps[ListRecipe]):
         for run in self.runs if self.base_doubt else ():  # nothing is claimed against such a base
             run.significance = {split: {} for split in run.significance}
         entries, entry = [run.entry() for run in self.runs], chosen.entry()
-        return self.head(chosen.recipe.seed, metric.signature) | {
-            "measure": metric.primary,
+        return self.measured(entry, entries, metric) | {
             **own_measure(metric),
             "signatures": self.signatures,
             **{key: value for key, value in data.training.about.items() if key == "account"},
@@ -221,15 +225,10 @@ class ListSteps(Steps[ListRecipe]):
             "features": {key: value for key, value in data.table.about.items() if key != "templates"},
             "dev_split": entry["training"]["base"]["split"],
             "reported": recipe.reported.model_dump() if recipe.reported else None,
-            "chosen": {"name": chosen.name, "seed": chosen.recipe.seed},
             **chosen.decision.model_dump(),
             "decision": chosen.decision.model_dump(),
             LINE: line,
             "folds": FOLDS if crossed else None,
-            "training": entry["training"],
-            "splits": entry["splits"],
-            "significance": entry["significance"],
-            "runs": entries,
             "choice": self.choice,
             "blind": blind(recipe, self.choice),
         }
@@ -243,7 +242,7 @@ class ListSteps(Steps[ListRecipe]):
                 run.evaluate(split, data.others[split], data.training.corpus, metric)
             run.forget_votes()
         decoding = self.recipe, data, runs, chosen
-        decoded = {split: evaluate_decoding(*decoding, split, metric, self.engine) for split in splits}
+        decoded = {split: evaluate_decoding(*decoding, split, metric) for split in splits}
         for split, answers in decoded.items():
             if answers is not None and data is self.data:
                 write_answers(self.directory, split, answers)
@@ -267,7 +266,7 @@ class ListSteps(Steps[ListRecipe]):
             task = self._task(data, chosen.name, chosen.recipe, f"without-{first}")
             parts += self._train([task])
             join_base(parts[-1], data.table)
-            tune_decoding(self.recipe, data, parts[-1:], self.metric, self.engine)
+            tune_decoding(self.recipe, data, parts[-1:], self.metric)
             self._measure(data, parts[-1:], parts[-1], (split,))
         chosen.take_over(split, every, parts, self.metric)
 
@@ -305,8 +304,13 @@ class ListSteps(Steps[ListRecipe]):
         reference = chosen.selections[tests[0]].reference
         return learning_curve(chosen.recipe, metric, reference, tests[0], "lists", chosen, train, look)
 
-    def report(self, metrics: Metrics, seconds: float) -> None:
-        write_page(self.recipe, self.directory, self.data, self.served, self.runs, self.answers, metrics, seconds)
+    def sections(self, metrics: Metrics) -> list[PageSection]:
+        scorer, others = Scorer(self.served, self.recipe.predictor), self.data.others
+        examples = [examples_of(scorer, split, others[split], own) for split, own in self.answers.items()]
+        return list_sections(
+            metrics, runs=self.runs, weights=weight_tables(self.served, self.recipe.predictor),
+            examples=[*chain.from_iterable(examples)], changes=[changes_row(*own) for own in self.answers.items()],
+        )  # fmt: skip
 
 
 def with_roles(settings: Settings, found: Mapping[str, str]) -> Settings:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -28,10 +28,14 @@ from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.tasks import task_named
+from rerank.runs.report.results import headline
 from rerank.storage.arrays import DAMAGE
 from rerank.storage.files import reason, write_text
 from rerank.storage.outputs import RUNS, output_directory, output_file, remove_results
 from rerank.storage.strict_json import as_json, read_object
+
+if TYPE_CHECKING:
+    from rerank.runs.report.html import PageSection
 
 log = logging.getLogger("rerank")
 CHOSEN = "chosen.yaml"  # the recipe that `rerank tune` leaves
@@ -301,8 +305,28 @@ class Steps(ABC, Generic[R]):
         return {}
 
     @abstractmethod
+    def sections(self, metrics: Metrics) -> "Sequence[PageSection]":
+        """What the page shows of this kind."""
+
+    def summary(self, metrics: Metrics) -> dict[str, Any] | None:
+        """What it begins with, see ``page``."""
+        return headline(metrics)
+
     def report(self, metrics: Metrics, seconds: float) -> None:
         """Write the page; seconds: of the whole run."""
+        from rerank.runs.report.html import report  # with jinja, which only a page needs
+
+        how: dict[str, Any] = {"recipe": self.recipe.as_yaml(), "about": self.recipe.about, "seconds": seconds}
+        text = report(metrics, self.sections(metrics), summary=self.summary(metrics), **how)
+        write_text(self.directory / "report.html", text)
+
+    def measured(self, chosen: Metrics, runs: Sequence[Metrics], metric: Metric) -> Metrics:
+        """The part of metrics.json that the results of runs, their entries, make."""
+        keys = "training", "splits", "significance"
+        return self.head(chosen["seed"], metric.signature) | {
+            "measure": metric.primary, "chosen": {key: chosen[key] for key in ("name", "seed")}, "runs": list(runs),
+            **{key: chosen[key] for key in keys},
+        }  # fmt: skip
 
     def head(self, seed: int, metric: str) -> Metrics:
         """The beginning of metrics.json; metric: its signature."""

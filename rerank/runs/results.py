@@ -26,10 +26,8 @@ from rerank.readers.lists import Lists
 from rerank.readers.streams import open_output
 from rerank.readers.texts.text_files import read_lines
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.corpora import Data
-from rerank.runs.pipeline import Metrics
 from rerank.runs.report.differences import KEY, compare_texts, compare_trees
-from rerank.runs.report.html import Folded, PageSection, Part, report
+from rerank.runs.report.html import Folded, PageSection, Part
 from rerank.runs.report.list_parts import (
     choice_table,
     corpora_table,
@@ -43,10 +41,9 @@ from rerank.runs.report.list_parts import (
 )
 from rerank.runs.report.measures import Measure, primary_of
 from rerank.runs.report.numbers import count, fixed, reals
-from rerank.runs.report.results import dev_of, headline, notes, results_table, signatures, splits_of
+from rerank.runs.report.results import dev_of, notes, results_table, signatures, splits_of
 from rerank.runs.report.table import Bar, TextTable
 from rerank.runs.run import Run
-from rerank.storage.files import write_text
 from rerank.storage.outputs import output_file
 from rerank.storage.strict_json import as_json
 
@@ -261,22 +258,6 @@ def examples_of(scorer: Scorer, split: str, extracted: Extracted, answers: Answe
 
 def _text(text: bytes) -> str:
     return text.decode("utf-8", "replace")
-
-
-def write_page(
-    recipe: ListRecipe, directory: Path, data: Data, model: Model, runs: Sequence[Run],
-    answers: Mapping[str, Answers], metrics: Metrics, seconds: float,
-) -> None:  # fmt: skip
-    """Write the page; answers: by test split."""
-    scorer = Scorer(model, recipe.predictor)
-    sections = list_sections(
-        metrics, runs=runs, weights=weight_tables(model, recipe.predictor),
-        examples=[one for split, own in answers.items() for one in examples_of(scorer, split, data.others[split], own)],
-        changes=[changes_row(split, own) for split, own in answers.items()],
-    )  # fmt: skip
-    summary = headline(metrics)
-    text = report(metrics, sections, recipe=recipe.as_yaml(), seconds=seconds, about=recipe.about, summary=summary)
-    write_text(directory / "report.html", text)
 
 
 def list_sections(

@@ -11,11 +11,10 @@ import small
 
 import rerank
 from rerank.base.errors import RecipeError
-from rerank.pool import Engine, Processes
 from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs import pipeline, second_pass
+from rerank.runs import pipeline
 from rerank.runs.compared import Compared
 from rerank.runs.decoding import SHARPNESS, THRESHOLDS, check_decoding
 
@@ -50,25 +49,6 @@ def test_the_point_with_the_best_score_on_dev_is_taken(small_data: Path, workspa
             for threshold in THRESHOLDS[: 1 if kind == "mbr" else None : 4].tolist():
                 model.model.about["decodings"][kind] |= {"sharpness": sharpness, "threshold": threshold}
                 assert rerank.evaluate(model, lists, decode=kind).score <= best + 1e-12
-
-
-def test_stretches_and_workers_change_nothing(
-    small_data: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def decoded(name: str, engine: Engine, lists: int) -> tuple[Any, ...]:
-        monkeypatch.setattr(second_pass, "MAX_LISTS", lists)
-        recipe = small.recipe(
-            small_data, training={"epochs": 1, "vote": False}, decode={"kinds": ["mbr", "fuse", "learned"]}
-        )
-        pipeline.run(recipe, workspace / name, engine=engine)
-        metrics, written = small.results(workspace / name), workspace / name / "predictions"
-        rows = Compared.of_run(workspace / name, "test").rows
-        answers = small.lines_of(written / "test.decoded.gz")
-        return metrics["training"]["decode"], answers, {kind: own.tolist() for kind, own in rows.items()}
-
-    whole = decoded("whole", Engine(), 1 << 9)
-    with Engine(Processes(2)) as engine:
-        assert decoded("workers", engine, 11) == whole
 
 
 @pytest.mark.parametrize(

@@ -59,14 +59,8 @@ class Seen:
         self.sums_, self.seen = sums, list[int]()
         self.points = SimpleNamespace(thresholds=np.array([0.3, 0.4, 0.5]))
 
-    def part(self, lists: int, candidates: slice) -> "Seen":  # noqa: ARG002
-        return Seen(self.sums_)
-
     def see(self, again: Any) -> None:
         self.seen.append(again.number)
-
-    def join(self, part: "Seen", first: int, candidate: int) -> None:  # noqa: ARG002
-        self.seen += [first + number for number in part.seen]
 
     def sums(self, lists: Any) -> np.ndarray:  # noqa: ARG002
         return self.sums_
@@ -82,10 +76,8 @@ def test_the_threshold_is_the_best_of_lists_judged_without_their_fold() -> None:
         sums[fold, :, metric.columns.index("test")] = 20.0
     sweeps: list[Any] = [Seen(sums[0]), Seen(sums[1])]
     folded = FoldedFusion(sweeps, np.array([0, 0, 0, 1, 1, 1]))
-    part = folded.part(2, slice(2, 4))
-    part.see(SimpleNamespace(number=0, own=slice(0, 1)))
-    part.see(SimpleNamespace(number=1, own=slice(1, 2)))
-    folded.join(part, 1, 2)
+    folded.see(SimpleNamespace(number=1, own=slice(2, 3)))
+    folded.see(SimpleNamespace(number=2, own=slice(3, 4)))
     assert [sweep.seen for sweep in sweeps] == [[1], [2]]
     lists = replace(corpus_of([[({}, 0.0, 0.0)]] * 4), reference=reference)
     assert folded.best(lists, metric) == 0.4

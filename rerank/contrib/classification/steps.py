@@ -44,8 +44,7 @@ from rerank.models.model import Model
 from rerank.models.provenance import provenance
 from rerank.recipes.settings import files_named
 from rerank.runs.pipeline import Metrics, Stages, Steps, code_of
-from rerank.runs.report.html import PageSection, report
-from rerank.storage.files import write_text
+from rerank.runs.report.html import PageSection
 from rerank.storage.outputs import RUNS, output_file
 from rerank.storage.work import Work, key_of
 
@@ -147,23 +146,21 @@ class ExampleSteps(Steps[ClassificationRecipe]):
             wrong = selections_of(only.predictions, self.tested[only.set].label)
             wrong.save(output_file(self.directory, "predictions", "test.selections.npz"))
 
-    def report(self, metrics: Metrics, seconds: float) -> None:
+    def sections(self, metrics: Metrics) -> list[PageSection]:
         tables = [
             rows.table(place, f"Δ and p: against {rows.against}.", heading="error", doubt="", of="run")
             for place, rows in self.compared.items()
             if place in self.tested  # without noise
         ]
-        sections = [
+        return [
             PageSection("Results", shown.tables_of(self.recipe, metrics["tables"])),
             PageSection("Significance", [POOLED, *tables] if tables else []),
             PageSection("Training", [shown.training_table(metrics)]),
             PageSection("Data", [shown.sets_table(metrics["corpora"])]),
         ]
-        text = report(
-            metrics, sections, recipe=self.recipe.as_yaml(), seconds=seconds, runs="result", about=self.recipe.about,
-            summary=shown.headline(metrics, self.fitted, self.compared),
-        )  # fmt: skip
-        write_text(self.directory / "report.html", text)
+
+    def summary(self, metrics: Metrics) -> dict[str, Any]:
+        return shown.headline(metrics, self.fitted, self.compared)
 
 
 def class_table(classes: Sequence[str], width: int, weighted: np.ndarray) -> FeatureTable:

@@ -36,10 +36,9 @@ from rerank.recipes.settings import changed
 from rerank.runs.compared import Compared
 from rerank.runs.pipeline import Metrics, Stages, Steps, code_of
 from rerank.runs.report import list_parts, results
-from rerank.runs.report.html import PageSection, report
+from rerank.runs.report.html import PageSection
 from rerank.runs.report.numbers import count, fixed
 from rerank.runs.report.table import TextTable
-from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, output_file
 from rerank.storage.work import Work, key_of
 
@@ -226,13 +225,10 @@ class TaggingSteps(Steps[TaggingRecipe]):
         if crossed := alone and len(self.train_sentences) >= FEWEST_CROSSED:
             self._measure(data.train[0], [chosen], self._cross_validated())
         entry = chosen.entry()
-        return self.head(recipe.run_seeds[0], metric.signature) | {
-            "measure": metric.primary, "predictor": recipe.training.predictor, "corpora": self.counts(),
-            "dev_split": data.dev, "chosen": {"name": entry["name"], "seed": entry["seed"]},
-            "training": entry["training"], "splits": entry["splits"], "significance": entry["significance"],
+        return self.measured(entry, [run.entry() for run in self.runs], metric) | {
+            "predictor": recipe.training.predictor, "corpora": self.counts(), "dev_split": data.dev,
             "signatures": {split: {metric.primary: metric.signature} for split in entry["splits"]},
-            "runs": [run.entry() for run in self.runs], "folds": FOLDS if crossed else None,
-            "unit": "sentences",
+            "folds": FOLDS if crossed else None, "unit": "sentences",
         }  # fmt: skip
 
     def _measure(self, split: str, runs: Sequence[TaggingRun], usual: list[list[str]]) -> None:
@@ -302,7 +298,7 @@ class TaggingSteps(Steps[TaggingRecipe]):
             found["splits"][split] |= {"oracle": systems["oracle"], "reranked": systems[predictor]}
             found["significance"][split]["reranked_vs_tagger"] = tests.get(f"{predictor}_vs_base")
 
-    def report(self, metrics: Metrics, seconds: float) -> None:
+    def sections(self, metrics: Metrics) -> list[PageSection]:
         recipe = self.recipe
         crossed = [split for split in recipe.data.train if split in self.chosen.splits]
         pairs = {
@@ -311,16 +307,13 @@ class TaggingSteps(Steps[TaggingRecipe]):
         base = "The base gives every word its most frequent label in training."
         if recipe.rerank is not None:
             base += " Reranked are the best sequences of labels; their own report is in rerank/report.html."
-        sections = [
+        return [
             PageSection("Results", [base, *(results.results_table(metrics, split) for split in pairs)]),
             PageSection("Labels", [label_table(split, self.metric, *each) for split, each in pairs.items()]),
             PageSection("Errors", [error_table(split, *each, recipe.examples) for split, each in pairs.items()]),
             PageSection("Training", [list_parts.training_table(metrics)]),
             PageSection("Data", [sizes_table(metrics["corpora"])]),
         ]
-        summary = results.headline(metrics)
-        text = report(metrics, sections, recipe=recipe.as_yaml(), seconds=seconds, about=recipe.about, summary=summary)
-        write_text(self.directory / "report.html", text)
 
     def _guess(self, run: TaggingRun, split: str) -> list[list[str]]:
         if split not in run.guessed:

@@ -97,15 +97,13 @@ def report(
     seconds: float,
     date: datetime | None = None,
     machine: Sequence[str] | None = None,
-    runs: str = "run",
     about: str = "",
     summary: Mapping[str, Any] | None = None,
 ) -> str:
     """The page of a run.
 
     metrics: the content of metrics.json. recipe: the resolved one, as YAML. date: when the run ended, now by default;
-    seconds: how long it took. machine: lines about machine, Python and libraries, by default these here. runs: what the
-    single runs are called, in the singular.
+    seconds: how long it took. machine: lines about machine, Python and libraries, by default these here.
     """
     ended = (date or datetime.now().astimezone()).strftime("%Y-%m-%d %H:%M %Z").strip()
     number = len(runs_of(metrics))
@@ -123,7 +121,7 @@ def report(
         str(metrics.get("name") or "Unnamed run"),
         [*sections, settings],
         kicker=f"rerank report · {metrics.get('task', '')}",
-        facts=[ended, f"{number} {runs}{'s' if number > 1 else ''}", duration(seconds)],
+        facts=[ended, f"{number} run{'s' if number > 1 else ''}", duration(seconds)],
         about=about,
         summary=summary,
     )

@@ -89,7 +89,7 @@ def test_it_goes_on_where_it_stopped(ran: Ran, tmp_path: Path, monkeypatch: pyte
     plain = {key: value for key, value in settings.items() if key != "rerank"}
     with monkeypatch.context() as patch:
         patch.setattr(
-            "rerank.contrib.structures.steps.report", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt)
+            "rerank.contrib.structures.steps.label_table", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt)
         )
         with pytest.raises(KeyboardInterrupt):
             pipeline.run(read_settings(plain), tmp_path / "run")
