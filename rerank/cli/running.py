@@ -138,19 +138,9 @@ def fitting(table: "TextTable") -> "RenderableType":
 
 def show_counts(recipe: "TaskRecipe", corpora: Mapping[str, Any]) -> None:
     """Show what was read: ``corpora`` of metrics.json."""
-    from rich.table import Table
-
     from rerank.recipes.tasks import task_named
 
-    if sizes := task_named(recipe.task).sizes:
-        show(fitting(imported(sizes)(corpora)), corpora=corpora)
-        return
-    table = Table("split", "lists", "candidates", "nonzeros", "columns", "skipped lists", "skipped candidates")
-    for split, counts in corpora.items():
-        numbers = [f"{counts[key]:,}" for key in ("lists", "candidates", "nonzeros", "columns")]
-        skipped = [f"{sum(counts[key].values()):,}" for key in ("skipped", "skipped_candidates")]
-        table.add_row(split, *numbers, *skipped)
-    show(table, corpora=corpora)
+    show(fitting(imported(task_named(recipe.task).sizes)(corpora)), corpora=corpora)
 
 
 def show_training(result: "Metrics", model: Path) -> None:
@@ -210,25 +200,18 @@ def compare(
     ] = "id",
 ) -> None:
     """Paired significance between two runs, on every test split that both have."""
-    from rich.table import Table
-
     from rerank.runs.compared import compare_runs
-    from rerank.runs.report.results import verdict
 
-    table = Table("split", "measure", "A", "B", "A - B", "95 % interval", "A against B", "predictor")
-    splits: dict[str, Any] = {}
+    splits = dict[str, Any]()
     for split, both, predictors in compare_runs(run_a, run_b, predictor, test_, samples, seed, by):
         metric, result = both.metric, both.tested("A", "B").as_dict()
-        said, (a, b) = verdict(result, lower_is_better=metric.lower_is_better), (both.score(name) for name in "AB")
-        low, high, difference = map(metric.signed, (*result["interval"], result["difference"]))
-        named = " and ".join(dict.fromkeys(predictors))
-        numbers = metric.text(a), metric.text(b), difference, f"[{low}, {high}]"
-        table.add_row(split, metric.primary, *numbers, said, named)
+        by_what = " and ".join(dict.fromkeys(predictors))
+        show(fitting(both.table(split, "", heading=metric.primary, doubt="", of=f"by {by_what}")))
         splits[split] = {
-            "measure": metric.primary, "lower_is_better": metric.lower_is_better, "predictors": predictors, "a": a,
-            "b": b, "signature": metric.signature, **result, "verdict": said,
+            "measure": metric.primary, "lower_is_better": metric.lower_is_better, "predictors": predictors,
+            "a": both.score("A"), "b": both.score("B"), "signature": metric.signature, **result,
         }  # fmt: skip
-    show(table, next(comparison["signature"] for comparison in splits.values()), splits=splits)
+    show(next(comparison["signature"] for comparison in splits.values()), splits=splits)
 
 
 SEEDS = 3  # of a recipe that names none

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from rerank.base.errors import RecipeError
 from rerank.base.registry import Registry, nearest, own_parts
 
+SIZES = "rerank.runs.report.list_parts:corpora_table"
+
 
 class Task(NamedTuple):
     """A kind of recipe, by import paths ``module:name``.
@@ -23,7 +25,7 @@ class Task(NamedTuple):
     recipe: str
     steps: str
     use: str
-    sizes: str = ""
+    sizes: str = SIZES
     tables: str = ""
     lists: bool = False
     new: str = ""

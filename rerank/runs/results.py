@@ -270,7 +270,7 @@ def list_sections(
 ) -> list[PageSection]:
     """The sections of a run over lists; runs: as they were trained; changes: a ``changes_row`` by
     split."""
-    measure, task = primary_of(metrics), str(metrics.get("task", ""))
+    measure, task, corpora = primary_of(metrics), str(metrics.get("task", "")), metrics.get("corpora", {})
     results: list[Part] = [results_table(metrics, split) for split in splits_of(metrics)]
     results += [*notes(metrics), reported_table(metrics), [coverage_figure(metrics)]]
     results += [f"{name}: {text}" for name, text in signatures(metrics)]
@@ -289,7 +289,7 @@ def list_sections(
         ),
         PageSection("Weights", weights),
         PageSection("Training", [*training, training_table(metrics), mert_table(metrics)]),
-        PageSection("Data", [metrics.get("account"), corpora_table(metrics), remarks_table(metrics)]),
+        PageSection("Data", [metrics.get("account"), corpora_table(corpora), remarks_table(metrics)]),
     ]
 
 

@@ -118,10 +118,10 @@ def choice_table(metrics: Metrics) -> TextTable:
     return TextTable.of(caption, rows, texts=2, chosen=choice["chosen"], note=note, bars=bars, from_zero=False)
 
 
-def corpora_table(metrics: Metrics) -> TextTable:
+def corpora_table(corpora: Mapping[str, Any]) -> TextTable:
     """The sizes of the splits, and their sources where they have several."""
     rows = []
-    for split, entry in metrics.get("corpora", {}).items():
+    for split, entry in corpora.items():
         left_out = [count(sum((entry.get(key) or {}).values())) for key in LEFT_OUT.values()]
         rows.append([split, *_sizes(entry), *left_out, duration(entry.get("seconds"))])
         for source, sizes in (entry.get("sources") or {}).items():
