@@ -330,27 +330,24 @@ def read_values(fields: list[bytes], problems: dict[int, Problem]) -> Values:
             field = _SEMICOLON.sub(rb"\1 ", field)
         for label, joined, more in _RUN.findall(field):
             found = [joined, *more.split()] if joined else more.split()
-            run = label, len(found)
-            if run not in places:
-                places[run] = range(len(keys), len(keys) + len(found))
-                keys += [Key(label, k, len(found)) for k in range(len(found))]
+            size = len(found)
+            if (run := (label, size)) not in places:
+                places[run] = range(len(keys), len(keys) + size)
+                keys += [Key(label, k, size) for k in range(size)]
             if not found:
                 message = f"found {excerpt(label + b'=')}; expected a number after it"
                 problems.setdefault(row, Problem("score", message))
             which += places[run]
             texts += found
-            rows += [row] * len(found)
-            inline += [bool(joined) and len(found) == 1] * len(found)
+            rows += [row] * size
+            inline += [size == 1 and joined != b""] * size
     try:
-        values = np.array(texts, np.float64)
+        numbers: list[float | None] = list(map(float if b"_" not in b"".join(texts) else as_number, texts))
     except ValueError:
-        values = np.zeros(0)
-    if len(values) < len(texts) or b"_" in b"".join(texts):
         numbers = list(map(as_number, texts))
-        for k, number in enumerate(numbers):
-            if number is None:
-                problems.setdefault(rows[k], Problem("score", f"found {excerpt(texts[k])}; expected a number"))
-        values = np.array([0.0 if number is None else number for number in numbers])
+    for k in [k for k, number in enumerate(numbers) if number is None]:
+        problems.setdefault(rows[k], Problem("score", f"found {excerpt(texts[k])}; expected a number"))
+    values = np.array([0.0 if number is None else number for number in numbers])
     return Values(keys, np.array(which, np.int64), np.array(rows, np.int64), values, np.array(inline, np.bool_))
 
 

@@ -92,14 +92,6 @@ def test_the_base_score_of_another_system(place: Path) -> None:
         read(place, ONE, TWO, base="PM")
 
 
-def test_one_system_alone_and_systems_without_lists(place: Path) -> None:
-    (zero, *_) = read(place, ONE)
-    assert (zero.texts, zero.names) == ([b"a b", b"a c"], ("LM", "X", "score", "system_1"))
-    (zero, *_) = read(place, b"", TWO)
-    assert (zero.texts, zero.names) == ([b"a c", b"d"], ("TM", "X", "score", "system_1", "system_2"))
-    assert read(place, b"", b"") == []
-
-
 def test_ids_that_are_names_match_in_any_order(place: Path, caplog: pytest.LogCaptureFixture) -> None:
     a, b, c, d = ({"id": name, "candidates": [name]} for name in "abcd")
     every = [("a", [1, 1]), ("b", [1, 1]), ("c", [1, 1])]

@@ -18,7 +18,7 @@ from rerank.base.errors import DataError
 from rerank.readers import moses as moses_reader
 from rerank.readers.base import SkipCount, read_lists
 from rerank.readers.lists import Lists, SparseScores
-from rerank.readers.moses import File, Moses, as_number, unmark
+from rerank.readers.moses import File, Moses, unmark
 from rerank.readers.streams import InputStream
 
 
@@ -485,27 +485,6 @@ def test_lists_are_those_of_a_plain_parser(
             values for _, values, _ in candidates
         ]
     assert b"".join(map(written, found)) == data
-
-
-NUMBERS = (
-    "1", "-1.5", "+.5", "1.", "1E-3", "9" * 30, "9" * 400, "0" * 500 + "7", "1e-400", "NULL", "null", "NaN", "-inf",
-    "1_0", "0x10", "1e", "--1", "1,5", ".", "+", "1d5", "\u0661", "#1",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("text", NUMBERS)
-def test_what_is_read_as_a_number_is_one_to_python(tmp_path: Path, text: str) -> None:
-    """As a value and as a total, and after a comment's mark, which this format does not have."""
-    value = as_number(text.encode())
-    for row in (f"0 ||| a # 1:2 ||| F0= {text} ||| -1", f"0 ||| a # 1:2 ||| F0= -1 ||| {text}"):
-        (found,) = read(tmp_path, f"{row}\n0 ||| b ||| F0= 2 ||| -1\n".encode())
-        nbest = good(found)
-        if value is None or not np.isfinite(value):
-            assert [(problem.line, text[:30] in problem.message) for problem in nbest.bad] == [(1, True)]
-            assert nbest.texts == [b"b"]
-        else:
-            assert nbest.texts[0] == b"a # 1:2"
-            assert sorted(nbest.scores[0].tolist()) == sorted([value, -1])
 
 
 def test_lists_come_in_blocks_or_one_by_one_if_any_is_bad(tmp_path: Path) -> None:
