@@ -45,9 +45,11 @@ class Learner(KernelPart):
     ``init`` makes a state, and only ``epoch`` changes one. At the end of an epoch nothing lazy is left in a state, so a
     state that was saved and loaded continues exactly like one that stayed in memory.
 
-    Its rule is an ``update`` (or ``update_pair``, with ``passes = pair_epoch``; see ``rerank.learn.hooks``), which
-    changes the ``State``: a_j of the columns that it is given, the scale, the threshold, and what it remembers. Scores,
-    averages, votes, counts and stored states follow from that, the same for all learners.
+    A rule must define a static method, which numba compiles with the epoch: ``learn(state, scratch, count, n, weight,
+    params)``, a step against the subgradient g in ``scratch``; or, with ``passes = pair_epoch``, ``update_pair``, which
+    judges a difference vector too (see ``rerank.learn.hooks``). It changes the ``State``: a_j of the columns that it is
+    given, the scale, the threshold, and what it remembers, for which ``init`` makes room. Scores, averages, votes,
+    counts and stored states follow from that, the same for all learners.
 
     An epoch takes time for every nonzero of a list, to score it, and once more for those of the candidates that an
     update compares.

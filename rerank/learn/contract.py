@@ -49,7 +49,7 @@ def check_contract(learner: Learner) -> None:
         raise RecipeError(f"{learner.name} fails on small lists: {reason_of(error)}") from error
     if log.updates == 0:
         _refuse(
-            learner, "it learns nothing from lists whose oracles lose: does it have an `update` (or an `update_pair`)?"
+            learner, "it learns nothing from lists whose oracles lose: does it have a `learn` (or an `update_pair`)?"
         )
     if _bits(state) != _bits(again):
         _refuse(learner, "the same lists in the same order give different states")
@@ -62,9 +62,7 @@ def check_contract(learner: Learner) -> None:
         _refuse(learner, "its counts of updates and of survived lists are not those of its log")
     predictors = list(replayed(votes))
     if not _alike(predictors[-1], last):
-        _refuse(
-            learner, "repeating its logged updates gives other weights: `update` depends on more than state and log"
-        )
+        _refuse(learner, "repeating its logged updates gives other weights: `learn` depends on more than state and log")
     shares = votes.survived / votes.survived.sum()
     mean = sum(share * predictor.w for share, predictor in zip(shares, predictors, strict=True))
     base = sum(float(share) * predictor.base for share, predictor in zip(shares, predictors, strict=True))

@@ -67,24 +67,18 @@ class UpdateLog:
         return sum(part[0].size for part in self._parts)
 
     def marks(self) -> tuple[int, int]:
-        """The end of the log so far; see ``cut``."""
+        """The end of the log so far, for ``head``: its updates, and the count of the predictor that is alive."""
         return self.updates, self._alive
 
-    def cut(self, marks: tuple[int, int]) -> "UpdateLog":
-        """The log as it was at ``marks``."""
-        log = self.head(marks[0])
-        log._alive = marks[1]
-        return log
-
-    def head(self, updates: int) -> "UpdateLog":
-        """The first ``updates`` updates alone."""
+    def head(self, updates: int, alive: int | None = None) -> "UpdateLog":
+        """The first ``updates`` updates alone, as the log was when the predictor after them had survived ``alive``
+        lists; None: at its end."""
         arrays = self.arrays()
-        entries = arrays["first"][updates]
-        return UpdateLog.from_arrays(
-            {name: arrays[name][:updates] for name in ("lists", "rate")}
-            | {name: arrays[name][: updates + 1] for name in ("first", "survived")}
-            | {name: arrays[name][:entries] for name in ("candidate", "a")}
-        )
+        entries, survived = arrays["first"][updates], arrays["survived"][: updates + 1].copy()
+        survived[-1] = survived[-1] if alive is None else alive
+        parts = {name: arrays[name][:updates] for name in ("lists", "rate")} | {"survived": survived}
+        parts |= {name: arrays[name][:entries] for name in ("candidate", "a")}
+        return UpdateLog.from_arrays(parts | {"first": arrays["first"][: updates + 1]})
 
     def arrays(self) -> dict[str, np.ndarray]:
         """By name: lists int64 [M], first int64 [M + 1], candidate int64 and a float64 [entries], rate float64 [M],

@@ -120,7 +120,7 @@ def train(
         logger.info("continuing after epoch %d", progress.epoch)
     problem = ListProblem(corpus, oracle, seed, shuffle, any_ties, pairs, visits)
     training = run_epochs(progress, problem, last, hooks, patience, checkpoint)
-    training.log = progress.log.cut(progress.marks) if progress.log is not None else None
+    training.log = progress.log.head(*progress.marks) if progress.log is not None else None
     return training
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from strategies import bits, corpus_of, random_corpus, run, stored, targets
+from scipy.sparse import csr_matrix
+from strategies import bits, corpus_of, orders, random_corpus, run, stored, targets
 
 from rerank.learn.base import Learner, Weights
 from rerank.learn.rules.perceptron import Perceptron
@@ -129,6 +130,21 @@ def test_history(predictor: str) -> None:
     assert training.radius == max(ran.per_epoch("radius")) > 0
     assert "dev" not in fit(epochs=1).history[0]
     assert "train" not in fit(epochs=1).history[0]
+
+
+def test_an_epoch_is_twelve_lines_of_numpy() -> None:
+    """Present every list, judge it, learn from it: the perceptron's epochs over sparse rows."""
+    corpus, oracle, w = CORPUS, targets(CORPUS), np.zeros(CORPUS.width)
+    rows = csr_matrix((corpus.values.astype(float), corpus.columns, corpus.rows), (corpus.candidate_count, w.size))
+    for i in np.concatenate(orders(corpus, 3)):
+        own = np.arange(corpus.lists[i], corpus.lists[i + 1])
+        scores = corpus.base[own] + rows[own] @ w
+        others = np.where(own == oracle[i], -np.inf, scores)
+        if own.size > 1 and scores[oracle[i] - own[0]] <= others.max():
+            w += corpus.weight[i] * (rows[oracle[i]] - rows[own[np.argmax(others)]]).toarray()[0]
+    found = run(Perceptron(), corpus, 3)
+    np.testing.assert_allclose(Perceptron().last(found.state).w, w, rtol=1e-12, atol=1e-12)
+    assert w.any()
 
 
 def test_corpora_of_any_size_have_one_type_for_kernels() -> None:

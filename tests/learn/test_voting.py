@@ -94,5 +94,5 @@ def test_a_cut_log_is_the_log_of_the_first_epochs() -> None:
         learner.epoch(corpus, targets(corpus), order, state, log=log)
     for epochs, mark in enumerate(marks):
         expected = run(learner, corpus, epochs).log.arrays()
-        for name, array in log.cut(mark).arrays().items():
+        for name, array in log.head(*mark).arrays().items():
             np.testing.assert_array_equal(array, expected[name])
