@@ -23,7 +23,7 @@ from rerank.readers.streams import PathLike, open_stream
 
 FORM = "LABEL ID:VALUE ..., with whole numbers as ids and decimal numbers as values"
 _LABEL = re.compile(r"(?![+-]?(?:nan|inf|infinity)$)[^,\s:]+", re.IGNORECASE)
-_ROW = re.compile(rb"([^\s:]++)(?:\s++qid:(-?[0-9]{1,18})(?!\S))?((?:\s++0*[0-9]{1,15}:%s(?!\S))*+)\s*" % DECIMAL)
+_ROW = re.compile(rb"([^\s:]++)(?!\S)(?:\s++qid:(-?[0-9]{1,18})(?!\S))?((?:\s++0*[0-9]{1,15}:%s(?!\S))*+)\s*" % DECIMAL)
 
 
 class Rows(NamedTuple):
