@@ -62,13 +62,6 @@ def part_order(parts: int, seed: int, epoch: int, shuffle: bool) -> np.ndarray:
     return np.random.default_rng([seed, epoch, 0, 1]).permutation(parts) if shuffle else np.arange(parts)
 
 
-def bytes_needed(learner: Learner, columns: int) -> int:
-    """Bytes for training on this many columns: the learner's state, that of the best epoch, predictors, scratch
-    space."""
-    small, large = (sum(int(array.nbytes) for array in learner.init(width)) for width in (FEW, 2 * FEW))
-    return columns * (2 * (large - small) // FEW + PREDICTORS + SCRATCH)
-
-
 def train(
     learner: Learner,
     corpus: Corpora,

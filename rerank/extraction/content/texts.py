@@ -62,7 +62,6 @@ class TextContent(Content[TextView | None]):
             self.symbols,
             user=user,
             centred=settings.centred if centred is None else centred,
-            bits=settings.hash_bits or 64,
         )
         self.extractor.relative = settings.centred
         self.names, self.free, self.needs = self.extractor.names, self.extractor.free, self.extractor.needs
@@ -87,8 +86,7 @@ class TextContent(Content[TextView | None]):
 
     @property
     def flat(self) -> bool:
-        made = self.extractor
-        return isinstance(self.metric, ColumnMetric) and made.bits == 64 and self.by_columns
+        return isinstance(self.metric, ColumnMetric) and self.by_columns
 
     @property
     def by_columns(self) -> bool:
