@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from small import extended, without_clock
 
 from rerank.contrib.classification.recipe import ClassificationRecipe, SourceSettings, Spec
+from rerank.data.labelled import Labelled, canonical, canonical_order, shrunk
 
 SIZE, WIDTH, FOLDS = 120, 30, 4
 steady = without_clock
@@ -37,6 +39,15 @@ def write_set(directory: Path, name: str = "marked", **options: Any) -> Path:
     write_examples(directory / f"{name}.svm.gz", **options)
     write_folds(directory / f"{name}.folds.txt")
     return directory
+
+
+def examples_of(X: Any, y: Any, classes: Any = None) -> Labelled:
+    """Examples of a dense array and one label a row."""
+    matrix, texts = scipy.sparse.csr_matrix(X), [canonical(str(label)) for label in y]
+    order = canonical_order(texts) if classes is None else tuple(map(str, classes))
+    label, n = [order.index(text) for text in texts], len(texts)
+    values, shape = shrunk(matrix.data.astype(np.float32)), (order, np.empty(0), np.ones(n), matrix.shape[1])
+    return Labelled(matrix.indptr, matrix.indices, values, np.array(label), *shape)
 
 
 def settings(root: Path, **changes: Any) -> dict[str, Any]:

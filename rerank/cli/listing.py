@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import typer
 
+from rerank.base.registry import Registry
 from rerank.cli.answer import out, show, shown_as_json
 from rerank.cli.application import command
 
@@ -19,7 +20,6 @@ REGISTRIES = {  # their modules, in which they are called like their kind
     "losses": "rerank.learn.losses",
     "pairs": "rerank.learn.pairs",
 }
-RECOMMENDED = {"maxent", "lambdamart", "vrda", "perceptron", "arow", "arda"}  # learners; see docs/choosing.md
 PAPERS, WIDTH = "papers", 120
 
 
@@ -33,11 +33,12 @@ def list_(
     ] = False,
 ) -> None:
     """List the parts that a recipe can name; with --all or --json, with their settings."""
+    recommended = Registry[str]("recommended")  # learners that docs/choosing.md names
     for registry in [kind] if kind else get_args(Kind):
         if kind is None and not shown_as_json():
             out.print(registry, style="bold")
         parts = _parts(registry)
-        shown = [part for part in parts if every or registry != "learners" or part["name"] in RECOMMENDED]
+        shown = [part for part in parts if every or registry != "learners" or part["name"] in recommended]
         show(
             *(_by_use(parts) if registry == "recipes" else (_line(part, every) for part in shown)), **{registry: parts}
         )

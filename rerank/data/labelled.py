@@ -3,14 +3,12 @@
 Axes: n examples, nnz nonzeros, D columns, k classes.
 """
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.corpus import Corpus, constant, frozen, offsets, pick
@@ -211,48 +209,6 @@ class Labelled:
             spread_rows(self.rows, chosen, self.values, blocks, 0, last, wider, values)
             return rows, columns, values
         return rows, columns, np.broadcast_to(self.values[0] if self.nonzeros else last, rows[-1])
-
-
-def from_csr(X: Any, y: Any, classes: Sequence[Any] | None = None) -> Labelled:
-    """Examples from a scipy sparse matrix or a dense array [n, D] and one label (number or text) per row.
-
-    ``classes`` gives the classes and their order; without it they are those of ``y`` in canonical order.
-    """
-    try:
-        matrix = scipy.sparse.csr_matrix(X, copy=True)
-        matrix.sum_duplicates()
-    except (TypeError, ValueError) as error:
-        raise DataError(f"the features are not a matrix of numbers ({error})") from None
-    with np.errstate(over="ignore"):
-        values = matrix.data.astype(np.float32) if matrix.dtype.kind in "fiub" else np.full(1, np.nan, np.float32)
-    if not np.isfinite(values).all():
-        raise DataError("the features hold something that is not a finite number in single precision")
-    names = np.asarray(y)
-    if names.shape != (matrix.shape[0],) or matrix.shape[1] > MOST_COLUMNS:
-        message = f"labels of shape {names.shape} for a matrix of shape {matrix.shape}; expected one label per row"
-        raise DataError(message)
-    distinct, inverse = np.unique(names, return_inverse=True)
-    texts = [canonical(_text(name)) for name in distinct]
-    ordered = canonical_order(texts) if classes is None else tuple(canonical(_text(name)) for name in classes)
-    known = {name: c for c, name in enumerate(ordered)}
-    for text in texts:
-        if text not in known:
-            raise DataError(f"found label {text}; expected {_some(ordered)}")
-    label = np.array([known[text] for text in texts], dtype=np.int64)[inverse]
-    return Labelled(
-        rows=matrix.indptr, columns=matrix.indices, values=shrunk(values), label=label, classes=ordered,
-        group=np.empty(0, np.int64), weight=np.ones(names.size), width=matrix.shape[1],
-    )  # fmt: skip
-
-
-def _text(label: Any) -> str:
-    if isinstance(label, bool | np.bool_ | int | np.integer):
-        return str(int(label))
-    if isinstance(label, float | np.floating):
-        if not math.isfinite(label):
-            raise DataError(f"found label {label}; expected a finite number or a string")
-        return repr(float(label))
-    return str(label)
 
 
 def _some(classes: Sequence[str]) -> str:

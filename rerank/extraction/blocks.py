@@ -4,9 +4,7 @@ A worker leaves what it finds in a directory of the spool. Training lists have n
 until all blocks are counted. Where one block ends and the next begins depends on the lists alone.
 """
 
-import os
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -207,36 +205,3 @@ def extract_block(job: BlockJob, block: Block) -> Summary:
             parts = [parts[0].numbered(place), parts[1], counts, Texts.of(content.symbols)]
     job.spool.save(block.number, {name: array for part in parts for name, array in part._asdict().items()})
     return Summary(ids, count, counter.seen, warnings)
-
-
-class Timed(NamedTuple):
-    """A result, the CPU seconds that it took, and the process that made it."""
-
-    result: Any
-    seconds: float
-    process: int
-
-
-def timed(function: Callable[[Any], Any], task: Any) -> Timed:
-    """``function(task)``, timed."""
-    start = time.thread_time()
-    result = function(task)
-    return Timed(result, time.thread_time() - start, os.getpid())
-
-
-class Clock:
-    """The CPU seconds of this process and of its workers."""
-
-    def __init__(self) -> None:
-        self._start, self._workers = time.process_time(), 0.0
-
-    def take(self, timed: Timed) -> Any:
-        """A result; its time is counted, except that of this process, which counts anyway."""
-        if timed.process != os.getpid():
-            self._workers += timed.seconds
-        return timed.result
-
-    @property
-    def seconds(self) -> float:
-        """CPU seconds so far."""
-        return time.process_time() - self._start + self._workers

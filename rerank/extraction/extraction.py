@@ -4,8 +4,9 @@ Blocks are in the spool until the table of the features that are kept is known; 
 """
 
 import logging
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice, pairwise
@@ -19,7 +20,7 @@ from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.data.corpus import Corpus, Sizes, concatenate, save_joined
 from rerank.data.shards import Corpora, join_shards, part_directory, parts
-from rerank.extraction.blocks import Block, BlockJob, Clock, Numbering, Spool, Texts, cut, extract_block, timed
+from rerank.extraction.blocks import Block, BlockJob, Numbering, Spool, Texts, cut, extract_block
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import columns_of
 from rerank.extraction.list_checks import doubts_of_lists, inputs_of, mixed_answers
@@ -196,7 +197,7 @@ class Extraction:
     ) -> None:
         columns = None if known is None else ScoreColumns.of_table(known.about)
         self._recipe, self._split, self._engine, self._inputs = recipe, split, engine, inputs
-        self._directory, self._clock = directory, Clock()
+        self._directory, self._start = directory, time.monotonic()
         self._content = content_of(recipe, columns=columns)
         held = False if known is None else bool(known.about.get("scored"))
         self._known, self._job = known, replace(BlockJob.of(recipe, spool), columns=columns, scored=held)
@@ -257,7 +258,7 @@ class Extraction:
     def _summaries(self, blocks: Iterator[Block]) -> Iterator[int]:
         """Add up the summaries of the blocks; yields how many lists each has."""
         warned = set[tuple[int, str]]()
-        for summary in self._map(partial(extract_block, self._job), blocks):
+        for summary in self._engine.map(partial(extract_block, self._job), blocks):
             self._count.add(summary.met)
             self._ids += summary.ids
             self._features.append(summary.features)
@@ -275,7 +276,7 @@ class Extraction:
         scores |= {"scored": any(spool.load(block, SeenSample).scored for block in range(len(self._features)))}
         pruning = Pruning(names, features.min_lists, content.free)
         ranges = divide_hashes(self._features)
-        columns = list(self._map(partial(count_range, spool, pruning.limits), ranges))
+        columns = list(self._engine.map(partial(count_range, spool, pruning.limits), ranges))
         symbols = np.unique(np.concatenate([part.symbols for part in columns]))
         table = make_table(columns, pruning, texts_of(spool, len(self._features), symbols))
         table.about.update(scores)
@@ -304,7 +305,7 @@ class Extraction:
         """Write the shards; the table with the scale of its free columns, which one that was known has already."""
         numbering = self._job.numbering or Numbering.of(table, self._job.spool, known=False)
         sizes, spread = list[np.ndarray](), ColumnSpread(table.free)
-        for of_lists, dense in self._map(partial(measure_block, numbering), range(len(self._features))):
+        for of_lists, dense in self._engine.map(partial(measure_block, numbering), range(len(self._features))):
             sizes.append(of_lists)
             if dense is not None:
                 spread.add(dense)
@@ -324,11 +325,11 @@ class Extraction:
             scale[dense_columns(table, apart, "features.apart")] = 0.0
         job = ShardJob(numbering, scale, about, *places, *[None] * (2 - len(places)))
         shards = enumerate(divide(sizes, self._recipe.data.shard_size * 1e6))
-        written = zip(*self._map(partial(write_shard, job), shards), strict=True)
+        written = zip(*self._engine.map(partial(write_shard, job), shards), strict=True)
         corpus, *origins = (
             join_shards(place, of, table.width, table.free, about) for place, of in zip(places, written, strict=True)
         )
-        known = {**self._count.as_dict(), "seconds": self._clock.seconds}
+        known = {**self._count.as_dict(), "seconds": time.monotonic() - self._start}
         account = Account.of("", self._first, measure=self._content.metric.signature)
         roles = getattr(self._first[0], "roles", None) if self._first else None
         known |= said_of(account) | {"roles": {} if roles is None else roles.found}
@@ -337,10 +338,6 @@ class Extraction:
         known["inputs"] = inputs_of(make_reader(self._recipe.data.reader, "data.reader"), self._first)
         seen = sample(self._job.spool.load(block, SeenSample) for block in range(len(self._features)))
         return Extracted(corpus, self._ids, known, seen, origins=origins[0] if origins else None), table
-
-    def _map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
-        """``Engine.map``, timed."""
-        return map(self._clock.take, self._engine.map(partial(timed, function), tasks))
 
 
 def extract_training(recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, FeatureTable]:

@@ -19,7 +19,6 @@ from rerank.metrics.wer import Wer
 from rerank.readers.base import Reader
 from rerank.readers.lines import whole_number
 from rerank.readers.lists import Lists
-from rerank.readers.several import format_of
 
 LOOK, MANY = 1000, 10_000  # lists, the first, and their candidates that are looked at
 LACKING = 0.05  # the share of tokens that no candidate has, at the least, that says something
@@ -184,7 +183,7 @@ def inputs_of(reader: Reader, lists: Iterable[Lists]) -> Inputs:
     good = [nbest for nbest in islice(lists, LOOK) if nbest.problem is None]
     numbers = [whole_number(nbest.id) for nbest in good]
     rising = all(b is not None and a is not None and b == a + 1 for a, b in pairwise(numbers)) and numbers[:1] != [None]
-    placed = (rising or reader.order == "file") and getattr(format_of(reader), "form", "") != "trec"
+    placed = (rising or reader.order == "file") and not reader.offers("qrels")
     sources = {decoded(source) for nbest in good if (source := getattr(nbest, "source", None))}
     return {"ids": [] if placed else sorted({nbest.id for nbest in good}), "sources": sorted(sources)}
 

@@ -204,15 +204,11 @@ class Within(ScoreTemplate):
 
 
 @kernel
-def _emit(names: np.ndarray, found: np.ndarray, sink: Sink, ids: np.ndarray, seeds: np.ndarray) -> None:
+def _emit_values(values: np.ndarray, sink: Sink, ids: np.ndarray, seeds: np.ndarray) -> None:
     for v in range(ids.shape[0]):
-        for k in range(found.shape[0]):
-            h = begin(sink, ids[v], seeds[v])
-            for symbol in names[k]:
-                if symbol != np.uint64(0):
-                    h = put(sink, h, symbol)
-            for y in range(found.shape[1]):
-                emit_value(sink, h, y, found[k, y])
+        h = begin(sink, ids[v], seeds[v])
+        for y in range(values.shape[0]):
+            emit_value(sink, h, y, values[y])
 
 
 @dataclass(frozen=True)
@@ -229,8 +225,7 @@ class SameAnswer(ScoreTemplate):
     def fire(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
         """Count, then run the kernel."""
         if view.answers.max(initial=-1) >= 0:
-            found = votes(np.array([0, view.answers.size]), view.answers)[np.newaxis]
-            _emit(np.zeros((1, 1), np.uint64), found, sink, ids, seeds)
+            _emit_values(votes(np.array([0, view.answers.size]), view.answers), sink, ids, seeds)
 
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
         return {} if rows.answers is None else {(): votes(lists, numbered(rows))}

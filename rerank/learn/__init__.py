@@ -23,6 +23,7 @@ LEARNERS = {
     "vrda": "rules.rda:VotedRDA",
 }
 
+RECOMMENDED = "arda", "arow", "maxent", "perceptron", "vrda"  # see docs/choosing.md
 # By the names of learners whose predictors are trees, and no sums of weights: what reads these from a text (bytes) over
 # a number of columns, see ``rerank.learn.scoring.TreePredictor``.
 trees: Registry[Any] = Registry("trees")
@@ -47,6 +48,8 @@ def register(add: Add) -> None:
     """Make the learners, losses and pair sources known."""
     for name, place in LEARNERS.items():
         add("learner", name, f"{__name__}.{place}")
+    for name in RECOMMENDED:
+        add("recommended", name, "learner")
     for name, place in LOSSES.items():
         add("loss", name, f"{__name__}.losses:{place}")
     for name, place in PAIRS.items():

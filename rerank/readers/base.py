@@ -154,6 +154,8 @@ class Reader(ABC):
     # file, so it counts only where it finds base scores.
     trial: ClassVar[Mapping[str, Any]] = {}
     holds: ClassVar[str] = ""  # what its lists hold: "trees" or "texts"; others are not told apart
+    use: ClassVar[str] = ""  # "speech": its texts are transcripts; "search": names of documents; others say nothing
+    beside: ClassVar[tuple[str, ...]] = ()  # options that say what further files of a path hold
     general: ClassVar[bool] = False  # whether it reads files of other formats too, whose readers are then the advice
 
     known: ClassVar[ScoreColumns | None] = None  # for the class; ``knowing`` gives a reader its own

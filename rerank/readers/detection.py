@@ -80,6 +80,7 @@ class Reads(Protocol):
 
     trial: ClassVar[Mapping[str, Any]]
     holds: ClassVar[str]
+    beside: ClassVar[tuple[str, ...]]
     general: ClassVar[bool]
 
     @property
@@ -161,9 +162,10 @@ def _advice_on_several(reader: Reads, paths: Sequence[str], others: Readers) -> 
     """Advice on a path that a reader of single files takes for the name of one."""
     if len(paths) == 1 or not all(map(os.path.isfile, paths)):
         return ""
-    start, fitting = _start(paths[0]), dict(_made(others, needing=False))
-    if start is not None and "kaldi" in fitting and _share(fitting["kaldi"], paths[0], start) > MOSTLY:
-        return _looks_like("kaldi", dict(others)["kaldi"], reader, needed=("costs",))
+    start = _start(paths[0])
+    for name, other in _made(others, needing=False) if start is not None else ():
+        if other.beside and _share(other, paths[0], start) > MOSTLY:
+            return _looks_like(name, type(other), reader, needed=other.beside)
     message = "these are several files; --reader '{name: joined, of: ...}' reads lists and scores, "
     return f"{message}'{{name: merged, of: ...}}' the lists of several systems"
 

@@ -169,7 +169,7 @@ class TemplateSettings(Section):
     user: functions from a candidate to a mapping of feature name to value, by import path ``module:function``.
     min_lists: a feature is kept if it varies in at least this many training lists.
     centred: store values minus the most frequent value in the list: fewer nonzeros, the same model. Always false where
-    a run has the learner lambdamart, whose trees compare values of different lists.
+    a run grows trees, which compare values of different lists.
     """
 
     set: str | None

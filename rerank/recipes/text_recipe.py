@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from rerank.base.errors import RecipeError
+from rerank.readers.base import readers
 from rerank.readers.detection import named_like
 from rerank.readers.several import make_reader
 from rerank.readers.texts.answers import check_rule
@@ -17,7 +18,6 @@ from rerank.recipes.settings import Section, Settings, literal, named, one_or_ma
 
 METRICS = {task: TASKS[task]["metric"] for task in ("translation", "speech", "ranking")}
 DERIVED, UNDERIVED = "translation", "text"  # the sets that AUTO stands for
-NAMES_ALONE = ("letor", "trec")  # readers whose texts are names of documents, which are nothing to learn from
 _JSON = re.compile(r"\.jsonl?(\.\w+)?$")  # by the name of a file, compressed or not
 
 
@@ -53,7 +53,7 @@ class TextDataSettings(SplitSettings):
         if "name" not in reader and _JSON.search(str(values.get("nbest"))):
             reader = {"name": "jsonl", **reader}
             values = {"sources": None, "references": None, **values, "reader": reader}
-        if reader.get("name") in (*NAMES_ALONE, "table"):
+        if reader.get("name") == "table" or _of_search(reader.get("name")):
             values = {"sources": None, "references": None, **values, "reader": reader}
         for key in ("answer", "roles"):
             if reader.get("name") in ROWS and values.get(key) is not None:
@@ -84,7 +84,12 @@ def _names_alone(values: dict[str, Any]) -> bool:
     reader = named(data.get("reader", {})) if isinstance(data, dict) else None
     if not isinstance(data, dict) or not isinstance(reader, dict):
         return False
-    return reader.get("name", named_like(str(data.get("nbest")))) in NAMES_ALONE
+    return _of_search(reader.get("name", named_like(str(data.get("nbest")))))
+
+
+def _of_search(name: Any) -> bool:
+    """Whether the texts of a reader are names of documents, which are nothing to learn from."""
+    return name in readers and readers.get(name).use == "search"
 
 
 class TextFeatureSettings(TemplateSettings):

@@ -38,9 +38,6 @@ from rerank.storage.strict_json import as_json
 
 log = logging.getLogger("rerank")
 TRAIN, DEV = ("train",), ("dev", "valid", "val")  # what names of files say of their splits
-SPEECH = "kaldi", "espnet"  # readers of transcripts
-JUDGED = "trec"  # the reader of search results that are judged in a file beside
-SEARCH = "letor", JUDGED
 MEASURES = {
     "parseval": "PARSEVAL F", "gain": "the gain", "ndcg": "NDCG", "bleu": "BLEU", "wer": "the word error rate",
     "cer": "the character error rate", "match": "exact match", "counts": "F of counts",
@@ -117,13 +114,14 @@ def _recipe(
         return made
     settings, shown = _looked_at(files, references, reader, roles)
     format_name = str(settings["name"])
+    use = readers.get(format_name).use if format_name in readers else ""
     trees = shown.of_trees
-    root, form, judged = _placed(files)[0], reader or format_name, format_name == JUDGED
+    root, form, judged = _placed(files)[0], reader or format_name, _judged(format_name)
     if judged:
         if len(qrels := set(references)) != 1:
             message = "runs need their judgements; name one file of qrels, for all of them, with --references"
             raise DataError(message, path=files[0])
-        form, references = f"{{name: {JUDGED}, qrels: {_quoted(qrels.pop())}}}", ()
+        form, references = f"{{name: {format_name}, qrels: {_quoted(qrels.pop())}}}", ()
     lines = [
         f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml",
         f"name: {_quoted(name)}",
@@ -141,7 +139,7 @@ def _recipe(
     lines[-1] += "" if tests else f"  # so the training lists are cross-validated, in {FOLDS} parts"
     gains = not trees and (GAIN in shown.names or judged)
     source = sources or (not shown.of_trees and shown.source)
-    spoken = format_name in SPEECH or (format_name in ROWS and not source)  # translations have a source
+    spoken = use == "speech" or (format_name in ROWS and not source)  # translations have a source
     task = "parse" if trees else "ranking" if gains else "speech" if spoken else "translation"
     if trees:
         if not references:
@@ -160,7 +158,7 @@ def _recipe(
             lines.append(
                 f"  {key}: {_quoted(_beside(given, files, splits, key)) if given else f'null  # {lacking[key]}'}"
             )
-        if gains and shown.answers is None and format_name not in SEARCH:
+        if gains and shown.answers is None and use != "search":
             lines.append(
                 "  # answer: last-number  # samples vote by their answers: boxed, letter, text, json:KEY, regex:..."
             )
@@ -169,7 +167,7 @@ def _recipe(
         "speech": "  # or translation, for BLEU; of phones wer is the phone error rate",
     }
     said, first = _said_of(files, settings, references)
-    measure = _measure(task, format_name, first, metric) or (_lower(first) if gains else [])
+    measure = _measure(task, use, first, metric) or (_lower(first) if gains else [])
     lines[2:2] = [f"task: {task}{others.get(task, '')}", *measure]
     recipe = read_settings(read_yaml("\n".join(lines)))
     assert isinstance(recipe, ListRecipe)
@@ -196,14 +194,14 @@ def _task_lines(recipe: ListRecipe) -> list[str]:
     return [*lines, *([LEARNED] if recipe.task == "parse" else [])]
 
 
-def _measure(task: str, format_name: str, first: Sequence[Lists], chosen: str | None) -> list[str]:
+def _measure(task: str, use: str, first: Sequence[Lists], chosen: str | None) -> list[str]:
     """The line of the measure that is ``chosen``, or where it is not that of the task."""
     if chosen is not None:
         return [f"metric: {chosen}"]
     texts = [text for nbest in first[:FEW] for text in nbest.texts]
     unspaced = 10 * sum(UNSPACED.search(decoded(text)) is not None for text in texts) > len(texts)
     marked = 2 * sum(MARKED.search(text) is not None for text in texts) > len(texts)
-    if format_name in SEARCH:
+    if use == "search":
         return ["metric: ndcg@10  # or map, mrr, recall@100; gain: of the first alone"]
     if task == "speech" and unspaced:
         return ["metric: cer  # as blanks do not tell words apart; or wer"]
@@ -271,7 +269,7 @@ def _fused(made: NewRecipe, groups: list[list[str]], what: str) -> NewRecipe:
         message = f"files with the same {what} are those of systems to fuse, but not as many in each split: "
         raise DataError(message + "; ".join(map(", ".join, groups)), path=groups[0][0])
     beside = [_beside(column, firsts, splits, "another system") for column in [*zip(*groups, strict=True)][1:]]
-    of_runs = reader["name"] == JUDGED and len(groups) == 1
+    of_runs = _judged(reader["name"]) and len(groups) == 1
     merged = {"nbest": ",".join([data["nbest"], *beside]), "reader": {"name": "merged", "of": data["reader"]}}
     changed = {"nbest": data["nbest"], "reader": {**reader, "others": groups[0][1:]}} if of_runs else merged
     text = re.sub(r"(?m)^  (nbest|reader): .*$", lambda line: f"  {line[1]}: {as_json(changed[line[1]])}", made.text)
@@ -306,9 +304,14 @@ def _settled(lines: list[str], found: str, files: Sequence[str], tests: Sequence
     return NewRecipe(text, recipe.task, found, [*tests, *files][0], f"{time}; base, model and more {table}")
 
 
+def _judged(name: str) -> bool:
+    """Whether the lists of a reader are judged in a file beside."""
+    return name in readers and "qrels" in vars(readers.get(name))["__dataclass_fields__"]
+
+
 def _said_of(files: Sequence[str], settings: Settings, references: Sequence[str]) -> tuple[list[str], list[Lists]]:
     """What the first file is taken for, a line for each, and its first lists."""
-    needed = references[: 1 if settings["name"] != JUDGED else 0] or None
+    needed = references[: 1 if not _judged(str(settings["name"])) else 0] or None
     lists = read(files[0], settings, references=needed, on_bad_list="skip")
     assert isinstance(lists, ListFile)
     first = lists.first_items()

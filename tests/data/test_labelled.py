@@ -7,10 +7,11 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from small_classes import examples_of
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.corpus import Corpus
-from rerank.data.labelled import Labelled, canonical, canonical_order, from_csr
+from rerank.data.labelled import Labelled, canonical, canonical_order
 from rerank.learn.scoring import best
 
 
@@ -28,7 +29,7 @@ def sets(draw: st.DrawFn, smallest_k: int = 2, largest_k: int = 4) -> Labelled:
     rows = st.lists(st.sampled_from(numbers), min_size=width, max_size=width)
     X = np.array(draw(st.lists(rows, min_size=n, max_size=n)), np.float32)
     y = draw(st.lists(st.integers(0, k - 1), min_size=n, max_size=n))
-    made = from_csr(X, y, classes=range(k))
+    made = examples_of(X, y, classes=range(k))
     group = draw(st.lists(st.integers(-3, 3), min_size=n, max_size=n)) if draw(st.booleans()) else []
     weight = draw(st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=n, max_size=n))
     return Labelled(**vars(made) | {"group": group, "weight": weight})
@@ -68,7 +69,7 @@ def test_arrays_are_read_only_and_typed(examples) -> None:
 )
 def test_arrays_that_do_not_fit_are_refused(fields) -> None:
     with pytest.raises(DataError):
-        changed(from_csr(np.eye(3), [0, 1, 1]), **fields)
+        changed(examples_of(np.eye(3), [0, 1, 1]), **fields)
 
 
 # Operations on rows
@@ -97,9 +98,9 @@ def test_flip_changes_labels_independently_of_all_else(examples, probability, se
 
 def test_what_flip_refuses() -> None:
     with pytest.raises(DataError, match="3 classes"):
-        from_csr(np.eye(3), [0, 1, 2]).flip(0.1, 1)
+        examples_of(np.eye(3), [0, 1, 2]).flip(0.1, 1)
     with pytest.raises(RecipeError, match=r"found 1\.5"):
-        from_csr(np.eye(2), [0, 1]).flip(1.5, 1)
+        examples_of(np.eye(2), [0, 1]).flip(1.5, 1)
 
 
 @given(sets(), st.sampled_from([1.0, 2.0, -0.25]))
@@ -111,7 +112,7 @@ def test_bias_is_a_last_column(examples, value) -> None:
 
 
 def test_bias_of_the_same_value_keeps_values_unstored() -> None:
-    twos = from_csr(2 * np.eye(3), [0, 1, 1])
+    twos = examples_of(2 * np.eye(3), [0, 1, 1])
     assert twos.values.strides == (0,)
     assert twos.with_bias(2.0).values.strides == (0,)
     assert twos.with_bias(1.0).values.tolist() == [2, 1, 2, 1, 2, 1]
@@ -141,7 +142,7 @@ def test_columns_divided_by_their_largest_value(examples, other) -> None:
 
 def test_extreme_values_are_normalised_without_overflow() -> None:
     X = np.array([[3e38, 3e38], [1e-40, 0]], np.float32)
-    assert np.allclose(dense(from_csr(X, [0, 1]).normalised("l2")), [[np.sqrt(0.5)] * 2, [1, 0]])
+    assert np.allclose(dense(examples_of(X, [0, 1]).normalised("l2")), [[np.sqrt(0.5)] * 2, [1, 0]])
 
 
 @given(sets(), st.integers(1, 8))
@@ -158,10 +159,10 @@ def test_align_takes_classes_and_columns_of_others(examples, width) -> None:
 
 
 def test_align_refuses_a_class_only_where_an_example_has_it() -> None:
-    examples = from_csr(np.eye(2), [0, 0], classes=[0, 7])
+    examples = examples_of(np.eye(2), [0, 0], classes=[0, 7])
     assert examples.align(("0", "1"), 2).classes == ("0", "1")
     with pytest.raises(DataError, match="found label 7, which the training examples do not have; expected 0, 1"):
-        from_csr(np.eye(2), [0, 7]).align(("0", "1"), 2)
+        examples_of(np.eye(2), [0, 7]).align(("0", "1"), 2)
 
 
 # Corpora
@@ -200,7 +201,7 @@ def test_the_true_class_gains(examples) -> None:
 
 
 def test_a_tie_is_class_0_and_a_linear_score_decides() -> None:
-    corpus = from_csr(np.array([[1.0, 0], [0, 1], [0, 0]]), [0, 1, 1]).corpus()
+    corpus = examples_of(np.array([[1.0, 0], [0, 1], [0, 0]]), [0, 1, 1]).corpus()
     scores = np.zeros(6)
     scores[1::2] = dense(corpus)[1::2] @ np.array([1.0, -1.0])
     assert best(corpus, scores).tolist() == [1, 2, 4]
@@ -208,53 +209,12 @@ def test_a_tie_is_class_0_and_a_linear_score_decides() -> None:
 
 def test_what_makes_no_corpus() -> None:
     with pytest.raises(DataError, match="all examples have the label 4; expected two"):
-        from_csr(np.eye(2), [4, 4]).corpus()
+        examples_of(np.eye(2), [4, 4]).corpus()
     with pytest.raises(DataError, match="3 classes of 1,000,000,000 columns"):
-        changed(from_csr(np.eye(3), [0, 1, 2]), width=10**9).corpus()
+        changed(examples_of(np.eye(3), [0, 1, 2]), width=10**9).corpus()
 
 
 # Matrices and labels
-
-
-@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix, scipy.sparse.coo_array, scipy.sparse.csc_matrix])
-def test_matrices_of_all_forms(form) -> None:
-    X = np.array([[0, 2.5, 0], [1, 0, -1], [0, 0, 0]])
-    examples = from_csr(form(X), ["b", "a", "b"])
-    assert np.array_equal(dense(examples), X)
-    assert examples.classes == ("a", "b")
-    assert examples.label.tolist() == [1, 0, 1]
-
-
-def test_matrices_with_entries_out_of_order_or_twice() -> None:
-    X = scipy.sparse.csr_matrix((np.array([1.0, 2, 3]), np.array([2, 0, 2]), np.array([0, 3])), shape=(1, 3))
-    examples = from_csr(X, [1])
-    assert examples.columns.tolist() == [0, 2]
-    assert examples.values.tolist() == [2.0, 4.0]
-    assert X.indices.tolist() == [2, 0, 2]  # the caller's matrix stays
-
-
-@pytest.mark.parametrize(
-    ("X", "y", "message"),
-    [
-        (np.eye(2), [0], r"labels of shape \(1,\)"),
-        (np.eye(2), [[0, 1]], r"labels of shape \(1, 2\)"),
-        ([[np.nan, 1]], [0], "not a finite number"),
-        ([[1e39]], [0], "not a finite number"),
-        ([[1j]], [0], "not a finite number"),
-        ([["a"]], [0], "not a matrix of numbers|not a finite number"),
-        (np.eye(2), [0.0, np.inf], "found label inf"),
-    ],
-)
-def test_what_is_no_matrix_with_labels(X, y, message) -> None:
-    with pytest.raises(DataError, match=message):
-        from_csr(X, y)
-
-
-def test_given_classes() -> None:
-    assert from_csr(np.eye(2), [1, 0], classes=[1, 0]).label.tolist() == [0, 1]
-    assert from_csr(np.eye(2), [True, False], classes=[0, 1]).label.tolist() == [1, 0]
-    with pytest.raises(DataError, match="found label 2; expected 0, 1"):
-        from_csr(np.eye(2), [1, 2], classes=[0, 1])
 
 
 def test_one_text_a_class() -> None:

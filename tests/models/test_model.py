@@ -14,7 +14,6 @@ import small
 from small_models import LEARNERS, sealed, table_of, trained
 
 from rerank.base.errors import ModelError, RunError
-from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
 from rerank.learn.voting.votes import Votes
 from rerank.models.model import HEADER, TREES, Model, check_state, header_digest
@@ -257,7 +256,6 @@ def test_hashes_of_features_are_as_documented(directory: Path) -> None:
         return mix(h) or 1
 
     table = Model.load(directory).table
-    assert isinstance(table, FeatureTable)
     for j in range(0, table.width, 7):
         h = text_hash(table.templates[table.template[j]])
         for symbol in table.symbols[table.first[j] : table.first[j + 1]].tolist():

@@ -47,6 +47,7 @@ class EspnetReader(WrittenAsJsonl, TextReader):
     """
 
     form: ClassVar[str] = "espnet"
+    use: ClassVar[str] = "speech"
 
     def paths(self, path: PathLike) -> list[str]:
         return [file for job in _jobs(path) for folder in job for file in _files(folder)]

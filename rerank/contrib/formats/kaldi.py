@@ -102,6 +102,8 @@ class KaldiReader(WrittenAsJsonl, TextReader):
     """
 
     form: ClassVar[str] = "kaldi"
+    use: ClassVar[str] = "speech"
+    beside: ClassVar[tuple[str, ...]] = ("costs",)
 
     costs: tuple[str, ...] = ()
 

@@ -21,6 +21,7 @@ def register(add: Add) -> None:
     for name, of in METRICS.items():
         add("metric", name, f"{__name__}.order:{of}")
     add("files", "letor", re.compile(r"\.(letor|svm|svmlight|libsvm)(\.\w+)?$"))
+    add("recommended", "lambdamart", "learner")
     add("learner", "lambdamart", f"{__name__}.lambdamart:LambdaMart")
     add("trees", "lambdamart", f"{__name__}.trees:read_trees")
     add("vote", "LambdaMART", f"{__name__}.lambdamart:vote_by_trees")

@@ -65,6 +65,7 @@ class LetorReader(TextReader):
     """
 
     form: ClassVar[str] = "letor"
+    use: ClassVar[str] = "search"
 
     names: str | None = None
     first: str | None = None

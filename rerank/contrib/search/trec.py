@@ -80,6 +80,7 @@ class TrecReader(TextReader):
     """
 
     form: ClassVar[str] = "trec"
+    use: ClassVar[str] = "search"
     apart: ClassVar[str] = "lines of a query may stand apart in files alone: sort them, or name a file"
 
     qrels: str | None = None

@@ -159,8 +159,13 @@ class Content(ABC, Generic[T]):
     scored = False  # whether lists must have base scores
     user = False  # whether users' functions are among the templates
 
-    def __init__(self, columns: ScoreColumns | None, *, keeps_texts: bool) -> None:
-        self.symbols, self.keeps_texts = SymbolTable(), keeps_texts
+    def __init__(
+        self, extractor: Any, settings: TemplateSettings, columns: ScoreColumns | None, *, keeps_texts: bool
+    ) -> None:
+        self.symbols: SymbolTable = extractor.symbols
+        self.extractor, self.keeps_texts = extractor, keeps_texts
+        extractor.relative, self.user = settings.centred, bool(settings.user)
+        self.names, self.free = extractor.names, extractor.free
         self.columns = self.shown = columns  # that lists must have, and that they may have besides
 
     def pairs(self, data: SplitSettings, split: str, count: SkipCount) -> Iterator[Pair]:

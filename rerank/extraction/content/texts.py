@@ -9,6 +9,7 @@ import numpy as np
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
+from rerank.data.symbols import SymbolTable
 from rerank.extraction.content.base import Content, Description, Measured, Pair, hold, make_reader, make_templates
 from rerank.features.collecting import ListFeatures
 from rerank.features.scores import unfit
@@ -46,25 +47,17 @@ class TextContent(Content[TextView | None]):
         columns: ScoreColumns | None = None,
         keeps_texts: bool = True,
     ) -> None:
-        super().__init__(columns, keeps_texts=keeps_texts)
-        settings = recipe.features
-        templates, user = make_templates(settings, "texts")
-        self.user = bool(user)
-        self.metric = make_text_metric(recipe.metric)
+        templates, user = make_templates(recipe.features, "texts")
+        centred = recipe.features.centred if centred is None else centred
+        extractor = TextExtractor(templates, SymbolTable(), user=user, centred=centred)
+        super().__init__(extractor, recipe.features, columns, keeps_texts=keeps_texts)
+        self.metric, self.needs = make_text_metric(recipe.metric), extractor.needs
         named = learns_from(GAIN, recipe.data.reader)
         self.gains = {*self.metric.measured, *(() if named else (GAIN,))}
         if columns is not None:  # gains are no features: where a model works they are unknown
             self.columns = columns.without(self.gains)
         self.final = final_metrics(recipe.task, self.metric, recipe.metrics)
         self.task, self.answer = recipe.task, recipe.data.answer
-        self.extractor = TextExtractor(
-            templates,
-            self.symbols,
-            user=user,
-            centred=settings.centred if centred is None else centred,
-        )
-        self.extractor.relative = settings.centred
-        self.names, self.free, self.needs = self.extractor.names, self.extractor.free, self.extractor.needs
 
     def read_source(self, data: SplitSettings, source: str) -> Iterator[Lists]:
         reader, path, files = make_reader(data.reader).knowing(self.shown), data.lists(source), data.files_of(source)

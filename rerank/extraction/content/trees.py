@@ -49,12 +49,9 @@ class TreeContent(Content[Parses]):
         columns: ScoreColumns | None = None,
         keeps_texts: bool = True,
     ) -> None:
-        super().__init__(columns, keeps_texts=keeps_texts)
-        self.user, self.normalize = bool(recipe.features.user), recipe.data.normalize
-        self.metric = make_parseval(recipe.metric)
-        self.extractor = make_extractor(recipe.features, self.symbols, centred=centred)
-        self.extractor.relative = recipe.features.centred
-        self.names, self.free = self.extractor.names, self.extractor.free
+        extractor = make_extractor(recipe.features, SymbolTable(), centred=centred)
+        super().__init__(extractor, recipe.features, columns, keeps_texts=keeps_texts)
+        self.metric, self.normalize = make_parseval(recipe.metric), recipe.data.normalize
         self.symbols.reserve(ROOM)  # so that copies have the room too
 
     def _table(self) -> SymbolTable:

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
+from small_classes import examples_of
 
 import rerank.contrib.classification.results as classification
-from rerank.data.labelled import from_csr
 from rerank.metrics.base import chosen_rows
 from rerank.metrics.oracle import ListStatistics, corpus_oracle, oracle
 from rerank.metrics.significance import compare
@@ -44,7 +44,7 @@ def test_mcnemar_counts_what_one_alone_has_right(outcomes) -> None:
 
 
 def test_it_is_the_metric_of_a_classification_corpus() -> None:
-    corpus = from_csr(np.eye(4), [0, 1, 1, 2]).corpus()
+    corpus = examples_of(np.eye(4), [0, 1, 1, 2]).corpus()
     best = oracle(corpus.lists, corpus.gain, corpus.base)
     assert METRIC.gain(corpus.stats, np.ones_like(corpus.stats)).tolist() == corpus.gain.tolist()
     assert not chosen_rows(corpus.stats, best).any()

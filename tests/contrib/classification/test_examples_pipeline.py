@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import small_classes
+from small_classes import examples_of
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.classification.fitting import fit, fit_baseline, run_spec
 from rerank.contrib.classification.sets import Sets
-from rerank.data.labelled import from_csr
 from rerank.models.inspection import shares
 from rerank.models.model import Model
 from rerank.runs import pipeline
@@ -171,4 +171,4 @@ def test_a_wrong_recipe_is_refused_before_anything_is_written(
 def test_a_baseline_that_cannot_be_fitted_says_so() -> None:
     pytest.importorskip("sklearn")
     with pytest.raises(DataError, match="naive-bayes cannot be fitted"):
-        fit_baseline({"name": "naive-bayes"}, from_csr(np.array([[-1.0], [1.0]]), [0, 1]))
+        fit_baseline({"name": "naive-bayes"}, examples_of(np.array([[-1.0], [1.0]]), [0, 1]))

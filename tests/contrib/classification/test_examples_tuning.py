@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import small_classes
+from small_classes import examples_of
 
 from rerank.contrib.classification import fitting
 from rerank.contrib.classification.fitting import Tuned, point_of, points_of, tune
 from rerank.contrib.classification.recipe import Spec
-from rerank.data.labelled import Labelled, from_csr
+from rerank.data.labelled import Labelled
 
-EXAMPLES = from_csr(np.eye(20), np.arange(20) % 2)
+EXAMPLES = examples_of(np.eye(20), np.arange(20) % 2)
 
 
 def spec_of(**tune_settings: Any) -> Spec:
@@ -109,7 +110,7 @@ def test_held_out_labels_are_noisy_or_clean(monkeypatch: pytest.MonkeyPatch) -> 
         return [0.5]
 
     monkeypatch.setattr(fitting, "_errors", look)
-    other = from_csr(np.eye(20), np.arange(20) % 2).flip(1.0, 1)
+    other = examples_of(np.eye(20), np.arange(20) % 2).flip(1.0, 1)
     for clean in (False, True):
         tune(spec_of(clean=clean), other, EXAMPLES)
     noisy, clean_labels = seen

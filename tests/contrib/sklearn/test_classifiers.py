@@ -14,6 +14,7 @@ from classifiers import FAMILIES, every, every_family, problem, weights
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
+from small_classes import examples_of
 
 from rerank.contrib.sklearn import (
     AROWClassifier,
@@ -25,7 +26,6 @@ from rerank.contrib.sklearn import (
     WinnowClassifier,
 )
 from rerank.contrib.sklearn.base import SHARED, OnlineClassifier
-from rerank.data.labelled import from_csr
 from rerank.learn.base import Learner
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.trainer import train
@@ -72,7 +72,7 @@ def test_a_classifier_without_a_learner_says_so() -> None:
 def test_the_weights_are_the_learners(cls: type, k: int) -> None:
     X, y = problem(k)
     model = cls(epochs=3, shuffle=False).fit(X, y)
-    corpus = from_csr(X, y).with_bias().corpus()
+    corpus = examples_of(X, y).with_bias().corpus()
     oracle = corpus.lists[:-1] + y
     trained = train(model._learner(), corpus, oracle, epochs=3, seed=0, shuffle=False)
     expected = trained.weights[model.average].w.reshape(1 if k == 2 else k, 7)

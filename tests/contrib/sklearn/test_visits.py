@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_classes import examples_of
 
 import rerank.contrib.sklearn.base as visits_module
 from rerank.contrib.sklearn.base import MOST, visits_of
-from rerank.data.labelled import Labelled, from_csr
+from rerank.data.labelled import Labelled
 
 ROWS = st.lists(
     st.tuples(
@@ -28,7 +29,7 @@ Row = tuple[tuple[float, ...], int, float]
 
 def examples(rows: list[Row]) -> Labelled:
     X = np.array([row for row, _, _ in rows])
-    found = from_csr(X, [label for _, label, _ in rows], classes=[0, 1, 2])
+    found = examples_of(X, [label for _, label, _ in rows], classes=[0, 1, 2])
     return replace(found, weight=np.array([weight for _, _, weight in rows]))
 
 
