@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 
 from rerank.cli.answer import show
 from rerank.cli.application import command
-from rerank.features.text.measures import Length
+from rerank.features.text.words import TargetNGram
 from rerank.learn.losses import PairLoss
 from rerank.learn.pairs import Oracle
 from rerank.learn.rules.perceptron import Perceptron
@@ -47,8 +47,8 @@ class Metric(Wer):
 
 
 @dataclass(frozen=True)
-class StrangeLength(Length):
-    """The lengths of strangers."""
+class StrangeWords(TargetNGram):
+    """The words of strangers."""
 
 
 class Loss(PairLoss):
@@ -135,7 +135,7 @@ def register(add):
     add("loss", "strange-loss", "stranger:Loss")
     add("pair source", "strange-pairs", "stranger:Pairs")
     add("metric", "strange-metric", "stranger:Metric")
-    add("template", "StrangeLength", "stranger:StrangeLength")
+    add("template", "StrangeWords", "stranger:StrangeWords")
     add("command", "greet", "stranger")
     add("task", "counting", COUNTING)
 '''
@@ -164,7 +164,7 @@ def called(site: Path, *words: str, cwd: Path | None = None) -> subprocess.Compl
 
 def test_parts_are_listed(site: Path) -> None:
     listed = called(site, "list", "--all").stdout
-    names = ("strange-reader", "strange-learner", "strange-loss", "strange-pairs", "strange-metric", "StrangeLength")
+    names = ("strange-reader", "strange-learner", "strange-loss", "strange-pairs", "strange-metric", "StrangeWords")
     for name in names:
         assert name in listed
 
@@ -187,7 +187,7 @@ def test_lists_are_read_learned_from_and_measured(site: Path, tmp_path: Path) ->
         "name": "strange", "task": "speech", "metric": "strange-metric", "learner": "strange-learner",
         "data": {"nbest": str(tmp_path / "{split}.jsonl"), "reader": "strange-reader", "references": None,
                  "sources": None, "dev": None, "tests": []},
-        "features": {"set": None, "templates": ["StrangeLength"], "min_lists": 1}, "training": {"epochs": 2},
+        "features": {"set": None, "templates": ["StrangeWords"], "min_lists": 1}, "training": {"epochs": 2},
     }  # fmt: skip
     (tmp_path / "x.yaml").write_text(json.dumps(recipe))
     done = called(site, "run", "x.yaml", "--until", "train", cwd=tmp_path)
