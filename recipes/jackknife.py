@@ -9,10 +9,11 @@ from pathlib import Path
 
 from rerank.base.errors import RerankError
 from rerank.data.symbols import SymbolTable
+from rerank.readers.base import SkipCount
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.treebank import read_pairs, read_treebank, treebank_files
+from rerank.readers.trees.treebank import lists_of_trees, parse_pair, read_treebank, treebank_files
 from rerank.readers.trees.trees import parse_brackets
-from rerank.readers.trees.words import escaped, same_yield, yield_words
+from rerank.readers.trees.words import escaped, same_yield, unchanged, yield_words
 
 
 def split(folds: str, directory: str, *treebank: str) -> None:
@@ -32,12 +33,14 @@ def split(folds: str, directory: str, *treebank: str) -> None:
 
 def join(directory: str, *files: str) -> None:
     """Write the lists of all folds to stdout, numbered; lists of other sentences than those due are refused."""
-    reader, symbols, number = CharniakReader(), SymbolTable(), 0
+    reader, symbols, number, count = CharniakReader(), SymbolTable(), 0, SkipCount()
     places = sorted(Path(directory).iterdir())
     if len(places) != len(files):
         sys.exit(f"{directory}: {len(places)} folds, but {len(files)} files of lists; expected one for each")
     for place, file in zip(places, files, strict=True):
-        for nbest, trees, gold in read_pairs(reader, file, place / "gold.mrg", symbols, normalize=True):
+        for read in lists_of_trees(reader.knowing(None, normal=True), file, [place / "gold.mrg"]):
+            nbest, trees, gold = parse_pair(read, symbols, unchanged())
+            count.good(nbest)
             if same_yield(trees, gold, 0, symbols.intern("-NONE-")) >= 0:
                 sys.exit(
                     f"{file}:{nbest.line}: not the list of its sentence, {' '.join(yield_words(gold, 0, symbols))!r}"

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import small
+from pairs import read_pairs
 
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.parseval import Parseval
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.treebank import read_pairs
 
 NOISE = 0.05  # standard deviation of the second score around the gain
 JOINED: dict[str, Any] = {

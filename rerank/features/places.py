@@ -114,16 +114,6 @@ def find_places(f: Forest, scope: int, depth: int, finder: Finder, sink: Sink, o
     return places
 
 
-@kernel
-def find_all(
-    f: Forest, scopes: np.ndarray, finder: Finder, sink: Sink, node: np.ndarray, first: np.ndarray, total: np.ndarray
-) -> None:
-    """``find_places`` for several scopes, each with its depth (``scopes`` int64 [S, 2]) and its own row."""
-    for s in range(scopes.shape[0]):
-        out = Places(node[s], first[s])
-        total[s] = find_places(f, scopes[s, 0], scopes[s, 1], finder, sink, out)
-
-
 def places_of(f: Forest, scopes: np.ndarray, sink: Sink) -> list[Places]:
     """The distinct places of every scope in the forest.
 
@@ -138,6 +128,9 @@ def places_of(f: Forest, scopes: np.ndarray, sink: Sink) -> list[Places]:
     edges, keys = np.empty(f.leaf.size + f.first.size, np.uint64), np.empty(capacity, np.uint64)
     work = np.empty((3 + S, n), np.int32)
     finder = Finder(edges, keys, np.empty(capacity, np.int32), work[0], work[1], work[2])
-    node, first, total = work[3:], np.empty((S, n + 1), np.int64), np.empty(S, np.int64)
-    find_all(f, scopes, finder, sink, node, first, total)
-    return [Places(node[s, :t], first[s, : t + 1]) for s, t in enumerate(total.tolist())]
+    found = list[Places]()
+    for (scope, depth), node in zip(scopes.tolist(), work[3:], strict=True):
+        out = Places(node, np.empty(n + 1, np.int64))
+        total = find_places(f, scope, depth, finder, sink, out)
+        found.append(Places(node[:total], out.first[: total + 1]))
+    return found

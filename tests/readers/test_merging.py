@@ -11,6 +11,7 @@ import small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from outcomes import problem_of, written
+from pairs import read_pairs, read_text_pairs
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
@@ -22,8 +23,6 @@ from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses
 from rerank.readers.problems import Problem
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.text_files import read_text_pairs
-from rerank.readers.trees.treebank import read_pairs
 
 ONE = b"""\
 0 ||| a b ||| LM= -1 X= 2 ||| -3 ||| 0=0

@@ -7,6 +7,7 @@ import nltk
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pairs import read_pairs
 from reference_trees import trees, words_of
 
 from rerank.base.errors import DataError
@@ -14,7 +15,7 @@ from rerank.data.symbols import SymbolTable
 from rerank.readers.base import SkipCount
 from rerank.readers.problems import Problem
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.treebank import parse_list, read_pairs
+from rerank.readers.trees.treebank import parse_list
 from rerank.readers.trees.trees import parse_brackets, to_nltk
 from rerank.readers.trees.words import same_yield, yield_words
 

@@ -6,13 +6,14 @@ import logging
 from pathlib import Path
 
 import pytest
+from pairs import read_text_pairs
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.formats.fairseq import FairseqReader
 from rerank.readers.base import SkipCount
 from rerank.readers.moses import Moses
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.text_files import TextFile, paired, read_text_pairs
+from rerank.readers.texts.text_files import TextFile, paired
 
 NAMES = ("utt-c1", "utt-a1", "utt-b1")
 BESIDE = {name: f"right {name[4:]}" for name in sorted(NAMES)}  # in another order than the lists

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pairs import read_text_pairs
 
 from rerank.base.errors import DataError
 from rerank.readers.base import Reader, SkipCount
@@ -14,7 +15,6 @@ from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses
 from rerank.readers.several import make_reader
 from rerank.readers.streams import PathLike
-from rerank.readers.texts.text_files import read_text_pairs
 from rerank.readers.trees.charniak import CharniakReader
 
 LISTS = b"0 ||| a ||| F= 1 ||| -1\n0 ||| b ||| F= 2 ||| -2\n1 ||| c ||| F= 1 ||| -1\n2 ||| d ||| F= 1 ||| -1\n"

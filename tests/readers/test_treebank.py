@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 import small
 from commands import Command, refused
+from pairs import read_pairs
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.treebank import read_pairs, read_treebank, treebank_files
+from rerank.readers.trees.treebank import read_treebank, treebank_files
 from rerank.runs import pipeline
 
 TREES = ["( (S (NP-SBJ (PRP It))\n     (VP (VBD rained))\n     (. .)) )", "( (NP (NN Art)) )", "( (INTJ (UH No)) )"]

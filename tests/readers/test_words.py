@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import small
 from commands import Command, refused
+from pairs import read_pairs
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
@@ -14,7 +15,6 @@ from rerank.metrics.evaluation import evaluate, refused_list
 from rerank.metrics.parseval import Parseval
 from rerank.readers.base import SkipCount
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.treebank import read_pairs
 from rerank.readers.trees.trees import parse_brackets
 from rerank.readers.trees.words import GOLD, bracket_words, normal_word, normalized, unchanged, yield_words
 from rerank.runs import pipeline

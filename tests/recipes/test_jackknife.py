@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pages
 import pytest
+from pairs import read_pairs
 
 from rerank.data.symbols import SymbolTable
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.treebank import read_pairs
 
 SCRIPT = Path(__file__).parents[2] / "recipes" / "jackknife.py"
 FLAT = "(S1 (S (NP (PRP I))\n  (VP (VBD saw) (NP (DT a) (NN man)) (PP (IN with) (NP (NNS dogs))))))"

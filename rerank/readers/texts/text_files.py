@@ -26,7 +26,7 @@ import numpy as np
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
-from rerank.readers.base import Problem, Reader, SkipCount, check_choice, counted, excerpt, usable
+from rerank.readers.base import Problem, Reader, SkipCount, check_choice, counted, excerpt
 from rerank.readers.lines import LineReader, whole_number
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
@@ -230,39 +230,8 @@ def _say(line: str) -> None:
 REFERENCES_KEY = "data.references"  # the setting that names the files
 
 
-def read_text_pairs(
-    reader: Reader,
-    nbest_path: PathLike,
-    *,
-    references: Sequence[PathLike] | None = None,
-    sources: PathLike | None = None,
-    form: str = "auto",
-    count: SkipCount | None = None,
-    needs_references: bool = True,
-) -> Iterator[Lists]:
-    """Every usable list with its source and references, paired by ids or by order: see ``text_files``.
-
-    Parameters
-    ----------
-    reader: the reader of the lists, which must be lists of texts.
-    references, form: files and their form, see ``TextFile``; by default those that the lists hold.
-    sources: a file with one source per line; by default those that the lists hold. Under the form "lines" they have no
-        ids.
-    count: the policy for bad lists ("error" by default) and the counts. A bad list uses up its source and its
-        references. Lists that are missing at the end are errors, or empty lists that are counted as "missing".
-    needs_references: whether a list without any is bad ("no reference").
-    """
-    count = count if count is not None else SkipCount()
-
-    def take(nbest: Lists, count: SkipCount) -> Lists | None:
-        return settle(complete(nbest, needs_references=needs_references), count)
-
-    lists = lists_of_texts(reader, nbest_path, references=references, sources=sources, form=form)
-    yield from usable(lists, take, count)
-
-
 def complete(nbest: Lists, *, needs_references: bool = True) -> Lists:
-    """The list, or a bad one if it lacks something needed; see ``read_text_pairs``."""
+    """The list, or a bad one ("no reference") if it lacks references that it needs."""
     if nbest.problem is None and nbest.missing is None and needs_references and not nbest.references:
         message = f"no references: name their files with {REFERENCES_KEY}, or use a format that holds them (jsonl)"
         return nbest.left_out(Problem("no reference", message))
@@ -285,8 +254,11 @@ def lists_of_texts(
     sources: PathLike | None = None,
     form: str = "auto",
 ) -> Iterator[Lists]:
-    """Every list, usable or not, with the source and the references of the files where these are given; the parameters
-    are those of ``read_text_pairs``.
+    """Every list of texts, usable or not, with its source and references, paired by ids or by order.
+
+    references, form: files and their form, see ``TextFile``; by default those that the lists hold. sources: a file with
+    one source per line; by default those that the lists hold. A bad list uses up its source and its references. For
+    lists that are missing at the end there are empty lists, ``missing``.
     """
     given = [] if sources is None else [source_lines(sources, form)]
     sides = [*given, *(TextSide(path, ("line of references", "references"), form) for path in references or ())]
@@ -319,7 +291,7 @@ class TextSide(Side):
 
 
 def source_lines(path: PathLike, form: str = "auto") -> Side:
-    """The sources of lists, one per line, as a side file; form: that of references, see ``read_text_pairs``."""
+    """The sources of lists, one per line, as a side file; form: that of references."""
     return TextSide(path, ("source", "sources"), "lines" if form == "lines" else "auto")
 
 

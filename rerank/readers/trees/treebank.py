@@ -22,7 +22,7 @@ import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.readers.base import TRACE, Lists, OnBadList, Problem, Reader, SkipCount, excerpt, lists_of, usable
+from rerank.readers.base import TRACE, Lists, Problem, Reader, excerpt, lists_of
 from rerank.readers.compression import compression_of_name
 from rerank.readers.lines import LONGEST
 from rerank.readers.problems import NUL
@@ -279,34 +279,6 @@ def parse_list(nbest: Lists, symbols: SymbolTable, changed: Counter[str] | None 
     differing = difference(yield_words(trees, first, symbols), yield_words(trees, k, symbols))
     message = f"candidates {first + 1} and {k + 1} have different words: {differing}{equal_form(trees, trees, symbols)}"
     raise Problem("words", message, nbest.lines[k], path=nbest.path, list_id=nbest.id)
-
-
-def read_pairs(
-    reader: Reader, nbest_path: PathLike, gold_path: PathLike, symbols: SymbolTable,
-    on_bad_list: OnBadList = "error", count: SkipCount | None = None, *, normalize: bool = False,
-) -> Iterator[tuple[Lists, Trees, Trees]]:  # fmt: skip
-    """(list, trees of its candidates, its gold tree) for every usable list, aligned by order.
-
-    gold_path: a treebank, of one file or many; see ``treebank``. normalize: whether words are brought to one form on
-    both sides; see ``words``.
-
-    A bad list is an error, or skipped and counted together with its gold tree. ``count``, if given, also sets the
-    policy, and ``on_bad_list`` is ignored.
-    """
-    count = count if count is not None else SkipCount(on_bad_list)
-
-    def take(nbest: Lists, count: SkipCount) -> tuple[Lists, Trees, Trees] | None:
-        changed = unchanged() if normalize else None
-        try:
-            pair = parse_pair(nbest, symbols, changed)
-        except Problem as problem:
-            count.bad(problem)
-            return None
-        count.good(pair[0], changed)
-        return pair
-
-    told = reader.knowing(reader.known, normal=normalize)
-    yield from usable(lists_of_trees(told, nbest_path, treebank_files(gold_path)), take, count)
 
 
 def lists_of_trees(reader: Reader, path: PathLike, gold: Sequence[PathLike] | None) -> Iterator[Lists]:

@@ -1,0 +1,37 @@
+"""Usable lists with what other files hold for them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rerank.data.symbols import SymbolTable
+from rerank.readers.base import Lists, Problem, Reader, SkipCount, usable
+from rerank.readers.streams import PathLike
+from rerank.readers.texts.text_files import complete, lists_of_texts, settle
+from rerank.readers.trees.treebank import lists_of_trees, parse_pair, treebank_files
+from rerank.readers.trees.trees import Trees
+from rerank.readers.trees.words import unchanged
+
+
+def read_text_pairs(
+    reader: Reader, path: PathLike, *, count: SkipCount | None = None, needs_references: bool = True, **sides: Any
+) -> Iterator[Lists]:
+    lists = (complete(nbest, needs_references=needs_references) for nbest in lists_of_texts(reader, path, **sides))
+    return usable(lists, settle, SkipCount() if count is None else count)
+
+
+def read_pairs(
+    reader: Reader, path: PathLike, gold: PathLike | Sequence[PathLike], symbols: SymbolTable,
+    count: SkipCount | None = None, *, normalize: bool = False,
+) -> Iterator[tuple[Lists, Trees, Trees]]:  # fmt: skip
+    def take(nbest: Lists, count: SkipCount) -> tuple[Lists, Trees, Trees] | None:
+        changed = unchanged() if normalize else None
+        try:
+            pair = parse_pair(nbest, symbols, changed)
+        except Problem as problem:
+            count.bad(problem)
+            return None
+        count.good(pair[0], changed)
+        return pair
+
+    told, count = reader.knowing(reader.known, normal=normalize), SkipCount() if count is None else count
+    return usable(lists_of_trees(told, path, treebank_files(gold)), take, count)  # type: ignore[arg-type]
