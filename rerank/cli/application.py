@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rerank")
 commands = Registry[object]("command")  # their modules
-LISTS = "FILE", "FILE...", "NBEST"  # arguments that are files of lists
+LISTS = "FILE", "FILE...", "NBEST", "[REF]", "[REF...]"  # arguments that are files of lists, or of what is right
 COLLECTED = 50_000  # objects made until Python looks for cycles again: a tenth of the start went into that, in vain
 Given = TypeVar("Given")
 

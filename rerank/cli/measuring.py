@@ -20,23 +20,24 @@ ORDERS = "ndcg", "map", "mrr", "recall", "precision", "err"
 MEASURES = "parseval", *TEXTS, "gain", "counts", *ORDERS
 
 
-def _known(metric: str) -> str:
+def _known(metric: str | None) -> str | None:
     """The name of a measure, with its cut-off if it has one, the import path of one, or settings."""
     from rerank.metrics.base import metrics
 
-    if not re.search("[:{]", metric) and metric.partition("@")[0] not in metrics.names():
+    if metric is not None and not re.search("[:{]", metric) and metric.partition("@")[0] not in metrics.names():
         raise typer.BadParameter(f"{metric!r} is not one of {', '.join(MEASURES)}")
     return allow_local_imports(metric)
 
 
 Measured = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--metric",
         metavar="NAME",
         help=f"The measure: parseval, {', '.join(TEXTS)}; or, of columns of the lists, gain, counts, "
         f"{', '.join(ORDERS)}, also with a cut-off, ndcg@10; or settings, {{name: gain, column: x}}, or your own, "
         "module:Class.",
+        show_default="parseval; rerank oracle: the gain of texts",
         callback=_known,
     ),
 ]
@@ -60,7 +61,7 @@ Option = Annotated[
 class Measuring:
     """A metric, and the references that it compares with."""
 
-    metric: Measured = "parseval"
+    metric: Measured = None
     prm: Annotated[Path | None, typer.Option(help="An EVALB parameter file.", show_default=False)] = None
     punctuation: Annotated[
         Literal["reference", "own", "evalb"] | None,
@@ -85,15 +86,15 @@ class Measuring:
         bool, typer.Option("--normalize", help="Trees: bring escapes, quotes and brackets in words to one form.")
     ] = False
 
-    def settings(self) -> dict[str, Any]:
-        """The settings of the metric; options that are of no use for it are refused."""
+    def settings(self, usual: str = "parseval") -> dict[str, Any]:
+        """The settings of the metric, by default the ``usual`` one; options that are of no use for it are refused."""
         of_texts = {"--reference": bool(self.references), "--form": self.form != "auto"}
         given = {"--prm": self.prm, "--punctuation": self.punctuation}
-        settings = metric_settings(self.metric, self.option)
+        settings = metric_settings(self.metric or usual, self.option)
         parses = settings["name"] == "parseval"
         others = of_texts if parses else {**given, "--normalize": self.normalize}
         for option in (option for option, value in others.items() if value):
-            raise RecipeError(f"{option} is for {'text metrics' if parses else 'parseval'}, not for {self.metric}")
+            raise RecipeError(f"{option} is for {'text metrics' if parses else 'parseval'}, not for {settings['name']}")
         return settings | {key[2:]: str(value) for key, value in given.items() if value is not None}
 
     def make(self) -> "Metric":

@@ -52,22 +52,24 @@ def oracle(
     from rerank.readers.detection import reads
     from rerank.readers.given.reading import ListFile, read
     from rerank.readers.lists import one_by_one
+    from rerank.readers.several import format_of
     from rerank.readers.streams import stream_name
+    from rerank.readers.trees.parses import ParseReader
     from rerank.recipes.loading import read_settings
     from rerank.recipes.recipe import ListRecipe
     from rerank.runs.doubts import references_amiss, written_apart
 
-    settings, path = measuring.settings(), stream_name(nbest)
+    path, usual = stream_name(nbest), "charniak" if measuring.metric in (None, "parseval") else "moses"
+    form = reader_of(nbest, reader, roles, usual)
+    bare = reference is None and not isinstance(format_of(make_reader(form)), ParseReader)
+    settings = measuring.settings("gain" if bare else "parseval")
     parses = settings["name"] == "parseval"
     if reference is None and (parses or measuring.references):
         what = "parses are measured against gold trees" if parses else "--reference names further references"
         raise DataError(f"expected NBEST REF: {what}", path=path)
     golds = None if reference is None else [reference, *(measuring.references or [])]
-    usual = "charniak" if parses else "moses"
-    form = reader_of(nbest, reader, roles, usual)
     lists = read(nbest, form, references=golds, form=measuring.form, on_bad_list=on_bad_list)
-    assert isinstance(lists, ListFile)
-    if parses and not lists.trees:
+    if not isinstance(lists, ListFile) or (parses and not lists.trees):
         raise DataError("these are lists of texts; for texts, name their measure, as --metric bleu", path=path)
     data = {"normalize": measuring.normalize} if parses else {}
     recipe = read_settings({"name": "oracle", "task": "parse" if parses else "ranking", "metric": settings,

@@ -64,7 +64,7 @@ def rank_(
             callback=lambda settings: allow_local_imports(settings) if "gains" in (settings or "") else settings,
         ),
     ] = None,
-    metric: Measured = "parseval",
+    metric: Measured = None,
     option: Option = None,
     reader: ListReader = None,
     roles: Roles = None,
@@ -95,11 +95,11 @@ def rank_(
 
     check_files(nbest, sources, output, None if model == BASE else model)
     if model == BASE:
-        settings = metric_settings(metric, option)
+        settings = metric_settings(metric or "parseval", option)
         predictor = predictor or ("fuse" if settings["name"] == "parseval" else "mbr")
         scorer = _scorer(_base_model(settings), predictor)
     else:
-        if option or metric != "parseval":
+        if option or metric:
             raise RecipeError("--metric and --option are for lists without a model; a model has its own metric")
         scorer = _scorer(model_for(nbest, model, trust), predictor)
     form, trained = scorer.reader, scorer.recipe.data.reader

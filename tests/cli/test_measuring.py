@@ -110,6 +110,15 @@ def test_the_oracle_of_a_gain_needs_no_references(samples: Path, rerank: Command
     failed(rerank(*command), 2, f"{samples}:1: list list 0: ", "score, reward", "expected 'gain'")
 
 
+def test_the_oracle_of_texts_is_that_of_their_gains(tmp_path: Path, rerank: Command) -> None:
+    """Whatever their format; texts with references of their own need the name of a measure."""
+    (tmp_path / "orders.txt").write_text("".join(f"{k % 3} qid:{k // 3} 1:{k}\n" for k in range(12)))
+    for path in ("llm/dev", tmp_path / "orders.txt"):
+        assert "gain" in (found := rerank("oracle", path)).out, found
+    refused = rerank("oracle", tmp_path / "orders.txt", tmp_path / "orders.txt")
+    assert (refused.code, "name their measure" in refused.err) == (2, True), refused
+
+
 def test_the_oracle_takes_options_of_the_reader(samples: Path, rerank: Command) -> None:
     """As costs, the lowest score is the base choice: the last candidate of a list."""
     command = "oracle", samples, "--metric", "gain", "--option", "column=reward"
@@ -127,7 +136,7 @@ def test_references_that_lists_hold(samples: Path, rerank: Command) -> None:
     failed(further, 2, "expected NBEST REF")
     samples.write_text(lists[0].replace('"references"', '"others"') + "\n")
     failed(rerank("oracle", samples, "--metric", "wer", "--reader", "jsonl"), 2, "list 0", "no references")
-    failed(rerank("oracle", samples), 2, "expected NBEST REF: parses are measured against gold trees")
+    failed(rerank("oracle", samples), 2, "expected 'gain'")
     samples.write_text("a text\n")
     failed(rerank("evaluate", samples, samples, "--metric", "gain"), 2, "cannot be computed from texts")
 
