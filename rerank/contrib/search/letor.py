@@ -78,7 +78,7 @@ class LetorReader(TextReader):
         split = enumerate(lines.rest().split(b"\n"), start=1)
         found = [(k, line, head) for k, line in split if (head := _HEAD.match(line.partition(b"#")[0]))]
         # Queries may have any names, and grades are looked at later: what is parsed are the features.
-        bare = [(b"0" if _GRADE.fullmatch(head[1]) else b":") + head[3].rstrip() for _, _, head in found]
+        bare = [(b"0 qid:0" if _GRADE.fullmatch(head[1]) else b":") + head[3].rstrip() for _, _, head in found]
         parsed, faults = parse_rows(bare, HIGHEST)
         columns = self._columns(np.unique(parsed.ids).astype(np.int64).tolist(), lines.path)
         names = [head[2] and _name(head[2]) for _, _, head in found]
