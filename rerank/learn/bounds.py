@@ -79,8 +79,8 @@ def differences(log: UpdateLog, lists: Corpora, base_rate: float) -> csr_matrix:
     coefficients = csr_matrix((a, updates["candidate"], updates["first"]), (log.updates, corpus.candidate_count))
     shape = corpus.candidate_count, corpus.width
     features = csr_matrix((corpus.values.astype(np.float64), corpus.columns, corpus.rows), shape)
-    base = csr_matrix(coefficients @ (base_rate * corpus.base)).T
-    return hstack([coefficients @ features, base], format="csr")
+    base = csr_matrix(coefficients.dot(base_rate * corpus.base)).T
+    return hstack([coefficients.dot(features), base], format="csr")
 
 
 def list_margins(lists: Corpora, targets: np.ndarray, u: Weights, *, any_ties: bool) -> np.ndarray:
@@ -150,8 +150,8 @@ def volume_of(z: np.ndarray, r: float) -> tuple[float, int]:
     """
     sigma, mu, volume, spare = np.eye(z.shape[1]), np.zeros(z.shape[1]), 0.0, 0
     for each in z:
-        m, v = float(mu @ each), sigma @ each
-        s = float(each @ v)
+        m, v = float((mu * each).sum()), (sigma * each).sum(axis=1)  # BLAS adds in an order of its own
+        s = float((each * v).sum())
         volume += math.log1p(s / r)
         spare += m > 0.0
         mu += v * (max(0.0, 1.0 - m) / (r + s))
@@ -175,14 +175,14 @@ def bounds(learner: Learner, log: UpdateLog, lists: Corpora, mistakes: int, u: W
     arrays, coefficient = log.arrays(), np.ones(log.updates)
     if loss == "logistic" and log.updates:  # z of the theorems has none, gradients have
         coefficient = np.maximum.reduceat(np.abs(arrays["a"]), arrays["first"][:-1])
-    lengths, m = np.sqrt(np.asarray(z.multiply(z).sum(axis=1)).ravel()), z @ vector / coefficient
-    R, size = float((lengths / coefficient).max(initial=0.0)), float(np.linalg.norm(vector))
+    lengths, m = np.sqrt(np.asarray(z.multiply(z).sum(axis=1)).ravel()), z.dot(vector) / coefficient
+    R, size = float((lengths / coefficient).max(initial=0.0)), math.sqrt(float(np.square(vector).sum()))
     result: Bounds = {"mistakes": M, "lists": margins.size, "radius": R, "norm_u": size}
     result |= {"vote_error": min(1.0, 2.0 * M / (margins.size + 1)), "fixed_base": learner.base != 0.0}
     if M == 0 or size == 0.0 or learner.base != 0.0:
         return result
     if isinstance(learner, AROW):
-        return result | best_scale(margins, whitened_bound(learner, z.toarray(), vector))
+        return result | best_scale(margins, whitened_bound(learner, z, vector))
     if isinstance(learner, NWin):
         largest = float(np.abs(z.data).max(initial=0.0))
         if learner.eta * largest * log.updates > LIMIT:
@@ -221,10 +221,10 @@ def perceptron_bound(size: float) -> Callable[[float, np.ndarray], float]:
     return bound
 
 
-def whitened_bound(learner: AROW, z: np.ndarray, u: np.ndarray) -> Callable[[float, np.ndarray], float]:
-    """AROW's; z: float64 [M, D + 1]; u: float64 [D + 1]."""
-    volume, spare = volume_of(z, learner.r)
-    squares = learner.r * float(u @ u) + float(np.square(z @ u).sum())
+def whitened_bound(learner: AROW, z: csr_matrix, u: np.ndarray) -> Callable[[float, np.ndarray], float]:
+    """AROW's; z: [M, D + 1]; u: float64 [D + 1]."""
+    volume, spare = volume_of(z.toarray(), learner.r)
+    squares = learner.r * float(np.square(u).sum()) + float(np.square(z.dot(u)).sum())
     size = math.sqrt(squares * (volume + spare))
     return lambda scale, short: float(short.sum()) + scale * size - spare
 
