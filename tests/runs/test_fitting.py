@@ -236,6 +236,8 @@ def test_two_models_are_tested_against_each_other(tasks: dict[str, Task]) -> Non
     assert rerank.evaluate(iter([one]), test).scores == alone[0].scores
     with pytest.raises(rerank.RerankError, match=r"model: found 3 models; expected one, or two"):
         rerank.evaluate([one, other, one], test)
+    with pytest.raises(rerank.RerankError, match="dev: found the same iterator as lists"):
+        rerank.fit(given := iter([GOOD]), given)
     for wrong, message in (
         ({"start": 7}, "start: found int; expected a model"),
         ({"callback": 7}, "callback: found int; expected a function"),
@@ -356,12 +358,6 @@ def test_gains_are_numbers_of_any_library() -> None:
             rerank.NBest("a", one)
 
 
-def test_what_gives_every_list_once_is_not_both_training_and_dev() -> None:
-    lists = iter([GOOD, GOOD])
-    with pytest.raises(rerank.RerankError, match="dev: found the same iterator as lists"):
-        rerank.fit(lists, lists)
-
-
 def test_what_only_files_have_is_refused_elsewhere() -> None:
     pairs = [{"prompt": "p", "chosen": "a", "rejected": "b"}]
     for name in ("references", "sources"):
@@ -384,15 +380,6 @@ def test_the_files_of_lists_are_named_in_errors(tmp_path: Path) -> None:
 
 
 # Reading
-
-
-def test_lists_are_read_as_often_as_asked(tasks: dict[str, Task]) -> None:
-    for own in tasks.values():
-        lists = own.read("test")
-        first, again = list(lists), list(lists)
-        assert [each.id for each in first] == [each.id for each in again]
-        assert len(first) >= 20
-        assert all(each.references or each.gains for each in first)
 
 
 def test_bad_lists_are_errors_or_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

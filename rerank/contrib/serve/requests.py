@@ -176,11 +176,13 @@ def _check_names(names: Iterable[str], fields: Collection[str], place: str = "")
 
 def _check_candidates(field: str, candidates: Iterable[Any], model: Reranker, limits: Limits) -> None:
     """Check what ranking does not: names of candidates beside those of columns, and sizes of their texts."""
-    trees = not isinstance(model.recipe, TextRecipe)
+    trees, checked = not isinstance(model.recipe, TextRecipe), set[tuple[str, ...]]()
     for y, given in enumerate(candidates):
         text = given
         if isinstance(given, dict):
-            _check_names([name for name in given if name not in model.columns], KEYS, f"{field}[{y}].")
+            if (names := tuple(given)) not in checked:
+                _check_names([name for name in names if name not in model.columns], KEYS, f"{field}[{y}].")
+                checked.add(names)
             text = given.get("tree") or given.get("text")
         _check_size(f"{field}[{y}]", text, limits, trees=trees)
 

@@ -161,7 +161,7 @@ def _gains(gains: Any, name: str) -> Iterable[float]:
     values = list(each_of(gains, "gains, in a list", "gains", list_id=name))
 
     def wrong(k: int) -> GivenError:
-        message = f"found {values[k]!r} as the gain of candidate {k + 1}; expected a finite number"
+        message = f"found {values[k]!r:.60} as the gain of candidate {k + 1}; expected a finite number"
         return GivenError(message, f"gains[{k}]", list_id=name)
 
     return map(float, _finite(values, wrong))
@@ -265,8 +265,8 @@ def _of_mapping(given: Mapping[str, Any], k: int) -> Candidate:
     if not mistake and not parts.keys() & {"text", "tree"}:
         key = "text" if "text" in given else "tree"
         raise _error(k, f"found None as its {key}; expected a string", key)
-    for key in ("columns", "features"):
-        if not isinstance(parts.get(key, NOTHING), MAPPINGS):
+    for key in parts.keys() & {"columns", "features"}:
+        if not isinstance(parts[key], MAPPINGS):
             mistake = f"found {type(parts[key]).__name__} under {key!r}; expected a mapping of names to numbers"
     if mistake:
         raise _error(k, mistake)
@@ -356,15 +356,14 @@ def _list_given(
             fields[part] = [checked_text(value or "", f"{part} of candidate {k}", _place(k, part)).strip()
                             for k, value in enumerate(values, start=1)]  # fmt: skip
     fields["answers"] = answers_of(fields.pop("answer", ()))
-    written = [candidate.text for candidate in candidates]
-    every_text = plain_texts(written) or [
+    exact = plain_texts(written := [one.text for one in candidates]) or [
         checked_text(text, f"candidate {k}", _place(k)) for k, text in enumerate(written, start=1)
     ]
-    stripped_texts, exact = stripped(every_text)
+    plain, as_written = stripped(exact)
     named_columns = texts or len(columns.names) > 1 or bool(columns.sources)  # parsers give a single score no name
     return Lists.one(
-        name, "", 0, stripped_texts, range(1, len(candidates) + 1), _scores(named, columns),
-        columns.names.index(base) if named_columns else 0, given=exact, form="jsonl" if texts else "",
+        name, "", 0, plain, range(1, len(candidates) + 1), _scores(named, columns),
+        columns.names.index(base) if named_columns else 0, given=as_written, form="jsonl" if texts else "",
         of_trees=not texts, names=columns.names if named_columns else (), sources=columns.sources, **fields,
     )  # fmt: skip
 
@@ -394,7 +393,7 @@ def _columns_shown(candidates: Sequence[Candidate]) -> ScoreColumns:
 def checked_text(value: Any, what: str, field: str) -> bytes:
     """A text as it stands, or a GivenError; ``what`` and ``field`` say what it is, and where."""
     if not isinstance(value, str):
-        raise GivenError(f"found {value!r} as {what}; expected a string", field)
+        raise GivenError(f"found {value!r:.60} as {what}; expected a string", field)
     if "\0" in value:
         raise GivenError(f"in {what}: {NUL}", field)
     return encoded(value)
@@ -402,16 +401,16 @@ def checked_text(value: Any, what: str, field: str) -> bytes:
 
 def _scores(named: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], columns: ScoreColumns) -> np.ndarray:
     """float64 [N, K]: the columns of all candidates."""
-    values = [own.get(name, features.get(name)) for own, features in named for name in columns.names]
+    values = [own.get(name) for own, _ in named for name in columns.names]
+    if None in values:  # something is missing, or is among the features
+        values = [{**features, **own}.get(name) for own, features in named for name in columns.names]
 
     def wrong(i: int) -> GivenError:
         row, k = divmod(i, len(columns.names))
-        name, found = columns.names[k], "no number" if values[i] is None else repr(values[i])
-        is_base = name == (columns.base or SCORE)
-        expected = "expected a finite number of every candidate in each of the columns"
-        message = f"found {found} as {name!r}{', the base score' if is_base else ''}; {expected}"
-        listed = ", ".join(map(repr, columns.names))
-        return _error(row + 1, f"{message} {listed}", *(("score",) if is_base else ("columns", name)))
+        name, found = columns.names[k], "no number" if values[i] is None else f"{values[i]!r:.60}"
+        keys = ("score",) if name == (columns.base or SCORE) else ("columns", name)
+        every = f"a finite number of every candidate as {', '.join(map(repr, columns.names))}"
+        return _error(row + 1, f"found {found} as {name!r}; expected {every}", *keys)
 
     return _finite(values, wrong).reshape(len(named), len(columns.names))
 
@@ -438,7 +437,7 @@ def _sparse(features: Sequence[Mapping[str, Any]], columns: set[str]) -> SparseS
 
     def wrong(i: int) -> GivenError:
         k, name, value = entries[i]
-        return _error(k, f"found {value!r} as the feature {name!r}; expected a finite number", "features", name)
+        return _error(k, f"found {value!r:.60} as the feature {name!r}; expected a finite number", "features", name)
 
     sizes = np.bincount([k - 1 for k, *_ in entries], minlength=len(features))
     keys = [encoded(name) for _, name, _ in entries]

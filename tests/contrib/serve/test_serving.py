@@ -142,7 +142,7 @@ BAD: list[tuple[Any, str | None, str]] = [
     ({"candidates": GOOD, "id": 5.5}, "id", "found 5.5"),
     ({"candidates": GOOD, "explain": True}, "explain", "found True; expected a whole number from 0"),
     ({"candidates": GOOD, "explain": 8}, "explain", "found 8; the last place in the order is 7"),
-    (changed(3, score="high"), "candidates[3].score", "found 'high' as 'score', the base score"),
+    (changed(3, score="high"), "candidates[3].score", "found 'high' as 'score'"),
     (changed(3, score=None), "candidates[3].score", "candidate 4: found no number as 'score'"),
     (changed(3, score=10**400), "candidates[3].score", "expected a finite number"),
     (changed(3, score=1e300), "candidates[3]", "exceeds"),
@@ -451,25 +451,6 @@ def test_what_still_ranks_holds_up_the_end_for_a_while_only(slow: Path) -> None:
         finally:
             (slow / "go").touch()
         assert waiting.result().status_code == 503
-
-
-def test_clients_that_go_while_others_are_served_are_noticed(slow: Path) -> None:
-    with serving(slow / "model", slow, "--trust", "--threads", 1) as service, ThreadPoolExecutor(1) as pool:
-        for name in ("go", "begun"):
-            (slow / name).unlink()
-        given, address = {"candidates": [{"text": "a", "score": 1.0}]}, service.client.base_url
-        waiting = pool.submit(httpx.post, f"{address}/rank", json=given, timeout=PATIENCE)
-        try:
-            wait_for((slow / "begun").exists)
-            body = json.dumps(given).encode().ljust(1 << 18)  # more than the server reads ahead
-            with socket.create_connection((address.host, address.port)) as client:
-                client.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
-            assert service.client.get("/health").status_code == 200
-        finally:
-            (slow / "go").touch()
-        assert waiting.result().status_code == 200
-        wait_for(lambda: 'status="400"} 1.0' in service.client.get("/metrics").text)
-        assert "rerank_candidates_total 1.0" in service.client.get("/metrics").text
 
 
 def test_it_listens_when_it_is_ready(slow: Path) -> None:
