@@ -8,7 +8,7 @@ from typing import ClassVar
 from rerank.readers.base import Lists, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, scores_of
 from rerank.readers.streams import Writable
-from rerank.readers.texts.text_list import Draft, Entry, TextReader, each
+from rerank.readers.texts.text_list import Draft, Entry, TextReader
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,12 @@ class TableReader(TextReader):
             content = list(rows)  # line numbers and lines
             yield Record(name.decode("utf-8", "surrogateescape") or None, content[0][0], content)
 
-    def draft(self, content: list[tuple[int, bytes]], _: tuple[str, ...] | None) -> Draft:
+    def draft(self, content: list[tuple[int, bytes]]) -> Draft:
         numbers, rows = [number for number, _ in content], [row for _, row in content]
         if rows[0].startswith(b"\t"):
             raise Problem("id", f"found {excerpt(rows[0])}; expected the id of a list before the first tab")
         rows = [] if rows == [rows[0].partition(b"\t")[0]] else rows
-        return Draft(each(rows, _candidate), rows, None, numbers[: len(rows)])
+        return Draft.of(rows, _candidate, lines=numbers[: len(rows)])
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         for i in range(len(nbest)) if order is None else order:

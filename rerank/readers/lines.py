@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from rerank.base.errors import DataError
 from rerank.base.ranges import Checked
@@ -15,6 +15,7 @@ from rerank.readers.base import Problem, Reader, excerpt
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.streams import InputStream, PathLike, open_stream
 
+T = TypeVar("T")
 DECIMAL = rb"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"  # the expression of a decimal number
 LONGEST = 1 << 24  # bytes of one line or one tree; more than that is not a sentence but a wrong file
 
@@ -31,8 +32,7 @@ class LineReader:
         self.number = 0
         self.nul = False
         self.objects: Iterable[Any] | None = None  # those of a program, in place of lines
-        self.roles: Any = None  # what the keys of objects are,
-        self.columns: tuple[set[str], set[str]] | None = None  # the names of numbers, and of columns, once looked at
+        self.roles: Any = None  # what the keys of objects are, once it is known
         self._stream, self._chunk = stream, chunk
         self._lines: list[bytes] = []
         self._at = 0
@@ -134,7 +134,6 @@ class Record(NamedTuple):
 
 
 Place = tuple[str, int]  # a file and a line
-Make = Callable[[str, Record], Lists]  # of an id and a record; may raise Problem
 
 
 @dataclass(frozen=True)
@@ -166,32 +165,37 @@ class ListReader(Checked, Reader):
 
         seen: the places of earlier lists by their ids, where other files have some; these are added to them.
         """
-        make, seen = self.maker(lines), {} if seen is None else seen
+        seen = {} if seen is None else seen
+        for block in self.made(lines, records):
+            again = len({*block.ids}) < block.list_count or not seen.keys().isdisjoint(block.ids)
+            if block.list_count > 1 and not again and self.duplicates == "keep":
+                seen |= {name: (block.path, line) for name, line in zip(block.ids, block.starts, strict=True)}
+                yield block
+                continue
+            for nbest in block.each():
+                nbest = self._unlike(nbest, seen)
+                yield nbest if nbest.problem is not None else nbest.repeated(self.duplicates)
+
+    def of_records(
+        self, lines: LineReader, records: Iterable[Record], make: Callable[[str, Record], T]
+    ) -> Iterator[T | Problem]:
+        """What ``make`` gives for each record and its id, or the problem that it raises."""
         for ordinal, record in enumerate(records):
-            yield self.list_of(record, self.name_of(record, ordinal), lines, make, seen)
-
-    def name_of(self, record: Record, ordinal: int) -> str:
-        """The id of the list at a place in the file, from 0."""
-        return str(ordinal) if record.id is None or self.ids == "ordinal" else record.id
-
-    def list_of(self, record: Record, name: str, lines: LineReader, make: Make, seen: dict[str, Place]) -> Lists:
-        """The list that a record describes; see ``lists``."""
-        try:
-            if isinstance(record.content, Problem):
-                raise record.content
-            nbest = make(name, record)
-        except Problem as problem:
-            nbest = Lists.of(problem.at(name, lines.path, record.line))
-        nbest = self._unlike(nbest, seen)
-        return nbest if nbest.problem is not None else nbest.repeated(self.duplicates)
+            name = str(ordinal) if record.id is None or self.ids == "ordinal" else record.id
+            try:
+                if isinstance(record.content, Problem):
+                    raise record.content
+                yield make(name, record)
+            except Problem as problem:
+                yield problem.at(name, lines.path, record.line)
 
     @abstractmethod
     def records(self, lines: LineReader) -> Iterator[Record]:
         """The parts of the file that hold a list each, past everything that is damaged."""
 
     @abstractmethod
-    def maker(self, lines: LineReader) -> Make:
-        """The function that makes the lists of one file; it may remember what earlier ones have shown."""
+    def made(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
+        """The lists that records describe, those that cannot be used alone, others several at a time or alone."""
 
     def _unlike(self, found: Lists, seen: dict[str, Place]) -> Lists:
         """``found``, or a bad list if its id is that of an earlier one; ``seen`` are their places."""

@@ -15,9 +15,8 @@ from rerank.extraction.content.texts import TextContent
 from rerank.extraction.extraction import Extracted, extract_split, extract_training
 from rerank.features.dense import free_values
 from rerank.features.table import FeatureTable
-from rerank.readers.lines import ListReader
 from rerank.readers.lists import OF_LIST, Lists
-from rerank.readers.texts import json_lines
+from rerank.readers.texts import json_lines, text_list
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.loading import read_settings
 from rerank.recipes.text_recipe import TextRecipe
@@ -142,7 +141,7 @@ def test_blocks_give_what_lists_give(features: dict[str, Any], tmp_path: Path, m
         others = [extract_split(made, split, table) for split in ("2", "3")]
     assert sum(taken) > 400
     monkeypatch.setattr(TextContent, "flat", property(lambda _: False))
-    monkeypatch.setattr(JsonlReader, "lists", ListReader.lists)
+    monkeypatch.setattr(text_list, "MOST", 1)
     expected, known = extract_training(made)
     same(extracted, expected, (table, known))
     for split, other in zip(("2", "3"), others, strict=True):
@@ -169,7 +168,7 @@ def test_runs_are_read_as_lists_are(seed: int, options: dict[str, Any], tmp_path
 
     found = told(reader.read(place))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(JsonlReader, "lists", ListReader.lists)
+        patch.setattr(text_list, "MOST", 1)
         patch.setattr(json_lines, "parse_object", json_lines._parse_strictly)
         expected = told(reader.read(place))
     assert found == expected

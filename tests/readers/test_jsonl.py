@@ -17,9 +17,10 @@ from outcomes import problem_of
 import rerank
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import Problem, SkipCount, read_lists
-from rerank.readers.lists import Lists
+from rerank.readers.lists import MOST, Lists
 from rerank.readers.moses import Moses
-from rerank.readers.texts.jsonl import AlikeLists, JsonlReader
+from rerank.readers.texts import text_list
+from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.trees.charniak import CharniakReader
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
@@ -107,8 +108,8 @@ ODD = (
 
 
 @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
-def test_lists_built_alike_are_read_as_one_by_one(place: Path, odd: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs of lists that look like one before them take a shorter way: what is odd must come out the same."""
+def test_blocks_of_lists_are_read_as_one_by_one(place: Path, odd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is odd must come out the same."""
     regular = (
         '{{"id": "{}", "candidates": [{{"text": "a", "score": 1, "lm": -2.5}}, {{"text": "b", "score": 0, "lm": 3}}]}}'
     )
@@ -116,10 +117,9 @@ def test_lists_built_alike_are_read_as_one_by_one(place: Path, odd: str, monkeyp
     for first in (regular.format("f"), built[2]):
         lines = "\n".join([first, regular.format("g"), *built[:2], regular.format("h")])
         ways = []
-        for taken in (AlikeLists.take, lambda *_: False):
-            monkeypatch.setattr(AlikeLists, "take", taken)
+        for most in (MOST, 1):
+            monkeypatch.setattr(text_list, "MOST", most)
             ways.append([shown(found) for found in read(place, lines)])
-        monkeypatch.undo()
         assert ways[0] == ways[1]
 
 

@@ -11,7 +11,6 @@ from outcomes import good
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import make_reader
 from rerank.readers.given.nbest import list_given
-from rerank.readers.lists import one_by_one
 
 PRM = ("prm:min", "prm:mean", "prm:last", "prm:prod")
 STEPS, VALUES = [[0.5, 0.25, 1], [0.75]], [[0.25, 1.75 / 3, 1.0, 0.125], [0.75, 0.75, 0.75, 0.75]]
@@ -62,23 +61,6 @@ def test_lists_of_whole_numbers_are_ids_of_tokens_and_products_have_a_largest(tm
     assert one.names == ("score", "lm:prod", "x:prod", "y:prod")
     largest = float(np.finfo(np.float32).max)
     assert one.scores.tolist() == [[0.0, -largest, largest, 0.0]]
-
-
-def test_blocks_hold_what_lists_do(tmp_path: Path) -> None:
-    """Runs of lists built alike end where the scores of steps are others, or none."""
-    alike = {"candidates": [{"text": "a", "prm": [0.5, 1], "finish_reason": "length", "tags": ["x"]}]}
-    other = {"candidates": [alike["candidates"][0] | {"finish_reason": {"type": "stop"}, "tags": [0.5]}]}
-    bad = {"candidates": [alike["candidates"][0] | {"prm": []}]}
-    items = [alike, alike, alike | {"id": None}, bad, alike, other, alike]
-    found = read(tmp_path, "jsonl", *items)
-    kinds = list(make_reader("jsonl").blocks(tmp_path / "lists"))
-    assert [item.list_count for item in kinds if item.list_count > 1] == [2]
-    again = list(one_by_one(kinds))
-    assert [one.problem.reason if one.problem else "" for one in again] == ["", "", "", "columns", "", "", ""]
-    for one, two in zip(found, again, strict=True):
-        assert (one.names, one.scores.tolist(), one.id) == (two.names, two.scores.tolist(), two.id)
-    assert found[0].names == ("score", "finish_length", *PRM)
-    assert (found[0].scores[0, 1], found[5].scores[0, 1]) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize(

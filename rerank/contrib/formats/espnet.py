@@ -26,7 +26,7 @@ from rerank.readers.base import Lists
 from rerank.readers.lines import LineReader, Place, Record, score_of
 from rerank.readers.streams import PathLike, open_stream, stream_name
 from rerank.readers.texts.jsonl import WrittenAsJsonl
-from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader, each
+from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
 
 _FIRST = "1best_recog"
 _RANK = re.compile(r"([1-9]\d{0,8})best_recog$")
@@ -67,8 +67,8 @@ class EspnetReader(WrittenAsJsonl, TextReader):
         """Those of the first candidates alone, without scores."""
         return _together(lines, [])
 
-    def draft(self, content: Sequence[Line], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
-        return Draft(each(content, _candidate), content, None, [text.number for text, _ in content])
+    def draft(self, content: Sequence[Line]) -> Draft:
+        return Draft.of(content, _candidate, lines=[text.number for text, _ in content])
 
 
 def _jobs(path: PathLike) -> list[list[str]]:

@@ -23,19 +23,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from rerank.readers.base import LARGEST_GAP, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, score_of, scores_of, word_scores
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
 from rerank.readers.streams import Writable
-from rerank.readers.texts.text_list import OF_WORDS, Draft, Entry, TextReader, each
+from rerank.readers.texts.text_list import OF_WORDS, SCORE, Draft, Entry, TextReader
 
 _RECORD = re.compile(rb"([STHDPAIECWO])-(\d{1,18})(?:_\d+)?(?:\t|$)")
 _LOG = re.compile(rb"\s*$|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\| |INFO|WARNING|Namespace\(|Generate |Translated |NOTE:")
 _PROMPT = b"Type the input sentence and press return"  # of fairseq-interactive, on a terminal
-_COLUMNS: tuple[tuple[str, ...], ...] = ("score",), ("score", *OF_WORDS)  # without and with P
 _STARTS = b"STH "  # the records that a list may start with, and any other
 _DAMAGED = re.compile(rb"S?\W?(\d{1,18})\t")  # the record S of a list, or what is left of it
 
@@ -106,7 +105,7 @@ class FairseqReader(TextReader):
         for block in _told_apart(_blocks(lines)):
             yield Record(str(block.number), block.line, block)
 
-    def draft(self, content: _Block, names: tuple[str, ...] | None) -> Draft:
+    def draft(self, content: _Block) -> Draft:
         if content.stray is not None:
             line, text = content.stray
             raise Problem("record", f"found {excerpt(text)}; expected {content.expected}", line)
@@ -114,18 +113,9 @@ class FairseqReader(TextReader):
         if misplaced := head.keys() & {b"D", b"P", b"A"}:
             kind = min(misplaced).decode()
             raise Problem("record", f"found '{kind}-{content.number}' before any 'H-{content.number}'")
-        candidates = each(content.hypotheses, self._hypothesis)
-        if names not in _COLUMNS:
-            names = _COLUMNS[any(isinstance(one, Entry) and len(one.numbers) > 1 for one in candidates)]
-        for k, one in enumerate(candidates):
-            if isinstance(one, Entry) and len(one.numbers) != len(names):
-                there = "no" if len(one.numbers) == 1 else "a"
-                message = f"the candidate has {there} record 'P-{content.number}', the scores of its words, unlike "
-                message += "others of the file; fairseq writes one after every 'H', or after none"
-                candidates[k] = Problem("columns", message)
-        source, target = (head[kind].strip() if kind in head else None for kind in (b"S", b"T"))
-        references = () if target is None else (target,)
-        return Draft(candidates, content.hypotheses, content.head, content.lines, names, source, references)
+        sides: dict[str, Any] = {"source": head[b"S"].strip()} if b"S" in head else {}
+        sides |= {"references": (head[b"T"].strip(),)} if b"T" in head else {}
+        return Draft.of(content.hypotheses, self._hypothesis, head=content.head, lines=content.lines, sides=sides)
 
     def _hypothesis(self, records: list[bytes], _: int) -> Entry:
         """The entry in the records of a hypothesis. Raises Problem."""
@@ -135,11 +125,12 @@ class FairseqReader(TextReader):
         _score, tab, text = fields[kind].partition(b"\t")
         if not tab:
             raise Problem("record", f"no text after the score of {self.text!r}; expected a tab and the text")
-        scores = [score_of(fields[b"H"].partition(b"\t")[0])]
+        numbers = {SCORE: score_of(fields[b"H"].partition(b"\t")[0])}
         if b"P" in fields:
-            scores += word_scores(scores_of(fields[b"P"], "the scores of words") if fields[b"P"].strip() else [])
+            scores = scores_of(fields[b"P"], "the scores of words") if fields[b"P"].strip() else []
+            numbers |= zip(OF_WORDS, word_scores(scores), strict=True)
         alignment = fields.get(b"A")
-        return Entry(text, scores, alignment=alignment.strip() if alignment else None)
+        return Entry(text, numbers, alignment=alignment.strip() if alignment else None)
 
 
 def _told_apart(blocks: Iterator[_Block]) -> Iterator[_Block]:

@@ -28,7 +28,7 @@ from rerank.readers.score_columns import check_names
 from rerank.readers.sides import ById
 from rerank.readers.streams import PathLike, open_stream, split_paths, stream_name
 from rerank.readers.texts.jsonl import WrittenAsJsonl
-from rerank.readers.texts.text_list import Draft, Entry, TextReader, each
+from rerank.readers.texts.text_list import Draft, Entry, TextReader
 
 
 class Keyed(NamedTuple):
@@ -132,7 +132,7 @@ class KaldiReader(WrittenAsJsonl, TextReader):
         for one in costs:
             one.finish(lines.path)
 
-    def draft(self, content: Sequence[Sequence[Keyed]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+    def draft(self, content: Sequence[Sequence[Keyed]]) -> Draft:
         first = _KEY.match(content[0][0].key)
         if first and first[2] != b"1":
             message = f"found the key {excerpt(first[0])} where a list starts; expected the first candidate, "
@@ -143,7 +143,7 @@ class KaldiReader(WrittenAsJsonl, TextReader):
                 message = f"candidate {number} comes after candidate {before}; expected {before + j - k}: "
                 message += "is this several lists?" if number <= before else "are lines lost, or in another order?"
                 raise Problem("id", message)
-        return Draft(each(content, self._candidate), content, None, [words.number for words, *_ in content])
+        return Draft.of(content, self._candidate, lines=[words.number for words, *_ in content])
 
     def _candidate(self, lines: Sequence[Keyed], _: int) -> Entry:
         """The entry on the lines of a candidate. Raises Problem."""

@@ -29,7 +29,7 @@ from rerank.readers.lines import LineReader, Record, numbers, score_of, word_sco
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
 from rerank.readers.streams import Writable
-from rerank.readers.texts.text_list import OF_WORDS, SCORE, Draft, Entry, TextReader, each
+from rerank.readers.texts.text_list import OF_WORDS, SCORE, Draft, Entry, TextReader
 
 _BARS = b" |||"
 _ALIGNMENT = re.compile(rb"(?:\d+-\d+(?:\s+|$))*$")
@@ -86,9 +86,9 @@ class OpenNmtReader(TextReader):
                 raise DataError(message, path=lines.path, line=lines.number)
             yield Record(None, rows[0][0], [(number, row) for number, row in rows if row.strip()])
 
-    def draft(self, content: list[tuple[int, bytes]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+    def draft(self, content: list[tuple[int, bytes]]) -> Draft:
         rows = [row for _, row in content]
-        return Draft(each(rows, _candidate), rows, None, [number for number, _ in content])
+        return Draft.of(rows, _candidate, lines=[number for number, _ in content])
 
 
 class _Parts(NamedTuple):

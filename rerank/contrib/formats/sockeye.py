@@ -14,13 +14,14 @@ empty or unusable input, is a list without candidates.
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from rerank.readers.base import Order, Problem, Scores
 from rerank.readers.lists import Lists
 from rerank.readers.streams import Writable
 from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, written
-from rerank.readers.texts.text_list import Draft, Entry, each
+from rerank.readers.texts.text_list import Draft, Entry
 
 _FACTORS = "translations_factors"
 
@@ -84,28 +85,27 @@ class SockeyeReader(JsonReader):
     def id_key(self) -> str:
         return "sentence_id"
 
-    def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+    def draft(self, content: dict[str, Any]) -> Draft:
         """Most of a list's translations tell how many scores they have."""
         rows = _rows(content)
-        candidates = each(rows, self._candidate)
-        widths = Counter(len(one.numbers) for one in candidates if isinstance(one, Entry))
-        width = widths.most_common(1)[0][0] if widths else 1
-        for k, one in enumerate(candidates if len(widths) > 1 else ()):
-            if isinstance(one, Entry) and len(one.numbers) != width:
-                message = f"translation {k + 1} has {len(one.numbers)} scores; most of the list have {width}"
-                candidates[k] = Problem("columns", message)
-        return Draft(candidates, rows, content, names=("score", *(f"factor{k}" for k in range(1, width))))
+        width = Counter(len(row.values) for row in rows).most_common(1)[0][0] if rows else 1
+        names = "score", *(f"factor{k}" for k in range(1, width))
+        return Draft.of(rows, partial(self._candidate, names), head=content, names=names)
 
-    def _candidate(self, row: _Row, k: int) -> Entry:
+    def _candidate(self, names: tuple[str, ...], row: _Row, k: int) -> Entry:
         """Translation ``k``. Raises Problem."""
         if not row.values:
             raise Problem("score", f"translation {k} has no score")
+        if len(row.values) != len(names):
+            message = f"translation {k} has {len(row.values)} scores; most of the list have {len(names)}"
+            raise Problem("columns", message)
         if not isinstance(row.factors, dict):
             raise Problem("columns", f"found {shown(row.factors)} under {_FACTORS!r}; expected objects")
         text = written(row.text, f"translation {k}")
         what = f"the score of translation {k}"
         numbers = [number_of(value, what) for value in row.values]
-        return Entry(text, [0.0 - number for number in numbers] if self.scores == "cost" else numbers)
+        signed = [0.0 - number for number in numbers] if self.scores == "cost" else numbers
+        return Entry(text, dict(zip(names, signed, strict=True)))
 
 
 def _rows(item: dict[str, Any]) -> list[_Row]:

@@ -20,12 +20,12 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import Order, Problem, Scores, excerpt, nameless
-from rerank.readers.lines import DECIMAL, LineReader, Make, Record, score_of
+from rerank.readers.lines import DECIMAL, LineReader, Record, score_of
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
 from rerank.readers.streams import PathLike, Writable, open_stream, stream_name
 from rerank.readers.svmlight import Rows, parse_rows
-from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader, each, text_list
+from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
 
 GAIN = "gain"
 FORM = "GRADE qid:QUERY ID:VALUE ..."
@@ -97,23 +97,16 @@ class LetorReader(TextReader):
             else:
                 yield Record(query, every[0].number, (every, columns, parsed))
 
-    def maker(self, lines: LineReader) -> Make:
-        def make(name: str, record: Record) -> Lists:
-            draft = self.draft(record.content, None)
-            columns = record.content[1]
-            found = text_list(draft, name, lines.path, record.line, self.form, columns.others)
-            if found.problem is None and columns.absent:
-                return found.changed(absent=dict.fromkeys(columns.absent, len(found)))
-            return found
-
-        return make
-
-    def draft(self, content: Any, names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+    def draft(self, content: Any) -> Draft:
         rows, columns, parsed = content
-        entries = each(rows, lambda row, _: _entry(row, columns, parsed))
         unscored = self.first is None and not any(_SCORE.search(row.line) for row in rows)
         pieces, numbers = [row.line for row in rows], [row.number for row in rows]
-        return Draft(entries, pieces, None, numbers, columns.names, unscored=unscored)
+        draft = Draft.of(
+            rows, lambda row, _: _entry(row, columns, parsed), pieces=pieces, lines=numbers, names=columns.names,
+            unscored=unscored, others=columns.others,
+        )  # fmt: skip
+        draft.sides["absent"] = dict.fromkeys(columns.absent, len(rows) - len(draft.bad))
+        return draft
 
     def _columns(self, ids: Sequence[int], path: str) -> "FeatureColumns":
         """The columns of a file that uses the features ``ids``: the base score, the features and the gain."""
@@ -170,7 +163,7 @@ def _entry(row: DocumentLine, columns: FeatureColumns, parsed: Rows) -> Entry:
         comment = comment[: scored.start()]
         if columns.names[0] == SCORE:
             numbers[0] = score_of(scored[1])
-    return Entry(_document(comment, row.number), numbers)
+    return Entry(_document(comment, row.number), dict(zip(columns.names, numbers, strict=True)))
 
 
 def _grade(text: bytes) -> float:

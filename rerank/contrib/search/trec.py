@@ -27,13 +27,13 @@ import numpy as np
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import Order, Problem, Scores, excerpt
-from rerank.readers.lines import LineReader, Make, Record, score_of
+from rerank.readers.lines import LineReader, Record, score_of
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, UNJUDGED
 from rerank.readers.score_columns import MINMAX
 from rerank.readers.streams import PathLike, Writable, open_stream
 from rerank.readers.texts.json_lines import members, number_of, parse_object
-from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
+from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader, sound
 
 GAIN = "gain"
 FIELDS = "QUERY Q0 DOCUMENT RANK SCORE NAME"
@@ -126,18 +126,7 @@ class TrecReader(TextReader):
         for query in dict.fromkeys(query for run in others for query in run):
             yield record(query, lines.number, [])
 
-    def maker(self, lines: LineReader) -> Make:
-        make = super().maker(lines)
-
-        def judged(name: str, record: Record) -> Lists:
-            nbest = make(name, record)
-            if nbest.problem is not None:
-                return nbest
-            return nbest.changed(unlisted=_unlisted(record.content[1], nbest.texts))
-
-        return judged
-
-    def draft(self, content: Judged, names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+    def draft(self, content: Judged) -> Draft:
         rows, grades, others = content
         own = dict[bytes, float]()
         for row in (row for row in rows if row.problem is None):
@@ -149,9 +138,10 @@ class TrecReader(TextReader):
         if others:
             bad: list[Entry | Problem] = [row.problem for row in rows if row.problem is not None]
             found = [*bad, *_fused([own, *others], grades)]
-            return Draft(found, found, None)
-        entries = [row.problem or Entry(row.document, {SCORE: row.score} | _gain(row.document, grades)) for row in rows]
-        return Draft(entries, [row.line for row in rows], None, [row.number for row in rows])
+            return Draft.of(found, sound, sides=_unlisted(grades, found))
+        found = [row.problem or Entry(row.document, {SCORE: row.score} | _gain(row.document, grades)) for row in rows]
+        pieces, numbers = [row.line for row in rows], [row.number for row in rows]
+        return Draft.of(found, sound, pieces=pieces, lines=numbers, sides=_unlisted(grades, found))
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Ranks and scores are written anew."""
@@ -216,10 +206,10 @@ def _gain(document: bytes, grades: Scored | None) -> dict[str, float]:
     return {} if grades is None else {GAIN: grades.get(document, 0.0)}
 
 
-def _unlisted(grades: Scored | None, there: Iterable[bytes]) -> tuple[float, ...]:
-    """The grades of the relevant documents of a query that are not ``there``, which metrics of an order count."""
-    found = set(there)
-    return tuple(grade for document, grade in (grades or {}).items() if document not in found and grade > 0)
+def _unlisted(grades: Scored | None, entries: Iterable[Entry | Problem]) -> dict[str, tuple[float, ...]]:
+    """The grades of the relevant documents of a query that have no entry, which metrics of an order count."""
+    found = {one.text for one in entries if isinstance(one, Entry)}
+    return {"unlisted": tuple(grade for name, grade in (grades or {}).items() if name not in found and grade > 0)}
 
 
 def read_qrels(path: PathLike) -> Grades:

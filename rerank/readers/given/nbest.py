@@ -38,7 +38,7 @@ from rerank.readers.problems import NUL, Problem
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import InputStream
 from rerank.readers.texts.answers import with_answers
-from rerank.readers.texts.json_lines import FINISH, JsonReader, derived, stepped
+from rerank.readers.texts.json_lines import JsonReader, derived, stepped
 from rerank.readers.texts.text_list import NUMBERS, SCORE
 
 
@@ -272,10 +272,9 @@ def _of_mapping(given: Mapping[str, Any], k: int) -> Candidate:
         raise _error(k, mistake)
     if not names:
         return Candidate(**parts)
-    steps = {name: given[name] for name in names if type(given[name]) is list}
-    ended = {FINISH: given[FINISH]} if FINISH in names else {}
+    steps = [name for name in names if type(given[name]) is list and stepped([given[name]])]
     try:
-        more = derived({**steps, **ended}, stepped([steps]), k=k) if steps or ended else {}
+        more = derived(given, steps, k=k)
     except Problem as problem:
         raise GivenError(problem.message, _place(k)) from None
     candidate = FlatCandidate(**parts)

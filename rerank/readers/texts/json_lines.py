@@ -47,11 +47,6 @@ class JsonReader(TextReader):
         """The contents of an object without candidates besides its id."""
         return {"candidates": []}
 
-    @property
-    def look(self) -> int:
-        """How many objects tell what all hold: one where a model says it, whose lists are answered as they come."""
-        return LOOK if self.known is None else 1
-
     def records(self, lines: LineReader) -> Iterator[Record]:
         objects = iter(self.objects(lines))
         head: list[tuple[int, Any]] = list(islice(objects, self.look))
@@ -97,7 +92,6 @@ class Doubtful(dict[str, Any]):
     """An object on a line that only Python's own parser takes: one with NaN, or with text that is not UTF-8."""
 
 
-LOOK = 1000  # objects that tell what those of a file hold
 _DECODER = msgspec.json.Decoder()
 # The end of a key, as it may stand in a text too, and as it may not. A repeated key would hide a value: the line has
 # then more keys than the object. What tells is tried from the fastest on.
@@ -331,16 +325,14 @@ class SampleReader(JsonReader):
         if unknown := set(self.steps) - set(STEPS):
             raise RecipeError(f"found {min(unknown)!r}; expected some of {', '.join(STEPS)}", key="steps")
 
-    def derived(self, entry: Mapping[str, Any], stepped: Iterable[str], k: int = 0) -> dict[str, float]:
+    def derived(self, stepped: Iterable[str], entry: Mapping[str, Any], k: int) -> dict[str, float]:
         """The numbers of ``derived`` that are asked for."""
         return derived(entry, stepped, self.steps, k)
 
-    def labelled(self, entry: Mapping[str, Any]) -> tuple[str, ...]:
+    def labelled(self, entry: Mapping[str, Any]) -> dict[str, float]:
         """The sparse features that the texts of a candidate are."""
-        if not self.labels:
-            return ()
         pairs = ((key, entry.get(key)) for key in self.labels)
-        return tuple(f"{key}={value}" for key, value in pairs if isinstance(value, str) and value)
+        return {f"{key}={value}": 1.0 for key, value in pairs if isinstance(value, str) and value}
 
 
 def derived(
@@ -361,16 +353,10 @@ def derived(
     return numbers
 
 
-def stepped(entries: Sequence[Any]) -> tuple[str, ...]:
-    """The keys under which candidates have scores of their steps: lists of numbers which, unlike ids of tokens, are not
-    all whole."""
-    pairs = (pair for entry in entries if isinstance(entry, dict) for pair in entry.items())
-    return tuple(dict.fromkeys(key for key, value in pairs if type(value) is list and _scores(value)))
-
-
-def _scores(values: list[Any]) -> bool:
-    kinds = set(map(type, values))
-    return float in kinds and kinds <= {float, int}
+def stepped(values: Iterable[Any]) -> bool:
+    """Whether any of the values are scores of steps: a list of numbers which, unlike ids of tokens, are not all
+    whole."""
+    return any(float in set(map(type, value)) <= {float, int} for value in values if type(value) is list)
 
 
 def _is_cut(reason: Any) -> float:

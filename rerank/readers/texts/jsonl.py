@@ -13,31 +13,26 @@ all candidates of the file must then have; the others are sparse features. Texts
 ``alignment`` are derivations, the one under ``answer`` is what the candidate comes to.
 """
 
-from array import array
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
-from math import isfinite
-from operator import itemgetter
-from types import NoneType
-from typing import Any, ClassVar, NamedTuple
-
-import numpy as np
+from itertools import chain
+from math import fsum, isfinite
+from sys import float_info
+from typing import Any, ClassVar
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
-from rerank.data.corpus import offsets
 from rerank.readers.base import Order, Reader, Scores
-from rerank.readers.lines import LineReader, Place, Record
-from rerank.readers.lists import MOST, Lists, answers_of, plain_texts, repeats_of, stripped
+from rerank.readers.lines import LineReader
+from rerank.readers.lists import Lists, plain_texts
 from rerank.readers.problems import Problem
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import Writable
 from rerank.readers.texts.answers import check_rule, plain
 from rerank.readers.texts.forms import Roles
 from rerank.readers.texts.json_lines import (
+    FINISH,
     SampleReader,
     json_line,
     number_of,
@@ -47,140 +42,8 @@ from rerank.readers.texts.json_lines import (
     texts_of,
     written,
 )
-from rerank.readers.texts.keys import MOSTLY
 from rerank.readers.texts.roles import as_lists, check_roles
-from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, SCORE, Draft, Entry, Pieces, each
-
-LARGEST = 1 << 22  # bytes of texts in a block
-# Keys of a candidate that say more than a number: whoever adds one names it here, or takes it to the rows of the block.
-_SPECIAL = {"columns", "features", "segmentation", "alignment"}
-_TEXT, _ANSWER, _NUMERIC = itemgetter("text"), itemgetter("answer"), {float, int, bool}
-
-
-class ListShape(NamedTuple):
-    """The build of the candidates of a list that was read: one with the same keys, with numbers where it has numbers
-    and none where it has none, is read in the same way."""
-
-    keys: tuple[str, ...]
-    like: Lists
-    places: tuple[int, ...]  # of its columns that candidates have; the others are 0
-    numbers: Callable[[dict[str, Any]], tuple[Any, ...]]  # of a candidate: the first column, then all
-    others: Callable[[dict[str, Any]], tuple[Any, ...]] | None  # its values besides
-    answered: bool
-    steps: tuple[str, ...]  # the keys of scores of steps
-    derived: Callable[[dict[str, Any]], dict[str, float]] | None  # the columns that are not under keys of their own
-
-    @staticmethod
-    def of(nbest: Lists, reader: SampleReader) -> "ListShape | None":
-        """That of a list, if its candidates have all keys in common and no other numbers than its columns."""
-        keys = _shared_keys(nbest.raw.candidates)
-        if keys is None or nbest.bad or nbest.sparse is not None:
-            return None
-        steps = stepped(nbest.raw.candidates)
-        first = nbest.raw.candidates[0]
-        derived = reader.derived(first, steps)
-        places = tuple(k for k, name in enumerate(nbest.names) if first.get(name) is not None or name in derived)
-        names = [nbest.names[k] for k in places]
-        rest = [key for key in keys if key not in ("text", "answer", *names)]
-        if not names or not _SPECIAL.union(NUMBERS, reader.labels).isdisjoint(rest):
-            return None
-        return ListShape(
-            keys, nbest, places, itemgetter(names[0], *names), itemgetter(rest[0], *rest) if rest else None,
-            "answer" in keys, steps, (lambda entry: reader.derived(entry, steps)) if derived else None,
-        )  # fmt: skip
-
-
-def _shared_keys(entries: Any) -> tuple[str, ...] | None:
-    """The keys of candidates that are objects with the same ones in the same order; else None."""
-    if type(entries) is not list or set(map(type, entries)) != {dict}:
-        return None
-    keys = set(map(tuple, entries))
-    return keys.pop() if len(keys) == 1 else None
-
-
-def _answers(entries: list[dict[str, Any]]) -> Sequence[bytes | None] | None:
-    """The answers of candidates; None if one is no text."""
-    answers = list(map(_ANSWER, entries))
-    given = plain_texts([answer or "" for answer in answers]) if set(map(type, answers)) <= {str, NoneType} else None
-    return given and stripped(given)[0]
-
-
-class AlikeLists:
-    """Lists of a file, one after the other, that are read as others before them were.
-
-    shapes: those of lists before, by their keys; drop: whether repeated candidates are left out, so that a list which
-    has some is none for a run.
-    """
-
-    def __init__(self, shapes: Mapping[tuple[str, ...], ListShape], *, drop: bool) -> None:
-        self._shapes, self._drop, self._shape, self._size = shapes, drop, None, 0
-        self._values, self._texts, self._ids = array("d"), list[bytes](), list[str]()
-        self._answers = list[bytes | None]()
-        self._lists = list[tuple[int, int, int, Pieces, bytes | None, tuple[bytes, ...]]]()
-
-    _shape: ListShape | None
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    @property
-    def full(self) -> bool:
-        """Whether it is large enough for a block."""
-        return len(self._ids) == MOST or self._size >= LARGEST
-
-    def take(
-        self, name: str, line: int, item: dict[str, Any], source: bytes | None, references: tuple[bytes, ...]
-    ) -> bool:
-        """Take the next list, if it has a shape that is known, and that of the run."""
-        entries = item["candidates"]
-        keys = _shared_keys(entries)
-        shape = None if keys is None else self._shapes.get(keys)
-        if shape is None or (self._shape is not None and self._shape.places != shape.places):
-            return False
-        kinds = set() if shape.others is None else set(map(type, chain.from_iterable(map(shape.others, entries))))
-        if not _NUMERIC.isdisjoint(kinds) or (list in kinds and stepped(entries) != shape.steps):
-            return False
-        try:
-            rows = entries if shape.derived is None else [{**entry, **shape.derived(entry)} for entry in entries]
-        except Problem:
-            return False
-        values = list(chain.from_iterable(map(shape.numbers, rows)))
-        if not _NUMERIC.issuperset(map(type, values)):
-            return False
-        try:
-            texts, numbers = plain_texts(list(map(_TEXT, entries))), array("d", values)
-        except OverflowError:  # a whole number beyond all others
-            return False
-        if not isfinite(sum(numbers)):
-            return False
-        repeats = repeats_of(stripped(texts or [])[0])
-        if texts is None or (repeats and self._drop):
-            return False
-        answers = _answers(entries) if shape.answered else [None] * len(texts)
-        if answers is None:
-            return False
-        self._shape = shape
-        self._answers += answers
-        self._values += numbers
-        self._texts += texts
-        self._ids.append(name)
-        self._lists.append((line, len(texts), repeats, Pieces(item, entries), source, references))
-        self._size += sum(map(len, texts))
-        return True
-
-    def block(self) -> Lists:
-        """The lists as a block."""
-        assert self._shape is not None
-        like, places = self._shape.like, self._shape.places
-        scores = np.zeros((len(self._texts), len(like.names)))
-        scores[:, places] = np.frombuffer(self._values).reshape(len(self._texts), len(places) + 1)[:, 1:]
-        lines, sizes, repeats, raw, sources, references = zip(*self._lists, strict=True)
-        texts, given = stripped(self._texts)
-        sides = {"raw": raw, "source": sources, "references": references, "duplicates": repeats}
-        return replace(
-            like, ids=self._ids, starts=lines, first=offsets(sizes), texts=texts, given=given, scores=scores,
-            lines=np.repeat(lines, sizes).tolist(), answers=answers_of(self._answers), sides=sides,
-        )  # fmt: skip
+from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, PARTS, SCORE, Draft, Pieces
 
 
 @dataclass(frozen=True)
@@ -248,79 +111,78 @@ class JsonlReader(SampleReader):
         """The objects as they stand in a file."""
         return super().objects(lines)
 
-    def records(self, lines: LineReader) -> Iterator[Record]:
-        records = super().records(lines)
-        head = list(islice(records, self.look))
-        if self.known is None:
-            lines.columns = columns_shown([record.content for record in head], self.base)
-        return chain(head, records)
-
-    def lists(
-        self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None
-    ) -> Iterator[Lists]:
-        """In blocks where lists that are built alike follow one another. Whoever asks a model may wait for an answer:
-        what is there of a pipe is then a block."""
-        make, seen, asked = self.maker(lines), {} if seen is None else seen, self.known is not None
-        shapes, drop = dict[tuple[str, ...], ListShape](), self.duplicates == "drop"
-        run = AlikeLists(shapes, drop=drop)
-        for ordinal, record in enumerate(records):
-            name = self.name_of(record, ordinal)
-            taken = name not in seen and _taken(run, name, record)
-            if taken:
-                seen[name] = lines.path, record.line
-            if len(run) and (run.full or not taken or (asked and not lines.held)):
-                yield run.block()
-                run = AlikeLists(shapes, drop=drop)
-            if not taken:
-                nbest = self.list_of(record, name, lines, make, seen)
-                if nbest.problem is None and (shape := ListShape.of(nbest, self)) is not None:
-                    shapes[shape.keys] = shape
-                yield nbest
-        if len(run):
-            yield run.block()
-
-    def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+    def draft(self, content: dict[str, Any]) -> Draft:
         entries = content.get("candidates")
         if not isinstance(entries, list):
             raise Problem("text", f"found {shown(entries)} under 'candidates'; expected a list of texts or objects")
-        source, references = _sides(content)
-        made = each(entries, partial(self._candidate, stepped=stepped(entries)))
-        return Draft(made, entries, content, source=source, references=references)
+        rows = [entry if isinstance(entry, dict) else {"text": entry} for entry in entries]
+        texts = plain_texts([row.get("text") for row in rows])
+        draft = Draft(entries, [] if texts is None else texts, {}, head=content, sides=_sides(content))
+        if texts is None:
+            draft.texts = draft.tried(rows, _text, b"")
+        keys, steps = dict.fromkeys(chain.from_iterable(rows)), list[str]()
+        for key in (key for key in keys if key not in _OTHERS):
+            values = [row.get(key) for row in rows]
+            kinds = set(map(type, values))
+            if key in PARTS:
+                draft.parts[key] = draft.tried(values, partial(_part, key), None)
+            elif key in NUMBERS or not kinds.isdisjoint(_NUMERIC):
+                draft.numbers[key] = values if _are_finite(values) else draft.tried(values, partial(_number, key), None)
+            if list in kinds and stepped(values):
+                steps.append(key)
+        if not keys.keys().isdisjoint(_NESTED):
+            draft.put_features(draft.tried(rows, _nested, {}))
+        if steps or FINISH in keys:
+            found: list[dict[str, float]] = draft.tried(rows, partial(self.derived, steps), {})
+            for k, numbers in enumerate(found):
+                for name, value in numbers.items():
+                    draft.put(name, k, value)
+        if self.labels:
+            labels = map(self.labelled, rows)
+            features = draft.features or [{}] * len(rows)
+            draft.features = [one | more for one, more in zip(features, labels, strict=True)]
+        return draft
 
-    def _candidate(self, entry: Any, k: int, stepped: tuple[str, ...]) -> Entry:
-        """Candidate ``k``. Raises Problem."""
-        if not isinstance(entry, dict):
-            return Entry(written(entry, f"candidate {k}"), {})
-        segmentation, alignment, answer = (_part(entry, key) for key in ("segmentation", "alignment", "answer"))
-        if "text" not in entry:
-            raise Problem("text", f"candidate {k} has no 'text'")
-        numbers = _numbers(entry, k) | self.derived(entry, stepped, k)
-        text = written(entry["text"], f"candidate {k}")
-        return Entry(text, numbers, segmentation, alignment, answer, self.labelled(entry))
+
+HIGHEST = float_info.max
+_NESTED = "columns", "features"
+_OTHERS = "text", *_NESTED  # keys of candidates that are no numbers
+_NUMERIC = {float, int, bool}
 
 
-def _taken(run: AlikeLists, name: str, record: Record) -> bool:
-    """Whether a run takes a list."""
-    item = record.content
+def _sides(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The source and the references of an object. Raises Problem."""
+    source = content.get("source")
+    return {"source": None if source is None else text_of(source, "the source"), "references": _references(content)}
+
+
+def _text(row: Mapping[str, Any], k: int) -> bytes:
+    """The text of candidate ``k``. Raises Problem."""
+    if "text" not in row:
+        raise Problem("text", f"candidate {k} has no 'text'")
+    return written(row["text"], f"candidate {k}")
+
+
+def _are_finite(values: list[Any]) -> bool:
+    """Whether all are numbers that an array can hold."""
     try:
-        return type(item) is dict and "candidates" in item and run.take(name, record.line, item, *_sides(item))
-    except Problem:
+        return isfinite(fsum(values))
+    except (TypeError, ValueError, OverflowError):
         return False
 
 
-def _sides(item: Mapping[str, Any]) -> tuple[bytes | None, tuple[bytes, ...]]:
-    """The source and the references of an object. Raises Problem."""
-    return None if item.get("source") is None else text_of(item["source"], "the source"), _references(item)
+def _number(name: str, value: Any, k: int) -> float | None:
+    """A value as a number of candidate ``k``; what is none is one that is missing, unless scores are called so."""
+    if type(value) in _NUMERIC and abs(value) <= HIGHEST:
+        return float(value)
+    if value is None or not (name in NUMBERS or isinstance(value, float | int)):
+        return None
+    return number_of(value, f"{name!r} of candidate {k}")
 
 
-def _numbers(entry: dict[str, Any], k: int) -> dict[str, float]:
-    """The named numbers of candidate ``k``, in their order; an answer is none, though it may look like one."""
-    numbers: dict[str, float] = {}
-    for name, value in entry.items():
-        if name == "answer":
-            continue
-        if isinstance(value, float | int) or (name in NUMBERS and value is not None):
-            numbers[name] = number_of(value, f"{name!r} of candidate {k}")
+def _nested(entry: Mapping[str, Any], k: int) -> dict[str, float]:
+    """The numbers of candidate ``k`` that stand under "columns" and "features". Raises Problem."""
+    numbers = dict[str, float]()
     for key in ("columns", "features"):
         nested = entry.get(key)
         if nested is None:
@@ -329,40 +191,15 @@ def _numbers(entry: dict[str, Any], k: int) -> dict[str, float]:
             raise Problem("columns", f"found {shown(nested)} as {key!r} of candidate {k}; expected an object")
         what = key.removesuffix("s")
         for name, value in nested.items():
-            if name in numbers:
+            if name in numbers or isinstance(entry.get(name), float | int):
                 raise Problem("columns", f"candidate {k} has two numbers called {name!r}; rename one of them")
-            numbers[name] = number_of(value, f"{what} {name!r} of candidate {k}", "columns")
+            finite = type(value) in _NUMERIC and abs(value) <= HIGHEST
+            numbers[name] = value if finite else number_of(value, f"{what} {name!r} of candidate {k}", "columns")
     return numbers
 
 
-def columns_shown(items: Iterable[Any], base: str) -> tuple[set[str], set[str]] | None:
-    """The names of candidates' numbers in lists, and of those that are columns: nearly all lists have them for all
-    candidates with a base score; what is never a sparse feature, half of the lists. None without lists."""
-    names, lists, every = set[str](), Counter[str](), 0
-    for item in items:
-        entries = item.get("candidates") if isinstance(item, dict) else None
-        if isinstance(entries, list) and entries:
-            found = [_names(entry) for entry in entries]
-            names.update(*found)
-            lists.update(set.intersection(*([one for one in found if base in one] or found)))
-            every += 1
-    dense = {name for name, count in lists.items() if count >= (0.5 if name in NUMBERS else MOSTLY) * every}
-    return (names, dense) if every else None
-
-
-def _names(entry: Any) -> set[str]:
-    """The names of a candidate's numbers."""
-    if not isinstance(entry, dict):
-        return set()
-    nested = [entry[key] for key in ("columns", "features") if isinstance(entry.get(key), dict)]
-    return {key for one in (entry, *nested) for key, value in one.items() if isinstance(value, float | int)} - {
-        "answer"
-    }
-
-
-def _part(entry: dict[str, Any], key: str) -> bytes | None:
+def _part(key: str, value: Any, _: int) -> bytes | None:
     """The text under ``key``, if there is one; an answer may be a number. Raises Problem."""
-    value = entry.get(key)
     if key == "answer" and isinstance(value, int | float) and not isinstance(value, bool):
         if not abs(value) < float("inf"):
             raise Problem("infinite score", f"found {shown(value)}; expected 'answer' as a string or a finite number")

@@ -8,9 +8,9 @@ from itertools import chain, islice
 from typing import Any
 
 from rerank.readers.texts.forms import NUMERAL, VERDICTS, Object, Paths, Roles, as_number, first_of
+from rerank.readers.texts.text_list import MOSTLY
 
 MOST = 20_000  # candidates that tell the roles
-MOSTLY = 0.9  # the share of a key's values that make it one of numbers
 GAIN = "gain"
 # What keys of a role are usually called, the likeliest first, without regard to capitals.
 NAMES: dict[str, tuple[str, ...]] = {

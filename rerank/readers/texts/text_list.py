@@ -3,17 +3,19 @@ them, before columns are chosen and bad candidates left out.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice, pairwise
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
 from rerank.base.encoding import encoded
+from rerank.data.corpus import offsets
 from rerank.readers.base import Problem
-from rerank.readers.lines import LineReader, ListReader, Make, Record
-from rerank.readers.lists import Lists, SparseScores, answers_of, stripped
-from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.lines import LineReader, ListReader, Record
+from rerank.readers.lists import MOST, OF_LIST, Lists, SparseScores, repeats_of, stripped
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -37,43 +39,111 @@ class Pieces(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A candidate as its format finds it.
+    """A candidate as its format finds it: its text as it stands, its scores and sparse features by name, derivations,
+    and what it comes to."""
 
-    ``numbers`` are its scores and sparse features by name or, in a draft with ``names``, the scores in their order.
-    """
-
-    text: bytes  # as it stands
-    numbers: dict[str, float] | list[float]
+    text: bytes
+    numbers: Mapping[str, float]
     segmentation: bytes | None = None
     alignment: bytes | None = None
     answer: bytes | None = None  # None or empty: it has none
-    labels: tuple[str, ...] = ()  # sparse features with the value 1
 
 
 @dataclass(slots=True)
 class Draft:
-    """A list as its format finds it.
+    """A list of N candidates as its format finds it.
 
-    | field      | meaning |
-    |------------|---------|
-    | candidates | an Entry for each candidate, or the Problem that makes it a bad one |
-    | pieces     | what is needed to write each of them back |
-    | head       | what is needed to write the list back |
-    | lines      | the line of each of them; None: all are on that of the list |
-    | names      | the columns of scores, where the format decides on them; see ``NamedColumns`` |
-    | source     | the input, if the format holds it |
-    | references | references, if the format holds them |
-    | unscored   | whether all base scores are 0 because there are none |
+    | field    | meaning |
+    |----------|---------|
+    | pieces   | N values, which are needed to write each of them back |
+    | texts    | N texts, as they stand; whatever there is for a candidate that is bad |
+    | numbers  | N numbers by name, None for a candidate without one |
+    | features | N mappings of numbers by name that few have; () where there are none |
+    | parts    | ``segmentation``, ``alignment`` and ``answer`` where there are some: N texts, None for one without |
+    | bad      | the problems of candidates, by place |
+    | head     | what is needed to write the list back |
+    | lines    | the line of each candidate; None: all are on that of the list |
+    | names    | the columns of scores, where the format decides on them; else the first lists do |
+    | unscored | whether all base scores are 0 because there are none |
+    | others   | numbers that are no columns because they were not asked for |
+    | sides    | what the list has besides, by the names that ``Lists`` has for it |
     """
 
-    candidates: list[Entry | Problem]
     pieces: Sequence[Any]
-    head: Any
+    texts: list[bytes]
+    numbers: dict[str, list[float | None]]
+    features: Sequence[dict[str, float]] = ()
+    parts: dict[str, list[bytes | None]] = field(default_factory=dict)
+    bad: dict[int, Problem] = field(default_factory=dict)
+    head: Any = None
     lines: Sequence[int] | None = None
     names: tuple[str, ...] | None = None
-    source: bytes | None = None
-    references: tuple[bytes, ...] = ()
     unscored: bool = False
+    others: tuple[str, ...] = ()
+    sides: dict[str, Any] = field(default_factory=dict)
+    id: str = ""
+    line: int = 0
+
+    @staticmethod
+    def of(items: Sequence[T], make: Callable[[T, int], Entry], **fields: Any) -> "Draft":
+        """That of the candidates that ``make`` finds in items (of each, and its number from 1), or of the Problems that
+        it raises; ``fields`` are others."""
+        made = each(items, make)
+        entries = [Entry(b"", {}) if isinstance(one, Problem) else one for one in made]
+        names = dict.fromkeys(chain.from_iterable(one.numbers for one in entries))
+        numbers = {name: [one.numbers.get(name) for one in entries] for name in names}
+        parts = {part: [getattr(one, part) for one in entries] for part in PARTS}
+        bad = {k: one for k, one in enumerate(made) if isinstance(one, Problem)}
+        return Draft(fields.pop("pieces", items), [one.text for one in entries], numbers, (), parts, bad, **fields)
+
+    def tried(self, items: Sequence[T], make: Callable[[T, int], U], otherwise: U) -> list[U]:
+        """The results of ``make`` for what candidates have; what raises a Problem makes its candidate bad."""
+        made = each(items, make)
+        for k, one in enumerate(made):
+            if isinstance(one, Problem):
+                self.bad.setdefault(k, one)
+        return [otherwise if isinstance(one, Problem) else one for one in made]
+
+    def put_features(self, features: list[dict[str, float]]) -> None:
+        """Give candidates N mappings of numbers; what all have is no feature."""
+        some = [one for k, one in enumerate(features) if k not in self.bad]
+        shared = {*self.numbers, *NUMBERS, *set(some[0] if some else ()).intersection(*some[1:])}
+        for k, one in enumerate(features):
+            for name in [name for name in one if name in shared]:
+                self.put(name, k, one.pop(name))
+        self.features = features
+
+    def put(self, name: str, k: int, value: float) -> None:
+        """Give candidate ``k`` a number."""
+        self.numbers.setdefault(name, [None] * len(self.texts))[k] = value
+
+    def shared(self, base: str) -> list[str]:
+        """The names of the numbers that all candidates have, or all with a base score, if there are some."""
+        scores = self.numbers.get(base, ())
+        none = [k for k, score in enumerate(scores) if score is None] if any(scores) or 0 in scores else []
+        left = {*none, *self.bad}
+        return [name for name, values in self.numbers.items()
+                if None not in values or all(one is not None or k in left for k, one in enumerate(values))]  # fmt: skip
+
+    def settle(self) -> None:
+        """Leave out bad candidates, and take the numbers that are not among ``names`` to the features."""
+        if self.bad:
+            kept = [k for k in range(len(self.texts)) if k not in self.bad]
+            for name in ("texts", "pieces", "features", "lines"):
+                values = getattr(self, name)
+                setattr(self, name, values and [values[k] for k in kept])
+            self.numbers = {name: [values[k] for k in kept] for name, values in self.numbers.items()}
+            self.parts = {part: [values[k] for k in kept] for part, values in self.parts.items()}
+        self.parts = {part: values for part, values in self.parts.items() if any(values)}
+        if rest := [name for name in self.numbers if name not in (self.names or ())]:
+            rows = zip(*map(self.numbers.pop, rest), strict=True)
+            own = [{name: value for name, value in zip(rest, row, strict=True) if value is not None} for row in rows]
+            self.features = [one | more for one, more in zip(own, self.features or [{}] * len(own), strict=True)]
+
+    def alike(self, other: "Draft") -> bool:
+        """Whether both lists have the same columns, and derivations where the other has some."""
+        parts = self.parts.keys() ^ other.parts.keys() <= {"answer"}
+        return parts and (self.names, self.unscored, self.others) == (other.names, other.unscored, other.others)
 
 
 def each(items: Sequence[T], make: Callable[[T, int], U]) -> list[U | Problem]:
@@ -87,132 +157,67 @@ def each(items: Sequence[T], make: Callable[[T, int], U]) -> list[U | Problem]:
     return made
 
 
-def text_list(
-    draft: Draft, name: str, path: str, line: int, form: str, others: tuple[str, ...], roles: Any = None
-) -> Lists:
-    """The list that a draft with ``names`` describes, without its bad candidates; a bad list if all of them are bad."""
-    names = draft.names or ()
-    lines = [line] * len(draft.candidates) if draft.lines is None else draft.lines
-    good = [one for one in draft.candidates if isinstance(one, Entry)]
-    bad, pieces = list[Problem](), list(draft.pieces)
-    if len(good) < len(draft.candidates):
-        entries = list(enumerate(draft.candidates))
-        bad = [one.at(name, path, lines[k], k) for k, one in entries if isinstance(one, Problem)]
-        places = [k for k, one in entries if isinstance(one, Entry)]
-        lines, pieces = [lines[k] for k in places], [pieces[k] for k in places]
-        if not good:
-            return Lists.of(bad[0].at(name, path, line, size=len(bad)))
-    named = [one.numbers for one in good if isinstance(one.numbers, dict)]
-    rows: list[Any] = [[numbers.pop(key) for key in names] for numbers in named] or [one.numbers for one in good]
-    scores = np.array(rows, np.float64)
-    for one in good:
-        if one.labels and isinstance(one.numbers, dict):
-            one.numbers.update(dict.fromkeys(one.labels, 1.0))
-    texts, given = stripped([one.text for one in good])
-    return Lists.one(
-        id=name, path=path, line=line, texts=texts, given=given, lines=lines,
-        scores=scores.reshape(len(good), len(names)), form=form, bad=tuple(bad), names=names, others=others,
-        sparse=_sparse(named),
-        segmentation=_derivations([one.segmentation for one in good]),
-        alignment=_derivations([one.alignment for one in good]),
-        answers=answers_of([one.answer for one in good]),
-        source=draft.source, references=draft.references, unscored=draft.unscored,
-        raw=Pieces(draft.head, pieces), roles=roles,
+def sound(entry: Entry | Problem, _: int) -> Entry:
+    """An entry that has been made, for ``Draft.of``. Raises the Problem that it is."""
+    if isinstance(entry, Problem):
+        raise entry
+    return entry
+
+
+def lists_of(drafts: Sequence[Draft], path: str, form: str, roles: Any = None) -> Lists:
+    """The lists that settled drafts of the same columns describe."""
+    names, first = drafts[0].names or (), offsets([len(draft.texts) for draft in drafts])
+    scores = np.zeros((int(first[-1]), len(names)))
+    for k, name in enumerate(names):
+        scores[:, k] = [value for draft in drafts for value in draft.numbers.get(name, ())]
+    texts, given = stripped([text for draft in drafts for text in draft.texts])
+    keys = {key for draft in drafts for key in draft.sides}
+    sides: dict[str, Sequence[Any]] = {key: [one.sides.get(key, OF_LIST[key]) for one in drafts] for key in keys}
+    sides |= {"raw": [Pieces(draft.head, list(draft.pieces)) for draft in drafts]}
+    sides |= {"bad": [tuple(draft.bad[k] for k in sorted(draft.bad)) for draft in drafts]}
+    sides |= {"duplicates": [repeats_of(texts[a:b]) for a, b in pairwise(first.tolist())]}
+
+    def part(name: str, nothing: Any) -> list[Any] | None:
+        if not any(name in draft.parts for draft in drafts):
+            return None
+        return [text or nothing for draft in drafts for text in draft.parts.get(name) or [None] * len(draft.texts)]
+
+    return Lists(
+        [draft.id for draft in drafts], path, [draft.line for draft in drafts], texts,
+        [line for one in drafts for line in one.lines or [one.line] * len(one.texts)], scores, first, names=names,
+        form=form, others=drafts[0].others, unscored=drafts[0].unscored, roles=roles, sparse=_sparse(drafts),
+        given=given, sides=sides,
+        segmentation=part("segmentation", b""), alignment=part("alignment", b""), answers=part("answer", None),
     )  # fmt: skip
 
 
-def _sparse(numbers: Sequence[Mapping[str, float]]) -> SparseScores | None:
+def _sparse(drafts: Sequence[Draft]) -> SparseScores | None:
     """The numbers that belong to no column."""
-    counts = [len(features) for features in numbers]
-    if not any(counts):
+    numbers = [one for draft in drafts for one in draft.features or [{}] * len(draft.texts)]
+    if not any(numbers):
         return None
     pairs = [pair for features in numbers for pair in features.items()]
-    first = np.zeros(len(numbers) + 1, np.int64)
-    np.cumsum(counts, out=first[1:])
-    return SparseScores(first, [encoded(key) for key, _ in pairs], np.array([value for _, value in pairs], np.float64))
+    values = np.array([value for _, value in pairs], np.float64)
+    return SparseScores(offsets(list(map(len, numbers))), [encoded(key) for key, _ in pairs], values)
 
 
-def _derivations(texts: list[bytes | None]) -> list[bytes] | None:
-    """The derivations of all candidates, empty for those without one; None if no candidate has one."""
-    return None if texts.count(None) == len(texts) else [text or b"" for text in texts]
-
-
+PARTS = "segmentation", "alignment", "answer"
 SCORE, BASE_SCORE = "score", "base_score"
 
 NUMBERS = (SCORE, BASE_SCORE, "gain")  # never sparse features
 OF_WORDS = "sum", "mean", "min", "length"  # the columns that the scores of a candidate's words give
+LOOK = 1000  # lists that tell the columns
+MOSTLY = 0.9  # the share of lists in which all candidates have a number, from which on it is a column
+LARGEST = 1 << 22  # bytes of texts in a block
 
 
-class NamedColumns:
-    """The columns of a file, once a list has shown them: the base score, then what all of its candidates have.
+class Columns(NamedTuple):
+    """The columns of a file: the base score, whether candidates have it (or else it is 0), and what they have though it
+    was not asked for."""
 
-    Parameters
-    ----------
-    base: the name of the base score; if it is "score", it is 0 in a file where no candidate has it.
-    dense: the columns besides the base score, where they are asked for.
-    known: the columns of a model, which are the dense ones unless others are asked for.
-    optional: whether the user of the reader chooses base and dense, and is told so.
-    """
-
-    shown: tuple[set[str], set[str]] | None = None  # the names of numbers and of columns, where many lists tell
-
-    def __init__(self, base: str, dense: tuple[str, ...] | None, known: ScoreColumns | None, *, optional: bool) -> None:
-        self.base, self.asked, self.trained, self.optional = base, dense is not None, known is not None, optional
-        self.dense = known.names if dense is None and known is not None else dense
-        self.names: tuple[str, ...] | None = None
-        self.scored: bool | None = None  # whether the candidates of the file's first list have base scores
-        self.others: tuple[str, ...] = ()  # what the first list's candidates have though it was not asked for
-
-    def settle(self, draft: Draft) -> None:
-        """Give a draft the names of the columns; candidates that do not fit them become problems."""
-        named = [one.numbers for one in draft.candidates if isinstance(one, Entry) and isinstance(one.numbers, dict)]
-        scored = any(self.base in numbers for numbers in named)
-        if named and self.scored is None and (scored or self.base == SCORE):
-            self.scored = scored if self.shown is None else self.base in self.shown[1]
-        if not scored:
-            if named and (self.base != SCORE or self.scored):
-                advice = "; the reader's option base names another" if self.optional else ""
-                raise Problem("score", f"no candidate has a number {self.base!r}, the base score{advice}")
-            draft.unscored = True
-            for numbers in named:
-                numbers[SCORE] = 0.0
-        if self.names is None and named:
-            self.names = self._decide([numbers for numbers in named if self.base in numbers] or named)
-        for place, one in enumerate(draft.candidates):
-            if isinstance(one, Entry) and isinstance(one.numbers, dict):
-                draft.candidates[place] = self._misfit(one.numbers, place + 1, scored=scored) or one
-        draft.names = self.names or (self.base,)
-
-    def _misfit(self, numbers: dict[str, float], k: int, *, scored: bool) -> Problem | None:
-        """The problem with the numbers of candidate ``k`` of a list with base scores, or with zeros for them."""
-        if self.base not in numbers:
-            return Problem("score", f"candidate {k} has no number {self.base!r}, the base score")
-        names = self.names or ()
-        for name in names:
-            if name not in numbers:
-                like = "all of the training lists" if self.trained else "nearly all of the file's first lists"
-                advice = "; name the dense columns in the reader's option dense" if self.optional else ""
-                message = f"candidate {k} does not have the number {name!r}, as {like} do{advice}"
-                return Problem("columns", message)
-        for name in NUMBERS:
-            if name in numbers and (name not in names or (name == self.base and scored and not self.scored)):
-                message = f"candidate {k} has the number {name!r}, which the file's first lists do not have"
-                return Problem("columns", message)
-        return None
-
-    def _decide(self, found: list[dict[str, float]]) -> tuple[str, ...]:
-        """The names of the columns, from the numbers of the file's first list: the base score, then in their order."""
-        shared = set(found[0]).intersection(*found)
-        if self.shown is not None:
-            shared = shared - self.shown[0] | self.shown[1]
-        names = [name for numbers in found for name in numbers if name in shared.union(NUMBERS)]
-        names += sorted(shared.difference(names))
-        if self.dense is not None:
-            if not self.asked:
-                known = {*self.dense, *NUMBERS, self.base}
-                self.others = tuple(name for name in dict.fromkeys(names) if name not in known)
-            names = [*self.dense, *(name for name in names if name in NUMBERS)]
-        return tuple(dict.fromkeys([self.base, *names]))
+    names: tuple[str, ...]
+    scored: bool
+    others: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -224,33 +229,115 @@ class TextReader(ListReader):
 
     @property
     def base(self) -> str:
-        """The name of the number that is the base score."""
+        """The name of the number that is the base score; if it is "score", it is 0 where no candidate has it."""
         return SCORE
 
     @property
     def dense(self) -> tuple[str, ...] | None:
-        """The names of the columns besides the base score; None: the file's first list decides."""
+        """The names of the columns besides the base score; None: those of a model or, without one, what nearly all of
+        the file's first lists have."""
         return None
 
+    @property
+    def look(self) -> int:
+        """How many lists tell what all hold: one where a model says it, whose lists are answered as they come."""
+        return LOOK if self.known is None else 1
+
     @abstractmethod
-    def draft(self, content: Any, names: tuple[str, ...] | None) -> Draft:
-        """The list that the content of a record describes.
+    def draft(self, content: Any) -> Draft:
+        """The list that the content of a record describes."""
 
-        names: the columns of the lists before it, or of the model that the lists are for; None if there are none.
-        """
+    def made(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
+        """Lists with the same columns, one after the other, are a block. Whoever asks a model may wait for an answer:
+        what is there of a pipe is then one."""
 
-    def maker(self, lines: LineReader) -> Make:
-        columns = NamedColumns(self.base, self.dense, self.known, optional=self.offers("dense"))
-        names = None if self.known is None else self.known.names
+        def drafted(name: str, record: Record) -> Draft:
+            draft = self.draft(record.content)
+            draft.id, draft.line = name, record.line
+            return draft
 
-        def make(name: str, record: Record) -> Lists:
-            nonlocal names
-            draft = self.draft(record.content, names)
-            if draft.names is None:
-                columns.shown = lines.columns
-                columns.settle(draft)
-            nbest = text_list(draft, name, lines.path, record.line, self.form, columns.others, lines.roles)
-            names = nbest.names if len(nbest) else names
-            return nbest
+        drafts = self.of_records(lines, records, drafted)
+        ahead, columns, run, size = list(islice(drafts, self.look)), None, list[Draft](), 0
+        for draft in chain(ahead, drafts):
+            if isinstance(draft, Draft):
+                columns = columns or self.columns_of(ahead) or self.columns_of([draft])
+                draft = self._settled(draft, columns, lines.path)
+            if run and (isinstance(draft, Problem) or not draft.alike(run[0]) or len(run) == MOST or size > LARGEST):
+                yield lists_of(run, lines.path, self.form, lines.roles)
+                run, size = [], 0
+            if isinstance(draft, Problem):
+                yield Lists.of(draft)
+                continue
+            run.append(draft)
+            size += sum(map(len, draft.texts))
+            if self.known is not None and not lines.held:
+                yield lists_of(run, lines.path, self.form, lines.roles)
+                run, size = [], 0
+        if run:
+            yield lists_of(run, lines.path, self.form, lines.roles)
 
-        return make
+    def columns_of(self, drafts: Iterable[Draft | Problem]) -> Columns | None:
+        """The columns that lists show; None where they have no candidates."""
+        lists = [one for one in drafts if isinstance(one, Draft) and len(one.texts) > len(one.bad)]
+        if not lists:
+            return None
+        counts = Counter(chain.from_iterable(one.shared(self.base) for one in lists))
+        shared = {key for key, n in counts.items() if n >= (0.5 if key in NUMBERS else MOSTLY) * len(lists)}
+        names = [name for name in lists[0].numbers if name in shared.union(NUMBERS)]
+        names, dense = [*names, *sorted(shared.difference(names))], self.dense
+        others: tuple[str, ...] = ()
+        if dense is None and self.known is not None:
+            dense = self.known.names
+            known = {*dense, *NUMBERS, self.base}
+            others = tuple(name for name in names if name not in known)
+        names = names if dense is None else [*dense, *(name for name in names if name in NUMBERS)]
+        return Columns(tuple(dict.fromkeys([self.base, *names])), self.base in shared, others)
+
+    def _settled(self, draft: Draft, columns: Columns | None, path: str) -> Draft | Problem:
+        """A draft with the names of columns, without the candidates that do not fit them; the problem of the first of
+        these if there are no others."""
+        count = len(draft.texts)
+        if draft.names is None:
+            draft.unscored = not any(score is not None for score in draft.numbers.get(self.base, ()))
+            if columns is None:
+                draft.names = (self.base,)
+            elif draft.unscored and len(draft.bad) < count and (self.base != SCORE or columns.scored):
+                advice = "; the reader's option base names another" if self.offers("dense") else ""
+                message = f"no candidate has a number {self.base!r}, the base score{advice}"
+                return Problem("score", message).at(draft.id, path, draft.line)
+            else:
+                draft.names, draft.others = columns.names, columns.others
+                self._fit(draft, columns)
+        lines = [draft.line] * count if draft.lines is None else draft.lines
+        draft.bad = {k: one.at(draft.id, path, lines[k], k) for k, one in draft.bad.items()}
+        if draft.bad and len(draft.bad) == count:
+            return draft.bad[0].at(draft.id, path, draft.line, size=count)
+        draft.settle()
+        return draft
+
+    def _fit(self, draft: Draft, columns: Columns) -> None:
+        """Take numbers to their columns; candidates that lack some, or have what lists before had not, are bad."""
+        every = range(len(draft.texts))
+        if draft.unscored:
+            draft.numbers[self.base] = [0.0 for _ in every]
+        for name in columns.names:
+            if name not in draft.numbers and any(name in one for one in draft.features):
+                draft.numbers[name] = [one.pop(name, None) for one in draft.features]
+            values = draft.numbers.get(name)
+            if values is None or None in values:
+                for k in (k for k in every if values is None or values[k] is None):
+                    draft.bad.setdefault(k, self._missing(name, k + 1))
+        for name in NUMBERS:
+            new = name == self.base and not (draft.unscored or columns.scored)
+            if name in draft.numbers and (new or name not in columns.names):
+                for k in (k for k in every if draft.numbers[name][k] is not None):
+                    message = f"candidate {k + 1} has the number {name!r}, which the file's first lists do not have"
+                    draft.bad.setdefault(k, Problem("columns", message))
+
+    def _missing(self, name: str, k: int) -> Problem:
+        """The problem of candidate ``k`` without a number."""
+        if name == self.base:
+            return Problem("score", f"candidate {k} has no number {name!r}, the base score")
+        like = "all of the training lists" if self.known is not None else "nearly all of the file's first lists"
+        advice = "; name the dense columns in the reader's option dense" if self.offers("dense") else ""
+        return Problem("columns", f"candidate {k} does not have the number {name!r}, as {like} do{advice}")

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from rerank.base.ranges import Range
 from rerank.readers.base import Lists, Problem, excerpt
-from rerank.readers.lines import LineReader, ListReader, Make, Record, numbers
+from rerank.readers.lines import LineReader, ListReader, Record, numbers
 from rerank.readers.problems import NUL
 from rerank.readers.trees.trees import is_failed
 
@@ -59,7 +59,7 @@ class ParseReader(ListReader):
     def _grammar(self, lines: LineReader) -> NextList:
         """The function that reads one list of this file, chosen by its first lines; it advances past bad lists too."""
 
-    def maker(self, lines: LineReader) -> Make:
+    def made(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
         def make(name: str, record: Record) -> Lists:
             parts: Parts = record.content
             if lines.nul and b"\0" in parts.head:
@@ -69,7 +69,8 @@ class ParseReader(ListReader):
             every = Lists.one(*fields, form=parts.form, unscored=parts.unscored, of_trees=True)
             return every.without(_tree_problems(parts.texts, lines.nul) | problems)
 
-        return make
+        for found in self.of_records(lines, records, make):
+            yield Lists.of(found) if isinstance(found, Problem) else found
 
 
 def block(lines: LineReader, ends: Callable[[bytes], bool]) -> list[bytes]:
