@@ -93,8 +93,8 @@ def test_candidates_in_memory_have_what_lines_have(tmp_path: Path) -> None:
         {"text": "b", "prm": [0.75], "finish_reason": {"type": "stop"}, "ids": [1]},
     ]
     one = good(*read(tmp_path, "jsonl", {"candidates": entries}))
-    given = list_given(entries, texts=True)
+    given = list_given(entries, texts=True, name="0")
     assert set(given.names) == set(one.names)
     assert given.scores[:, [given.names.index(name) for name in one.names]].tolist() == one.scores.tolist()
     with pytest.raises(DataError, match="found NaN; expected a score under 'prm' of candidate 1 as a finite number"):
-        list_given([{"text": "a", "prm": [0.5, float("nan")]}], texts=True)
+        list_given([{"text": "a", "prm": [0.5, float("nan")]}], texts=True, name="0")
