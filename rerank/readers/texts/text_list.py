@@ -105,12 +105,13 @@ class Draft:
         return [otherwise if isinstance(one, Problem) else one for one in made]
 
     def put_features(self, features: list[dict[str, float]]) -> None:
-        """Give candidates N mappings of numbers; what all have is no feature."""
+        """Give candidates N mappings of numbers; what all have may be columns."""
         some = [one for k, one in enumerate(features) if k not in self.bad]
         shared = {*self.numbers, *NUMBERS, *set(some[0] if some else ()).intersection(*some[1:])}
         for k, one in enumerate(features):
-            for name in [name for name in one if name in shared]:
-                self.put(name, k, one.pop(name))
+            for name, value in one.items():
+                if name in shared:
+                    self.put(name, k, value)
         self.features = features
 
     def put(self, name: str, k: int, value: float) -> None:
@@ -135,10 +136,15 @@ class Draft:
             self.numbers = {name: [values[k] for k in kept] for name, values in self.numbers.items()}
             self.parts = {part: [values[k] for k in kept] for part, values in self.parts.items()}
         self.parts = {part: values for part, values in self.parts.items() if any(values)}
-        if rest := [name for name in self.numbers if name not in (self.names or ())]:
-            rows = zip(*map(self.numbers.pop, rest), strict=True)
-            own = [{name: value for name, value in zip(rest, row, strict=True) if value is not None} for row in rows]
-            self.features = [one | more for one, more in zip(own, self.features or [{}] * len(own), strict=True)]
+        names = self.names or ()
+        if (rest := [name for name in self.numbers if name not in names]) or self.features:
+            rows = zip(*map(self.numbers.pop, rest), strict=True) if rest else [()] * len(self.texts)
+            pairs = zip(rows, self.features or [{}] * len(self.texts), strict=True)
+            self.features = [
+                {name: value for name, value in zip(rest, row, strict=True) if value is not None and name not in one}
+                | {name: value for name, value in one.items() if name not in names}
+                for row, one in pairs
+            ]
 
     def alike(self, other: "Draft") -> bool:
         """Whether both lists have the same columns, and derivations where the other has some."""
@@ -322,7 +328,7 @@ class TextReader(ListReader):
             draft.numbers[self.base] = [0.0 for _ in every]
         for name in columns.names:
             if name not in draft.numbers and any(name in one for one in draft.features):
-                draft.numbers[name] = [one.pop(name, None) for one in draft.features]
+                draft.numbers[name] = [one.get(name) for one in draft.features]
             values = draft.numbers.get(name)
             if values is None or None in values:
                 for k in (k for k in every if values is None or values[k] is None):
