@@ -217,7 +217,7 @@ MOSTLY = 0.9  # the share of lists in which all candidates have a number, from w
 LARGEST = 1 << 22  # bytes of texts in a block
 
 
-class Columns(NamedTuple):
+class FileColumns(NamedTuple):
     """The columns of a file: the base score, whether candidates have it (or else it is 0), and what they have though it
     was not asked for."""
 
@@ -282,7 +282,7 @@ class TextReader(ListReader):
         if run:
             yield lists_of(run, lines.path, self.form, lines.roles)
 
-    def columns_of(self, drafts: Iterable[Draft | Problem]) -> Columns | None:
+    def columns_of(self, drafts: Iterable[Draft | Problem]) -> FileColumns | None:
         """The columns that lists show; None where they have no candidates."""
         lists = [one for one in drafts if isinstance(one, Draft) and len(one.texts) > len(one.bad)]
         if not lists:
@@ -297,9 +297,9 @@ class TextReader(ListReader):
             known = {*dense, *NUMBERS, self.base}
             others = tuple(name for name in names if name not in known)
         names = names if dense is None else [*dense, *(name for name in names if name in NUMBERS)]
-        return Columns(tuple(dict.fromkeys([self.base, *names])), self.base in shared, others)
+        return FileColumns(tuple(dict.fromkeys([self.base, *names])), self.base in shared, others)
 
-    def _settled(self, draft: Draft, columns: Columns | None, path: str) -> Draft | Problem:
+    def _settled(self, draft: Draft, columns: FileColumns | None, path: str) -> Draft | Problem:
         """A draft with the names of columns, without the candidates that do not fit them; the problem of the first of
         these if there are no others."""
         count = len(draft.texts)
@@ -321,7 +321,7 @@ class TextReader(ListReader):
         draft.settle()
         return draft
 
-    def _fit(self, draft: Draft, columns: Columns) -> None:
+    def _fit(self, draft: Draft, columns: FileColumns) -> None:
         """Take numbers to their columns; candidates that lack some, or have what lists before had not, are bad."""
         every = range(len(draft.texts))
         if draft.unscored:
