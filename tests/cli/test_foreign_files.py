@@ -111,23 +111,20 @@ def test_a_recipe_named_after_a_place_elsewhere(
     assert len(list((tmp_path / "work" / "runs").iterdir())) == 2
 
 
-def test_names_of_sets_runs_and_figures(rerank: Command, tmp_path: Path) -> None:
+def test_names_of_sets_and_runs(rerank: Command, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     root = small_classes.write_set(tmp_path / "data")
     source = {"path": "{root}/marked.svm.gz", "folds": "{root}/marked.folds.txt"}
-    figure = {"kind": "online", "every": 50}
     settings = small_classes.settings(
         root,
         data={"sets": {"../up": source, "a b": source, "a/b": source, "..": source}},
         runs=[{"name": "/tmp/x"}, {"name": "../y"}],
-        figures=[figure | {"name": "../../figure"}, figure | {"name": str(tmp_path / "figure")}],
     )
     before = {path.name for path in tmp_path.iterdir()}
     ended = rerank("run", recipe_at(tmp_path, settings), "-o", tmp_path / "out")
     assert ended.code == 0, ended.err
     assert {path.name for path in tmp_path.iterdir()} == before | {"out", "of-the-user.yaml"}
     assert len(list((tmp_path / "out" / "predictions").iterdir())) == 4
-    assert len(list((tmp_path / "out" / "figures").iterdir())) >= 2
 
 
 def test_a_run_never_writes_over_what_it_reads(
