@@ -146,11 +146,6 @@ def average_anew(state: Any) -> None:
     state.numbers[SURVIVED] = 0.0
 
 
-def survived_sums(state: State, shrinks: bool) -> np.ndarray:
-    """float64 [D + 1]: Σ c_k w_k; ``shrinks``: is there a threshold, so that sums are entered lazily?"""
-    return state.sums if shrinks else np.asarray(state.numbers[SURVIVED] * coordinates(state) - sums_of(state))
-
-
 def average_of(state: State, shrinks: bool) -> np.ndarray:
     """float64 [D + 1]: Σ c_k w_k / Σ c_k"""
     seen, sums = int(state.counts[SEEN]), sums_of(state)

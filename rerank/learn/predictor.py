@@ -56,9 +56,6 @@ class State(NamedTuple):
     alpha: np.ndarray
 
 
-BY_COLUMN = ("cells", "v", "memory", "sums", "matrix")  # the fields whose first axis is that of columns
-
-
 def fresh(
     columns: int, *, cell: int = 1, shrinks: bool = False, slopes: bool = False, memory: bool = False, rest: int = 0,
     matrix: bool = False, candidates: int = 0,

@@ -21,9 +21,6 @@ from rerank.storage.work import Work
 
 logger = logging.getLogger("rerank")
 ORACLE_PAIRS: PairSource = Oracle()
-PREDICTORS = 4 * 8  # bytes per column: last and average, of the epoch under way and of the best one
-SCRATCH = 8  # bytes per column: its place in the sum of an update
-FEW = 1024  # columns of the states that are measured
 
 Evaluate = Callable[[Weights], float]
 Weigh = Callable[[Weights], tuple[Weights, float]]
