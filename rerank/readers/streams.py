@@ -278,6 +278,7 @@ class _Prefixed:
 
     def __init__(self, raw: Any) -> None:
         self._head, self._more = b"", getattr(raw, "read1", raw.read)
+        self._arriving = raw is getattr(sys.stdin, "buffer", None)
 
     def look(self, size: int) -> bytes:
         """The first ``size`` bytes; fewer if that is all, or a line ends before."""
@@ -290,7 +291,7 @@ class _Prefixed:
         if not self._head:
             return bytes(self._more(size))
         piece, self._head = self._head[:size], self._head[size:]
-        return piece
+        return piece if self._arriving else piece + self._more(size - len(piece))
 
 
 def must_wait(path: PathLike) -> bool:
