@@ -43,7 +43,7 @@ def track(items: Iterable[T], what: str, *, total: int | None = None, unit: str 
 def counting(what: str, *, total: int | None = None, unit: str = "lists", lines: bool = True) -> "Iterator[Count]":
     """Show the progress that the block reports by ``advance``: on a terminal, and elsewhere only if ``lines``."""
     what = plain(what)
-    count = _Bar(what, total, unit) if _bars() else Count(total, what if lines else "", unit)
+    count = Count(total, what if lines or _bars() else "", unit, bar=_bars())
     try:
         yield count
     finally:
@@ -60,13 +60,26 @@ def _bars() -> bool:
 
 
 class Count:
-    """The amount done, of which total if that is known, and since when; of what has a name it logs a line from time to
-    time."""
+    """The amount done, of which total if that is known, and since when: as a ``bar``, else in a line from time to time.
 
-    def __init__(self, total: int | None, what: str = "", unit: str = "lists") -> None:
+    A bar is a line of the terminal's display, which all current bars share; without ``what`` there are no lines.
+    """
+
+    display: ClassVar[Progress | None] = None
+
+    def __init__(self, total: int | None, what: str = "", unit: str = "lists", *, bar: bool = False) -> None:
         self.total, self.what, self.unit, self.done = total, what, unit, 0
         self.start = self.shown = time.monotonic()
-        self.compiled = Compilation.seconds
+        self.compiled, self._task = Compilation.seconds, None
+        if bar:
+            if Count.display is None:
+                Count.display = Progress(
+                    TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+                    TextColumn("{task.fields[unit]}"), TimeElapsedColumn(), TimeRemainingColumn(),
+                    console=console, transient=True,
+                )  # fmt: skip
+                Count.display.start()
+            self._task = Count.display.add_task(what, total=total, unit=unit)
 
     def advance(self, left: int | None = None, *, more: int = 1) -> None:
         """Count so many more as done; ``left``: how many are not, if that has just become known."""
@@ -76,9 +89,11 @@ class Count:
         self.show()
 
     def show(self) -> None:
-        """Show the progress, if the last line is long enough ago."""
+        """Show the progress, in a line if the last one is long enough ago."""
         now = time.monotonic()
-        if self.what and now - self.shown > SECONDS_BETWEEN_LINES:
+        if self._task is not None and Count.display is not None:
+            Count.display.update(self._task, completed=self.done, total=self.total)
+        elif self.what and now - self.shown > SECONDS_BETWEEN_LINES:
             self.shown = now
             of = "" if self.total is None else f" of {self.total:,}"
             rate = f"{self.rate:,.0f} per second" if self.rate >= 1 else f"{1 / self.rate:,.0f} s each"
@@ -86,7 +101,12 @@ class Count:
             log.info("%s: %s%s %s, %s%s", self.what, f"{self.done:,}", of, self.unit, rate, left)
 
     def close(self) -> None:
-        """Stop showing it."""
+        """Take a bar away; the last one ends the display."""
+        if self._task is not None and Count.display is not None:
+            Count.display.remove_task(self._task)
+            if not Count.display.tasks:
+                Count.display.stop()
+                Count.display = None
 
     @property
     def seconds(self) -> float:
@@ -106,36 +126,6 @@ class Count:
         return f"{timedelta(seconds=round((self.total - self.done) / self.rate))} left"
 
 
-class _Bar(Count):
-    """Progress as a line of the terminal display, which all current bars share: there can be only one display."""
-
-    display: Progress | None = None
-    bars = 0
-
-    def __init__(self, what: str, total: int | None, unit: str) -> None:
-        super().__init__(total)
-        if _Bar.display is None:
-            _Bar.display = Progress(
-                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[unit]}"),
-                TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True,
-            )  # fmt: skip
-            _Bar.display.start()
-        self._display = _Bar.display
-        self._task = self._display.add_task(what, total=total, unit=unit)
-        _Bar.bars += 1
-
-    def show(self) -> None:
-        self._display.update(self._task, completed=self.done, total=self.total)
-
-    def close(self) -> None:
-        """The last bar ends the display."""
-        self._display.remove_task(self._task)
-        _Bar.bars -= 1
-        if not _Bar.bars:
-            self._display.stop()
-            _Bar.display = None
-
-
 class Compilation:
     """The compilation of kernels when they are first used: its progress, beside that of the work that uses them.
 
@@ -144,14 +134,14 @@ class Compilation:
 
     seconds, kernels = 0.0, 0
     _start, _said = 0.0, float("-inf")
-    _bar: ClassVar[_Bar | None] = None
+    _bar: ClassVar[Count | None] = None
 
     @classmethod
     def begin(cls) -> None:
         """The compilation of a kernel begins."""
         cls._start = time.monotonic()
         if _bars():
-            cls._bar = _Bar("compiling kernels (first run)", None, "kernels")
+            cls._bar = Count(None, "compiling kernels (first run)", "kernels", bar=True)
             cls._bar.done = cls.kernels
             cls._bar.show()
         elif cls._start - cls._said > SECONDS_BETWEEN_LINES:

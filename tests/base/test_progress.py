@@ -69,9 +69,9 @@ def test_bars_inside_bars(monkeypatch, lines):
         with counting("inner", total=3, unit="epochs", lines=False) as count:
             for k in range(3):
                 count.advance(left=2 - k)
-            assert progress._Bar.display is not None
-            progress._Bar.display.refresh()
-    assert progress._Bar.display is None
+            assert Count.display is not None
+            Count.display.refresh()
+    assert Count.display is None
     assert "outer" in out.getvalue()
     assert "inner" in out.getvalue()
     assert "3/3" in out.getvalue()
