@@ -56,17 +56,14 @@ class Brackets(NamedTuple):
 
 @kernel
 def _list_brackets(
-    trees: Trees, used: np.ndarray, table: BracketLabels, keep: np.ndarray, space: Sentence, first: np.ndarray,
-    spans: np.ndarray,
-) -> None:  # fmt: skip
+    trees: Trees, used: np.ndarray, table: BracketLabels, space: Sentence, first: np.ndarray, spans: np.ndarray
+) -> None:
     """The brackets of the trees ``used`` → spans (int32 [3, n]: label, start, end) and first (int64 [T + 1])."""
     at = 0
     for t in range(used.shape[0]):
         first[t] = at
         if used[t]:
-            words = read_words(trees, t, table, space)
-            for k in range(min(words, keep.shape[0])):
-                space.keep[k] = keep[k]
+            read_words(trees, t, table, space)
             count_kept(trees, t, table, space)
             for b in range(read_brackets(trees, t, table, space)):
                 spans[0, at], spans[1, at], spans[2, at] = space.label[b], space.start[b], space.end[b]
@@ -74,14 +71,10 @@ def _list_brackets(
     first[used.shape[0]] = at
 
 
-def brackets_of(trees: Trees, used: np.ndarray, table: BracketLabels, keep: np.ndarray | None = None) -> Brackets:
-    """The brackets of the trees ``used`` (bool [T]); keep (bool [W]): which words count, by default each tree's own.
-
-    They are numbered in the order in which they are first met.
-    """
+def brackets_of(trees: Trees, used: np.ndarray, table: BracketLabels) -> Brackets:
+    """The brackets of the trees ``used`` (bool [T]), numbered in the order in which they are first met."""
     first, spans = np.zeros(used.size + 1, np.int64), np.empty((3, int(np.count_nonzero(trees.word < 0))), np.int32)
-    keep = np.zeros(0, np.bool_) if keep is None else keep
-    _list_brackets(trees, used, table, keep, workspace(trees, trees).test, first, spans)
+    _list_brackets(trees, used, table, workspace(trees, trees).test, first, spans)
     spans = spans[:, : first[-1]]
     n, T, (label, start, end) = spans.shape[1], used.size, spans.astype(np.int64)
     place = np.unique(start * (end.max(initial=0) + 1) + end, return_inverse=True)[1]
@@ -96,22 +89,20 @@ def brackets_of(trees: Trees, used: np.ndarray, table: BracketLabels, keep: np.n
 
 
 @kernel
-def _read_leaves(
-    trees: Trees, table: BracketLabels, space: Sentence, counts: np.ndarray, leaves: np.ndarray, keep: np.ndarray
-) -> None:
-    """The numbers of words, their nodes, and which their own tags keep; words beyond the room are only counted."""
+def _read_leaves(trees: Trees, table: BracketLabels, space: Sentence, counts: np.ndarray, leaves: np.ndarray) -> None:
+    """The numbers of words, and their nodes."""
     for t in range(counts.shape[0]):
         counts[t] = read_words(trees, t, table, space)
-        for k in range(min(counts[t], leaves.shape[1])):
-            leaves[t, k], keep[t, k] = space.node[k], space.keep[k]
+        for k in range(counts[t]):
+            leaves[t, k] = space.node[k]
 
 
-def words_of(trees: Trees, table: BracketLabels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The words of T trees that are no traces, W at most: how many (int64 [T]), their nodes (int64 [T, W], -1 after the
-    last), and which of them their own tags keep (bool [T, W])."""
+def words_of(trees: Trees, table: BracketLabels) -> tuple[np.ndarray, np.ndarray]:
+    """The words of T trees that are no traces, W at most: how many (int64 [T]), and their nodes (int64 [T, W], -1 after
+    the last)."""
     T, leaves = trees.first.size - 1, np.concatenate([[0], np.cumsum(trees.word >= 0)])
     most = int(np.diff(leaves[trees.first]).max(initial=0))
-    words = np.zeros(T, np.int64), np.full((T, most), -1, np.int64), np.zeros((T, most), np.bool_)
+    words = np.zeros(T, np.int64), np.full((T, most), -1, np.int64)
     _read_leaves(trees, table, workspace(trees, trees).test, *words)
     return words
 
@@ -270,7 +261,7 @@ class Fusion:
     def __init__(self, trees: Trees, symbols: SymbolTable) -> None:
         self._trees, self.symbols = trees, symbols
         self._table = _plain_table(symbols)
-        T, (counts, leaves, _) = trees.first.size - 1, words_of(trees, self._table)
+        T, (counts, leaves) = trees.first.size - 1, words_of(trees, self._table)
         full = np.flatnonzero(counts)
         self.used = np.zeros(T, np.bool_)
         self.words, self.tags = np.zeros(0, np.int32), np.zeros((0, T), np.int32)
@@ -381,41 +372,11 @@ def _plain_table(symbols: SymbolTable) -> BracketLabels:
 
 
 def parse_gains(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndarray:
-    """float64 [T, T]: the gain of tree y if tree r were the reference.
-
-    Trees with the same words are compared by the brackets that they share; for the rare lists where some have no words,
-    or where quotes decide what is punctuation (``evalb``), each tree is made the reference in turn.
-    """
-    table, T = metric.table(symbols), trees.first.size - 1
-    counts, leaves, keep = words_of(trees, table)
-    identity = np.where(leaves >= 0, table.word[trees.word[leaves]], -1)
-    group = _groups(identity)
-    pattern = _groups(np.column_stack([group, keep]))
-    if not counts.all() or (metric.punctuation == "evalb" and pattern.max(initial=0) > group.max(initial=0)):
-        one_by_one = np.zeros((T, T))
-        for t in range(T):
-            check()
-            reference, rows = metric.stats(picked(trees, [t]), trees, symbols)
-            one_by_one[:, t] = metric.gain(rows, reference)
-        return one_by_one
-    gains, by_reference = np.zeros((T, T)), metric.punctuation == "reference"
-    kinds = pattern if by_reference else group
-    for k in range(int(kinds.max(initial=-1)) + 1):
-        references = np.flatnonzero(kinds == k)
-        first = references[0]
-        used = group == group[first]
-        brackets = brackets_of(trees, used, table, keep[first, : counts[first]] if by_reference else None)
-        members, size = np.flatnonzero(used), np.diff(brackets.first)
-        owned = brackets.owned[members].astype(np.float64)
-        matched = owned @ owned.T
-        both = size[members][:, None] + size[members][None, :]
-        f = np.where(both > 0, 2.0 * matched / np.maximum(both, 1), 1.0)
-        gains[np.ix_(members, references)] = f[:, np.searchsorted(members, references)]
+    """float64 [T, T]: the gain of tree y if tree r were the reference; each is made the reference in turn."""
+    T = trees.first.size - 1
+    gains = np.zeros((T, T))
+    for r in range(T):
+        check()
+        reference, rows = metric.stats(picked(trees, [r]), trees, symbols)
+        gains[:, r] = metric.gain(rows, reference)
     return gains
-
-
-def _groups(rows: np.ndarray) -> np.ndarray:
-    """int64 [T]: which rows are equal: those with the same number. Most often all are, and nothing needs sorting."""
-    if (rows == rows[:1]).all():
-        return np.zeros(len(rows), np.int64)
-    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)

@@ -3,19 +3,18 @@
 import re
 from collections.abc import Sequence
 from itertools import accumulate
-from string import punctuation
 from typing import NamedTuple
 
 import numpy as np
 
-from rerank.data.corpus import frozen
-from rerank.data.symbols import combine, find_slot, hash_bytes
-from rerank.data.tokens import FACTORS, Tokens, lines, words_of_lines
+from rerank.data.symbols import combine, find_slot
+from rerank.data.tokens import Tokens, lines, words_of_lines
 from rerank.kernels.compile import kernel
 
-_INK = np.array([not chr(point).isspace() for point in range(0x3002)])  # the last stands for all after it
 _SPACE = re.compile(r"[^\S\x00-\x7f]")
-_MARK = np.array([chr(byte) in punctuation for byte in range(256)])  # ASCII's 32
+_MARK, _PART = rb"[!-/:-@\[-`{-~]", rb"[^ \t-\r\x1c-\x1f]"  # punctuation of ASCII; what white space does not cut
+# What a blank comes after: a word up to a mark at its end, else a mark at its beginning.
+_EDGE = re.compile(rb"(?<!%b)(?:%b+(?=%b(?!%b))|%b(?=%b))" % (_PART, _PART, _MARK, _PART, _MARK, _PART))
 FREE = np.uint64(0)
 
 
@@ -31,33 +30,10 @@ def words(texts: Sequence[bytes]) -> Tokens:
     return words_of_lines(blanked(lines(texts)), len(texts), 1)
 
 
-@kernel
-def cut_marks(data: np.ndarray, first: np.ndarray, hashes: np.ndarray) -> None:
-    """``cut_words`` for ``words_and_marks``."""
-    begin = count = text = first[0] = 0
-    for i in range(data.shape[0]):
-        if FACTORS[1, data[i]] != np.uint64(0):
-            continue
-        cut = i - 1 if _MARK[data[i - 1]] else begin + 1 if _MARK[data[begin]] else i
-        if begin < cut < i:
-            hashes[count] = hash_bytes(data, begin, cut)
-            count += 1
-            begin = cut
-        if begin < i:
-            hashes[count] = hash_bytes(data, begin, i)
-            count += 1
-        begin = i + 1
-        if data[i] == 10:
-            text += 1
-            first[text] = count
-
-
 def words_and_marks(texts: Sequence[bytes]) -> Tokens:
     """Words as hashes; an ASCII mark at a word's end, or else at its beginning, is a word of its own."""
-    data = blanked(lines(texts))
-    first, hashes = np.empty(len(texts) + 1, np.int64), np.empty(data.size, np.uint64)
-    cut_marks(data, first, hashes)
-    return Tokens(first, hashes[: first[-1]])
+    apart = _EDGE.sub(rb"\g<0> ", blanked(lines(texts)).tobytes())
+    return words_of_lines(np.frombuffer(apart, np.uint8), len(texts), 1)
 
 
 def characters(texts: Sequence[bytes], *, space: bool = True) -> tuple[np.ndarray, np.ndarray]:
@@ -66,12 +42,9 @@ def characters(texts: Sequence[bytes], *, space: bool = True) -> tuple[np.ndarra
     int64 [T + 1] and uint32, read-only: those of text t are ``points[first[t]:first[t + 1]]``.
     """
     strings = [text.decode("utf-8", "surrogateescape") for text in texts]
+    strings = strings if space else ["".join(text.split()) for text in strings]
     first = np.fromiter(accumulate(map(len, strings), initial=0), np.int64, len(texts) + 1)
-    points = np.frombuffer("".join(strings).encode("utf-32-le", "surrogatepass"), "<u4")
-    if space:
-        return first, points
-    stay = _INK.take(points, mode="clip").nonzero()[0]
-    return stay.searchsorted(first), frozen(points.take(stay))
+    return first, np.frombuffer("".join(strings).encode("utf-32-le", "surrogatepass"), "<u4")
 
 
 class NgramTable(NamedTuple):

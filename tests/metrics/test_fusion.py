@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.metrics.fusion import Fusion, parse_gains
-from rerank.metrics.parseval import Parseval
+from rerank.metrics.fusion import Fusion
 from rerank.readers.trees.trees import brackets, parse_brackets
 
 
@@ -88,23 +87,3 @@ def test_a_threshold_below_one_half_is_refused() -> None:
     symbols = SymbolTable()
     with pytest.raises(DataError, match="no candidate has words"):
         Fusion(parse_brackets([b"(())"], symbols), symbols).trees(np.ones((1, 1)), np.array([0.5]))
-
-
-TREES = [
-    "(S1 (S (NP (X a)) (VP (X b) (. .))))", "(S1 (S (NP (X a) (X b)) (. .)))", "(S1 (S (X a) (X b) (X .)))",
-    "(S1 (ADVP (PRT (X a)) (, b) (, .)))", "(S1 (S (S (X a) (X b)) (. .)))", "(S1 (, a) (, b) (. .))",
-    "(S1 (S (NP (X a)) (X c) (. .)))", "(())", "(S1 (S (`` a) (X b) (. .)))",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("punctuation", ["reference", "own", "evalb"])
-@given(candidates=st.lists(st.sampled_from(TREES), min_size=1, max_size=5))
-def test_trees(punctuation: str, candidates: list[str]) -> None:
-    metric = Parseval(punctuation=punctuation)  # type: ignore[arg-type]
-    symbols = SymbolTable()
-    trees = parse_brackets([text.encode() for text in candidates], symbols)
-    found = parse_gains(metric, trees, symbols)
-    for r, text in enumerate(candidates):
-        gold = parse_brackets([text.encode()], symbols)
-        own, rows = metric.stats(gold, trees, symbols)
-        np.testing.assert_allclose(found[:, r], metric.gain(rows, own), rtol=0, atol=1e-12)
