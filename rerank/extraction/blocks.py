@@ -4,8 +4,10 @@ A worker leaves what it finds in a directory of the spool. Training lists have n
 until all blocks are counted. Where one block ends and the next begins depends on the lists alone.
 """
 
+import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,17 +20,19 @@ from rerank.data.symbols import HashIndex, SymbolTable
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content
 from rerank.extraction.seen import SeenLists
-from rerank.features.counting import FeatureCounter
+from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
-from rerank.features.table import FeatureTable, index_of, numbers_of
+from rerank.features.table import HashedTable, Table, hashed_columns, index_of, numbers_of
 from rerank.pool import check_visible
 from rerank.readers.base import SkipCount
 from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import ListRecipe
 from rerank.storage.arrays import read_array, save_arrays
-from rerank.storage.files import new_directory, new_file
+from rerank.storage.files import new_directory, new_file, remove
+from rerank.storage.strict_json import as_json
 
+ABOUT = "about.json"  # in a block's directory
 TABLE = "table.npy"  # in the spool: the hashes of the table's features
 T = TypeVar("T")
 
@@ -57,6 +61,13 @@ class Texts(NamedTuple):
         return texts
 
 
+class Shared(NamedTuple):
+    """For hashed features: the whole hash of the first of every identity, and whether others share the identity."""
+
+    owner: np.ndarray  # uint64 [U]
+    shared: np.ndarray  # bool [U]
+
+
 @dataclass(frozen=True)
 class Spool:
     """The directory where blocks are left, by number and name of array."""
@@ -67,11 +78,23 @@ class Spool:
         """The directory of a block."""
         return Path(self.directory) / f"{number:06d}"
 
-    def save(self, number: int, arrays: dict[str, np.ndarray]) -> None:
+    def save(self, number: int, arrays: dict[str, np.ndarray], about: Mapping[str, Any]) -> None:
         """Leave a block; one that is there already, of a task that was done twice, is the same."""
         check_visible(self.directory)
         with new_directory(self.path(number), keep=True, synced=False) as new:
             save_arrays(new, arrays)
+            sizes = {file.name: file.stat().st_size for file in new.iterdir()}
+            (new / ABOUT).write_text(as_json({**about, "sizes": sizes}))
+
+    def about(self, number: int) -> dict[str, Any] | None:
+        """The record of a block that an extraction has left which was stopped; None where it is not all there."""
+        path = self.path(number)
+        with suppress(OSError, ValueError, KeyError):  # not there, or not all of it: blocks are not synced
+            about = json.loads((path / ABOUT).read_text())
+            if all((path / name).stat().st_size == size for name, size in about.pop("sizes").items()):
+                return dict(about)
+        remove(path)
+        return None
 
     def array(self, number: int, name: str) -> np.ndarray:
         """An array of a block, memory-mapped."""
@@ -86,19 +109,21 @@ class Spool:
 class Numbering:
     """The columns that the features of blocks have.
 
-    table: a file with its hashes; width, free: how many columns there are, and how many of them are free; known: the
-    columns were known before the lists were read, and blocks have them already.
+    table: a file with a FeatureTable's hashes, None for hashed columns; width, free: how many columns there are, and
+    how many of them are free; known: the columns were known before the lists were read, and blocks have them already.
     """
 
     spool: Spool
-    table: str
+    table: str | None
     width: int
     free: int
     known: bool
 
     @staticmethod
-    def of(table: FeatureTable, spool: Spool, *, known: bool) -> "Numbering":
+    def of(table: Table, spool: Spool, *, known: bool) -> "Numbering":
         """The columns of ``table``, which is left in the spool."""
+        if isinstance(table, HashedTable):
+            return Numbering(spool, None, table.width, 0, known)
         with new_file(place := Path(spool.directory, TABLE)) as new, new.open("wb") as out:
             np.save(out, table.hashes, allow_pickle=False)
         return Numbering(spool, str(place), table.width, table.free, known)
@@ -109,6 +134,8 @@ class Numbering:
 
     def of_features(self, hashes: np.ndarray) -> np.ndarray:
         """int32 [F]: the columns of features, ABSENT for those that have none."""
+        if self.table is None:
+            return hashed_columns(hashes)
         return numbers_of(_index(self.table, Path(self.table).stat().st_ino), hashes)
 
 
@@ -185,23 +212,41 @@ def cut(read: Iterable[Lists], failure: list[RerankError]) -> Iterator[Block]:
 
 
 def extract_block(job: BlockJob, block: Block) -> Summary:
-    """Parse the lists of a block, measure them, and leave their features in the spool."""
+    """Parse the lists of a block, measure them, and leave their features in the spool, if they are not there yet."""
+    if (left := job.spool.about(block.number)) is not None:
+        met, warnings = SkipCount(**left["met"]), [(level, text) for level, text in left["warnings"]]
+        return Summary(left["ids"], met, left["features"], warnings)
     with collected_warnings() as warnings:
-        content, known = job.content(), job.numbering
-        count = SkipCount(job.recipe.data.on_bad_list)
-        rows, counter, ids, seen = RowBuilder(), FeatureCounter(), list[str](), SeenLists(content.held)
-        for found in content.measured(block.lists, count):
-            sizes, stats, reference, own = np.diff(found.lists.first), found.stats, found.reference, found.held
-            features = content.block_features(found)
-            named, _, varying, place, *values = features
-            numbers = counter.add(named, features.times) if known is None else known.of_features(named.hashes)
-            gain = content.metric.gain(stats, np.repeat(reference, sizes, axis=0))
-            rows.add_lists(sizes, varying, numbers[place], *values, own.base, gain, stats, reference)
-            seen.add(found.lists)
-            ids += found.lists.ids
-        parts: list[Any] = [rows.rows(), seen.finish()]
-        if known is None:
-            counts, place = counter.finish()
-            parts = [parts[0].numbered(place), parts[1], counts, Texts.of(content.symbols)]
-    job.spool.save(block.number, {name: array for part in parts for name, array in part._asdict().items()})
-    return Summary(ids, count, counter.seen, warnings)
+        summary, parts = _extract(job, block)
+    summary = summary._replace(warnings=warnings)
+    arrays = {name: array for part in parts for name, array in part._asdict().items()}
+    job.spool.save(block.number, arrays, summary._asdict() | {"met": vars(summary.met)})
+    return summary
+
+
+def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
+    """The summary of a block, and what is left in the spool: tuples of arrays."""
+    content, known = job.content(), job.numbering
+    hashed = bool(job.recipe.features.hash_bits) and known is None
+    count = SkipCount(job.recipe.data.on_bad_list)
+    rows, counter, ids = RowBuilder(), FeatureCounter(), list[str]()
+    collisions, seen = CollisionCount(0), SeenLists(content.held)
+    for found in content.measured(block.lists, count):
+        sizes, stats, reference, own = np.diff(found.lists.first), found.stats, found.reference, found.held
+        features = content.block_features(found)
+        named, _, varying, place, *values = features
+        numbers = counter.add(named, features.times) if known is None else known.of_features(named.hashes)
+        if hashed:
+            collisions.add(numbers, named.full)
+        gain = content.metric.gain(stats, np.repeat(reference, sizes, axis=0))
+        rows.add_lists(sizes, varying, numbers[place], *values, own.base, gain, stats, reference)
+        seen.add(found.lists)
+        ids += found.lists.ids
+    if known is not None:
+        return Summary(ids, count, 0, []), [rows.rows(), seen.finish()]
+    counts, place = counter.finish()
+    parts: list[Any] = [rows.rows().numbered(place), seen.finish(), counts, Texts.of(content.symbols)]
+    if hashed:
+        order = np.argsort(place)
+        parts.append(Shared(collisions.owner[order], collisions.shared[order]))
+    return Summary(ids, count, counter.seen, []), parts

@@ -4,26 +4,30 @@ import glob
 import hashlib
 import json
 import logging
-from contextlib import nullcontext
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from rerank.base.encoding import file_name
-from rerank.base.errors import DataError, RerankError
+from rerank.base.errors import DataError, RerankError, RunError
 from rerank.data.shards import Shards, part_of
 from rerank.extraction.content import metric_of
 from rerank.extraction.extraction import Extracted, keeps_origins, write_extracted
 from rerank.extraction.seen import SeenSample
-from rerank.features.table import FeatureTable, load_table
+from rerank.features.table import Table, load_table
 from rerank.kernels.sources import EXTRACTION, code_digest, user_digest
 from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
 from rerank.storage.arrays import DAMAGE, read_array, save_arrays
-from rerank.storage.files import scratch_directory, seal, verify
+from rerank.storage.files import lock, remove, reported, scratch_directory, seal, temporary_path, verify
 from rerank.storage.strict_json import as_json
 
 log = logging.getLogger("rerank")
+BLOCKS = ".blocks"  # what the names of their directories end in
 
 
 class CorpusCache:
@@ -39,35 +43,82 @@ class CorpusCache:
     def __init__(self, directory: Path, inputs: Inputs | None = None) -> None:
         self.directory, self._inputs = directory, inputs
 
-    def training(self, recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, FeatureTable, str]:
+    def training(self, recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, Table, str]:
         """The training split, its table, and the digest of both; extracted by ``engine`` if it is not cached yet."""
         entry = self._entry(recipe, recipe.data.training, None, None, engine)
         return _load(entry), _load_table(entry), entry.name
 
     def split(
-        self, recipe: ListRecipe, split: str, table: FeatureTable, training: str, engine: Engine | None = None
+        self, recipe: ListRecipe, split: str, table: Table, training: str, engine: Engine | None = None
     ) -> Extracted:
         """Another split with the columns of the training split ``training`` (its digest)."""
         return _load(self._entry(recipe, split, table, training, engine))
 
     def _entry(
-        self, recipe: ListRecipe, split: str, table: FeatureTable | None, training: str | None, engine: Engine | None
+        self, recipe: ListRecipe, split: str, table: Table | None, training: str | None, engine: Engine | None
     ) -> Path:
         """The directory of a split, which is written if need be."""
         place, files = self.directory / _settings_key(recipe, split, training), recipe.data.files(split)
         with nullcontext(self._inputs) if self._inputs is not None else Inputs() as inputs:
             if (entry := _existing(place, files, inputs)) is not None:
                 return entry
-            with scratch_directory(place) as new, scratch_directory(place) as spool:
-                extracted, made = write_extracted(recipe, split, table, new, spool, engine or Engine(), inputs)
+            with _held(place), scratch_directory(place) as new:
+                if (entry := _existing(place, files, inputs)) is not None:  # another process has just made it
+                    return entry
+                with _blocks(place, files) as spool:
+                    extracted, made = write_extracted(recipe, split, table, new, spool, engine or Engine(), inputs)
                 if table is None:
                     (new / "table").mkdir()
                     made.save(new / "table")
                     seal(new / "table")
                 _save(extracted, new)
                 held = {} if files else {"seen": extracted.seen.digests.tolist()}
-                entry = _named(place, files, inputs, **held)
-                return entry if entry.exists() else new.rename(entry)  # another process may have made the same
+                return new.rename(_named(place, files, inputs, **held))
+
+
+@contextmanager
+def _held(place: Path) -> Iterator[None]:
+    """Within the block, this process alone makes ``place``; others wait. What a killed one left of it is removed."""
+    path = place.with_name(f".{place.name}.lock")
+    with reported(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if (held := lock(path)) is None:
+            log.info("waiting for another run, which extracts the same lists")
+            held = lock(path, wait=True)
+    assert held is not None
+    with held:
+        try:
+            for left in path.parent.glob(f".{glob.escape(place.name[:100])}.*.rerank"):
+                shutil.rmtree(left, ignore_errors=True)
+            yield
+        finally:
+            with suppress(OSError):
+                path.unlink()
+
+
+@contextmanager
+def _blocks(place: Path, files: dict[str, list[str]]) -> Iterator[Path]:
+    """The directory for the blocks of ``files``. It stays where the run is stopped, for the next one of the same files,
+    which are taken to be the same by their names, sizes and times."""
+    every = [path for paths in files.values() for path in paths]
+    # Of a URL or a pipe nobody knows whether it is the same the next time.
+    stats = [(path, at.st_size, at.st_mtime_ns) for path in every if os.path.isfile(path) and (at := os.stat(path))]
+    known = len(stats) == len(every)
+    kept = place.with_name(f".{place.name}.{_short(stats)}{BLOCKS}") if known else temporary_path(place)
+    for other in place.parent.glob(f".{glob.escape(place.name)}.*{BLOCKS}"):
+        if other != kept:
+            remove(other)
+    with reported(kept):
+        kept.mkdir(exist_ok=True)
+    stopped = False
+    try:
+        yield kept
+    except (KeyboardInterrupt, RunError):
+        stopped = known
+        raise
+    finally:
+        if not stopped:
+            shutil.rmtree(kept, ignore_errors=True)
 
 
 def _existing(place: Path, files: dict[str, list[str]], inputs: Inputs) -> Path | None:
@@ -102,7 +153,7 @@ def _load(entry: Path) -> Extracted:
     return extracted
 
 
-def _load_table(entry: Path) -> FeatureTable:
+def _load_table(entry: Path) -> Table:
     try:
         verify(entry / "table")
         return load_table(entry / "table")

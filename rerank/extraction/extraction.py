@@ -20,15 +20,15 @@ from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.data.corpus import Corpus, Sizes, concatenate, save_joined
 from rerank.data.shards import Corpora, join_shards, part_directory, parts
-from rerank.extraction.blocks import Block, BlockJob, Numbering, Spool, Texts, cut, extract_block
+from rerank.extraction.blocks import Block, BlockJob, Numbering, Shared, Spool, Texts, cut, extract_block
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import columns_of
 from rerank.extraction.list_checks import doubts_of_lists, inputs_of, mixed_answers
 from rerank.extraction.seen import SeenSample, sample
-from rerank.features.counting import FeatureCounts, KeptFeatures, Pruning, add_counts, make_table
+from rerank.features.counting import CollisionCount, FeatureCounts, KeptFeatures, Pruning, add_counts, make_table
 from rerank.features.dense import ColumnSpread
 from rerank.features.rows import ListRows, make_corpus
-from rerank.features.table import FeatureTable, dense_columns
+from rerank.features.table import FeatureTable, HashedTable, Table, dense_columns, hashed_columns
 from rerank.pool import Engine, check_visible
 from rerank.readers.account import MOST, Account, filled, said_of
 from rerank.readers.base import SkipCount
@@ -71,6 +71,15 @@ def texts_of(spool: Spool, blocks: int, symbols: np.ndarray) -> dict[int, str]:
         symbols = symbols[~np.isin(symbols, np.array(list(more), np.uint64))]
         texts |= more
     return texts
+
+
+def count_collisions(table: HashedTable, spool: Spool, blocks: int) -> dict[str, int]:
+    """The numbers of columns that are used, and used by more than one feature."""
+    collisions = CollisionCount(table.width)
+    for block in range(blocks):
+        owner, shared = spool.load(block, Shared)
+        collisions.add(hashed_columns(spool.array(block, "hashes")), owner, shared)
+    return collisions.about()
 
 
 def measure_block(numbering: Numbering, block: int) -> tuple[np.ndarray, Corpus | None]:
@@ -193,7 +202,7 @@ class Extraction:
         spool: Path,
         engine: Engine,
         inputs: Inputs,
-        known: FeatureTable | None = None,
+        known: Table | None = None,
     ) -> None:
         columns = None if known is None else ScoreColumns.of_table(known.about)
         self._recipe, self._split, self._engine, self._inputs = recipe, split, engine, inputs
@@ -268,12 +277,17 @@ class Extraction:
                 warned.add(warning)
             yield len(summary.ids)
 
-    def table(self) -> FeatureTable:
-        """The table of the features kept from the training split."""
+    def table(self) -> Table:
+        """The table of the features kept from the training split, or columns for hashes."""
         features, content, spool = self._recipe.features, self._content, self._job.spool
         names = tuple(content.names)
         scores = self._job.columns.as_dict() if self._job.columns and self._job.columns.names else {}
         scores |= {"scored": any(spool.load(block, SeenSample).scored for block in range(len(self._features)))}
+        if features.hash_bits:
+            hashed = HashedTable(features.hash_bits, names, {})
+            hashed.about.update(count_collisions(hashed, spool, len(self._features)), **scores)
+            self._check_kept(hashed)
+            return hashed
         pruning = Pruning(names, features.min_lists, content.free)
         ranges = divide_hashes(self._features)
         columns = list(self._engine.map(partial(count_range, spool, pruning.limits), ranges))
@@ -284,7 +298,7 @@ class Extraction:
         log.info("features: %s seen, %s kept", f"{table.about['seen']:,}", f"{table.about['kept']:,}")
         return table
 
-    def _check_kept(self, table: FeatureTable) -> None:
+    def _check_kept(self, table: Table) -> None:
         """Refuse a table without features, unless there are no templates that could give any."""
         if table.about["kept"] or not self._content.names:
             return
@@ -301,7 +315,7 @@ class Extraction:
         message = f"no feature is left: {said}; {advice}, or set features.set: base for the base score alone"
         raise RecipeError(message, key="features")
 
-    def shards(self, table: FeatureTable) -> tuple[Extracted, FeatureTable]:
+    def shards(self, table: Table) -> tuple[Extracted, Table]:
         """Write the shards; the table with the scale of its free columns, which one that was known has already."""
         numbering = self._job.numbering or Numbering.of(table, self._job.spool, known=False)
         sizes, spread = list[np.ndarray](), ColumnSpread(table.free)
@@ -309,7 +323,7 @@ class Extraction:
             sizes.append(of_lists)
             if dense is not None:
                 spread.add(dense)
-        if self._known is None:
+        if isinstance(table, FeatureTable) and self._known is None:
             table = replace(table, scale=spread.scale())
         about: dict[str, Any] = {"metric": self._content.metric.signature, "split": self._split}
         if len(sources := self._sources()) > 1:
@@ -340,19 +354,19 @@ class Extraction:
         return Extracted(corpus, self._ids, known, seen, origins=origins[0] if origins else None), table
 
 
-def extract_training(recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, FeatureTable]:
+def extract_training(recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, Table]:
     """The training split in memory, and the table of the features that it keeps."""
     return _in_memory(recipe, recipe.data.training, None, engine)
 
 
-def extract_split(recipe: ListRecipe, split: str, table: FeatureTable, engine: Engine | None = None) -> Extracted:
+def extract_split(recipe: ListRecipe, split: str, table: Table, engine: Engine | None = None) -> Extracted:
     """A split in memory, with the columns of ``table``; features that it does not hold are left out."""
     return _in_memory(recipe, split, table, engine)[0]
 
 
 def write_extracted(
-    recipe: ListRecipe, split: str, table: FeatureTable | None, place: Path, spool: Path, engine: Engine, inputs: Inputs
-) -> tuple[Extracted, FeatureTable]:
+    recipe: ListRecipe, split: str, table: Table | None, place: Path, spool: Path, engine: Engine, inputs: Inputs
+) -> tuple[Extracted, Table]:
     """``extract_split`` to shards in ``place``, an existing directory, or ``extract_training`` without a table; see
     Extraction."""
     extraction = Extraction(recipe, split, place, spool, engine, inputs, table)
@@ -360,9 +374,7 @@ def write_extracted(
     return extraction.shards(extraction.table() if table is None else table)
 
 
-def _in_memory(
-    recipe: ListRecipe, split: str, table: FeatureTable | None, engine: Engine | None
-) -> tuple[Extracted, FeatureTable]:
+def _in_memory(recipe: ListRecipe, split: str, table: Table | None, engine: Engine | None) -> tuple[Extracted, Table]:
     """A split whose shards are removed."""
     with TemporaryDirectory() as place, TemporaryDirectory() as spool, Inputs() as inputs:
         paths = Path(place), Path(spool)

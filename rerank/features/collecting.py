@@ -21,7 +21,8 @@ class ListFeatures(NamedTuple):
     What ``narrow`` has subtracted before is no part of ``origin``.
     """
 
-    hashes: np.ndarray  # uint64 [F]: identities, see ``Sink``
+    hashes: np.ndarray  # uint64 [F]: identities (see sink.identity)
+    full: np.ndarray  # uint64 [F]: whole hashes
     template: np.ndarray  # int32 [F]
     symbols: np.ndarray  # uint64 [S]: symbols of feature i are symbols[symbol_first[i]:symbol_last[i]]
     symbol_first: np.ndarray  # int64 [F]
@@ -237,6 +238,7 @@ def collected(sink: Sink, candidates: int, centred: bool, relative: bool) -> Lis
     first = first[: kept.size + 1]
     return ListFeatures(
         sink.hashes[kept],
+        sink.full[kept],
         sink.template[kept],
         sink.symbols[: sink.symbol_first[features]].copy(),
         sink.symbol_first[kept],

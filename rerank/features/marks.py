@@ -44,8 +44,9 @@ COPIED, RATE, DIGITS, NEW_DIGITS = mark("copied"), mark("rate"), mark("digits"),
 RANK = mark("rank")
 FINAL, COUNT, WORDS = mark("final"), mark("count"), mark("words")
 SUBSTITUTIONS, INSERTIONS, DELETIONS = mark("substitutions"), mark("insertions"), mark("deletions")
-# LENGTHS[i] is the symbol of the lengths from LENGTH_FROM[i] to below the next.
+# LENGTHS[i] is the symbol of the lengths from LENGTH_FROM[i] to below the next; likewise RANKS for ranks.
 LENGTH_FROM = np.array([*range(9), 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256, 512, 1024], np.int64)
+RANK_FROM = np.array([1, 2, 3, 4, 6, 11, 21, 51, 101], np.int64)
 
 
 def _ranges(bounds: np.ndarray) -> np.ndarray:
@@ -55,4 +56,4 @@ def _ranges(bounds: np.ndarray) -> np.ndarray:
     return np.array([mark(text) for text in [*texts, f"{bounds[-1]}+"]], dtype=np.uint64)
 
 
-LENGTHS = _ranges(LENGTH_FROM)
+LENGTHS, RANKS = _ranges(LENGTH_FROM), _ranges(RANK_FROM)

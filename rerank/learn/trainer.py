@@ -21,6 +21,9 @@ from rerank.storage.work import Work
 
 logger = logging.getLogger("rerank")
 ORACLE_PAIRS: PairSource = Oracle()
+PREDICTORS = 4 * 8  # bytes per column: last and average, of the epoch under way and of the best one
+SCRATCH = 8  # bytes per column: its place in the sum of an update
+FEW = 1024  # columns of the states that are measured
 
 Evaluate = Callable[[Weights], float]
 Weigh = Callable[[Weights], tuple[Weights, float]]
@@ -57,6 +60,13 @@ def epoch_order(lists: int, seed: int, epoch: int, shuffle: bool, part: int = 0)
 def part_order(parts: int, seed: int, epoch: int, shuffle: bool) -> np.ndarray:
     """int64 [parts]: the order in which an epoch visits the parts of its lists."""
     return np.random.default_rng([seed, epoch, 0, 1]).permutation(parts) if shuffle else np.arange(parts)
+
+
+def bytes_needed(learner: Learner, columns: int) -> int:
+    """Bytes for training on this many columns: the learner's state, that of the best epoch, predictors, scratch
+    space."""
+    small, large = (sum(int(array.nbytes) for array in learner.init(width)) for width in (FEW, 2 * FEW))
+    return columns * (2 * (large - small) // FEW + PREDICTORS + SCRATCH)
 
 
 def train(

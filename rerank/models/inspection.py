@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from rerank.features.table import FeatureTable
 from rerank.models.model import Model
 from rerank.models.provenance import Provenance
 from rerank.readers.score_columns import ScoreColumns
@@ -69,10 +70,11 @@ def provenance_rows(model: Model) -> list[tuple[str, str]]:
 def part_sizes(model: Model) -> list[dict[str, Any]]:
     """Weights, table, state and votes: ``part``, how many ``arrays`` it has, and their ``bytes`` in memory."""
     table, trees = model.table, model.weights["last"].trees
+    columns = [table.hashes, table.template, table.first, table.symbols] if isinstance(table, FeatureTable) else []
     parts = {
         "weights": [weights.w for weights in model.weights.values()],
         "trees": [trees.text] if trees else [],
-        "table": [table.hashes, table.template, table.first, table.symbols],
+        "table": columns,
         "state": list(model.state.values()),
         "votes": list(model.votes.values()),
     }
@@ -83,5 +85,9 @@ def part_sizes(model: Model) -> list[dict[str, Any]]:
 
 
 def _columns_by_template(model: Model) -> list[tuple[str, np.ndarray]]:
-    """Templates with their columns."""
-    return [(name, np.flatnonzero(model.table.template == i)) for i, name in enumerate(model.table.templates)]
+    """Templates with their columns; a hashed table is one group."""
+    table = model.table
+    numbers = getattr(table, "template", None)
+    if numbers is None:
+        return [("hashed", np.arange(table.width))]
+    return [(name, np.flatnonzero(numbers == i)) for i, name in enumerate(table.templates)]

@@ -9,7 +9,7 @@ from typing import Any
 
 from rerank.data.shards import Corpora, reference_rows
 from rerank.features.dense import dense_alone
-from rerank.features.table import FeatureTable
+from rerank.features.table import Table
 from rerank.learn.base import Weights
 from rerank.learn.folds import best_trial, latest, padded, trials, with_base_column
 from rerank.learn.rules.maxent import Maxent
@@ -27,7 +27,7 @@ def corpus_score(lists: Corpora, weights: Weights, metric: Metric) -> float:
     return float(metric.scores(rows, reference_rows(lists).sum(axis=0)))
 
 
-def dense_line(corpus: Corpora, table: FeatureTable, metric: Metric) -> tuple[Weights, dict[str, Any]] | None:
+def dense_line(corpus: Corpora, table: Table, metric: Metric) -> tuple[Weights, dict[str, Any]] | None:
     """Fit the regression on the training lists ``corpus``: weights over a recipe's columns, and what metrics.json says
     about it; None if there are no dense columns besides the base score.
 

@@ -14,6 +14,7 @@ from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content, make_reader
 from rerank.features.collecting import ListFeatures
 from rerank.features.rows import RowBuilder
+from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
 from rerank.learn.scoring import add_scores
 from rerank.learn.scoring import scores as scores_of
@@ -138,10 +139,10 @@ class Scorer:
         table = self.model.table
         content = content_of(self.recipe, centred=False, columns=columns, keeps_texts=False)
         content.scored = bool(table.about.get("scored"))
-        # Nobody misses what templates need that gave nothing in training either.
-        learned = {table.templates[k] for k in np.flatnonzero(np.bincount(table.template))}
-        for names in content.needs.values():
-            names[:] = [name for name in names if name in learned]
+        if isinstance(table, FeatureTable):  # nobody misses what templates need that gave nothing in training either
+            learned = {table.templates[k] for k in np.flatnonzero(np.bincount(table.template))}
+            for names in content.needs.values():
+                names[:] = [name for name in names if name in learned]
         return content
 
     def drift(self) -> Drift:
@@ -297,7 +298,7 @@ class Scorer:
             nothing = np.zeros(len(opened.nbest))
             rows.add(features, columns, opened.nbest.base, nothing, np.zeros((nothing.size, 0)), np.zeros(0))
         table = self.model.table
-        return rows.finish(None, table.width, {}, scale=table.scale)
+        return rows.finish(None, table.width, {}, scale=table.scale if isinstance(table, FeatureTable) else None)
 
     def explain(self, opened: Opened, chosen: int, other: int) -> list[Contribution]:
         """The reasons for the score of ``chosen`` against ``other``: the features that differ, strongest first. Where

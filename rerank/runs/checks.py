@@ -10,7 +10,7 @@ from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted
 from rerank.learn.folds import latest
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.trainer import require_source
+from rerank.learn.trainer import bytes_needed, require_source
 from rerank.models.model import Model
 from rerank.recipes.recipe import ListRecipe, Single, tree_learner
 from rerank.recipes.settings import Settings
@@ -41,6 +41,7 @@ def check_single(single: ListRecipe) -> None:
         make_learner({"name": name}).require()
         for key in stages:
             raise RecipeError(f"works with weights, and {name} has trees; leave one of them out", key=key)
+    check_room(single)
     if settings.ensemble is not None:
         for number, member in enumerate(settings.ensemble.learners):
             make_learner(member, f"training.ensemble.learners.{number}")
@@ -73,9 +74,21 @@ def check_pairs(learner: Learner, settings: Settings) -> None:
         raise RecipeError(error.message, key="training.pairs.name") from None
 
 
+def check_room(recipe: ListRecipe) -> None:
+    """Report what hashed columns will take, and refuse more than there may be.
+
+    A table of features has only as many columns as there are.
+    """
+    bits = recipe.features.hash_bits
+    if bits is None:
+        return
+    need = bytes_needed(make_learner(recipe.learner), 1 << bits)
+    require(need, f"2^{bits} columns with {recipe.learner['name']}", "take fewer bits", "features.hash_bits")
+
+
 def check_sizes(singles: Sequence[Single[ListRecipe]], train: Corpora, *, tests: bool) -> None:
-    """Refuse what takes many of the training lists at once where these take more memory than there is; tests: whether
-    dense columns alone are fitted too."""
+    """``check_room`` for what takes many of the training lists at once; tests: whether dense columns alone are fitted
+    too."""
     dense = 8 * (3 + part_of(train, 0).stats.shape[1] + train.free)  # bytes of a candidate; twice while put together,
     if tests and train.free:
         need = 3 * dense * latest(train).candidate_count  # and a copy of the lists that are not held out

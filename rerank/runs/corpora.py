@@ -12,7 +12,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.data.shards import apart, list_sizes, share_of
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.extraction import Extracted
-from rerank.features.table import FeatureTable
+from rerank.features.table import Table
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import ListStatistics
 from rerank.models.model import HEADER, Model, recipe_of
@@ -37,7 +37,7 @@ class Data:
     """The corpora of a recipe: its training split, table, and the other splits by name."""
 
     training: Extracted
-    table: FeatureTable
+    table: Table
     key: str
     others: dict[str, Extracted]
 
@@ -103,7 +103,7 @@ def digest_of(start: str) -> str:
     return str(read_object(Path(start) / HEADER)["digest"])
 
 
-def table_of(start: str, recipe: ListRecipe) -> FeatureTable:
+def table_of(start: str, recipe: ListRecipe) -> Table:
     """The features of the model that training continues from, which the recipe must ask for as well."""
     model = Model.load(start, trust=True)
     asked, known = (settings.features.model_dump(mode="json") for settings in (recipe, recipe_of(model)))

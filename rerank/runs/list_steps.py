@@ -12,7 +12,7 @@ from rerank.data.shards import list_sizes, parts, reference_rows
 from rerank.extraction.content import content_of, metric_of, with_set
 from rerank.extraction.content.base import Content, make_reader
 from rerank.extraction.extraction import paths_of
-from rerank.features.table import FeatureTable
+from rerank.features.table import Table
 from rerank.kernels.sources import TRAINING
 from rerank.learn.folds import FOLDS, sections
 from rerank.learn.scoring import choices, weighed_rows
@@ -322,7 +322,7 @@ def with_roles(settings: Settings, found: Mapping[str, str]) -> Settings:
     return settings | {"data": {**data, "roles": roles, "reader": {**reader, "roles": roles}}}
 
 
-def join_base(run: Run, table: FeatureTable) -> None:
+def join_base(run: Run, table: Table) -> None:
     """Let the base score of a run have one weight: that of the template BaseScore, if there is one, is added to it."""
     run.weights = {name: one_base(predictor, table, standard=True) for name, predictor in run.weights.items()}
     base = run.training["base"]

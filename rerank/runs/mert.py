@@ -13,7 +13,7 @@ import numpy as np
 from rerank.data.corpus import Corpus, offsets
 from rerank.data.shards import parts
 from rerank.features.dense import free_values
-from rerank.features.table import FeatureTable, dense_columns
+from rerank.features.table import Table, dense_columns
 from rerank.learn.base import Weights
 from rerank.learn.mert import MertSettings, mert
 from rerank.learn.scoring import scores
@@ -38,7 +38,7 @@ def dense_features(corpus: Corpus, weights: Weights, columns: np.ndarray | None 
     return np.column_stack([corpus.base, sparse, free_values(corpus)])
 
 
-def _named(weights: np.ndarray, table: FeatureTable, columns: np.ndarray | None) -> dict[str, float]:
+def _named(weights: np.ndarray, table: Table, columns: np.ndarray | None) -> dict[str, float]:
     """The weights of ``dense_features`` by name, those of columns for the values as files have them."""
     if columns is not None:
         of_columns = zip(columns.tolist(), weights[1:].tolist(), strict=True)

@@ -14,7 +14,7 @@ from rerank.base.registry import build
 from rerank.data.shards import Corpora, parts, section, shared
 from rerank.extraction.content import metric_of
 from rerank.features.dense import dense_alone
-from rerank.features.table import FeatureTable
+from rerank.features.table import Table
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, START, BaseSearch, make_learner, start_weight
 from rerank.learn.bounds import Bounds, bounds, list_margins
@@ -58,7 +58,7 @@ class RunTask:
     digests: tuple[str, ...] = ("",)
     place: Path | None = None
     tuned: Corpora | None = None
-    table: FeatureTable | None = None
+    table: Table | None = None
 
     def __str__(self) -> str:
         return f"the run {self.name} with seed {self.recipe.seed}"

@@ -220,17 +220,17 @@ def _sync(path: Path) -> None:
                 raise
 
 
-def lock(path: Path) -> IO[str] | None:
+def lock(path: Path, *, wait: bool = False) -> IO[str] | None:
     """The locked file at ``path``, made if it is not there, open to be read and added to; closing it ends the lock, as
     does the end of the process.
 
-    None if another process holds it. Where the file system has no locks, nobody holds any.
+    None if another process holds it, unless told to wait. Where the file system has no locks, nobody holds any.
     """
     while True:
         file = path.open("a+", encoding="utf-8", errors="replace")
         try:
             if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             file.close()
             return None

@@ -13,7 +13,7 @@ SPECS_TEXT = """
     Dense; BaseScore; Given; PhrasePair; SourcePhrase; TargetPhrase; PhraseLengths; PhraseLengths(most=2);
     PhraseBoundary; Jump; Jump(most=1); WordPair; Unaligned; Unaligned(side=target); CoOccurrence;
     CoOccurrence(words=3); CoOccurrence(band=1); TargetNGram; TargetNGram(n=2); TargetNGram(n=3); LengthRatio;
-    Length; Length(binned=False); Copy; Punctuation; Punctuation(most=1);
+    Length; Length(binned=False); Copy; Punctuation; Punctuation(most=1); Rank; BaseGap; BaseGap(bin=20);
     ConsensusNGram; ConsensusNGram(n=2, scale=0); ConsensusEdits; ConsensusEdits(top=1);
     ConsensusEdits(top=3, scale=2); EditOps; SameAnswer; Dense(answers=own); BaseScore(answers=own);
     Within; Within(bins=3); LabelNGram; LabelSpan; SpanNGram
@@ -60,12 +60,13 @@ def test_sets_of_texts_hold_templates_of_texts(name: str) -> None:
 
 def test_options_do_what_they_say_at_their_limits() -> None:
     long = Lines(["a"] * 70, [One(["b"] * 70, [(0, 70, 0, 70)], base=0.0), One([], base=-1e6)])
-    names = extracted(["PhraseLengths(most=64)", "Jump(most=64)", "LengthRatio", "Length"], long)[0]
+    names = extracted(["PhraseLengths(most=64)", "Jump(most=64)", "LengthRatio", "Length", "BaseGap(bin=1)"], long)[0]
     assert set(names) == {
         "PhraseLengths(most=64)|64 → 64",
         "Jump(most=64)|0",
         "LengthRatio|1.0",
         "Length|64-95",
+        "BaseGap(bin=1)|0",
     }
     assert all(f.default is not dataclasses.MISSING for _, cls in templates for f in dataclasses.fields(cls))
 

@@ -10,6 +10,7 @@ import small
 from rerank.learn.base import Weights
 from rerank.models.inspection import find_features, shares
 from rerank.models.model import Model
+from rerank.runs import pipeline
 
 
 @pytest.fixture(scope="module")
@@ -54,3 +55,12 @@ def test_find_features(model):
     assert [abs(weight) for _, weight in found] == sorted((abs(weight) for _, weight in found), reverse=True)
     assert find_features(model, "average", "no such text") == []
     assert len(find_features(model, "last", "")) == model.table.width
+
+
+def test_a_hashed_model_is_one_group(small_data, workspace):
+    recipe = small.recipe(small_data, features={"hash_bits": 8})
+    pipeline.run(recipe, workspace / "hashed")
+    model = Model.load(workspace / "hashed" / "model")
+    (entry,) = shares(model, "average", 1)
+    assert (entry.template, entry.columns, entry.share) == ("hashed", 256, 1.0)
+    assert entry.strongest[0][0].startswith("hashed|#")

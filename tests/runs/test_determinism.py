@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import small
 from entries import ONLINE, find_entries
-from small_models import table_of
 from strategies import random_corpus, targets, write_shards
 
 from rerank.base.registry import build
 from rerank.data.shards import Corpora, Shards, selected, whole
+from rerank.features.table import HashedTable
 from rerank.learn.base import learners
 from rerank.learn.trainer import train
 from rerank.models.model import Model
@@ -49,10 +49,10 @@ def saved(name: str, lists: Corpora, directory: Path) -> str:
     assert training.log is not None
     votes = training.learner.votes(training.log, whole(lists)).arrays()
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
-    settings = small.recipe(Path("data"), learner=spec).model_dump(mode="json")
+    settings = small.recipe(Path("data"), learner=spec, features={"hash_bits": 4}).model_dump(mode="json")
     norms = [each.norm for each in training.weights.values()]
     about = {"learner": name, "epochs": training.epoch, "training_data": "random", "norms": norms}
-    model = Model(settings, about, table_of(16), training.weights, state, votes)
+    model = Model(settings, about, HashedTable(4, ("Rule",), {}), training.weights, state, votes)
     model.save(directory / name)
     Model.load(directory / name)  # whatever a learner makes can be read
     return digest_of(directory / name)

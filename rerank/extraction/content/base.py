@@ -101,7 +101,7 @@ def flat_features(extractor: FeatureExtractor, symbols: SymbolTable, rows: Lists
     varying = np.flatnonzero(times)
     hashes, nothing = np.array(full, np.uint64)[varying], np.empty(0, np.float32)
     named = ListFeatures(
-        hashes | np.uint64(1), np.array(kinds, np.int32)[varying],
+        hashes | np.uint64(1), hashes, np.array(kinds, np.int32)[varying],
         np.array([symbol for of_one in names for symbol in of_one], np.uint64), ends[:-1][varying], ends[1:][varying],
         ends[:1], nothing.astype(np.int32), nothing, nothing,
     )  # fmt: skip

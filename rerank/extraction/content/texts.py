@@ -49,7 +49,8 @@ class TextContent(Content[TextView | None]):
     ) -> None:
         templates, user = make_templates(recipe.features, "texts")
         centred = recipe.features.centred if centred is None else centred
-        extractor = TextExtractor(templates, SymbolTable(), user=user, centred=centred)
+        bits = recipe.features.hash_bits or 64
+        extractor = TextExtractor(templates, SymbolTable(), user=user, centred=centred, bits=bits)
         super().__init__(extractor, recipe.features, columns, keeps_texts=keeps_texts)
         self.metric, self.needs = make_text_metric(recipe.metric), extractor.needs
         named = learns_from(GAIN, recipe.data.reader)
@@ -79,7 +80,8 @@ class TextContent(Content[TextView | None]):
 
     @property
     def flat(self) -> bool:
-        return isinstance(self.metric, ColumnMetric) and self.by_columns
+        made = self.extractor
+        return isinstance(self.metric, ColumnMetric) and made.bits == 64 and self.by_columns
 
     @property
     def by_columns(self) -> bool:

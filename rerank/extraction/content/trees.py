@@ -139,6 +139,7 @@ def make_extractor(settings: FeatureSettings, symbols: SymbolTable, *, centred: 
         user=user,
         heads=cast(dict[str, Rules], settings.heads),
         centred=settings.centred if centred is None else centred,
+        bits=settings.hash_bits or 64,
     )
 
 

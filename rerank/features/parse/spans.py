@@ -1,5 +1,5 @@
 """Templates over spans, Edges, WordEdges, Neighbours and Heavy, and over whole trees: their shape (RightBranch,
-LeftBranchLength, RightBranchLength) and their base score (LogCondP).
+LeftBranchLength, RightBranchLength) and their base score (LogP, LogCondP), which a model also has as a weight apart.
 """
 
 from dataclasses import dataclass
@@ -140,7 +140,7 @@ class Heavy(Template):
                 emit(sink, put(sink, h, follows), places, p)
 
 
-SUM = 1  # LogCondP's norm
+BEST, SUM, NONE = range(3)  # LogCondP's choices, and LogP's norm
 
 
 @dataclass(frozen=True)
@@ -223,20 +223,7 @@ class RightBranchLength(_Chains):
 
 
 @dataclass(frozen=True)
-class LogCondP(_Shape):
-    """The base score minus the list's best ("best") or minus the log of the list's summed exponentials ("sum").
-
-    >>> fired("LogCondP(norm=sum)", "(NN tea)", "(VB tea)")
-    {'': -0.3133}
-
-    ``bin``: 0 for the value itself; b > 0 for an indicator of its integer part in units of b/10, at most 64 units.
-
-    One feature per tree.
-    """
-
-    norm: Literal["best", "sum"] = "best"
-    bin: Annotated[int, Range(0, 1000)] = 0
-
+class _Score(_Shape):
     @staticmethod
     @kernel
     def fire(f: Forest, _places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
@@ -250,7 +237,7 @@ class LogCondP(_Shape):
         log_sum = best + np.log(total)
         for v in range(ids.shape[0]):
             o = options[v]
-            norm = log_sum if o.norm == SUM else best
+            norm = best if o.norm == BEST else (log_sum if o.norm == SUM else 0.0)
             for y in range(f.base.shape[0]):
                 value = min(max(f.base[y] - norm, -FLOAT32_MAX), FLOAT32_MAX)
                 if o.bin == 0:
@@ -258,3 +245,32 @@ class LogCondP(_Shape):
                 else:
                     unit = int(min(float(NUMBER_OFFSET), -value * 10.0 / o.bin))
                     emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + unit]), y, 1.0)
+
+
+@dataclass(frozen=True)
+class LogP(_Score):
+    """The base score as a column.
+
+    >>> fired("LogP", "(NN tea)")
+    {'': -1.0}
+
+    One feature per tree.
+    """
+
+    fixed: ClassVar[dict[str, int]] = {"norm": NONE, "bin": 0}
+
+
+@dataclass(frozen=True)
+class LogCondP(_Score):
+    """The base score minus the list's best ("best") or minus the log of the list's summed exponentials ("sum").
+
+    >>> fired("LogCondP(norm=sum)", "(NN tea)", "(VB tea)")
+    {'': -0.3133}
+
+    ``bin``: 0 for the value itself; b > 0 for an indicator of its integer part in units of b/10, at most 64 units.
+
+    One feature per tree.
+    """
+
+    norm: Literal["best", "sum"] = "best"
+    bin: Annotated[int, Range(0, 1000)] = 0
