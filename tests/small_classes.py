@@ -8,7 +8,7 @@ import scipy.sparse
 from small import extended, without_clock
 
 from rerank.contrib.classification.recipe import ClassificationRecipe, SourceSettings, Spec
-from rerank.data.labelled import Labelled, canonical, canonical_order, shrunk
+from rerank.data.labelled import Labelled, canonical, canonical_order
 
 SIZE, WIDTH, FOLDS = 120, 30, 4
 steady = without_clock
@@ -46,7 +46,7 @@ def examples_of(X: Any, y: Any, classes: Any = None) -> Labelled:
     matrix, texts = scipy.sparse.csr_matrix(X), [canonical(str(label)) for label in y]
     order = canonical_order(texts) if classes is None else tuple(map(str, classes))
     label, n = [order.index(text) for text in texts], len(texts)
-    values, shape = shrunk(matrix.data.astype(np.float32)), (order, np.empty(0), np.ones(n), matrix.shape[1])
+    values, shape = matrix.data, (order, np.empty(0), np.ones(n), matrix.shape[1])
     return Labelled(matrix.indptr, matrix.indices, values, np.array(label), *shape)
 
 

@@ -19,7 +19,6 @@ from rerank.storage.files import new_directory, seal, verify
 from rerank.storage.strict_json import as_json, read_object
 
 FORMAT_VERSION = 1
-LARGE = 1 << 16  # smaller arrays are never of stride 0, for which kernels would be compiled once more
 
 DTYPES = {
     "lists": np.int64, "rows": np.int64, "columns": np.int32, "values": np.float32, "base": np.float64,
@@ -43,8 +42,7 @@ class Corpus:
     | reference | float64 [L, R]   | the per-list part of the statistics |
     | weight    | float64 [L]      | importance of a list |
 
-    ``values`` may be one number that stands for all (an array of stride 0): large corpora of equal values take half of
-    the space. ``width`` is D, the number of columns that exist (whether used or not);
+    ``width`` is D, the number of columns that exist (whether used or not);
     ``free`` is the number of leading columns that no penalty touches (dense scores); ``about`` is the provenance:
     metric signature, digests of inputs, counts of what was skipped or pruned.
     """
@@ -65,10 +63,7 @@ class Corpus:
 
     def __post_init__(self, trusted: bool) -> None:
         for name, dtype in DTYPES.items():
-            array = np.asarray(getattr(self, name), dtype=dtype)
-            if name != "values" or not constant(array) or array.size < LARGE:
-                array = np.ascontiguousarray(array)
-            object.__setattr__(self, name, frozen(array))
+            object.__setattr__(self, name, frozen(np.ascontiguousarray(getattr(self, name), dtype=dtype)))
         self._check_shapes()
         code = 0 if trusted else _disorder(self.lists, self.rows, self.columns, self.width)
         if code:
@@ -132,7 +127,7 @@ class Corpus:
         entries = _ranges(self.rows, candidates)
         return replace(
             self, trusted=True, lists=offsets(sizes), rows=offsets(np.diff(self.rows)[candidates]),
-            columns=self.columns[entries], values=pick(self.values, entries), base=self.base[candidates],
+            columns=self.columns[entries], values=self.values[entries], base=self.base[candidates],
             gain=self.gain[candidates], stats=self.stats[candidates], reference=self.reference[lists],
             weight=self.weight[lists],
         )  # fmt: skip
@@ -141,7 +136,7 @@ class Corpus:
         """The same lists with only the columns where ``keep`` (bool [D]) holds; column numbers stay."""
         mask = keep[self.columns]
         kept = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
-        columns, values = self.columns[mask], pick(self.values, mask)
+        columns, values = self.columns[mask], self.values[mask]
         return replace(self, trusted=True, rows=kept[self.rows], columns=columns, values=values)
 
     def save(self, directory: Path | str) -> None:
@@ -173,7 +168,8 @@ class Corpus:
             }
             width, free = int(header["width"]), int(header.get("free", 0))
             corpus = Corpus(**arrays, width=width, free=free, about=dict(header["about"]), trusted=trusted)
-            if not trusted and not all(map(_finite, (corpus.values, corpus.base, corpus.gain, corpus.weight))):
+            numbers = corpus.values, corpus.base, corpus.gain, corpus.weight
+            if not trusted and not all(np.isfinite(array).all() for array in numbers):
                 raise DataError("a corpus holds numbers that are not finite; build it again (rerank run)")
             return corpus
         except DataError as error:
@@ -234,23 +230,6 @@ def save_joined(directory: Path | str, parts: Iterable[Corpus], *, synced: bool 
     return lists, candidates, nonzeros
 
 
-def constant(values: np.ndarray) -> bool:
-    """Whether this is one value that stands for all (stride 0)."""
-    return values.ndim == 1 and values.size > 1 and values.strides == (0,)
-
-
-def _finite(values: np.ndarray) -> bool:
-    return bool(np.isfinite(values[0])) if constant(values) else bool(all_finite(values))
-
-
-def pick(values: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """values[index]; a single value that stands for all (stride 0) stays one."""
-    if not constant(values):
-        return np.asarray(values[index])
-    size = int(np.count_nonzero(index)) if index.dtype == np.bool_ else index.size
-    return np.broadcast_to(values[0], (size,))
-
-
 def offsets(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
     """int64 [n + 1]: where pieces of these lengths begin, and where the last one ends."""
     starts = np.zeros(len(lengths) + 1, np.int64)
@@ -277,15 +256,6 @@ _DISORDER = {
     2: "a column outside of its width",
     3: "a row whose columns are not sorted and unique",
 }
-
-
-@kernel
-def all_finite(values: np.ndarray) -> bool:
-    """Whether none of ``values`` (floats, one axis) is infinite or NaN."""
-    bad = 0
-    for i in range(values.shape[0]):
-        bad += not np.isfinite(values[i])
-    return bad == 0
 
 
 @kernel

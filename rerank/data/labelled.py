@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.corpus import Corpus, constant, frozen, offsets, pick
+from rerank.data.corpus import Corpus, frozen, offsets
 from rerank.data.shards import share_of
 from rerank.kernels.compile import kernel, prefetch
 
@@ -33,7 +33,7 @@ class Labelled:
     |---------|------------------|---------|
     | rows    | int64 [n + 1]    | nonzeros of example i are rows[i]..rows[i + 1] |
     | columns | int32 [nnz]      | feature columns from 0, sorted and unique within a row |
-    | values  | float32 [nnz]    | feature values; one repeated number (stride 0) if all are equal |
+    | values  | float32 [nnz]    | feature values |
     | label   | int64 [n]        | index into ``classes`` |
     | group   | int64 [n] or [0] | the query (qid) of an example; empty if there are none |
     | weight  | float64 [n]      | importance of an example |
@@ -142,7 +142,7 @@ class Labelled:
             np.divide(self.values, np.where(largest > 0, largest, 1)[self.columns], out=values)
         else:
             raise RecipeError(f"unknown normalisation {kind!r}; known: l2, max")
-        return replace(self, values=shrunk(values))
+        return replace(self, values=values)
 
     def align(self, classes: Sequence[str], width: int) -> "Labelled":
         """These examples with the classes and columns of others, as test examples take over those of training.
@@ -161,7 +161,7 @@ class Labelled:
             return replace(self, label=label, classes=tuple(classes), width=width)
         mask = self.columns < width
         return replace(
-            self, rows=offsets(mask)[self.rows], columns=self.columns[mask], values=pick(self.values, mask),
+            self, rows=offsets(mask)[self.rows], columns=self.columns[mask], values=self.values[mask],
             label=label, classes=tuple(classes), width=width, dropped=self.dropped + int(np.count_nonzero(~mask)),
         )  # fmt: skip
 
@@ -204,22 +204,13 @@ class Labelled:
         rows = offsets(np.repeat(self.rows[chosen + 1] - self.rows[chosen] + wider, blocks))
         columns = np.empty(rows[-1], np.int32)
         spread_rows(self.rows, chosen, self.columns, blocks, self.width + wider, self.width, wider, columns)
-        if not constant(self.values) or (self.nonzeros and wider and self.values[0] != last):
-            values = np.empty(rows[-1], np.float32)
-            spread_rows(self.rows, chosen, self.values, blocks, 0, last, wider, values)
-            return rows, columns, values
-        return rows, columns, np.broadcast_to(self.values[0] if self.nonzeros else last, rows[-1])
+        values = np.empty(rows[-1], np.float32)
+        spread_rows(self.rows, chosen, self.values, blocks, 0, last, wider, values)
+        return rows, columns, values
 
 
 def _some(classes: Sequence[str]) -> str:
     return ", ".join(classes[:8]) + (f" or another of {len(classes)}" if len(classes) > 8 else "") or "none"
-
-
-def shrunk(values: np.ndarray) -> np.ndarray:
-    """``values``, as one repeated number if all are equal."""
-    if values.size and values.min() == values.max():
-        return np.broadcast_to(values[0], values.size)
-    return values
 
 
 def is_number(label: str) -> bool:

@@ -27,9 +27,8 @@ def look_ahead(data: ListArrays, order: np.ndarray, at: int) -> None:
         end = min(end, begin + 256)  # the processor itself prefetches the rest
         for p in range(begin, end, 16):
             prefetch(data.columns, p)
-        if data.values.strides[0] != 0:
-            for p in range(begin, end, 8):  # 8 float64 are a line of the caches, 16 float32
-                prefetch(data.values, p)
+        for p in range(begin, end, 8):  # 8 float64 are a line of the caches, 16 float32
+            prefetch(data.values, p)
 
 
 @kernel
@@ -39,15 +38,9 @@ def copy_row(data: ListArrays, y: int, a: float, column: np.ndarray, value: np.n
     begin, count, zeros = np.uint64(data.rows[y]), np.uint64(size), 0
     for r in range(count):
         column[r] = data.columns[begin + r]
-    if data.values.strides[0] == 0 and count > 0:  # one number for all: this loop reads no memory
-        constant = a * single(data.values[begin])
-        zeros = size if constant == 0.0 else 0
-        for r in range(count):
-            value[r] = constant
-    else:
-        for r in range(count):
-            value[r] = a * single(data.values[begin + r])
-            zeros += value[r] == 0.0
+    for r in range(count):
+        value[r] = a * single(data.values[begin + r])
+        zeros += value[r] == 0.0
     return size if zeros == 0 else drop_zeros(size, column, value)
 
 

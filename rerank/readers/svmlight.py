@@ -16,7 +16,7 @@ import numpy as np
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.data.corpus import offsets
-from rerank.data.labelled import MOST_COLUMNS, Labelled, canonical, canonical_order, shrunk
+from rerank.data.labelled import MOST_COLUMNS, Labelled, canonical, canonical_order
 from rerank.readers.base import excerpt
 from rerank.readers.lines import DECIMAL, LineReader
 from rerank.readers.streams import PathLike, open_stream
@@ -101,6 +101,6 @@ def read_svmlight(path: PathLike) -> Labelled:
     place_of = {name: place for place, name in enumerate(ordered)}
     order = np.array([place_of[name] for name in classes], np.int64)
     return Labelled(
-        rows=offsets(sizes), columns=columns, values=shrunk(values), label=order[labels], classes=ordered,
+        rows=offsets(sizes), columns=columns, values=values, label=order[labels], classes=ordered,
         group=np.array(groups, np.int64), weight=np.ones(len(labels)), width=int(columns.max(initial=-1)) + 1,
     )  # fmt: skip

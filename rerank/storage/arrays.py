@@ -22,8 +22,6 @@ FAULTS = (
     MemoryError,
 )  # fmt: skip
 
-_PIECE = 1 << 22  # rows that are converted at a time
-
 
 def read_array(
     path: Path, dtype: DTypeLike | None = None, ndim: int | None = None, *, mmap: bool = False
@@ -68,8 +66,7 @@ class ArrayFile:
             self._shape = (0, *rows.shape[1:])
             self._write_header()
         self._shape = (self._shape[0] + len(rows), *rows.shape[1:])
-        for first in range(0, len(rows), _PIECE):  # an array of stride 0 may be larger than memory
-            np.ascontiguousarray(rows[first : first + _PIECE], self._dtype).tofile(self._stream)
+        np.ascontiguousarray(rows, self._dtype).tofile(self._stream)
 
     def _write_header(self) -> None:
         """Numpy leaves room in headers for a number of rows that grows: all have the same size."""

@@ -111,13 +111,9 @@ def test_bias_is_a_last_column(examples, value) -> None:
     assert (np.diff(widened.rows) == np.diff(examples.rows) + 1).all()
 
 
-def test_bias_of_the_same_value_keeps_values_unstored() -> None:
-    twos = examples_of(2 * np.eye(3), [0, 1, 1])
-    assert twos.values.strides == (0,)
-    assert twos.with_bias(2.0).values.strides == (0,)
-    assert twos.with_bias(1.0).values.tolist() == [2, 1, 2, 1, 2, 1]
+def test_a_bias_is_finite() -> None:
     with pytest.raises(RecipeError, match="finite"):
-        twos.with_bias(1e39)
+        examples_of(np.eye(3), [0, 1, 1]).with_bias(1e39)
 
 
 @given(sets())

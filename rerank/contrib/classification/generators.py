@@ -139,11 +139,11 @@ def _parted(points: np.ndarray, positive: np.ndarray, size: int) -> tuple[Labell
 def _binary(
     rows: np.ndarray, columns: np.ndarray, values: np.ndarray | None, positive: np.ndarray, width: int
 ) -> Labelled:
-    """Examples of two classes; without ``values`` all are one repeated 1."""
+    """Examples of two classes; without ``values`` all are 1."""
     return Labelled(
         rows=rows,
         columns=columns,
-        values=np.broadcast_to(np.float32(1), columns.size) if values is None else values,
+        values=np.ones(columns.size, np.float32) if values is None else values,
         label=positive,
         classes=("-1", "1"),
         group=np.empty(0, np.int64),
