@@ -234,6 +234,7 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"prompt": ["a", None, "b"]}, {}, "row 1 (from 0) of the column 'prompt': found None"),
     ({"prompt": [["a"], ["b"], ["a"]]}, {}, "expected a name or a number"),
     ({"s": ["u", "u", "v"]}, {"source": "s"}, "list a: found 'u' and 'v' in the column 's'; expected one source"),
+    ({"s": ["u", "u", None]}, {"source": "s"}, "list a: found 'u' and None in the column 's'; expected one source"),
     ({}, {"text": "respons"}, "the data frame has no column 'respons'; did you mean 'response'?"),
     ({}, {"gain": "right"}, "no column 'right'; it has 'prompt', 'response', 'correct', 'reward', 's'"),
     ({}, {"columns": ["correct"]}, "the column 'correct' is, or is called like, the gain: leave it out of columns"),

@@ -179,7 +179,7 @@ class FrameLists:
         groups = self._column(self.names["group"])
         for row, group in enumerate(groups):
             kind, first = type(group), type(groups[0])
-            if group is None or kind is not first or kind.__hash__ is None:
+            if group is None or group != group or kind is not first or kind.__hash__ is None:
                 message = f"found {group!r}, {kind.__name__}; expected a name or a number, as str or int in all rows"
                 raise DataError(f"row {row} (from 0) of the column {self.names['group']!r}: {message}")
         return groups
@@ -197,8 +197,10 @@ class FrameLists:
     def _shared(self, name: str, key: str, values: Sequence[Any]) -> Any:
         """The value that all rows of a list have."""
         first, *others = (list(value) if isinstance(value, np.ndarray) else value for value in values)
-        if other := next((value for value in others if value != first), None):
-            message = f"found {first!r} and {other!r} in the column {self.names[key]!r}; expected one {key} for a list"
+        if unlike := [value for value in others if value != first]:
+            message = (
+                f"found {first!r} and {unlike[0]!r} in the column {self.names[key]!r}; expected one {key} for a list"
+            )
             raise DataError(message, list_id=name)
         return first
 
@@ -224,7 +226,6 @@ def _check(names: Mapping[str, Any], present: Sequence[str], *, named: bool) -> 
             hint = f"did you mean {near[0]!r}?" if near else f"it has {listed}"
             raise DataError(f"the data frame has no column {name!r}; {hint}")
     for name in names.get("columns", ()):
-        if key := next((key for key in (SCORE, GAIN) if name == single.get(key, "" if named else key)), ""):
-            raise DataError(
-                f"the column {name!r} is, or is called like, the {key}: leave it out of columns, or rename it"
-            )
+        if key := next((key for key in (SCORE, GAIN) if name in {single.get(key), None if named else key}), ""):
+            message = f"the column {name!r} is, or is called like, the {key}: leave it out of columns, or rename it"
+            raise DataError(message)
