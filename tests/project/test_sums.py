@@ -8,7 +8,6 @@ NAMES = {"dot", "vdot", "inner", "matmul", "tensordot", "einsum", "linalg", "pol
 ANSWERS = {
     "contrib/sklearn/ranker.py",
     "metrics/bracket_model.py",
-    "metrics/fusion.py",
 }  # about matrices of the caller, which no file has, or counts, which are exact in any order
 
 
