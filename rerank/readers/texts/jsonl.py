@@ -123,12 +123,12 @@ class JsonlReader(SampleReader):
         keys, steps = dict.fromkeys(chain.from_iterable(rows)), list[str]()
         for key in (key for key in keys if key not in _OTHERS):
             values = [row.get(key) for row in rows]
-            kinds = set(map(type, values))
+            finite = _are_finite(values)
             if key in PARTS:
                 draft.parts[key] = draft.tried(values, partial(_part, key), None)
-            elif key in NUMBERS or not kinds.isdisjoint(_NUMERIC):
-                draft.numbers[key] = values if _are_finite(values) else draft.tried(values, partial(_number, key), None)
-            if list in kinds and stepped(values):
+            elif finite or key in NUMBERS or not _NUMERIC.isdisjoint(map(type, values)):
+                draft.numbers[key] = values if finite else draft.tried(values, partial(_number, key), None)
+            if not finite and stepped(values):
                 steps.append(key)
         if not keys.keys().isdisjoint(_NESTED):
             draft.put_features(draft.tried(rows, _nested, {}))
