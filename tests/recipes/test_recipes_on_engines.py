@@ -25,6 +25,11 @@ LISTS = 24  # of a split of lists in JSON lines
 ON_CLUSTERS = ["translation", "papers/arow-figure2"]  # of lists and of examples
 # What would take time, and says nothing about engines.
 TUNED = ("figure5", "figures3-4", "table2", "table3", "table4", "table5")
+SECTIONS = (  # the recipe has a hundred
+    "runs=[{name: KL, set: {learner: {name: cw}, training.sections: {count: 2, rule: kl}}}, "
+    "{name: alone, set: {learner: {name: pa}, training.sections: {count: 2, rule: alone}}}]",
+    "grid={training.sections.count: [2, 3]}",
+)
 ONE_RUN = "runs=[{name: perceptron, set: {learner: {name: perceptron}}}]"  # views of rows are types of their own
 SMALL = {f"papers/cw-{name}": ["data.sets=[sentiment_kitchen, news_comp]"] for name in TUNED} | {
     "classification": ["data.path='{root}/digits_09.svm.gz'"],
@@ -33,6 +38,7 @@ SMALL = {f"papers/cw-{name}": ["data.sets=[sentiment_kitchen, news_comp]"] for n
     "tuning": ["data.sets=[news_comp]"],
     "papers/arow-figure2": ["data.generator.train=300", "data.generator.test=200"],
     "papers/arow-table1": ["data.sets=[digits_34, digits_78]", "data.noise=[0, 0.3]"],
+    "papers/cw-figure6": ["data.sets=[digits_09]", *SECTIONS],
     "papers/cw-figure7": ["data.generator.train=2000", "data.generator.test=200", ONE_RUN],
     "papers/winnow-figure1": ["data.sets.d500.generator.dimension=20", "data.sets.d5000.generator.dimension=30"],
     "papers/winnow-table1": ["data.sets.d500.generator.dimension=20", "data.sets.d5000.generator.dimension=30"],

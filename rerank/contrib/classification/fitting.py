@@ -19,6 +19,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build, nearest
 from rerank.contrib.classification.recipe import Spec
 from rerank.contrib.classification.results import Result
+from rerank.contrib.classification.sections import combined, divided
 from rerank.contrib.classification.sets import Draw, draw_folds
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
@@ -132,6 +133,8 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
         classes = predict_baseline(fitted, test_part)
         name: str = settings.predictor
         return Fit({name: classes}, {name: error_of(classes, test_part.label)}, wrong, seconds)
+    if settings.sections is not None:
+        return _fit_sections(spec, train_part, test_part, seed)
     corpus, test = train_part.corpus(), test_part.corpus()
     voting = settings.vote or settings.predictor == "voted"
     training = train_on(spec, corpus, train_part.label, epochs=settings.epochs, seed=seed, keep_log=voting)
@@ -147,6 +150,32 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
         updates=sum(line["updates"] for line in training.history),
         mistakes=[line["mistakes"] for line in training.history],
         history=training.history,
+    )
+
+
+def _fit_sections(spec: Spec, train_part: Labelled, test_part: Labelled, seed: int) -> Fit:
+    """A training for each section, and the errors of their combination, or the means of theirs."""
+    settings = spec.recipe.training
+    assert settings.sections is not None
+    test, rule, trainings = test_part.corpus(), settings.sections.rule, list[Training]()
+    for place, own in divided(train_part.size, settings.sections.count, seed):
+        part = train_part.take(place)
+        trainings.append(train_on(spec, part.corpus(), part.label, epochs=settings.epochs, seed=own))
+    models = [one.weights for one in trainings] if rule == "alone" else [combined(trainings, rule)]
+    predictions = [{name: predicted(test, weights) for name, weights in model.items()} for model in models]
+    whole = train_part.corpus()
+    main = "last" if settings.predictor == "last" else "average"
+    wrong = [error_of(predicted(whole, model[main]), train_part.label) for model in models]
+    lines = [line for one in trainings for line in one.history]
+    return Fit(
+        predictions[0],
+        {name: float(np.mean([error_of(one[name], test_part.label) for one in predictions])) for name in models[0]},
+        train_error=float(np.mean(wrong)),
+        seconds=sum(line["seconds"] for line in lines),
+        updates=sum(line["updates"] for line in lines),
+        mistakes=[
+            sum(every) for every in zip(*([x["mistakes"] for x in one.history] for one in trainings), strict=True)
+        ],
     )
 
 

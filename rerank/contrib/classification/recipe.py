@@ -17,6 +17,7 @@ from rerank.recipes.settings import (
     FoldCount,
     Grid,
     Section,
+    Sections,
     Seed,
     Settings,
     Share,
@@ -143,6 +144,18 @@ class TuneSettings(Section):
     clean: bool = False
 
 
+class SectionSettings(Section):
+    """Training of sections of the examples, in a random order, separately.
+
+    count: how many sections, each of at least one example.
+    rule: how their predictors are combined: the mean of weights, (kl) weighted by their precisions, or not at all
+        (alone): the results are then the means of the sections'.
+    """
+
+    count: Sections
+    rule: Literal["mean", "kl", "alone"] = "mean"
+
+
 class ExampleTraining(Section):
     """The passes over the examples.
 
@@ -151,6 +164,7 @@ class ExampleTraining(Section):
     predictor: the predictor whose error counts; epochs of the vote are tuned by the average's.
     vote: measure the voted predictor too; it takes time.
     share: train on this share of the training examples, drawn by the seed.
+    sections: train sections of the examples separately and combine them; no votes.
     """
 
     epochs: Epochs = 5
@@ -158,6 +172,7 @@ class ExampleTraining(Section):
     predictor: Predictor = "average"
     vote: bool = False
     share: Share = 1.0
+    sections: SectionSettings | None = None
     curve: ClassVar[tuple[float, ...]] = ()
 
 

@@ -36,6 +36,7 @@ from rerank.contrib.classification.results import (
     significance_of,
     write_predictions,
 )
+from rerank.contrib.classification.sections import require_rule
 from rerank.contrib.classification.sets import ExampleSet, Sets
 from rerank.features.table import FeatureTable
 from rerank.kernels.sources import COMPILATION
@@ -212,7 +213,9 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
             if single.baseline is not None:
                 make_baseline(single.baseline, f"runs.{spec.run}.baseline")
             else:
-                accepted(make_learner(single))
+                learner = accepted(make_learner(single))
+                if (sections := single.recipe.training.sections) is not None:
+                    require_rule(learner, sections.rule)
     return specs
 
 
