@@ -148,6 +148,9 @@ class ConsensusNGram(TextTemplate):
         _fire_orders(view, sink, ids, seeds, options, slots, np.empty(view.base.size))
 
 
+TABLE = 1 << 20  # costs of an alignment that are kept at a time, unless two rows alone are more
+
+
 @kernel
 def common_ends(a: np.ndarray, b: np.ndarray) -> tuple[int, int]:
     """How many words a and b share at their starts and then at their ends: a best alignment matches all of these."""
@@ -265,17 +268,63 @@ class ConsensusEdits(TextTemplate):
 
 
 @kernel
+def crossing(a: np.ndarray, b: np.ndarray, unit: int, costs: np.ndarray) -> int:
+    """The number of words of b at which the alignment that EditOps describes, from its end, first meets half of a.
+
+    As in Hirschberg (1975), in linear space: every cost is kept with the place at which the way to it left that row.
+    ``costs`` (int64) is scratch, for two rows of the table.
+    """
+    width, half = b.shape[0] + 1, a.shape[0] // 2
+    left = costs[width:]
+    for j in range(width):
+        costs[j], left[j] = j * unit, j
+    for i in range(1, a.shape[0] + 1):
+        diagonal, place = costs[0], left[0]
+        costs[0] = i * unit
+        for j in range(1, width):
+            changed = diagonal + (0 if a[i - 1] == b[j - 1] else unit - 1)
+            deleted, inserted = costs[j] + unit, costs[j - 1] + unit
+            diagonal, costs[j] = costs[j], min(changed, deleted, inserted)
+            before, place = place, left[j]
+            if costs[j] == changed:
+                left[j] = before
+            elif costs[j] != deleted:
+                left[j] = left[j - 1]
+        if i == half:
+            for j in range(width):
+                left[j] = j
+    return int(left[width - 1])
+
+
+@kernel
 def _fire_to_best(
-    view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, first: int, last: int, costs: np.ndarray
-) -> None:
-    """Align the candidates first..last - 1 with the best one by base score; ``costs`` (int64): room for a table."""
+    view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, first: int, last: int, costs: np.ndarray,
+    starts: np.ndarray,
+) -> None:  # fmt: skip
+    """Align the candidates first..last - 1 with the best one by base score.
+
+    A table of costs that is too large for ``costs`` (int64, room for two rows) is cut where the alignment crosses its
+    middle row, and so are its parts; ``starts`` (int64 [64, 2]) are the corners of those that wait.
+    """
     best = best_base(view)
     whole = view.words[view.first[best] : view.first[best + 1]]
     for y in range(first, last):
         words = view.words[view.first[y] : view.first[y + 1]]
         start, end = common_ends(whole, words)
         a, b = whole[start : whole.shape[0] - end], words[start : words.shape[0] - end]
-        _align(sink, ids, seeds, y, a, b, min(a.shape[0], b.shape[0]) + 1, costs)
+        unit = min(a.shape[0], b.shape[0]) + 1
+        i, j, waiting = a.shape[0], b.shape[0], 0
+        starts[0, 0], starts[0, 1] = 0, 0
+        while waiting >= 0:
+            top, left = starts[waiting, 0], starts[waiting, 1]
+            height, width = i - top, j - left + 1
+            if height > 1 and (height + 1) * width > costs.shape[0]:
+                waiting += 1
+                starts[waiting, 0] = top + height // 2
+                starts[waiting, 1] = left + crossing(a[top:i], b[left:j], unit, costs)
+                continue
+            _align(sink, ids, seeds, y, a[top:i], b[left:j], unit, costs)
+            i, j, waiting = top, left, waiting - 1
 
 
 @kernel
@@ -314,7 +363,7 @@ class EditOps(TextTemplate):
     The alignment has the fewest edits and, of these, the most substitutions; words shared at either end are matched
     first, the rest is aligned from the end, deletions before insertions.
 
-    One feature per edit; time and memory: the square of the words that differ.
+    One feature per edit; time: the square of the words that differ.
     """
 
     @staticmethod
@@ -323,6 +372,8 @@ class EditOps(TextTemplate):
         if view.base.size < 2:
             return
         best, longest = best_base(view), _longest(view)
-        costs = np.empty((longest + 1) * (int(view.first[best + 1] - view.first[best]) + 1), np.int64)
+        height = int(view.first[best + 1] - view.first[best]) + 1
+        costs = np.empty((longest + 1) * max(2, min(height, TABLE // (longest + 1))), np.int64)
+        starts = np.empty((64, 2), np.int64)
         for first, last in pieces(view.base.size, longest**2):
-            _fire_to_best(view, sink, ids, seeds, first, last, costs)
+            _fire_to_best(view, sink, ids, seeds, first, last, costs, starts)
