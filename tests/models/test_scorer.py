@@ -1,6 +1,8 @@
 """A model at work: scores, ranks, skipped lists, and the reasons for a choice."""
 
 import io
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 import small
 
+import rerank
 from rerank.base.errors import ModelError
 from rerank.contrib.formats.berkeley import BerkeleyReader
 from rerank.data.corpus import Corpus
@@ -16,7 +19,8 @@ from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 from rerank.models.model import Model
 from rerank.models.scorer import Opened, Ranked, Scorer, rank, write_ranked
-from rerank.readers.base import Lists, Problem, SkipCount
+from rerank.readers.base import Lists, Problem, SkipCount, read_lists
+from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.loading import load_recipe
 from rerank.runs.corpora import Data
@@ -146,3 +150,33 @@ def test_predictors_that_a_model_does_not_have(model):
         Scorer(model, "best")
     with pytest.raises(ModelError, match="keeps no votes"):
         Scorer(replace(model, votes={}), "voted")
+
+
+@pytest.fixture(scope="module")
+def columns_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of the numbers of samples with answers."""
+    place = tmp_path_factory.mktemp("dense") / "model"
+    rerank.fit(list(rerank.read(SHIPPED / "train.jsonl.gz"))[:60], features="dense").save(place)
+    return place
+
+
+def test_lists_of_columns_have_the_scores_that_compiled_code_gives(columns_alone: Path) -> None:
+    scorer = Scorer(Model.load(columns_alone))
+    for nbest in read_lists(JsonlReader(), str(SHIPPED / "dev.jsonl.gz")):
+        opened = scorer.open(nbest)
+        assert isinstance(opened, Opened)
+        assert opened.content is None
+        plain = scorer._score(opened)
+        compiled = scorer._score(opened._replace(content=scorer.content._view(opened.nbest)))
+        assert np.array_equal(plain.scores, compiled.scores)
+        assert plain.unknown == compiled.unknown
+
+
+def test_lists_of_columns_are_ranked_without_compiled_code(columns_alone: Path) -> None:
+    """numba takes longer to load than all the rest."""
+    code = f"""import sys, rerank
+numbers = {{name: 0.0 for name in rerank.load({str(columns_alone)!r}).columns}}
+model = rerank.load({str(columns_alone)!r})
+model.rank([{{"text": "a", "columns": numbers | {{name: 1.0}}}} for name in numbers])
+print("numba" in sys.modules)"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
