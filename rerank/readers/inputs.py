@@ -7,7 +7,7 @@ from typing import Self
 from rerank.base.errors import DataError
 from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.streams import at_end, open_file
+from rerank.readers.streams import InputStream, at_end, open_file, opened_pipe, pipes, read_once
 
 CHUNK = 1 << 20
 RATIO = 16  # of texts of n-best lists, which repeat themselves, to their compressed size
@@ -19,19 +19,25 @@ in_memory: ContextVar[Mapping[str, Source]] = ContextVar("in_memory", default={}
 
 class Inputs:
     """The input files of a run. Within a ``with`` block the digest of every file that is read to its end is taken as it
-    streams; a file that is read again must be the same."""
+    streams; a file that is read again must be the same. A pipe is opened once: nothing is there a second time."""
 
     def __init__(self) -> None:
-        self._digests = dict[str, str]()
+        self._digests, self._pipes = dict[str, str](), dict[str, InputStream | None]()
 
     def open(self, path: str, *, others: Collection[str] = ()) -> None:
         """Refuse a file that cannot be opened; see ``open_stream``."""
-        open_file(path, others=others).close()
+        if path not in self._pipes:
+            stream = open_file(path, others=others)
+            if read_once(path):
+                self._pipes[path] = stream
+            else:
+                stream.close()
 
     def digest(self, path: str) -> str:
         """SHA-256 of a file's contents after decompression."""
         if path not in self._digests:
-            with open_file(path) as stream:
+            self.open(path)
+            with opened_pipe(path) or open_file(path) as stream:
                 stream.at_end = self._compare
                 while stream.read(CHUNK):
                     pass
@@ -41,7 +47,7 @@ class Inputs:
         """About how many bytes of compressed text files hold; 0 where that is not known."""
         total = 0
         for path in paths:
-            if path != "-":
+            if not read_once(path):
                 with open_file(path) as stream:
                     total += stream.size if stream.compression != "plain" else stream.size // RATIO
         return total
@@ -51,8 +57,12 @@ class Inputs:
             raise DataError("the file has changed since this run first read it; run it again", path=path)
 
     def __enter__(self) -> Self:
-        self._before = at_end.set(self._compare)
+        self._before = at_end.set(self._compare), pipes.set(self._pipes)
         return self
 
     def __exit__(self, *_: object) -> None:
-        at_end.reset(self._before)
+        at_end.reset(self._before[0])
+        pipes.reset(self._before[1])
+        for stream in filter(None, self._pipes.values()):
+            stream.close()
+        self._pipes.clear()

@@ -197,6 +197,8 @@ standard_input: ContextVar[StandardInput | None] = ContextVar("standard_input", 
 # What stands for all files: the start of one that is tried; and who learns of the digests of files.
 start_alone: ContextVar[bytes | None] = ContextVar("start_alone", default=None)
 at_end: ContextVar[Callable[[str, str], None] | None] = ContextVar("at_end", default=None)
+# Pipes that are open already, by name; None once they are read.
+pipes: ContextVar[dict[str, "InputStream | None"]] = ContextVar("pipes", default={})  # noqa: B039 - an empty one stays so
 
 
 def open_stream(path: PathLike, *, others: Collection[str] = (), strict: bool = True) -> InputStream:
@@ -214,9 +216,20 @@ def open_stream(path: PathLike, *, others: Collection[str] = (), strict: bool = 
     elif (start := start_alone.get()) is not None:
         stream = InputStream(io.BytesIO(start), name)
     else:
-        stream = open_file(name, others=others)
+        stream = opened_pipe(name) or open_file(name, others=others)
         stream.at_end = at_end.get()
     stream.strict = strict
+    return stream
+
+
+def opened_pipe(name: str) -> InputStream | None:
+    """The pipe of this name, if it is open already. Raises DataError if it has been read."""
+    held = pipes.get()
+    if name not in held:
+        return None
+    if (stream := held[name]) is None:
+        raise DataError("is a pipe, of which nothing is there a second time; save it to a file first", path=name)
+    held[name] = None
     return stream
 
 
