@@ -10,7 +10,7 @@ KERNELS = $(addprefix tests/,data features kernels learn metrics readers)  # whe
 PARSE_PAPERS = xu-figures1-3 xu-figures4-5 vrda-table1 vrda-table2 vrda-figures3-4
 TRANSLATION_PAPERS = vrda-table3 vrda-table4
 BINARY_PAPERS = winnow-table1 winnow-figure1 arow-table1 arow-figure2 arow-figure2b cw-table2 cw-table3 cw-table4 \
-	cw-table5 cw-figures3-4 cw-figure5 cw-figure7
+	cw-table5 cw-figures3-4 cw-figure5 cw-figure6 cw-figure7
 SHORT = $(filter-out 0,$(QUICK))
 
 unexport PYTHONDONTWRITEBYTECODE  # programs that tests start need not compile the package each time

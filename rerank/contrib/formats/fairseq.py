@@ -30,7 +30,7 @@ from rerank.readers.lines import LineReader, Record, score_of, scores_of, word_s
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
 from rerank.readers.streams import Writable
-from rerank.readers.texts.text_list import OF_WORDS, SCORE, Draft, Entry, TextReader
+from rerank.readers.texts.text_list import NUMBERS, OF_WORDS, SCORE, Draft, Entry, TextReader
 
 _RECORD = re.compile(rb"([STHDPAIECWO])-(\d{1,18})(?:_\d+)?(?:\t|$)")
 _LOG = re.compile(rb"\s*$|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\| |INFO|WARNING|Namespace\(|Generate |Translated |NOTE:")
@@ -80,6 +80,7 @@ class FairseqReader(TextReader):
     """
 
     form: ClassVar[str] = "fairseq"
+    usual: ClassVar[tuple[str, ...]] = (*NUMBERS, *OF_WORDS)
 
     text: Literal["H", "D"] = "H"
     order: ClassVar[str] = "file"
@@ -115,11 +116,23 @@ class FairseqReader(TextReader):
             raise Problem("record", f"found '{kind}-{content.number}' before any 'H-{content.number}'")
         sides: dict[str, Any] = {"source": head[b"S"].strip()} if b"S" in head else {}
         sides |= {"references": (head[b"T"].strip(),)} if b"T" in head else {}
-        return Draft.of(content.hypotheses, self._hypothesis, head=content.head, lines=content.lines, sides=sides)
+        worded = any(record[:1] == b"P" for records in content.hypotheses for record in records)
 
-    def _hypothesis(self, records: list[bytes], _: int) -> Entry:
-        """The entry in the records of a hypothesis. Raises Problem."""
-        fields, kind = _fields(records), self.text.encode()
+        def entry(records: list[bytes], _: int) -> Entry:
+            """That of a hypothesis. Raises Problem."""
+            fields = _fields(records)
+            if worded and b"P" not in fields:
+                missing = f"no record 'P-{content.number}', the scores of its words"
+                raise Problem(
+                    "columns", f"{missing}, unlike others of the file; fairseq writes one for each hypothesis"
+                )
+            return self._entry(fields)
+
+        return Draft.of(content.hypotheses, entry, head=content.head, lines=content.lines, sides=sides)
+
+    def _entry(self, fields: dict[bytes, bytes]) -> Entry:
+        """The entry in the fields of a hypothesis. Raises Problem."""
+        kind = self.text.encode()
         if kind not in fields:
             raise Problem("record", f"a candidate without {self.text!r}; set the reader's option text: H")
         _score, tab, text = fields[kind].partition(b"\t")

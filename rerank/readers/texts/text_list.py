@@ -232,6 +232,7 @@ class TextReader(ListReader):
 
     holds: ClassVar[str] = "texts"
     form: ClassVar[str] = "lists"  # the name of the format, the source of its columns
+    usual: ClassVar[tuple[str, ...]] = NUMBERS  # what is a column where half of the lists have it
 
     @property
     def base(self) -> str:
@@ -288,7 +289,7 @@ class TextReader(ListReader):
         if not lists:
             return None
         counts = Counter(chain.from_iterable(one.shared(self.base) for one in lists))
-        shared = {key for key, n in counts.items() if n >= (0.5 if key in NUMBERS else MOSTLY) * len(lists)}
+        shared = {key for key, n in counts.items() if n >= (0.5 if key in self.usual else MOSTLY) * len(lists)}
         names = [name for name in lists[0].numbers if name in shared.union(NUMBERS)]
         names, dense = [*names, *sorted(shared.difference(names))], self.dense
         others: tuple[str, ...] = ()
@@ -304,7 +305,8 @@ class TextReader(ListReader):
         these if there are no others."""
         count = len(draft.texts)
         if draft.names is None:
-            draft.unscored = not any(score is not None for score in draft.numbers.get(self.base, ()))
+            scores = enumerate(draft.numbers.get(self.base, ()))
+            draft.unscored = all(score is None or k in draft.bad for k, score in scores)
             if columns is None:
                 draft.names = (self.base,)
             elif draft.unscored and len(draft.bad) < count and (self.base != SCORE or columns.scored):
