@@ -206,10 +206,11 @@ def compare(
     for split, both, predictors in compare_runs(run_a, run_b, predictor, test_, samples, seed, by):
         metric, result = both.metric, both.tested("A", "B").as_dict()
         by_what = " and ".join(dict.fromkeys(predictors))
-        show(fitting(both.table(split, "", heading=metric.primary, doubt="", of=f"by {by_what}")))
+        table = both.table(split, "", heading=metric.primary, doubt="", of=f"by {by_what}")
+        show(fitting(table), table.note)
         splits[split] = {
             "measure": metric.primary, "lower_is_better": metric.lower_is_better, "predictors": predictors,
-            "a": both.score("A"), "b": both.score("B"), "signature": metric.signature, **result,
+            "a": both.score("A"), "b": both.score("B"), "signature": metric.signature, **result, "rows": both.as_data(),
         }  # fmt: skip
     show(next(comparison["signature"] for comparison in splits.values()), splits=splits)
 

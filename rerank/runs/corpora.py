@@ -3,6 +3,7 @@
 import dataclasses
 import logging
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,8 @@ def open_files(recipe: ListRecipe, inputs: Inputs) -> None:
                 if path == "-":
                     raise RecipeError("a recipe reads its files more than once; name a file", key=f"data.{kind}")
                 if split not in recipe.data.tests:
-                    others |= {neighbour.name for neighbour in Path(path).parent.glob("*test*")}
+                    with suppress(OSError):  # a name that is too long
+                        others |= {neighbour.name for neighbour in Path(path).parent.glob("*test*")}
                 try:
                     inputs.open(path, others=others)
                 except DataError as error:

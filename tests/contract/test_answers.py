@@ -15,7 +15,7 @@ from rerank import tagger
 
 CASES = {
     "evaluate": "evaluate {data}/best.txt {data}/gold.txt",
-    "evaluate systems": "evaluate {data}/best.txt {data}/gold.txt {data}/gold.txt --significance",
+    "evaluate systems": "evaluate {data}/best.txt {data}/gold.txt {data}/gold.txt",
     "evaluate texts": "evaluate {data}/gold.txt {data}/best.txt --metric wer --sentences",
     "oracle": "oracle {data}/test.nbest.gz {data}/test.gold.gz",
     "look": "look {data}/samples.jsonl",

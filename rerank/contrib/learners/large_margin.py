@@ -156,7 +156,7 @@ class LMNWin(LMUWin):
     >>> learned(LMNWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': -0.0394, 'short': 0.4776}
 
-    Reference: Zhang, section 2.2.
+    Reference: Zhang, section 2.2. Memory: 24 bytes a column, 16 without the average.
 
     Parameters
     ----------
