@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import os
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -188,9 +189,9 @@ def open_files(recipe: ListRecipe, inputs: Inputs) -> None:
                     inputs.open(path, others=others)
                 except DataError as error:
                     message, unnamed = error.message, type(recipe.data).model_fields["root"].default
-                    if not Path(path).exists() and recipe.data.root == unnamed:
+                    if not os.path.exists(path) and recipe.data.root == unnamed:
                         message += "; name the folder of the lists with --set data.root=DIR"
-                    if not Path(path).exists() and split == recipe.data.dev:
+                    if not os.path.exists(path) and split == recipe.data.dev:
                         message += "; `data.dev: null` trains without a dev split"
                     raise DataError(message, path=path) from None
     _warn_of_seen_lists(recipe, {split: kinds.get("nbest", []) for split, kinds in files.items()})
