@@ -1,6 +1,7 @@
 """The examples of a recipe: read, drawn or fetched, scaled, and divided into training and test parts."""
 
 import logging
+import os
 import re
 import time
 import uuid
@@ -8,7 +9,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -135,7 +135,7 @@ def _found(data: ExampleData, source: SourceSettings) -> SourceSettings:
     places = {key: path for key in FILES if isinstance(path := getattr(source, key), str)}
     filled = {key: path.replace("{root}", data.root) for key, path in places.items()}
     for key, path in filled.items():
-        if path != places[key] and not Path(path).exists():
+        if path != places[key] and not os.path.exists(path):
             raise DataError(f"no such file; {MISSING}", path=path)
         if path == "-":
             raise RecipeError("a recipe reads its files more than once; name a file", key="data")
