@@ -157,9 +157,9 @@ def stored_model(source: str, kind: type[BaseModel]) -> Iterator[Path]:
         raise ModelError("is a file; expected the directory of a model", path=source) from None
     except FileNotFoundError as error:
         within, missing = Path(source, "model"), f"no model here: {Path(error.filename).name} is missing"
-        meant = f"; did you mean {within}?" if os.path.isfile(within / HEADER) else ""
+        meant = f"; did you mean {within}?" if (within / HEADER).is_file() else ""
         message = (
-            f"{missing}{meant}" if os.path.isdir(source) or is_url(source) else "no such directory; check the name"
+            f"{missing}{meant}" if Path(source).is_dir() or is_url(source) else "no such directory; check the name"
         )
         raise ModelError(message, path=source) from None
     except MemoryError:
@@ -334,7 +334,7 @@ def check_state(model: Model, path: str) -> None:
 
 def model_files(directory: Path | str) -> list[Path]:
     """The contents of a directory that is, or is taken for, a model."""
-    return list(Path(directory).iterdir()) if os.path.isdir(directory) else []
+    return list(Path(directory).iterdir()) if Path(directory).is_dir() else []
 
 
 def header_digest(header: dict[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 import difflib
 import logging
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -96,7 +95,7 @@ def find_recipe(named: str | Path) -> Path:
     """The file that ``named`` is, or that of the recipe of this name."""
     path, known = Path(named), shipped_recipes()
     name = path.as_posix()
-    if os.path.isfile(path) or (os.path.exists(path) and name not in known):
+    if path.is_file() or (path.exists() and name not in known):
         return path
     if name in known:
         return known[name]
