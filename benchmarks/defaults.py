@@ -4,8 +4,8 @@
 
 FILE: JSON lines of lists, joined and split again at random: four fifths train, the rest tests. Each split's mean gain
 (minus the word error rate) of the choice of: the model; the base score; each of ``--columns``, highest first;
-scikit-learn's logistic regression on the numbers of all candidates, standardised, right being the best of a list. Then
-the mean over splits, and the mean difference from the model with its standard error over splits.
+scikit-learn's logistic regression on the numbers of all candidates, standardised, right being the best of a list,
+unless that is no better than the worst of all. Then the mean over splits, and the mean difference from the model with its standard error over splits.
 """
 
 import argparse
@@ -50,11 +50,11 @@ def columns_of(lists: list[dict[str, Any]]) -> list[str]:
 
 def regression(train: list[dict[str, Any]], tests: list[dict[str, Any]], metric: str, names: list[str]) -> list[int]:
     """The choices of scikit-learn's pointwise logistic regression."""
-    rows, right = [], []
+    rows, right, worst = [], [], min(min(gains_of(found, metric)) for found in train)
     for found in train:
         gains = gains_of(found, metric)
         rows += [[each[name] for name in names] for each in found["candidates"]]
-        right += [gain == max(gains) for gain in gains]
+        right += [gain == max(gains) > worst for gain in gains]
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)).fit(np.array(rows), np.array(right))
     shown = [np.array([[each[name] for name in names] for each in found["candidates"]]) for found in tests]
     return [int(np.argmax(model.decision_function(each))) for each in shown]

@@ -87,8 +87,10 @@ def main() -> None:
         figure = by_epoch(arguments.run, arguments.measure or "dev", runs)
     elif arguments.kind == "points":
         figure = over(metrics, arguments.x, measure, runs)
-    else:
+    elif len(runs) == 2:
         figure = beside(metrics, measure, *runs)
+    else:
+        parser.error("sets needs two runs, as --runs 'stdev L2,stdev exact'")
     path = arguments.run / f"figure-{arguments.kind}.svg"
     path.write_text(figure.standalone())
     print(path)

@@ -37,7 +37,8 @@ def score_view(nbest: Lists, symbols: SymbolTable | None) -> ScoreView:
     if names.size:
         names[nbest.column] = 0
     base, scores = (np.ascontiguousarray(values, np.float64) for values in (nbest.base, nbest.scores))
-    return ScoreView(base, scores, names, numbered(nbest), shared(nbest, nbest.first))
+    own = np.column_stack([base, scores])
+    return ScoreView(base, scores, names, numbered(nbest), shared(nbest, nbest.first, own))
 
 
 def groups(lists: np.ndarray, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -65,9 +66,8 @@ def means_of_answers(lists: np.ndarray, answers: np.ndarray, values: np.ndarray)
     return out
 
 
-def shared(rows: Lists, lists: np.ndarray) -> np.ndarray:
-    """float64 [N, 1 + K]: base score and scores of the candidates, where they have answers the means of these."""
-    values = np.column_stack([rows.base, rows.scores])
+def shared(rows: Lists, lists: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """float64 [N, K]: ``values`` of the candidates, where they have answers the means of these."""
     return values if rows.answers is None else means_of_answers(lists, numbered(rows), values)
 
 
@@ -115,7 +115,7 @@ class Dense(ScoreTemplate):
                         emit_value(sink, h, y, view.scores[y, k] if options[v].answers else view.shared[y, k + 1])
 
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
-        scores = rows.scores if self.answers == "own" else shared(rows, lists)[:, 1:]
+        scores = rows.scores if self.answers == "own" else shared(rows, lists, rows.scores)
         return {(name,): scores[:, k] for k, name in enumerate(rows.names) if k != rows.column}
 
 
@@ -143,7 +143,7 @@ class BaseScore(ScoreTemplate):
                 emit_value(sink, begin(sink, ids[v], seeds[v]), y, min(max(score, -FLOAT32_MAX), FLOAT32_MAX))
 
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
-        base = rows.base if self.answers == "own" else shared(rows, lists)[:, 0]
+        base = rows.base if self.answers == "own" else shared(rows, lists, rows.base[:, np.newaxis])[:, 0]
         return {(): np.clip(base, -FLOAT32_MAX, FLOAT32_MAX)}
 
 

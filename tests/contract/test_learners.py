@@ -101,7 +101,8 @@ def test_learns_a_separable_corpus(name: str, parameters: dict[str, Any]) -> Non
 @pytest.mark.parametrize(("name", "parameter"), fields(float))
 def test_bad_numbers_are_refused(name: str, parameter: str) -> None:
     positive = parameter in LEARNERS[name].positive
-    allowed = "expected a finite number" if positive else "expected a finite number from 0"
+    above = "from 1e-100 to 1e+20" if parameter == "mu" else "above 0"
+    allowed = f"expected a finite number {above if positive else 'from 0'}"
     bad: list[Any] = [math.nan, -1.0, -1e-300, math.inf, -math.inf, "1", True, [1.0], 10**400]
     item = next(f for f in dataclasses.fields(learners.get(name)) if f.name == parameter)  # type: ignore[arg-type]
     none = [] if "None" in str(item.type) else [None]  # some limits can be left out
