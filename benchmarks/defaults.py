@@ -3,9 +3,9 @@
     python benchmarks/defaults.py FILE... [--base vote] [--metric gain | wer] [--splits 10] [--columns vote]
 
 FILE: JSON lines of lists, joined and split again at random: four fifths train, the rest tests. Each split's mean gain
-(minus the word error rate) of the choice of: the model; the base score; each of ``--columns``, highest first;
-scikit-learn's logistic regression on the numbers of all candidates, standardised, right being the best of a list,
-unless that is no better than the worst of all. Then the mean over splits, and the mean difference from the model with its
+(minus the word error rate) of the choice of: the model; the base score; each of ``--columns``, highest first; scikit-
+learn's logistic regression on the numbers of all candidates, standardised, right being the best of a list, unless
+that is no better than the worst of all. Then the mean over splits, and the mean difference from the model with its
 standard error over splits.
 """
 
