@@ -36,6 +36,7 @@ def look(
     lists = read(file, reader, references=references or None, on_bad_list=on_bad_list, roles=roles)
     account = lists.account if isinstance(lists, ListFile) else None
     if account is None or not isinstance(lists, ListFile):
+        list(read(file, reader, references=references or None, on_bad_list="error", roles=roles))  # why no list is good
         raise DataError("no list with candidates", path=file)
     show(*account.lines, account=account.as_data())
     doubts = doubts_of_lists(lists.first_items(), roles=lists.settings.get("roles"))

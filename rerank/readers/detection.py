@@ -40,6 +40,12 @@ _NO_LISTS = (
         rb"\d+ \|\|\| [^\t\n]*\t\d+ \|\|\| ",
         f"this looks like what several clients of Joshua's server got, side by side and without scores: {_JOSHUA}",
     ),
+    (rb"SQLite format 3", "this is an SQLite database: sqlite3 -csv -header FILE 'select ...' makes a table of it"),
+    (
+        rb"S [^\n]*\nA -?\d+ -?\d+\|\|\|",
+        "this looks like M2, whose corrections are edits and no sentences: put what ERRANT counts of each candidate "
+        "into the lists (correct, found, right; the metric counts), or write the corrected sentences one a line",
+    ),
     (
         rb"\d+ ?\|\|\| (?!.*\|\|\|).*\S",
         f"this looks like one translation for each input, without scores, as from Joshua's '%i ||| %s': {_JOSHUA}",

@@ -339,7 +339,8 @@ def _looked_at(
     for path, name in names.items():
         if name is None:
             other = next(lists_of(make_reader("jsonl", "reader"), path), None)  # says what it seems to be, or raises
-            advice = getattr(other, "advice", "") or _numbered(path, references) or KNOWN
+            problem = None if other is None else other.problem
+            advice = getattr(problem, "advice", "") or _numbered(path, references) or KNOWN
             raise DataError(f"no format that can be told from the file alone; {advice}", path=path)
     if len(found := set(names.values())) > 1:
         said = ", ".join(f"{path} {name}" for path, name in names.items())

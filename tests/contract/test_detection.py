@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from commands import Command, refused
 from formats import CANDIDATES, FORMATS, LISTS, lists_in
 
 from rerank.base.errors import DataError, RecipeError
@@ -177,6 +178,18 @@ def test_statements_that_errors_show_make_lists_of_other_programs(
     lists = list(read_lists(make_reader("jsonl"), str(tmp_path / "lists")))
     found = [dict(zip(map(bytes.decode, one.texts), one.base.tolist(), strict=True)) for one in lists]
     assert found == expected
+
+
+@pytest.mark.parametrize("name", ["look", "new", "vote"])
+def test_commands_that_find_the_format_say_which_program_wrote_a_file(
+    name: str, tmp_path: Path, rerank: Command
+) -> None:
+    expected = {name.partition(" ")[0]: data for name, (data, _) in FOREIGN.items()}
+    expected["SQLite"] = "SQLite format 3\0"
+    expected["M2"] = "S It rain\nA 1 2|||R:VERB|||rains|||REQUIRED|||-NONE-|||0\n\n"
+    for program, data in expected.items():
+        (tmp_path / "foreign").write_text(data)
+        refused(rerank(name, tmp_path / "foreign"), program)
 
 
 def test_statements_that_errors_show_make_rows_of_a_workbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
