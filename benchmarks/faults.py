@@ -40,7 +40,7 @@ def main() -> None:
     if not Path(arguments.root).exists():
         raise SystemExit(f"{arguments.root} is not here: nothing measured")
     sets = [f"data.root={Path(arguments.root).absolute()}", "training.vote=true", *arguments.set]
-    command = [sys.executable, "-m", "rerank", "--log-level", "error", "run", arguments.recipe]
+    command = [sys.executable, "-m", "rerank", "--quiet", "run", arguments.recipe]
     command += [word for each in sets for word in ("--set", each)]
     with tempfile.TemporaryDirectory(dir=arguments.workspace) as place:
         print(json.dumps(measure(command, Path(place), arguments.kills, random.Random(arguments.seed)), indent=1))

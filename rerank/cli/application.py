@@ -213,8 +213,8 @@ Encoding = Annotated[
 OutputFile = Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")]
 
 
-def set_logging(level: str, *, verbose: bool = False) -> None:
-    """Messages to stderr: rich on a terminal, plain lines elsewhere.
+def set_logging(*, quiet: bool, verbose: bool) -> None:
+    """Messages to stderr, only errors if ``quiet``: rich on a terminal, plain lines elsewhere.
 
     On a terminal, where a bar shows the progress, there is a line for every epoch only if ``verbose``.
     """
@@ -229,8 +229,8 @@ def set_logging(level: str, *, verbose: bool = False) -> None:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
     logger = logging.getLogger("rerank")
     logger.handlers[:] = [handler]
-    handler.setLevel(level.upper())
-    logger.setLevel(min(handler.level, logging.INFO))  # log.txt of a run says everything
+    handler.setLevel(logging.ERROR if quiet else logging.INFO)
+    logger.setLevel(logging.INFO)  # log.txt of a run says everything
     logger.propagate = False
 
 
@@ -251,22 +251,19 @@ class PathsCommand(TyperCommand):
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show a line for every epoch on a terminal too.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only results and errors.")]
 
 
-def command(name: str | None = None, group: typer.Typer | None = None) -> Callable[[Callable[..., None]], Any]:
-    """The decorator that makes a function a command of ``group``, or of the program, called ``name`` or as it is.
+def command(name: str | None = None) -> Callable[[Callable[..., None]], Any]:
+    """The decorator that makes a function a command, called ``name`` or as it is.
 
-    Its options are the function's parameters, --json, --quiet and --verbose; a parameter whose type is a dataclass
-    stands for an option for every field. What it imports is imported when it runs, so that help and completion need not
-    wait for compilers and readers.
+    Its options are the function's parameters and --json; a parameter whose type is a dataclass stands for an option for
+    every field. What it imports is imported when it runs, so that help and completion need not wait for compilers and
+    readers.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(function, eval_str=True)
-        keyword, common = inspect.Parameter.KEYWORD_ONLY, {"json": Json, "quiet": Quiet, "verbose": Verbose}
-        parameters, groups = list[inspect.Parameter](), dict[str, Any]()
+        keyword, parameters, groups = inspect.Parameter.KEYWORD_ONLY, list[inspect.Parameter](), dict[str, Any]()
         for parameter in signature.parameters.values():
             kind: Any = parameter.annotation
             if isinstance(kind, type) and dataclasses.is_dataclass(kind):
@@ -274,15 +271,11 @@ def command(name: str | None = None, group: typer.Typer | None = None) -> Callab
                 parameters += inspect.signature(kind, eval_str=True).parameters.values()
             else:
                 parameters.append(parameter)
-        parameters += [inspect.Parameter(key, keyword, default=False, annotation=kind) for key, kind in common.items()]
+        parameters.append(inspect.Parameter("json", keyword, default=False, annotation=Json))
         parameters = [parameter.replace(kind=keyword) for parameter in parameters]
 
         @functools.wraps(function)
-        def called(*, json: bool, quiet: bool, verbose: bool, **given: Any) -> None:
-            if quiet:
-                set_logging("error")
-            elif verbose:
-                set_logging("info", verbose=True)
+        def called(*, json: bool, **given: Any) -> None:
             for key, kind in groups.items():
                 given[key] = kind(**{field.name: given.pop(field.name) for field in dataclasses.fields(kind)})
             with answering(json):
@@ -290,7 +283,7 @@ def command(name: str | None = None, group: typer.Typer | None = None) -> Callab
 
         called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        (group or app).command(name, cls=PathsCommand)(called)
+        app.command(name, cls=PathsCommand)(called)
         return function
 
     return register
@@ -304,15 +297,16 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def common(
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], typer.Option(help="How much to log on stderr.")
-    ] = "info",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only results and errors.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show a line for every epoch on a terminal too.")
+    ] = False,
     version: Annotated[  # noqa: ARG001 - its callback acts
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Options of all commands."""
-    set_logging(log_level)
+    set_logging(quiet=quiet, verbose=verbose)
 
 
 def load_commands(wanted: str | None = None) -> None:

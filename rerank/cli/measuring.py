@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -35,8 +34,8 @@ Measured = Annotated[
         "--metric",
         metavar="NAME",
         help=f"The measure: parseval, {', '.join(TEXTS)}; or, of columns of the lists, gain, counts, "
-        f"{', '.join(ORDERS)}, also with a cut-off, ndcg@10; or settings, {{name: gain, column: x}}, or your own, "
-        "module:Class.",
+        f"{', '.join(ORDERS)}, also with a cut-off, ndcg@10; or settings, {{name: bleu, tokenize: 13a}}, or your "
+        "own, module:Class.",
         show_default="parseval; rerank oracle: the gain of texts",
         callback=_known,
     ),
@@ -51,10 +50,6 @@ Compared = Annotated[
         callback=allow_local_imports,
     ),
 ]
-Option = Annotated[
-    list[str] | None,
-    typer.Option("--option", metavar="NAME=VALUE", help="A setting of the metric, for example tokenize=13a."),
-]
 
 
 @dataclass
@@ -62,15 +57,6 @@ class Measuring:
     """A metric, and the references that it compares with."""
 
     metric: Measured = None
-    prm: Annotated[Path | None, typer.Option(help="An EVALB parameter file.", show_default=False)] = None
-    punctuation: Annotated[
-        Literal["reference", "own", "evalb"] | None,
-        typer.Option(
-            help="Whose tags decide which words are punctuation; evalb refuses sentences where trees disagree. By "
-            "default reference, and evalb with --prm.",
-            show_default=False,
-        ),
-    ] = None
     references: Annotated[
         list[str] | None, typer.Option("--reference", metavar="FILE", help="Another file of references of texts.")
     ] = None
@@ -81,21 +67,20 @@ class Measuring:
             "that may have ids."
         ),
     ] = "auto"
-    option: Option = None
     normalize: Annotated[
         bool, typer.Option("--normalize", help="Trees: bring escapes, quotes and brackets in words to one form.")
     ] = False
 
     def settings(self, usual: str = "parseval") -> dict[str, Any]:
         """The settings of the metric, by default the ``usual`` one; options that are of no use for it are refused."""
-        of_texts = {"--reference": bool(self.references), "--form": self.form != "auto"}
-        given = {"--prm": self.prm, "--punctuation": self.punctuation}
-        settings = metric_settings(self.metric or usual, self.option)
+        settings = metric_settings(self.metric or usual)
         parses = settings["name"] == "parseval"
-        others = of_texts if parses else {**given, "--normalize": self.normalize}
-        for option in (option for option, value in others.items() if value):
+        of_texts = {"--reference": bool(self.references), "--form": self.form != "auto"}
+        for option in (
+            option for option, given in (of_texts if parses else {"--normalize": self.normalize}).items() if given
+        ):
             raise RecipeError(f"{option} is for {'text metrics' if parses else 'parseval'}, not for {settings['name']}")
-        return settings | {key[2:]: str(value) for key, value in given.items() if value is not None}
+        return settings
 
     def make(self) -> "Metric":
         """The metric, also one that is reported and no more."""
@@ -120,8 +105,8 @@ def of_trees(*files: str) -> Iterator[None]:
         raise DataError(message, path=error.path, line=error.line, list_id=error.list_id) from None
 
 
-def metric_settings(metric: str, options: list[str] | None = None) -> dict[str, Any]:
-    """The settings of a metric, of its name or YAML, and of ``NAME=VALUE`` options, whose values are YAML too."""
+def metric_settings(metric: str) -> dict[str, Any]:
+    """The settings of a metric, of its name or YAML."""
     from rerank.recipes.settings import named
     from rerank.storage.bounded_yaml import yaml_options
 
@@ -129,4 +114,4 @@ def metric_settings(metric: str, options: list[str] | None = None) -> dict[str, 
     if not isinstance(settings, dict) or "name" not in settings:
         message = f"found {metric!r}; expected a name, or settings, as {{name: gain, column: x}}"
         raise RecipeError(message, key="--metric")
-    return settings | yaml_options(options or [], "--option NAME=VALUE") | {"name": settings["name"]}
+    return settings

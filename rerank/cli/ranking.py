@@ -26,7 +26,7 @@ from rerank.cli.application import (
     model_for,
     reader_of,
 )
-from rerank.cli.measuring import ORDERS, Measured, Option, metric_settings
+from rerank.cli.measuring import ORDERS, Measured, metric_settings
 
 if TYPE_CHECKING:
     from rerank.models.model import Model
@@ -65,7 +65,6 @@ def rank_(
         ),
     ] = None,
     metric: Measured = None,
-    option: Option = None,
     reader: ListReader = None,
     roles: Roles = None,
     trust: Trusted = False,
@@ -95,12 +94,12 @@ def rank_(
 
     check_files(nbest, sources, output, None if model == BASE else model)
     if model == BASE:
-        settings = metric_settings(metric or "parseval", option)
+        settings = metric_settings(metric or "parseval")
         predictor = predictor or ("fuse" if settings["name"] == "parseval" else "mbr")
         scorer = _scorer(_base_model(settings), predictor)
     else:
-        if option or metric:
-            raise RecipeError("--metric and --option are for lists without a model; a model has its own metric")
+        if metric:
+            raise RecipeError("--metric is for lists without a model; a model has its own metric")
         scorer = _scorer(model_for(nbest, model, trust), predictor)
     form, trained = scorer.reader, scorer.recipe.data.reader
     if model == BASE or reader is not None or roles is not None:

@@ -8,7 +8,7 @@ import typer
 
 from rerank.cli.answer import show
 from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, Roles, command
-from rerank.cli.measuring import Compared, Option, metric_settings
+from rerank.cli.measuring import Compared, metric_settings
 
 
 @command()
@@ -86,7 +86,6 @@ def weigh(
     ] = None,
     *,
     metric: Compared = None,
-    option: Option = None,
     reader: ListReader = None,
     roles: Roles = None,
     columns: Annotated[
@@ -114,7 +113,7 @@ def weigh(
     from rerank.runs.weigh import table_of_weights, weighed_model
 
     single_stdin(file, *(references or []))
-    measure = metric_settings(metric or "gain", option)
+    measure = metric_settings(metric or "gain")
     lists: Any = read(file, reader, references=references or None, on_bad_list=on_bad_list, roles=roles)
     if save is not None and read_once(file):
         lists = list(lists)

@@ -65,9 +65,9 @@ def _ways(metric: Metric | None, *, unspaced: bool) -> Iterator[Way]:
         how = "write both in one way"
         if isinstance(metric, NormalizingMetric):
             chosen = ", ".join(f"{form}: true" for form, yes in {**metric.normalize, **forms}.items() if yes)
-            how = f"set the metric's normalize: {{{chosen}}} (--option 'normalize={{{chosen}}}')"
-        elif hasattr(metric, "lowercase") and "case" in forms:
-            how = "set the metric's lowercase: true (--option lowercase=true)"
+            how = f"set the metric's normalize (--metric '{{name: {metric.name}, normalize: {{{chosen}}}}}')"
+        elif metric is not None and hasattr(metric, "lowercase") and "case" in forms:
+            how = f"set the metric's lowercase: true (--metric '{{name: {metric.name}, lowercase: true}}')"
             how += "; bring lists and references to this form" * (len(forms) > 1)
         yield what, partial(normalized, forms=forms), how
     yield "with word pieces joined", joined, "join them in the lists, or let the decoder write words"

@@ -112,7 +112,8 @@ class Gain(ColumnMetric):
         key = self.column if nbest.roles is None else nbest.roles.gain_key or self.column
         if self.lower is None and LOWER.search(key):
             message = f"{key!r} is the gain; of ranks, costs and errors lower is better: say lower: true, or false"
-            raise DataError(f"{message} (--option lower=true; in a recipe: metric.lower)", path=nbest.path)
+            how = "--metric '{name: gain, lower: true}'; in a recipe: metric.lower"
+            raise DataError(f"{message} ({how})", path=nbest.path)
         return column_of(nbest, self.column, "column").reshape(-1, 1).copy()
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:

@@ -43,7 +43,7 @@ def test_the_list_at_hand_and_the_log_of_the_run(
 ) -> None:
     (tmp_path / "small.yaml").write_text(yaml.safe_dump(small.settings(small_data)))
     monkeypatch.setattr(TreeContent, "features", failing_at(3, KeyError("what")))
-    result = rerank("--log-level", "error", "run", tmp_path / "small.yaml", "-o", tmp_path / "out")
+    result = rerank("--quiet", "run", tmp_path / "small.yaml", "-o", tmp_path / "out")
     failed(result, 1, f"error: {third}: unexpected KeyError: 'what'", f"the traceback is in {tmp_path / 'out/log.txt'}")
     log = (tmp_path / "out/log.txt").read_text()
     assert log.count("Traceback (most recent call last):") == 1

@@ -251,7 +251,8 @@ def test_names_that_are_longer_than_the_system_allows(rerank, small_data, recipe
         ("rank", name, lists), ("rank", "base", lists, "-o", name), ("run", name),
         ("rank", name, lists, "--predictor", "mbr"),
         ("run", recipe, "-o", name), ("run", recipe, "--set", f"data.root={name}"), ("evaluate", name, gold),
-        ("oracle", lists, name), ("compare", name, name), ("evaluate", gold, gold, "--prm", name),
+        ("oracle", lists, name), ("compare", name, name),
+        ("evaluate", gold, gold, "--metric", f"{{name: parseval, prm: {name}}}"),
     ):  # fmt: skip
         result = rerank(*words)
         assert result.code == 2, words
@@ -290,12 +291,13 @@ def test_evaluate_is_what_the_run_says(rerank, model, small_data, tmp_path):
 def test_evaluate_with_a_parameter_file(rerank, small_data, tmp_path):
     gold = small_data / "test.gold.gz"
     (tmp_path / "new.prm").write_text("DELETE_LABEL TOP\nLABELED 0\n")
-    result = rerank("evaluate", gold, gold, "--prm", tmp_path / "new.prm", "--sentences")
+    metric = f"{{name: parseval, prm: {tmp_path / 'new.prm'}}}"
+    result = rerank("evaluate", gold, gold, "--metric", metric, "--sentences")
     assert result.code == 0
     assert "labeled:no" in result.out
     assert "length <= 40" in result.out
     (tmp_path / "new.prm").write_text("DELETE_LABEL TOP\nLABELLED 0\n")
-    failed(rerank("evaluate", gold, gold, "--prm", tmp_path / "new.prm"), 2, "new.prm:2:", "did you mean LABELED")
+    failed(rerank("evaluate", gold, gold, "--metric", metric), 2, "new.prm:2:", "did you mean LABELED")
 
 
 def test_labels_and_names_that_are_no_utf8_are_shown(rerank, tmp_path):
@@ -303,7 +305,8 @@ def test_labels_and_names_that_are_no_utf8_are_shown(rerank, tmp_path):
     hypothesis = os.fsencode(tmp_path / "t") + b"\xe9"
     Path(os.fsdecode(hypothesis)).write_text("(S (NN a) (NN b))\n")
     (tmp_path / "own.prm").write_bytes(b"DELETE_LABEL caf\xe9\n")
-    result = rerank("evaluate", os.fsdecode(hypothesis), tmp_path / "gold", "--prm", tmp_path / "own.prm")
+    metric = f"{{name: parseval, prm: {tmp_path / 'own.prm'}}}"
+    result = rerank("evaluate", os.fsdecode(hypothesis), tmp_path / "gold", "--metric", metric)
     assert result.code == 0, result.err
     assert "t\\udce9" in result.out
     assert "caf\\udce9" in result.out
@@ -421,7 +424,6 @@ def test_usage(rerank, recipe, tmp_path):
     usage(rerank("rum", recipe), "No such command 'rum'")
     usage(rerank("run", recipe, "--sett", "a=b"), "No such option: --sett")
     usage(rerank("run"), "Missing argument 'RECIPE'")
-    usage(rerank("--log-level", "loud", "list"), "'loud' is not")
     usage(rerank("rank", tmp_path, "-", "--n-best", 0), "--n-best")
     assert rerank("--version") == (0, f"rerank {__version__}\n", "")
     for arguments in (["--help"], ["run", "-h"]):
@@ -487,7 +489,7 @@ def test_wrong_data(rerank, recipe, small_data, workspace, tmp_path, file, chang
         small.write_golds(path, change(small.golds_of(path)))
     before = {path.name for path in (workspace / ".cache").iterdir()} if (workspace / ".cache").exists() else set()
     output = workspace / "wrong data"
-    result = rerank("--log-level", "error", "run", recipe, "-o", output, "--set", f"data.root={data}")
+    result = rerank("--quiet", "run", recipe, "-o", output, "--set", f"data.root={data}")
     failed(result, 2, *parts)
     assert not (output / "metrics.json").exists()
     assert not (output / "model").exists()
@@ -498,7 +500,7 @@ def test_wrong_data(rerank, recipe, small_data, workspace, tmp_path, file, chang
 def test_unwritable_outputs(rerank, recipe, tmp_path):
     (tmp_path / "file").write_text("mine")
     for output in (tmp_path / "file", tmp_path / "file" / "below", "/proc/rerank/x"):
-        failed(rerank("--log-level", "error", "run", recipe, "-o", output), 1, "cannot write")
+        failed(rerank("--quiet", "run", recipe, "-o", output), 1, "cannot write")
     assert (tmp_path / "file").read_text() == "mine"
 
 
@@ -526,7 +528,7 @@ def test_an_interrupt_of_what_cannot_be_resumed(rerank, monkeypatch, small_data,
     assert "--resume" not in result.err
 
 
-def test_the_log_level_works_for_all_commands(rerank, recipe, model, small_run, small_data, tmp_path):
+def test_all_commands_can_be_quiet(rerank, recipe, model, small_run, small_data, tmp_path):
     nbest, gold = small_data / "test.nbest.gz", small_data / "test.gold.gz"
     commands = [
         ["run", "--until", "extract", recipe, "-o", tmp_path / "out"],
@@ -542,10 +544,9 @@ def test_the_log_level_works_for_all_commands(rerank, recipe, model, small_run, 
         ["list"],
     ]
     for command in commands:
-        quiet = rerank("--log-level", "error", *command)
+        quiet = rerank("--quiet", *command)
         assert (quiet.code, quiet.err) == (0, ""), command
     assert "rank: 40 lists in" in rerank("rank", model, nbest).err
-    usage(rerank("--log-level", "loud", "rank", model, nbest), "--log-level")
 
 
 # processes of their own

@@ -71,11 +71,11 @@ def test_lists_of_other_sentences_are_refused_unless_max_error_says_otherwise(tm
     command = "oracle", tmp_path / "nbest", tmp_path / "gold"
     said = "12 of 12 sentences have other words", "nbest:1: list 0: ", "'dogs'", "in the same order?"
     failed(rerank(*command), 2, *said)
-    assert rerank(*command, "--option", "max_error=11").code == 0
+    assert rerank(*command, "--metric", "{name: parseval, max_error: 11}").code == 0
     (tmp_path / "own.prm").write_text("MAX_ERROR 10\n")
-    failed(rerank(*command, "--prm", tmp_path / "own.prm"), 2, "MAX_ERROR is 10")
+    failed(rerank(*command, "--metric", f"{{name: parseval, prm: {tmp_path / 'own.prm'}}}"), 2, "MAX_ERROR is 10")
     (tmp_path / "own.prm").write_text("MAX_ERROR 11\n")
-    assert rerank(*command, "--prm", tmp_path / "own.prm").code == 0
+    assert rerank(*command, "--metric", f"{{name: parseval, prm: {tmp_path / 'own.prm'}}}").code == 0
 
 
 def test_a_parameter_file_implies_the_rule_for_punctuation(tmp_path: Path, rerank: Command) -> None:
@@ -83,14 +83,13 @@ def test_a_parameter_file_implies_the_rule_for_punctuation(tmp_path: Path, reran
     (tmp_path / "gold").write_text("(S (N a) (: -))\n")
     (tmp_path / "test").write_text("(S (N a) (: ;) (: -))\n")
     command = "evaluate", tmp_path / "test", tmp_path / "gold"
-    found = rerank(*command, "--prm", tmp_path / "own.prm")
+    found = rerank(*command, "--metric", f"{{name: parseval, prm: {tmp_path / 'own.prm'}}}")
     assert "parseval|punctuation:evalb|" in found.out
     assert cells(found.out, "valid")[0] == "1"
-    for further in ([], ["--prm", tmp_path / "own.prm", "--punctuation", "reference"]):
-        found = rerank(*command, *further)
+    for metric in ("parseval", f"{{name: parseval, prm: {tmp_path / 'own.prm'}, punctuation: reference}}"):
+        found = rerank(*command, "--metric", metric)
         assert "parseval|punctuation:reference|" in found.out
         assert cells(found.out, "valid")[0] == "0"
-    failed(rerank(*command, "--metric", "bleu", "--punctuation", "own"), 2, "--punctuation is for parseval")
 
 
 def test_a_run_over_failed_parses_says_what_evaluate_says(small_data: Path, tmp_path: Path, rerank: Command) -> None:

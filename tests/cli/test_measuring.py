@@ -99,15 +99,15 @@ def row(out: str, name: str) -> list[str]:
 
 
 def test_the_oracle_of_a_gain_needs_no_references(samples: Path, rerank: Command) -> None:
-    command = "oracle", samples, "--metric", "gain", "--reader", "jsonl"
-    result = rerank(*command, "--option", "column=reward")
+    command = "oracle", samples, "--reader", "jsonl", "--metric"
+    result = rerank(*command, "{name: gain, column: reward}")
     assert result.code == 0, result
     assert row(result.out, "base") == ["0.5000"]
     assert row(result.out, "oracle") == ["1.0000"]
     assert row(result.out, "anti oracle") == ["-0.3333"]
     assert "lists 3: 1 without" in result.out
     assert "gain|column:reward" in result.out
-    failed(rerank(*command), 2, f"{samples}:1: list list 0: ", "score, reward", "expected 'gain'")
+    failed(rerank(*command, "gain"), 2, f"{samples}:1: list list 0: ", "score, reward", "expected 'gain'")
 
 
 def test_the_oracle_of_texts_is_that_of_their_gains(tmp_path: Path, rerank: Command) -> None:
@@ -121,7 +121,7 @@ def test_the_oracle_of_texts_is_that_of_their_gains(tmp_path: Path, rerank: Comm
 
 def test_the_oracle_takes_options_of_the_reader(samples: Path, rerank: Command) -> None:
     """As costs, the lowest score is the base choice: the last candidate of a list."""
-    command = "oracle", samples, "--metric", "gain", "--option", "column=reward"
+    command = "oracle", samples, "--metric", "{name: gain, column: reward}"
     result = rerank(*command, "--reader", "{name: jsonl, scores: cost}")
     assert row(result.out, "base") == ["-0.3333"]
     failed(rerank(*command, "--reader", "{name: jsonl, nonsense: 1}"), 2, "nonsense")
@@ -215,7 +215,7 @@ def test_standard_input_and_a_file_are_no_option(place: str, small_run: Path, tm
     (tmp_path / "rewards").write_text("0.5\n2\n")
     stdin = b"0 ||| a ||| lm= 1 ||| -1\n0 ||| b ||| lm= 1 ||| -2\n"
     reader = "{name: joined, of: moses, names: [reward]}"
-    options = ["--metric", "gain", "--option", "column=reward", "--reader", reader]
+    options = ["--metric", "{name: gain, column: reward}", "--reader", reader]
     name = f"-,{tmp_path / 'rewards'}"
     given = [name, *options] if place == "first" else [*options, name]
     result = rerank("oracle", *given, stdin=stdin)

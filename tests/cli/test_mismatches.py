@@ -89,7 +89,7 @@ def test_a_gain_beyond_the_allowed_range_has_its_place(
     changes["sources"] = f"{data}/{{split}}.src.gz"
     path = tmp_path / "recipe.yaml"
     path.write_text(yaml.safe_dump(settings(data, metric=REWARD, data=changes)))
-    result = rerank("--log-level", "error", "run", path, "-o", workspace / "mismatches" / "huge")
+    result = rerank("--quiet", "run", path, "-o", workspace / "mismatches" / "huge")
     refused(result, "train.reward.gz:9: list 1", "1e+308 as 'reward'", "from -1e+30 to 1e+30")
 
 

@@ -238,8 +238,8 @@ def test_an_account_of_what_is_evaluated(tmp_path: Path, rerank: Command) -> Non
     small_texts.write_lines(tmp_path / "trees", ["(S1 (NN rain))"])
     result = rerank("evaluate", tmp_path / "trees", tmp_path / "trees")
     assert f"what is right: gold trees, {tmp_path}/trees" in result.err
-    option = "normalize={case: true}"
-    lowered = rerank("evaluate", tmp_path / "hyp", tmp_path / "ref", "--metric", "wer", "--option", option)
+    metric = "{name: wer, normalize: {case: true}}"
+    lowered = rerank("evaluate", tmp_path / "hyp", tmp_path / "ref", "--metric", metric)
     assert "No candidate" not in lowered.out
 
 
@@ -393,7 +393,7 @@ def test_recipes_that_cannot_be(
     sets = [part for change in changes for part in ("--set", change)]
     if changes == ["data.reader={name: charniak}"]:
         parts = ["nbest"]
-    result = rerank("--log-level", "error", "run", path, "-o", workspace / "commands" / "wrong", *sets)
+    result = rerank("--quiet", "run", path, "-o", workspace / "commands" / "wrong", *sets)
     refused(result, *parts)
 
 
@@ -401,9 +401,8 @@ def test_recipes_that_cannot_be(
     ("arguments", "parts"),
     [
         (["evaluate", "BASE", "SHORT", "--metric", "bleu"], ["base.txt", "20 lines for 19 references"]),
-        (["evaluate", "BASE", "REF", "--metric", "bleu", "--option", "smoothing"], ["NAME=VALUE"]),
-        (["evaluate", "BASE", "REF", "--metric", "bleu", "--option", "tokenise=13a"], ["tokenise", "tokenize"]),
-        (["evaluate", "BASE", "REF", "--metric", "bleu", "--prm", "x.prm"], ["--prm is for parseval"]),
+        (["evaluate", "BASE", "REF", "--metric", "{name: bleu, tokenise: 13a}"], ["tokenise", "tokenize"]),
+        (["evaluate", "BASE", "REF", "--metric", "bleu", "--normalize"], ["--normalize is for parseval"]),
         (["evaluate", "BASE", "REF", "--reference", "REF"], ["text metrics"]),
         (["evaluate", "BASE", "none.txt", "--metric", "ter"], ["none.txt"]),
         (["oracle", "NBEST", "SHORT", "--metric", "bleu"], ["SHORT", "19 references"]),

@@ -131,12 +131,12 @@ def test_json_holds_what_the_tables_show(rerank: Command, places: dict[str, Path
 
 @pytest.mark.parametrize("name", ["oracle", "run"])
 def test_quiet_commands_show_results_alone(rerank: Command, places: dict[str, Path], tmp_path: Path, name: str) -> None:
-    result = rerank(*words_of(name, places, tmp_path), "--quiet")
+    result = rerank("--quiet", *words_of(name, places, tmp_path))
     assert (result.code, result.err) == (0, "")
     assert result.out
 
 
 def test_errors_are_shown_to_the_quiet(rerank: Command, tmp_path: Path) -> None:
-    result = rerank("oracle", tmp_path / "none", tmp_path / "none", "--quiet", "--json")
+    result = rerank("--quiet", "oracle", tmp_path / "none", tmp_path / "none", "--json")
     assert (result.code, result.out) == (2, "")
     assert "no such file" in result.err

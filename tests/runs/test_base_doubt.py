@@ -62,7 +62,7 @@ def test_weighing_and_votes(tmp_path: Path, count: int, rerank: Any) -> None:
     """Nothing is said to help until the user says what the column is; with ``-q`` as without."""
     path = write_costs(tmp_path / "lists.jsonl", count, 1)
     few = ("--metric", "wer", "--samples", "200")
-    found = rerank("weigh", "--quiet", path, *few, "--resamples", "2", "--restarts", "0")
+    found = rerank("--quiet", "weigh", path, *few, "--resamples", "2", "--restarts", "0")
     assert "scores: cost" in found.out, found
     assert "helps" not in found.out
     assert found.out.index(" base ") < found.out.index(" first ")
@@ -97,7 +97,7 @@ def test_runs(tmp_path: Path, rerank: Any) -> None:
     for role, doubted in ((None, True), ("score", False)):
         recipe["data"]["reader"] = {"name": "jsonl"} | ({} if role is None else {"scores": role})  # type: ignore[index]
         (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe))
-        done = rerank("run", "--quiet", tmp_path / "recipe.yaml", "-o", tmp_path / f"run-{role}")
+        done = rerank("--quiet", "run", tmp_path / "recipe.yaml", "-o", tmp_path / f"run-{role}")
         assert done.code == 0, done
         assert ("scores: cost" in done.out, "better" in done.out) == (doubted, not doubted), done.out
         assert "first candidate" in done.out

@@ -117,7 +117,12 @@ def kana(text: str) -> str:
 @pytest.mark.parametrize(
     ("change", "right", "found", "advice"),
     [
-        (str.upper, str, "of the references' tokens, without capitals ", "--option 'normalize={case: true}'"),
+        (
+            str.upper,
+            str,
+            "of the references' tokens, without capitals ",
+            "--metric '{name: wer, normalize: {case: true}}'",
+        ),
         (
             str,
             lambda text: text.replace(" ", ", ") + ".",
@@ -129,7 +134,7 @@ def kana(text: str) -> str:
             accented,
             lambda text: normalize("NFD", accented(text)),
             "tokens, in Unicode's form NFKC ",
-            "--option 'normalize={nfkc: true}'",
+            "--metric '{name: wer, normalize: {nfkc: true}}'",
         ),
         (lambda text: "▁" + " ▁".join(text.split()), str, "tokens, with word pieces joined ", "join them"),
         (
@@ -176,8 +181,8 @@ def test_pipes_are_checked_too(tmp_path: Path) -> None:
 def test_advice_is_what_the_metric_takes_and_adds_to_what_it_does(tmp_path: Path, rerank: Command) -> None:
     place = write(tmp_path, test=written(lines_of("test"), str.upper, right=marked))
     for metric, advice in (
-        ("{name: match, normalize: {case: true}}", "(--option 'normalize={case: true, marks: true}')"),
-        ("bleu", "--option lowercase=true); bring lists and references to this form"),
+        ("{name: match, normalize: {case: true}}", "(--metric '{name: match, normalize: {case: true, marks: true}}')"),
+        ("bleu", "--metric '{name: bleu, lowercase: true}'); bring lists and references to this form"),
     ):
         assert advice in rerank("oracle", place / "test.jsonl", "--reader", "jsonl", "--metric", metric).out
 
