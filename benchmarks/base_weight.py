@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from rerank.recipes.loading import load_recipe
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[2] / "shared")
 GRID = (0.02, 0.06, 0.2, 0.6, 2.0, 6.0, 20.0)
@@ -64,7 +64,7 @@ def measured(root: Path, work: Path, lists: int, grid: list[float], changes: lis
     places = {"data": {"root": str(data), "tests": [], "shard_size": 4000}}
     recipe = work / "recipe.yaml"
     recipe.write_text(yaml.safe_dump(RECIPE | places | {"grid": {"learner.base": ["auto", *grid]}}))
-    return pipeline.run(load_recipe(recipe, changes), work / "runs" / "all", tests=False)  # type: ignore[arg-type]
+    return experiment.run(load_recipe(recipe, changes), work / "runs" / "all", tests=False)  # type: ignore[arg-type]
 
 
 def write_first(source: Path, target: Path, count: int, separator: bytes) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "llm.yaml"  # of which the reader's base score is another
 SIZES = {"train": 2000, "dev": 500, "test": 5000}
@@ -93,7 +93,7 @@ def by_recipe(
         usual += ["examples=0"]
         recipe = load_recipe(RECIPE, [*usual, *sets])
         assert isinstance(recipe, ListRecipe)
-        metrics = pipeline.run(recipe, Path(place) / "run")
+        metrics = experiment.run(recipe, Path(place) / "run")
         return metrics["splits"]["test"], metrics["predictor"]
 
 

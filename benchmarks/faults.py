@@ -22,7 +22,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from rerank.runs.pipeline import epoch_lines, stage_lines
+from rerank.runs.experiment import stage_lines
 
 CLOCK = ("seconds", "cpu_seconds", "peak_memory_bytes", "nonzeros_per_second", "voting_seconds", "stages", "date")
 
@@ -115,7 +115,9 @@ def determined(output: Path) -> dict[str, Any]:
     files = [*output.rglob("*.gz"), *output.rglob("*.npy"), *output.rglob("*.npz"), output / "recipe.yaml"]
     found: dict[str, Any] = {os.path.relpath(path, output): path.read_bytes() for path in files}
     found["metrics"] = steady(json.loads((output / "metrics.json").read_text()))
-    found["history"] = steady(epoch_lines(output / "history.jsonl"))
+    found["history"] = steady(
+        [line for line in map(json.loads, (output / "history.jsonl").open()) if "stage" not in line]
+    )
     return found
 
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from rerank.readers.given.nbest import NBest
     from rerank.readers.given.reading import example, read
     from rerank.readers.lists import Candidate
-    from rerank.runs.callbacks import TrainingEvent
     from rerank.runs.fitting import fit
     from rerank.runs.measuring import Evaluation, evaluate
+    from rerank.runs.training import TrainingEvent
 
     Tagger: Any  # which a part registers
     tagger: Any
@@ -41,7 +41,7 @@ _PLACES = {
     "NBest": "rerank.readers.given.nbest",
     "Ranking": "rerank.models.reranker",
     "Reranker": "rerank.models.reranker",
-    "TrainingEvent": "rerank.runs.callbacks",
+    "TrainingEvent": "rerank.runs.training",
     "evaluate": "rerank.runs.measuring",
     "example": "rerank.readers.given.reading",
     "feature": "rerank.features.own",

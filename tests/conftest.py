@@ -19,7 +19,7 @@ from instances import first_instances, in_turn, multiply_examples
 
 from rerank.base import interrupts
 from rerank.cli import application as cli
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 # Where the tests run in the background of a shell or under nohup, signals are ignored, by all processes they start too.
 for _number in interrupts.SIGNALS:
@@ -97,7 +97,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small_run(small_data: Path, workspace: Path) -> Path:
     """The output of a finished run of a voted RDA and a perceptron; tests do not change it."""
     runs = [{"name": "RDA", "set": {"learner": {"name": "vrda"}}}, {"name": "perceptron"}]
-    pipeline.run(small.recipe(small_data, runs=runs, training={"epochs": 3}), workspace / "finished")
+    experiment.run(small.recipe(small_data, runs=runs, training={"epochs": 3}), workspace / "finished")
     return workspace / "finished"
 
 

@@ -21,7 +21,6 @@ from programs import PATIENCE
 
 from rerank.cli import application as cli
 from rerank.runs import results
-from rerank.runs.pipeline import epoch_lines
 from rerank.storage import files
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -158,7 +157,7 @@ def artefacts(directory: Path) -> dict[str, Any]:
         elif path.suffix in (".gz", ".npz", ".npy", ".yaml", ".tsv", ".svg"):
             found[name] = path.read_bytes()
         elif path.name == "history.jsonl":
-            found[name] = small.without_clock(epoch_lines(path))
+            found[name] = small.without_clock(small.epoch_lines(path))
         elif path.name == "checksums.json" and (path.parent / "split.json").exists():
             found[name] = "there"  # of a file that says how long it took
         elif path.suffix == ".json":

@@ -24,6 +24,11 @@ def lines_of(path: Path) -> list[str]:
     return (gzip.decompress(data) if path.suffix == ".gz" else data).decode().splitlines()
 
 
+def epoch_lines(history: Path) -> list[dict[str, Any]]:
+    """The lines of epochs in a complete history file."""
+    return [line for line in map(json.loads, lines_of(history)) if "stage" not in line]
+
+
 def write_lines(path: Path, lines: list[str]) -> None:
     """The inverse of ``lines_of``."""
     text = "".join(f"{line}\n" for line in lines).encode()

@@ -57,7 +57,7 @@ def oracle(
     from rerank.readers.trees.parses import ParseReader
     from rerank.recipes.loading import read_settings
     from rerank.recipes.recipe import ListRecipe
-    from rerank.runs.doubts import references_amiss, written_apart
+    from rerank.runs.corpora import references_amiss, written_apart
 
     path, usual = stream_name(nbest), "charniak" if measuring.metric in (None, "parseval") else "moses"
     form = reader_of(nbest, reader, roles, usual)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rerank.pool import Engine
     from rerank.recipes.recipe import TaskRecipe
-    from rerank.runs.pipeline import Metrics
+    from rerank.runs.experiment import Metrics
     from rerank.runs.report.table import TextTable
 
 
@@ -110,7 +110,7 @@ def run(
     on from there.
     """
     from rerank.recipes.tasks import task_named
-    from rerank.runs import pipeline
+    from rerank.runs import experiment
     from rerank.runs.report.results import unbeaten
 
     settings, directory = recipe.read(quick)
@@ -118,8 +118,8 @@ def run(
         raise RecipeError("only lists are read by workers; leave out --engine, --workers and --address")
     with work.open(settings) as engine:
         if until == "extract":
-            return show_counts(settings, pipeline.extract(settings, directory, engine))
-        result = pipeline.run(settings, directory, resume=resume, tests=until == "test", engine=engine)
+            return show_counts(settings, experiment.extract(settings, directory, engine))
+        result = experiment.run(settings, directory, resume=resume, tests=until == "test", engine=engine)
     if until == "train":
         show_training(result, directory / "model")
     else:
@@ -156,8 +156,7 @@ def show_training(result: "Metrics", model: Path) -> None:
 def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
     """Show ``result``, the content of metrics.json."""
     from rerank.recipes.tasks import task_named
-    from rerank.runs.report.list_parts import reported_table
-    from rerank.runs.report.results import crossed, headline, results_table, signatures
+    from rerank.runs.report.results import crossed, headline, reported_table, results_table, signatures
 
     if tables := task_named(recipe.task).tables:
         for table in imported(tables)(recipe, result["tables"]):
@@ -244,9 +243,9 @@ def tune(
     best goes to OUTPUT/chosen.yaml.
     """
     from rerank.recipes.recipe import ListRecipe
-    from rerank.runs import pipeline
-    from rerank.runs.choice import chosen_recipe
-    from rerank.runs.report.list_parts import choice_table
+    from rerank.runs import experiment
+    from rerank.runs.report.results import choice_table
+    from rerank.runs.run import chosen_recipe
     from rerank.storage.files import write_text
     from rerank.storage.outputs import output_file
 
@@ -265,8 +264,8 @@ def tune(
     if not settings.seeds:
         settings = settings.changed({"seeds": [settings.seed + number for number in range(SEEDS)]})
     with work.open(given) as engine:
-        metrics = pipeline.run(settings, output, resume=resume, tests=False, engine=engine)
-    target = output_file(output, pipeline.CHOSEN)
+        metrics = experiment.run(settings, output, resume=resume, tests=False, engine=engine)
+    target = output_file(output, experiment.CHOSEN)
     write_text(target, chosen_recipe(settings, metrics["choice"]).as_yaml())
     table = choice_table(metrics)
     show(fitting(table), table.note, f"recipe: {target}", choice=metrics["choice"], recipe=target)

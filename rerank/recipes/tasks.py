@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from rerank.base.errors import RecipeError
 from rerank.base.registry import Registry, nearest, own_parts
 
-SIZES = "rerank.runs.report.list_parts:corpora_table"
+SIZES = "rerank.runs.report.results:corpora_table"
 
 
 class Task(NamedTuple):
@@ -49,7 +49,7 @@ class TaskFiles(NamedTuple):
     reader: str | None = None
 
 
-LISTS = "rerank.runs.list_steps:ListSteps"
+LISTS = "rerank.runs.list_kind:ListSteps"
 TRIES = "rerank rank MODEL FILE", "rerank inspect MODEL"
 TEXTS = "rerank.recipes.text_recipe:TextRecipe"
 PARSE = Task("rerank.recipes.recipe:Recipe", LISTS, "parses", lists=True, tries=TRIES)

@@ -24,9 +24,20 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import DECODERS, ListRecipe
 from rerank.runs.corpora import Data, last_lists, shared_lists
 from rerank.runs.ensembles import deviation_of, spread
-from rerank.runs.learned_fusion import MEANT, check_learning, learn_brackets
 from rerank.runs.run import Run, weight_counts
-from rerank.runs.second_pass import GainSweep, Points, RereadList, Sweep, Visitor, make_sweep, run_scores, visit_lists
+from rerank.runs.second_pass import (
+    MEANT,
+    GainSweep,
+    Points,
+    RereadList,
+    Sweep,
+    Visitor,
+    check_learning,
+    learn_brackets,
+    make_sweep,
+    run_scores,
+    visit_lists,
+)
 from rerank.runs.training import NOT_BEATEN, base_alone
 from rerank.runs.ways import Samples, systems
 

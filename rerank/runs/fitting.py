@@ -31,8 +31,8 @@ from rerank.recipes.recipe import ListRecipe, TaskRecipe
 from rerank.recipes.settings import Settings, named
 from rerank.recipes.tasks import task_named
 from rerank.recipes.text_recipe import METRICS
-from rerank.runs import pipeline
-from rerank.runs.callbacks import Callback, watching
+from rerank.runs import experiment
+from rerank.runs.training import Callback, watching
 
 log = logging.getLogger("rerank")
 TRAIN, DEV = "train", "dev"  # the splits of a recipe over lists of a program
@@ -166,7 +166,7 @@ def _fitted(settings: Settings, held: Mapping[str, Held], start: Reranker | None
         token = in_memory.set({split: memory.source for split, memory in held.items()})
         try:
             with told(), open_engine(recipe.engine) as engine:
-                model: Model = pipeline.fitted(recipe, Path(place, "run"), engine)
+                model: Model = experiment.fitted(recipe, Path(place, "run"), engine)
         finally:
             in_memory.reset(token)
     data |= {key: value for key, value in model.settings["data"].items() if key in ("answer", "reader")}

@@ -34,7 +34,7 @@ from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import Section, Seed, Settings, named, validate
 from rerank.runs.compared import Compared
-from rerank.runs.doubts import unlike_training
+from rerank.runs.corpora import unlike_training
 from rerank.runs.fitting import task_of
 from rerank.runs.report.table import plain_text
 

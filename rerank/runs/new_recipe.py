@@ -31,7 +31,7 @@ from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import TASKS, ListRecipe
 from rerank.recipes.settings import Settings, named
 from rerank.recipes.tasks import TaskFiles, tasks
-from rerank.runs.doubts import written_apart
+from rerank.runs.corpora import written_apart
 from rerank.storage.bounded_yaml import read_yaml
 from rerank.storage.remote import is_url
 from rerank.storage.strict_json import as_json

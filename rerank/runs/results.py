@@ -28,20 +28,23 @@ from rerank.readers.texts.text_files import read_lines
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.report.differences import KEY, compare_texts, compare_trees
 from rerank.runs.report.html import Folded, PageSection, Part
-from rerank.runs.report.list_parts import (
+from rerank.runs.report.numbers import Measure, count, fixed, primary_of, reals
+from rerank.runs.report.results import (
     choice_table,
     corpora_table,
     coverage_figure,
+    dev_of,
     learning_figure,
     mert_table,
+    notes,
     remarks_table,
     reported_table,
+    results_table,
+    signatures,
+    splits_of,
     training_figure,
     training_table,
 )
-from rerank.runs.report.measures import Measure, primary_of
-from rerank.runs.report.numbers import count, fixed, reals
-from rerank.runs.report.results import dev_of, notes, results_table, signatures, splits_of
 from rerank.runs.report.table import Bar, TextTable
 from rerank.runs.run import Run
 from rerank.storage.outputs import output_file

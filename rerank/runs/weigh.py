@@ -21,9 +21,8 @@ from rerank.learn.mert import MertSettings, mert
 from rerank.metrics.oracle import rows_of_scores
 from rerank.readers.score_columns import MINMAX
 from rerank.runs.compared import Compared, Scored
-from rerank.runs.gathered import WORDS, Gathered, gathered
 from rerank.runs.report.table import TextTable, plain_text
-from rerank.runs.vote import about, table_of
+from rerank.runs.vote import WORDS, Gathered, about, gathered, table_of
 from rerank.runs.ways import FIRST, MOST, PENALTY, Samples, maxent_weights, scored
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import small
 import yaml
 from commands import Command, refused
 
 from rerank.models.model import Model
-from rerank.runs.pipeline import epoch_lines
 
 LOST = "No epoch beat the base on"
 
@@ -64,7 +64,7 @@ def test_noise_leaves_the_base_and_says_so(noise: Path, tmp_path: Path, rerank: 
     assert LOST in (tmp_path / "run" / "report.html").read_text()
     for weights in Model.load(tmp_path / "run" / "model").weights.values():
         assert (weights.base, np.count_nonzero(weights.w)) == (1.0, 0)
-    for line in epoch_lines(tmp_path / "run" / "history.jsonl"):
+    for line in small.epoch_lines(tmp_path / "run" / "history.jsonl"):
         assert line["dev_base"] == base["dev"] >= line["dev"]
 
 

@@ -14,7 +14,7 @@ from rerank.base.errors import ModelError
 from rerank.metrics.evaluation import evaluate
 from rerank.models.model import Model
 from rerank.models.scorer import Scorer
-from rerank.runs import pipeline
+from rerank.runs import experiment
 from rerank.runs.decoding import _used
 from rerank.runs.report.results import headline
 
@@ -31,7 +31,7 @@ def run_of(name: str, small_data: Path, workspace: Path) -> Path:
     changes, place = DECIDED[name], workspace / f"decided {name}"
     if not place.exists():
         training = {"epochs": 1, "vote": False, **changes.get("training", {})}
-        pipeline.run(small.recipe(small_data, **changes | {"training": training}), place)
+        experiment.run(small.recipe(small_data, **changes | {"training": training}), place)
     return place
 
 
@@ -159,7 +159,7 @@ def test_a_decision_that_a_model_cannot_keep_is_refused(small_run: Path, tmp_pat
 def test_what_mert_has_tuned_is_the_decision(tmp_path: Path, rerank: Command) -> None:
     small_texts.write_task(tmp_path)
     changes: dict[str, Any] = {"mert": {"split": "tune", "settings": {"restarts": 1}}, "decode": {"kinds": []}}
-    pipeline.run(small_texts.recipe(tmp_path, training={"epochs": 1, "vote": False}, **changes), tmp_path / "run")
+    experiment.run(small_texts.recipe(tmp_path, training={"epochs": 1, "vote": False}, **changes), tmp_path / "run")
     model, lists, sources = tmp_path / "run" / "model", tmp_path / "test.nbest.gz", tmp_path / "test.src.gz"
     weights = Model.load(model).weights
     assert weights["mert"].base != weights["average"].base

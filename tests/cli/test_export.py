@@ -11,7 +11,7 @@ from commands import Command
 
 from rerank.models.model import Model
 from rerank.models.weights_text import moses_lines
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory, workspace: Path) -> Path:
     """The model of a run over translations."""
     root = tmp_path_factory.mktemp("texts")
     small_texts.write_task(root)
-    pipeline.run(small_texts.recipe(root), workspace / "export")
+    experiment.run(small_texts.recipe(root), workspace / "export")
     return workspace / "export" / "model"
 
 

@@ -7,7 +7,7 @@ import pytest
 import small
 from commands import Command, failed
 
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 GOLD = ["(S (NP (N dogs)) (VP (V bark)))", "(S (NP (N cats)) (VP (V sleep)))", "(S (NP (N pigs)) (VP (V fly)))"]
 FAILED = {
@@ -108,7 +108,7 @@ def test_a_run_over_failed_parses_says_what_evaluate_says(small_data: Path, tmp_
         small.write_lists(tmp_path / f"{split}.nbest.gz", lists)
         small.write_golds(tmp_path / f"{split}.gold.gz", golds)
     recipe = small.recipe(tmp_path, examples=40)
-    metrics = pipeline.run(recipe, tmp_path / "run")
+    metrics = experiment.run(recipe, tmp_path / "run")
     assert metrics["corpora"]["train"]["refused"] == metrics["corpora"]["test"]["refused"] == 1
     assert (metrics["corpora"]["test"]["lists"], metrics["corpora"]["test"]["skipped"]) == (40, {})
     report = metrics["splits"]["test"]["average"]

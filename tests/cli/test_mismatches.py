@@ -11,7 +11,7 @@ import small_texts
 import yaml
 from commands import Command, refused
 
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 REWARD = {"name": "gain", "column": "reward"}
 
@@ -44,7 +44,7 @@ def settings(root: Path, **changes: Any) -> dict[str, Any]:
 def texts_run(data: Path, workspace: Path) -> Path:
     """The output of a run over texts, without MERT."""
     output = workspace / "mismatches" / "texts"
-    pipeline.run(small_texts.TextRecipe.model_validate(settings(data)), output)
+    experiment.run(small_texts.TextRecipe.model_validate(settings(data)), output)
     return output
 
 
@@ -54,7 +54,7 @@ def gains_run(data: Path, workspace: Path) -> Path:
     output, lists = workspace / "mismatches" / "gains", {"references": None, "nbest": "{root}/{split}.reward.gz"}
     mert = {"split": "tune", "settings": {"restarts": 1}}
     recipe = settings(data, metric=REWARD, data=lists, mert=mert)
-    pipeline.run(small_texts.TextRecipe.model_validate(recipe), output)
+    experiment.run(small_texts.TextRecipe.model_validate(recipe), output)
     return output
 
 
@@ -181,7 +181,7 @@ def test_a_model_that_never_had_sources_misses_none(
     features, output = {"set": "text", "min_lists": 1}, workspace / "mismatches" / "no-sources"
     lists = {"nbest": "{root}/{split}.plain.gz", "sources": None, "tests": []}
     recipe = settings(data, data=lists, features=features)
-    pipeline.run(small_texts.TextRecipe.model_validate(recipe), output)
+    experiment.run(small_texts.TextRecipe.model_validate(recipe), output)
     for run in (texts_run, output):
         result = rerank("rank", run / "model", data / "test.plain.gz")
         assert result.code == 0

@@ -15,7 +15,7 @@ from small_parsers import JOINED, MERGED
 from rerank.models.model import Model
 from rerank.readers.base import Lists
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 COLUMNS = {"joined": {"Dense|quality"}, "merged": {"Dense|score_2", "Dense|system_1", "Dense|system_2"}}
 
@@ -37,7 +37,7 @@ def runs(data: Path, workspace: Path) -> dict[str, Path]:
     """The outputs of runs over both."""
     found = {name: workspace / "parsers" / name for name in COLUMNS}
     for name, lists in (("joined", JOINED), ("merged", MERGED)):
-        pipeline.run(recipe(data, lists), found[name])
+        experiment.run(recipe(data, lists), found[name])
     return found
 
 
@@ -117,7 +117,7 @@ def test_what_does_not_fit_is_refused(data: Path, runs: dict[str, Path], tmp_pat
 
 def test_sources_in_small_shards_are_counted(data: Path, workspace: Path) -> None:
     place = workspace / "parsers" / "sources"
-    pipeline.run(recipe(data, JOINED | {"shard_size": 0.3, "train": ["train", "dev"]}), place)
+    experiment.run(recipe(data, JOINED | {"shard_size": 0.3, "train": ["train", "dev"]}), place)
     found = small.results(place)
     assert found["corpora"]["train,dev"]["sources"] == {
         source: {"lists": small.SIZES[source], "candidates": found["corpora"]["train,dev"]["candidates"] - other}

@@ -12,7 +12,7 @@ from served import Served, serving
 import rerank as library
 from rerank.models.model import Model
 from rerank.recipes.settings import Settings
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 pytest.importorskip("aiohttp")
 
@@ -62,7 +62,7 @@ def test_a_recipe_by_url_gives_the_same_model(served: Served, small_data: Path, 
     models = []
     for name, root in (("disk", str(small_data)), ("url", f"{served.url}/parses")):
         recipe = small.recipe(small_data, **changes).changed({"data.root": root})
-        pipeline.run(recipe, tmp_path / name, tests=False)
+        experiment.run(recipe, tmp_path / name, tests=False)
         models.append(Model.load(tmp_path / name / "model"))
     assert (models[0].weights["average"].w == models[1].weights["average"].w).all()
     assert models[0].about["training_data"] == models[1].about["training_data"]

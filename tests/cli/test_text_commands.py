@@ -16,7 +16,7 @@ from commands import Command, refused
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.models.model import Model
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -33,7 +33,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def tuned(data: Path, workspace: Path) -> Path:
     """The output of a run with MERT; tests do not change it."""
-    pipeline.run(small_texts.recipe(data, mert={"settings": {"restarts": 1}}), workspace / "commands" / "tuned")
+    experiment.run(small_texts.recipe(data, mert={"settings": {"restarts": 1}}), workspace / "commands" / "tuned")
     return workspace / "commands" / "tuned"
 
 
@@ -92,7 +92,7 @@ def test_a_column_that_learning_leaves_out_is_weighed_at_last(data: Path, worksp
     def run(name: str, root: Path) -> tuple[Path, dict[str, Any]]:
         output = workspace / "commands" / name
         last = {"split": "tune", "columns": ["LM0", "TM0_0"], "settings": {"restarts": 1}}
-        pipeline.run(small_texts.recipe(root, features={"apart": ["LM0"]}, mert=last), output)
+        experiment.run(small_texts.recipe(root, features={"apart": ["LM0"]}, mert=last), output)
         return output, json.loads((output / "metrics.json").read_text())["training"]["mert"]
 
     output, found = run("apart", data)
@@ -114,7 +114,7 @@ def test_a_column_that_learning_leaves_out_is_weighed_at_last(data: Path, worksp
     with pytest.raises(RecipeError, match="found 'LM0', which nothing weighs"):
         small_texts.recipe(data, features={"apart": ["LM0"]}, mert={"columns": ["TM0_0"]})
     with pytest.raises(RecipeError, match="found 'LM9'; expected dense columns: "):
-        pipeline.run(small_texts.recipe(data, mert={"columns": ["LM9"]}), workspace / "commands" / "refused")
+        experiment.run(small_texts.recipe(data, mert={"columns": ["LM9"]}), workspace / "commands" / "refused")
 
 
 @pytest.mark.parametrize(
@@ -342,9 +342,9 @@ def test_a_recipe_and_its_model_in_another_encoding(data: Path, rerank: Command,
     in_both(tmp_path, {name: text.replace("good", "gööd").replace("quell", "quéll") for name, text in files.items()})
     latin, utf8 = tmp_path / "latin", tmp_path / "utf8"
     with pytest.raises(DataError, match=r"train.src.gz:1: found .*byte 0xe9, which is not UTF-8"):
-        pipeline.run(small_texts.recipe(latin), tmp_path / "none")
-    pipeline.run(small_texts.recipe(utf8), tmp_path / "plain")
-    pipeline.run(small_texts.recipe(latin, data={"encoding": "latin-1"}), tmp_path / "recoded")
+        experiment.run(small_texts.recipe(latin), tmp_path / "none")
+    experiment.run(small_texts.recipe(utf8), tmp_path / "plain")
+    experiment.run(small_texts.recipe(latin, data={"encoding": "latin-1"}), tmp_path / "recoded")
     one, two = (json.loads((tmp_path / name / "metrics.json").read_text()) for name in ("plain", "recoded"))
     assert one["splits"] == two["splits"]
     split = ("test.nbest.gz", "--sources", "test.src")

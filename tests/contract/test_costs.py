@@ -17,7 +17,7 @@ from rerank.extraction.content.base import make_reader
 from rerank.extraction.extraction import extract_training
 from rerank.readers.base import Reader, SkipCount, read_lists, readers
 from rerank.readers.lists import Lists
-from rerank.runs.report import list_parts
+from rerank.runs.report import results
 
 INTEROP = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "interop"
 TREES = {
@@ -152,7 +152,7 @@ def test_extraction_logs_and_keeps_the_remark(tmp_path: Path, caplog: pytest.Log
 
 def test_a_report_shows_what_there_is_to_say_about_scores() -> None:
     said = {"absent": {"lm": 3}, "unknown_columns": {"lm2": 40}, "lowest_first": {"lists": 49, "of": 50}}
-    grid = list_parts.remarks_table({"corpora": {"train": said, "dev": {}}})
+    grid = results.remarks_table({"corpora": {"train": said, "dev": {}}})
     assert [row[2] for row in grid.rows] == ["3", "40", "49"]
     assert all(part in " ".join(row[1] for row in grid.rows) for part in ("without lm,", "lm2", "of 50"))
 

@@ -27,7 +27,7 @@ from rerank.learn.rules.rda import VotedRDA
 from rerank.learn.trainer import Training, train
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import oracles
-from rerank.runs import pipeline
+from rerank.runs import experiment
 from rerank.storage.work import Work
 
 CORPUS = random_corpus(6, lists=30)
@@ -94,7 +94,7 @@ def running(data: Path, place: Path, _: str) -> Any:
     runs = [{"name": name, "set": {"learner": {"name": name}}} for name in ("perceptron", "pa", "sgd")]
     recipe = small.recipe(data, runs=runs, training={"epochs": 1, "checkpoint": 1e9})
     output = place / "out"
-    pipeline.run(recipe, output, resume=True)
+    experiment.run(recipe, output, resume=True)
     return small.results(output), {
         name: zlib.crc32(own) for name, own in small.files_of(output / "model").items() if "npy" in name
     }
@@ -107,7 +107,7 @@ def running_examples(_data: Path, place: Path, _: str) -> Any:
         small_classes.write_set(sets, name, seed=ord(name))
     runs = [{"name": "perceptron"}, {"name": "pa", "set": {"learner": {"name": "pa"}, "tune.epochs": 2}}]
     recipe = small_classes.recipe(sets, data={"sets": ["a", "b"]}, runs=runs, seeds=[1, 2])
-    found = pipeline.run(recipe, place / "out", resume=True)
+    found = experiment.run(recipe, place / "out", resume=True)
     hardest = (place / "out" / "report.html").read_text().split("Hardest examples of")[1:]
     predicted = small.files_of(place / "out" / "predictions")
     return small_classes.steady(found), predicted, [part.partition("</table>")[0] for part in hardest]

@@ -18,7 +18,7 @@ from rerank.readers.combined import MergedReader
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.loading import read_settings
 from rerank.recipes.text_recipe import TextRecipe
-from rerank.runs import pipeline
+from rerank.runs import experiment
 from rerank.runs.results import answers_written
 
 PROGRAM = "def f(x):\n    if x:\n        return 1\n\treturn 2\n"
@@ -174,7 +174,7 @@ def test_predictions_of_a_run(tmp_path: Path, text: str) -> None:
          "decode": {"kinds": "mbr", "use": "mbr"}}
     )  # fmt: skip
     assert isinstance(recipe, TextRecipe)
-    pipeline.run(recipe, tmp_path / "run")
+    experiment.run(recipe, tmp_path / "run")
     texts = [f"{i}{text}" for i in range(12)]
     (nbest, *_) = library.read(tmp_path / "run" / "predictions" / "test.nbest.gz")
     assert nbest.candidates[0].text == texts[0]

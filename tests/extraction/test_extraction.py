@@ -17,7 +17,7 @@ from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content.trees import make_extractor, make_parseval
 from rerank.extraction.extraction import Extracted, extract_training
 from rerank.features.template import SETS
-from rerank.runs import pipeline
+from rerank.runs import experiment
 from rerank.storage.files import seal
 
 ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
@@ -208,8 +208,8 @@ def test_skipped_lists_are_counted(data, tmp_path):
     lists[7] = "1\tbad\nno number\n(S1 (NN x))"
     small.write_lists(data / "test.nbest.gz", lists)
     with pytest.raises(DataError, match="--on-bad-list skip"):
-        pipeline.run(small.recipe(data), tmp_path / "runs" / "strict")
-    metrics = pipeline.run(small.recipe(data, data={"on_bad_list": "skip"}), tmp_path / "runs" / "skip")
+        experiment.run(small.recipe(data), tmp_path / "runs" / "strict")
+    metrics = experiment.run(small.recipe(data, data={"on_bad_list": "skip"}), tmp_path / "runs" / "skip")
     found = metrics["corpora"]["test"]
     assert found["lists"] == 39
     assert (found["skipped"], found["skipped_candidates"]) == ({"score": 1}, {"brackets": 1})

@@ -8,7 +8,7 @@ import small_texts
 from rerank.extraction.content import with_set
 from rerank.models.model import Model
 from rerank.recipes.loading import load_recipe
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,6 @@ def test_a_set_that_is_named_stays(data: Path, given: str | None) -> None:
 def test_a_run_and_its_model_have_the_set_that_was_found(data: Path, workspace: Path) -> None:
     directory = workspace / "texts" / "set-found"
     recipe = small_texts.recipe(data, features=AUTO, training={"epochs": 1, "vote": False})
-    pipeline.run(recipe, directory)
+    experiment.run(recipe, directory)
     assert Model.load(directory / "model").settings["features"]["set"] == "text"
     assert load_recipe(directory / "recipe.yaml") == with_set(recipe)

@@ -26,7 +26,7 @@ from rerank.metrics.oracle import oracle
 from rerank.models.model import Model
 from rerank.models.scorer import Scorer
 from rerank.readers.base import SkipCount, readers
-from rerank.runs import pipeline
+from rerank.runs import experiment
 from rerank.runs.compared import compare_runs
 from rerank.storage.files import seal
 
@@ -43,7 +43,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Files]]:
             (root / name).write_bytes(data)
         learner = {"name": "vrda", "base": 1.0}  # few lists, and no others to weigh it on
         data = {"dev": None, "tests": ["test"]}
-        pipeline.run(recipe_of(kind, root, data, features=features, learner=learner), root / "run")
+        experiment.run(recipe_of(kind, root, data, features=features, learner=learner), root / "run")
         model = files_below(root / "run/model", "model")
         found["model"].append({**model, **files_of(kind)})
         found["corpus"] += [files_below(path.parent, "corpus") for path in sorted(root.rglob("header.json"))]

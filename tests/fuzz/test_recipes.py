@@ -12,7 +12,7 @@ from strategies_damage import VALUES, Files, damaged
 
 from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import load_recipe
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 EVERY = {  # what the recipes of the repository leave out
@@ -49,7 +49,7 @@ def test_loading(data: bytes, overrides: list[str]) -> None:
         (place / "resolved.yaml").write_text(recipe.as_yaml(), encoding="utf-8")
         assert load_recipe(place / "resolved.yaml").as_yaml() == recipe.as_yaml()
         with Inputs() as inputs:
-            pipeline.check(recipe, inputs)
+            experiment.check(recipe, inputs)
 
 
 @st.composite

@@ -19,7 +19,7 @@ from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
 from rerank.learn.trainer import train
 from rerank.learn.workspace import ListArrays, view
-from rerank.runs.checks import check_pairs
+from rerank.runs.list_kind import check_pairs
 
 CORPUS = random_corpus(6)
 SOURCES = st.one_of(

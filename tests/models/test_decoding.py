@@ -152,10 +152,10 @@ def test_what_cannot_be_decoded() -> None:
 @pytest.fixture(scope="module")
 def fusing(small_data: Path, workspace: Path) -> Path:
     """The model of a run that fuses trees."""
-    from rerank.runs import pipeline
+    from rerank.runs import experiment
 
     recipe = small.recipe(small_data, training={"epochs": 1, "vote": False}, decode={"use": "fuse"})
-    pipeline.run(recipe, workspace / "fusing")
+    experiment.run(recipe, workspace / "fusing")
     return workspace / "fusing"
 
 

@@ -16,7 +16,7 @@ from rerank.learn import folds
 from rerank.learn.scoring import choices
 from rerank.metrics.gain import Gain
 from rerank.models.predictions import dense_line
-from rerank.runs import list_steps, pipeline
+from rerank.runs import experiment, list_kind
 from rerank.runs.compared import Compared, compare_runs
 from rerank.runs.corpora import Data
 from rerank.runs.report.results import results_table
@@ -37,10 +37,10 @@ def loaded(root: Path, workspace: Path, **changes: object) -> Data:
 def test_a_run_shows_the_line(root: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs and two seeds: fitted once, shown once, in the table, the report, and what compare takes."""
     fits = []
-    monkeypatch.setattr(list_steps, "dense_line", lambda *given: fits.append(1) or dense_line(*given))
+    monkeypatch.setattr(list_kind, "dense_line", lambda *given: fits.append(1) or dense_line(*given))
     runs = [{"name": "vrda"}, {"name": "perceptron", "set": {"learner": {"name": "perceptron"}}}]
     directory = workspace / "rankings" / "shown"
-    found = pipeline.run(small_rankings.recipe(root, runs=runs, seeds=[1, 2]), directory)
+    found = experiment.run(small_rankings.recipe(root, runs=runs, seeds=[1, 2]), directory)
     assert fits == [1]
     own = found["splits"]["test"]["logistic"]
     assert found["splits"]["test"]["base"]["gain"] < own["gain"] <= found["splits"]["test"]["oracle"]["gain"]
@@ -88,7 +88,7 @@ def test_what_cannot_fit_is_refused_before_it_starts(
     made = small_rankings.recipe(root, learner=learner, features={"templates": ["Dense", "TargetNGram"]})
     monkeypatch.setattr(usage, "allowed", lambda: 1000)
     with pytest.raises(RecipeError, match=f"^{said}"):
-        pipeline.run(made, tmp_path / "run", tests=tests)
+        experiment.run(made, tmp_path / "run", tests=tests)
 
 
 def test_in_parts_and_in_one_part_it_is_the_same(root: Path, workspace: Path) -> None:
@@ -116,7 +116,7 @@ def test_with_text_features_it_sees_only_dense_columns(root: Path, workspace: Pa
 def test_without_dense_columns_there_is_no_line(tmp_path: Path, workspace: Path, small_run: Path) -> None:
     root = small_rankings.write_task(tmp_path, dense=False)
     words = {"set": None, "templates": ["TargetNGram"]}
-    found = pipeline.run(small_rankings.recipe(root, features=words), workspace / "rankings" / "none")
+    found = experiment.run(small_rankings.recipe(root, features=words), workspace / "rankings" / "none")
     assert found["logistic"] is None
     assert "logistic" not in found["splits"]["test"]
     assert "dense columns alone" not in plain_text(results_table(found, "test").rich())

@@ -10,7 +10,7 @@ import small
 from rerank.learn.base import Weights
 from rerank.models.inspection import find_features, shares
 from rerank.models.model import Model
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_find_features(model):
 
 def test_a_hashed_model_is_one_group(small_data, workspace):
     recipe = small.recipe(small_data, features={"hash_bits": 8})
-    pipeline.run(recipe, workspace / "hashed")
+    experiment.run(recipe, workspace / "hashed")
     model = Model.load(workspace / "hashed" / "model")
     (entry,) = shares(model, "average", 1)
     assert (entry.template, entry.columns, entry.share) == ("hashed", 256, 1.0)

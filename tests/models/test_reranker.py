@@ -19,7 +19,7 @@ from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import SkipCount
 from rerank.readers.given.nbest import GivenError
 from rerank.readers.streams import open_stream
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 RIGHT = "(S1 (S (NP (DT the) (NN cat)) (VP (VBZ sleeps)) (. .)))"
 WRONG = "(S1 (S (NP (DT the) (NN cat) (NNS sleeps)) (. .)))"
@@ -31,8 +31,8 @@ def models(small_run: Path, workspace: Path, tmp_path_factory: pytest.TempPathFa
     root = tmp_path_factory.mktemp("given")
     small_texts.write_task(root)
     small_rankings.write_task(root)
-    pipeline.run(small_texts.recipe(root), workspace / "given-texts", tests=False)
-    pipeline.run(small_rankings.recipe(root), workspace / "given-samples", tests=False)
+    experiment.run(small_texts.recipe(root), workspace / "given-texts", tests=False)
+    experiment.run(small_rankings.recipe(root), workspace / "given-samples", tests=False)
     found = {"parses": small_run, "texts": workspace / "given-texts", "samples": workspace / "given-samples"}
     return {name: place / "model" for name, place in found.items()} | {"root": root}
 

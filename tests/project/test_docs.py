@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+import small
 from pages import FENCE, PAGES, ROOT, fences, files, text_of
 from pydantic import BaseModel
 from reference_labels import DOG
@@ -33,8 +34,8 @@ from rerank.readers import base
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe
 from rerank.recipes.text_recipe import TextRecipe
-from rerank.runs import pipeline
-from rerank.runs.pipeline import epoch_lines, stage_lines
+from rerank.runs import experiment
+from rerank.runs.experiment import stage_lines
 
 load_commands()
 
@@ -204,7 +205,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     small = ["data.train=dev", "training.epochs=2", "features.min_lists=2", "examples=1"]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(directory)
-        pipeline.run(load_recipe("recipes/quickstart.yaml", small), Path("runs/quickstart"))
+        experiment.run(load_recipe("recipes/quickstart.yaml", small), Path("runs/quickstart"))
     return directory
 
 
@@ -225,7 +226,7 @@ import sys
 from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.extraction.content import content_of
 from rerank.readers.inputs import Inputs
-from rerank.runs.pipeline import check
+from rerank.runs.experiment import check
 from rerank.recipes.loading import load_recipe
 from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.recipes.text_recipe import TextRecipe
@@ -282,11 +283,11 @@ def test_templates_of_ones_own_work_as_described(workspace: Path) -> None:
 OWN_LEARNER = """
 from pathlib import Path
 from rerank.recipes.loading import load_recipe
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 small = ["data.train=dev", "training.epochs=2", "features.min_lists=2", "examples=0", "runs=[]", "training.vote=true"]
 learner = "learner={name: 'mylearner:Harmonic', decay: 0.5}"
-metrics = pipeline.run(load_recipe("recipes/quickstart.yaml", [*small, learner]), Path("runs/own"))
+metrics = experiment.run(load_recipe("recipes/quickstart.yaml", [*small, learner]), Path("runs/own"))
 test = metrics["splits"]["test"]
 assert test["average"]["f1"] > test["base"]["f1"], test
 assert "voted" in test, test
@@ -309,13 +310,13 @@ import json
 from pathlib import Path
 
 from rerank.recipes.loading import load_recipe
-from rerank.runs import pipeline
+from rerank.runs import experiment
 from rerank.runs.report.results import headline, results_table
 from rerank.runs.report.table import plain_text
 
 small = ["data.train=dev", "data.dev=null", "significance.samples=100", "training.epochs=2"]
 for metric in ("mymetric:Exact",):
-    metrics = pipeline.run(load_recipe("asr", [*small, f"metric={metric}"]), Path("runs/metric"))
+    metrics = experiment.run(load_recipe("asr", [*small, f"metric={metric}"]), Path("runs/metric"))
     assert metrics["measure"] == "exact" and metrics["metric"] == "exact|lower:False", metrics["metric"]
     assert json.loads(Path("runs/metric/metrics.json").read_text())["own_measure"]["heading"] == "exact"
     assert "reaches exact " in headline(metrics)["sentence"]
@@ -336,7 +337,7 @@ def test_what_a_run_leaves_is_described(workspace: Path) -> None:
     for path in results.iterdir():
         assert f"`{path.name}" in text, path.name
     found = json.loads((results / "metrics.json").read_text(encoding="utf-8"))
-    epoch, stages = epoch_lines(results / "history.jsonl")[0], stage_lines(results / "history.jsonl")
+    epoch, stages = small.epoch_lines(results / "history.jsonl")[0], stage_lines(results / "history.jsonl")
     for key in {key for line in stages for key in line}:
         assert f"`{key}`" in text_of("docs/operation.md"), key
     assert {line["stage"] for line in stages} == set(found["stages"])

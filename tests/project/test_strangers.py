@@ -24,7 +24,7 @@ from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.recipe import TaskRecipe
 from rerank.recipes.settings import Section
 from rerank.recipes.tasks import Task
-from rerank.runs.pipeline import Steps, code_of
+from rerank.runs.experiment import Steps, code_of
 
 
 @dataclass(frozen=True)

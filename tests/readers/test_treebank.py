@@ -15,7 +15,7 @@ from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.treebank import read_treebank, treebank_files
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 TREES = ["( (S (NP-SBJ (PRP It))\n     (VP (VBD rained))\n     (. .)) )", "( (NP (NN Art)) )", "( (INTJ (UH No)) )"]
 
@@ -142,8 +142,8 @@ def test_recipes_and_commands_take_treebanks(small_data: Path, tmp_path: Path, r
     spread(root, "test", [11])
     assert rerank("oracle", f"{root}/test.nbest.gz", f"{root}/test").out == whole
     gold = ["{root}/{split}/00", "{root}/{split}/0[1-9]/*.mrg"]
-    found = pipeline.run(small.recipe(root, data={"gold": gold, "dev": None}), tmp_path / "runs" / "a")
-    expected = pipeline.run(small.recipe(small_data, data={"dev": None}), tmp_path / "others" / "b")
+    found = experiment.run(small.recipe(root, data={"gold": gold, "dev": None}), tmp_path / "runs" / "a")
+    expected = experiment.run(small.recipe(small_data, data={"dev": None}), tmp_path / "others" / "b")
     assert small.without_clock(found["splits"]) == small.without_clock(expected["splits"])
     trees = put(tmp_path, "hyp", "".join(one.split("\n")[2] + "\n" for one in small.lists_of(root / "test.nbest.gz")))
     scores = rerank("evaluate", trees, f"{root}/test").out

@@ -17,7 +17,7 @@ from rerank.readers.base import SkipCount
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.trees import parse_brackets
 from rerank.readers.trees.words import GOLD, bracket_words, normal_word, normalized, unchanged, yield_words
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 # Forms, with the ways to write them.
 WAYS = {
@@ -149,8 +149,8 @@ def test_recipes_and_commands_bring_words_to_one_form(tmp_path: Path, rerank: Co
     written(tmp_path / "plain", None)
     mixed, plain = (str(tmp_path / name / "test") for name in ("mixed", "plain"))
     about = small.recipe(tmp_path / "mixed", data={"normalize": True})
-    found = pipeline.run(about, tmp_path / "a" / "run")
-    expected = pipeline.run(small.recipe(tmp_path / "plain"), tmp_path / "b" / "run")
+    found = experiment.run(about, tmp_path / "a" / "run")
+    expected = experiment.run(small.recipe(tmp_path / "plain"), tmp_path / "b" / "run")
     assert small.without_clock(found["splits"]) == small.without_clock(expected["splits"])
     golds = Counter(re.findall(r" (\w+)\)", "\n".join(small.golds_of(small.QUICKSTART / "test.gold.gz")[:40])))
     counts = found["corpora"]["test"]["normalized"]

@@ -15,7 +15,7 @@ from rerank.learn.base_weight import make_learner
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe
 from rerank.recipes.tasks import tasks
-from rerank.runs.checks import check_room
+from rerank.runs.list_kind import check_room
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.pool import Engine, EngineSettings, open_engine
 from rerank.recipes.loading import load_recipe, shipped_recipes
 from rerank.recipes.recipe import TaskRecipe
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 Recipes = Callable[[str], TaskRecipe]
 Results = Callable[[str], dict[str, Any]]
@@ -116,7 +116,7 @@ def alone(small_recipe: Recipes, tmp_path_factory: pytest.TempPathFactory) -> Re
 
 def carried_out(recipe: TaskRecipe, directory: Path, engine: Engine | None) -> dict[str, Any]:
     """The files of a run, without times and the digests of files with times."""
-    pipeline.run(recipe, directory / "run", engine=engine)
+    experiment.run(recipe, directory / "run", engine=engine)
     files = small.files_of(directory / "run")
     timed = {"log.txt", "history.jsonl", "report.html", "metrics.json", "model/model.json"} & set(files)
     kept: dict[str, Any] = {name: data for name, data in files.items() if name not in timed}

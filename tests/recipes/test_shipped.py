@@ -10,7 +10,7 @@ from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import about_recipe, find_recipe, load_recipe, shipped_recipes
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.pipeline import check
+from rerank.runs.experiment import check
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 NAMES = sorted(shipped_recipes())

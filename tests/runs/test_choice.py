@@ -20,12 +20,11 @@ from rerank.metrics.oracle import statistics_of
 from rerank.models.predictions import corpus_score
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.settings import validate
-from rerank.runs import choice as choosing
-from rerank.runs import pipeline
-from rerank.runs.choice import choose
+from rerank.runs import experiment
+from rerank.runs import run as choosing
 from rerank.runs.corpora import Data
-from rerank.runs.report.list_parts import choice_table
-from rerank.runs.report.results import blind_note
+from rerank.runs.report.results import blind_note, choice_table
+from rerank.runs.run import choose
 from rerank.runs.training import RunTask, train_run
 
 BY = r"train-(\d+?)\d?$"  # lists with the same tens are a document
@@ -110,7 +109,7 @@ def test_sources_are_counted_on_either_side(small_data: Path, workspace: Path) -
 
 def test_everything_can_be_chosen_on_the_lists_set_apart(small_data: Path, workspace: Path) -> None:
     settings = recipe(small_data, data={"holdout": APART, "dev": "holdout"}, learner={"name": "perceptron"})
-    found = pipeline.run(settings, workspace / "all-apart")
+    found = experiment.run(settings, workspace / "all-apart")
     assert found["dev_split"] == "holdout"
     assert found["blind"]["chosen_on"] == {"train": ["weights"], "holdout": ["epochs", "base weight", "decoding"]}
     assert found["blind"]["splits"] == ["test"]
@@ -124,7 +123,7 @@ def test_everything_can_be_chosen_on_the_lists_set_apart(small_data: Path, works
 
 
 def test_dev_is_not_blind_as_a_test_split(small_data: Path, workspace: Path) -> None:
-    found = pipeline.run(recipe(small_data, data={"tests": ["dev"]}), workspace / "dev-seen")
+    found = experiment.run(recipe(small_data, data={"tests": ["dev"]}), workspace / "dev-seen")
     assert found["blind"]["splits"] == []
     assert "No figure is blind" in blind_note(found)
     assert found["choice"] == {}
@@ -134,7 +133,7 @@ def test_dev_is_not_blind_as_a_test_split(small_data: Path, workspace: Path) -> 
 def tuned(small_data: Path, workspace: Path) -> tuple[Path, dict[str, Any]]:
     """A choice among three strengths of a penalty; tests do not change it."""
     directory = workspace / "tuned-grid"
-    return directory, pipeline.run(recipe(small_data, data={"holdout": APART}, **GRID), directory, tests=False)
+    return directory, experiment.run(recipe(small_data, data={"holdout": APART}, **GRID), directory, tests=False)
 
 
 def test_settings_are_compared_by_their_scores_on_lists_set_apart(
@@ -187,7 +186,7 @@ def test_the_simplest_within_one_standard_error_is_taken(
     nearly[unlike[0]] = worst[unlike[0]]  # one list: its error is as large as the difference
     monkeypatch.setattr(choosing, "weighed_rows", lambda _, selection, metric: statistics_of(corpus, selection))  # noqa: ARG005
     runs = [fake("best", best, 300, 0.1), fake("nearly", nearly, 200, 0.0), fake("worst", worst, 1, 0.9)]
-    chosen, found = choose(settings, runs, data, metric)
+    chosen, found = choose(settings, runs, corpus, metric)
     assert (found["best"], found["chosen"], chosen.name) == ("best", "nearly", "nearly")
     assert [point["near"] for point in found["points"]] == [True, True, False]
     assert found["settings"] == {"learner.base": 2}

@@ -14,7 +14,7 @@ from rerank.base.errors import RecipeError
 from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs import pipeline
+from rerank.runs import experiment
 from rerank.runs.compared import Compared
 from rerank.runs.decoding import SHARPNESS, THRESHOLDS, check_decoding
 
@@ -37,7 +37,7 @@ def test_results_of_decoding_are_those_of_other_predictors(small_run: Path) -> N
 def test_the_point_with_the_best_score_on_dev_is_taken(small_data: Path, workspace: Path) -> None:
     """Every point of the grid, decoded by a model that was told to, has a score of at most the one that was tuned."""
     recipe = small.recipe(small_data, training={"epochs": 1, "vote": False})
-    pipeline.run(recipe, workspace / "tuned")
+    experiment.run(recipe, workspace / "tuned")
     tuned = small.results(workspace / "tuned")["training"]["decode"]
     lists = rerank.read(small_data / "dev.nbest.gz", format="charniak", references=small_data / "dev.gold.gz")
     model = rerank.load(workspace / "tuned" / "model")
@@ -67,7 +67,7 @@ def test_the_point_with_the_best_score_on_dev_is_taken(small_data: Path, workspa
 )
 def test_decoding_that_cannot_be(small_data: Path, decode: dict[str, Any], data: dict[str, Any], message: str) -> None:
     with Inputs() as inputs, pytest.raises(RecipeError, match=message):
-        pipeline.check(small.recipe(small_data, decode=decode, data=data), inputs)
+        experiment.check(small.recipe(small_data, decode=decode, data=data), inputs)
 
 
 def test_what_a_ranking_lacks_is_a_way_to_decode() -> None:
@@ -82,7 +82,7 @@ def test_what_a_ranking_lacks_is_a_way_to_decode() -> None:
 def test_what_is_learned_may_be_kept_below_one_half(small_data: Path) -> None:
     pytest.importorskip("sklearn", reason="scikit-learn fits the trees")
     with Inputs() as inputs:
-        pipeline.check(small.recipe(small_data, decode={"kinds": ["mbr", "learned"], "threshold": 0.4}), inputs)
+        experiment.check(small.recipe(small_data, decode={"kinds": ["mbr", "learned"], "threshold": 0.4}), inputs)
 
 
 def test_without_dev_decoding_is_as_the_recipe_says(small_data: Path, workspace: Path) -> None:
@@ -91,7 +91,9 @@ def test_without_dev_decoding_is_as_the_recipe_says(small_data: Path, workspace:
         "data": {"root": str(small_data), "dev": None},
         "learner": {"name": "perceptron", "base": 1},
     }
-    pipeline.run(small.recipe(small_data, decode=decode, training={"epochs": 1}, **changes), workspace / "undeveloped")
+    experiment.run(
+        small.recipe(small_data, decode=decode, training={"epochs": 1}, **changes), workspace / "undeveloped"
+    )
     tuned = small.results(workspace / "undeveloped")["training"]["decode"]
     assert (tuned["use"], tuned["fuse"]["sharpness"], tuned["fuse"]["dev"]) == ("fuse", 2.0, None)
     assert np.isfinite(tuned["fuse"]["deviation"])
@@ -138,7 +140,7 @@ def test_answers_are_voted_on_and_may_be_held_back(workspace: Path) -> None:
     data |= {"reader": "jsonl", "answer": "last-number"}
     settings = {"name": "answers", "task": "ranking", "data": data, "decode": {"margin": 0.4}}
     recipe = read_settings({**settings, "features": "base"})
-    metrics = pipeline.run(recipe, workspace / "run")
+    metrics = experiment.run(recipe, workspace / "run")
     held_back = rerank.load(workspace / "run" / "model")
     rankings = list(held_back.rank_many(folder / "test.jsonl"))
     surest = sorted((each.margin for each in rankings), reverse=True)
@@ -176,5 +178,5 @@ def test_votes_stand_beside_a_model_that_is_the_base_and_in_no_order(
         (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lists))
     data = {"root": str(tmp_path), "nbest": "{root}/{split}.jsonl", "sources": None, "references": None, "dev": dev}
     recipe = read_settings({"name": "x", "task": "ranking", "data": data, "features": "base", "metric": metric})
-    rows = pipeline.run(recipe, tmp_path / "run")["splits"]["test"]
+    rows = experiment.run(recipe, tmp_path / "run")["splits"]["test"]
     assert ("majority vote" in rows, "mbr" in rows) == (metric == "gain", False)

@@ -16,7 +16,7 @@ from commands import Command
 import rerank
 from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import load_recipe, read_settings
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 SHIPPED = Path(__file__).parents[2] / "data"
 Lines = list[dict[str, Any]]
@@ -53,7 +53,7 @@ def doubts_of(root: Path, place: Path, **changes: Any) -> list[str]:
     data |= {"sources": None, "references": None, "reader": {"name": "jsonl"}, **changes}
     recipe = read_settings({"name": "run", "task": "speech", "data": data, "features": {"set": "dense"}})
     with Inputs() as inputs:
-        steps: Any = pipeline.check(recipe, inputs, place / "run")
+        steps: Any = experiment.check(recipe, inputs, place / "run")
         steps.extract()
     found: list[str] = steps.doubts
     return found
@@ -72,7 +72,7 @@ def told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> p
 def test_nothing_is_said_of_the_shipped_lists(name: str, tmp_path: Path) -> None:
     recipe = load_recipe(name).changed({"features.set": "dense", "features.min_lists": 1})
     with Inputs() as inputs:
-        steps: Any = pipeline.check(recipe, inputs, tmp_path / "run")
+        steps: Any = experiment.check(recipe, inputs, tmp_path / "run")
         steps.extract()
     assert steps.doubts == []
 

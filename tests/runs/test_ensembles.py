@@ -14,7 +14,7 @@ from rerank.extraction.extraction import extract_split, extract_training
 from rerank.learn.scoring import choices, scores
 from rerank.models.model import Model
 from rerank.readers.inputs import Inputs
-from rerank.runs import pipeline
+from rerank.runs import experiment
 from rerank.runs.ensembles import members, train_ensemble
 from rerank.runs.training import RunTask, train_run
 
@@ -89,7 +89,7 @@ def test_the_strongest_contributions_stay(small_data: Path, corpora: tuple[Corpo
 
 def test_the_model_of_an_ensemble_is_one_vector(small_data: Path, workspace: Path) -> None:
     recipe = with_ensemble(small_data, {"name": "perceptron"}, seeds=2, keep=0.5)
-    pipeline.run(recipe, workspace / "ensemble")
+    experiment.run(recipe, workspace / "ensemble")
     metrics = small.results(workspace / "ensemble")
     model = Model.load(workspace / "ensemble" / "model")
     assert np.count_nonzero(model.weights["average"].w) == metrics["training"]["nonzero_weights"]
@@ -116,4 +116,4 @@ def test_the_model_of_an_ensemble_is_one_vector(small_data: Path, workspace: Pat
 def test_ensembles_that_cannot_be(small_data: Path, changes: dict[str, Any], message: str) -> None:
     training = {"vote": False, "ensemble": {"seeds": 2}} | changes.pop("training", {})
     with Inputs() as inputs, pytest.raises(RecipeError, match=message):
-        pipeline.check(small.recipe(small_data, training=training, **changes), inputs)
+        experiment.check(small.recipe(small_data, training=training, **changes), inputs)

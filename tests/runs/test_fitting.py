@@ -20,14 +20,14 @@ from rerank.learn.rules.rda import VotedRDA
 from rerank.models.model import Model
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 
 class Task:
     """A recipe over files, the model that it makes, and its lists as ``rerank.read`` gives them."""
 
     def __init__(self, recipe: ListRecipe, place: Path, root: Path) -> None:
-        pipeline.run(recipe, place, tests=False)
+        experiment.run(recipe, place, tests=False)
         self.model, self.recipe, self.root = Model.load(place / "model"), recipe, root
 
     def read(self, split: str) -> Any:
@@ -128,7 +128,7 @@ def test_a_recipe_comes_from_a_model_and_makes_it_again(tasks: dict[str, Task], 
     (tmp_path / "again.yaml").write_text(recipe.as_yaml())
     again = load_recipe(tmp_path / "again.yaml")
     assert isinstance(again, ListRecipe)
-    pipeline.run(again, tmp_path / "again", tests=False)
+    experiment.run(again, tmp_path / "again", tests=False)
     assert_same(found, Model.load(tmp_path / "again" / "model"))
     assert_same(rerank.fit(own.read("train"), own.read("dev"), recipe=tmp_path / "again.yaml"), own.model)
     assert_same(rerank.fit(own.read("train"), own.read("dev"), recipe=found.recipe), own.model)
@@ -139,7 +139,7 @@ def test_engines_and_mert_are_those_of_recipes(tasks: dict[str, Task], tmp_path:
     mert = {"split": "dev", "settings": {"restarts": 1}}
     changes = {"training.epochs": 1, "training.vote": False, "mert": mert}
     recipe = own.recipe.changed(changes)
-    pipeline.run(recipe, tmp_path / "run", tests=False)
+    experiment.run(recipe, tmp_path / "run", tests=False)
     settings = recipe.model_dump(mode="json", exclude={"data"}) | {"engine": {"name": "processes", "workers": 2}}
     found = rerank.fit(own.read("train"), list(own.read("dev")), recipe=settings)
     assert found.predictor == "mert"
@@ -399,7 +399,7 @@ def test_bad_lists_are_errors_or_left_out(tmp_path: Path, caplog: pytest.LogCapt
 @pytest.mark.parametrize("task", ["parse", "translation", "ranking"])
 def test_a_model_is_worth_what_its_run_says(tasks: dict[str, Task], task: str, tmp_path: Path) -> None:
     own = tasks[task]
-    expected = pipeline.run(own.recipe, tmp_path / "run")
+    expected = experiment.run(own.recipe, tmp_path / "run")
     found = rerank.evaluate(rerank.load(tmp_path / "run" / "model"), own.read("test"), samples=200)
     primary = found.metric.primary
     by = expected["predictor"]

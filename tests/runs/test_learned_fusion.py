@@ -20,9 +20,9 @@ from rerank.base.errors import ModelError, RecipeError
 from rerank.metrics.parseval import Parseval
 from rerank.models.model import Model
 from rerank.readers.inputs import Inputs
-from rerank.runs import pipeline, training
-from rerank.runs.learned_fusion import THRESHOLDS, BracketReading, FoldedFusion
+from rerank.runs import experiment, training
 from rerank.runs.run import Run
+from rerank.runs.second_pass import THRESHOLDS, BracketReading, FoldedFusion
 from rerank.runs.training import RunTask, train_run
 
 pytest.importorskip("sklearn", reason="scikit-learn fits the trees")
@@ -33,7 +33,7 @@ DECODE = {"kinds": ["fuse", "learned"], "use": "learned"}
 def learned_run(small_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose model decodes by what it has learned of brackets."""
     place = tmp_path_factory.mktemp("learned") / "run"
-    pipeline.run(small.recipe(small_data, training={"epochs": 1, "vote": False}, decode=DECODE), place)
+    experiment.run(small.recipe(small_data, training={"epochs": 1, "vote": False}, decode=DECODE), place)
     return place
 
 
@@ -107,7 +107,7 @@ def test_explain_shows_the_probability_of_brackets(learned_run: Path, small_data
 
 def test_the_same_seed_gives_the_same_bits(learned_run: Path, small_data: Path, workspace: Path) -> None:
     recipe = small.recipe(small_data, training={"epochs": 1, "vote": False}, decode=DECODE, engine={"workers": 2})
-    pipeline.run(recipe, workspace / "again")
+    experiment.run(recipe, workspace / "again")
     one, other = Model.load(learned_run / "model").brackets, Model.load(workspace / "again" / "model").brackets
     for name, array in one.items():
         np.testing.assert_array_equal(array, other[name])
@@ -126,7 +126,7 @@ def test_nothing_is_learned_of_lists_outside_the_share(
     monkeypatch.setattr(training, "train_run", counted)
     settings = {"epochs": 1, "vote": False, "share": 0.5, "ensemble": ensemble}
     with caplog.at_level(logging.INFO, "rerank"):
-        pipeline.run(small.recipe(small_data, training=settings, decode=DECODE), tmp_path / "run")
+        experiment.run(small.recipe(small_data, training=settings, decode=DECODE), tmp_path / "run")
     lists = small.results(tmp_path / "run")["corpora"]["train"]["lists"]
     found = re.search(r"brackets of (\d+) lists", caplog.text)
     assert found is not None
@@ -149,8 +149,8 @@ def test_an_interrupted_run_keeps_the_trainings_it_has_finished(
 
     monkeypatch.setattr(training, "train_run", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        pipeline.run(recipe, workspace / "resumed")
-    pipeline.run(recipe, workspace / "resumed", resume=True)
+        experiment.run(recipe, workspace / "resumed")
+    experiment.run(recipe, workspace / "resumed", resume=True)
     assert len(trained) == 3 + 1 + 2  # of five parts, beside the run itself
     one, other = Model.load(learned_run / "model").brackets, Model.load(workspace / "resumed" / "model").brackets
     for name, array in one.items():
@@ -172,13 +172,13 @@ def test_without_a_model_nothing_is_learned(small_data: Path, rerank: Command) -
 def test_without_scikit_learn_it_says_what_to_install(small_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
     with Inputs() as inputs, pytest.raises(RecipeError, match="pip install 'rerank-nbest"):
-        pipeline.check(small.recipe(small_data, decode=DECODE), inputs)
+        experiment.check(small.recipe(small_data, decode=DECODE), inputs)
 
 
 def test_a_model_to_continue_from_has_seen_the_lists(small_data: Path) -> None:
     recipe = small.recipe(small_data, decode=DECODE, training={"start": "somewhere"})
     with Inputs() as inputs, pytest.raises(RecipeError, match="has not seen"):
-        pipeline.check(recipe, inputs)
+        experiment.check(recipe, inputs)
 
 
 def test_too_few_lists_for_folds_leave_the_threshold_at_one_half(
@@ -195,6 +195,6 @@ def test_too_few_lists_for_folds_leave_the_threshold_at_one_half(
     monkeypatch.setattr(BracketReading, "fit", fit)
     recipe = small.recipe(small_data, training={"epochs": 1, "vote": False}, decode=DECODE)
     with caplog.at_level(logging.WARNING, logger="rerank"):
-        pipeline.run(recipe, workspace / "few")
+        experiment.run(recipe, workspace / "few")
     assert "too few lists to choose a threshold by folds; it is 0.5" in caplog.text
     assert small.results(workspace / "few")["training"]["decode"]["learned"]["threshold"] == 0.5

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import small
 
-from rerank.runs import pipeline
-from rerank.runs.report.list_parts import learning_figure
-from rerank.runs.report.measures import MEASURES
+from rerank.runs import experiment
+from rerank.runs.report.numbers import MEASURES
+from rerank.runs.report.results import learning_figure
 
 F = next(measure for measure in MEASURES if measure.key == "f1")
 TER = next(measure for measure in MEASURES if measure.key == "ter")
@@ -30,7 +30,7 @@ def test_a_curve_with_a_share_of_one_list_does_not_end_the_run(
 ) -> None:
     training = {"epochs": 1, "curve": [0.001, 0.5, 1]}
     recipe = small.recipe(small_data, data={"dev": None}, training=training, learner={"base": "auto"})
-    pipeline.run(recipe, workspace / "short")
+    experiment.run(recipe, workspace / "short")
     found = json.loads((workspace / "short" / "metrics.json").read_text())
     assert [point["share"] for point in found["curve"]["points"]] == [0.5, 1.0]
     assert "training.curve: a share of 0.001 cannot be trained on" in caplog.text
@@ -38,14 +38,14 @@ def test_a_curve_with_a_share_of_one_list_does_not_end_the_run(
 
 def test_a_run_with_a_curve(small_data: Path, workspace: Path) -> None:
     recipe = small.recipe(small_data, training={"epochs": 2, "curve": [0.5, 1, 0.25]})
-    pipeline.run(recipe, workspace / "curve")
+    experiment.run(recipe, workspace / "curve")
     found = json.loads((workspace / "curve" / "metrics.json").read_text())
     curve, lists = found["curve"], found["corpora"]["train"]["lists"]
     assert [point["share"] for point in curve["points"]] == [0.25, 0.5, 1.0]
     assert [point["lists"] for point in curve["points"]] == [round(0.25 * lists), round(0.5 * lists), lists]
     assert curve["points"][-1]["splits"]["test"] == found["splits"]["test"]["average"]["f1"]
     alone = small.recipe(small_data, training={"epochs": 2, "share": 0.25})
-    part = pipeline.run(alone, workspace / "part")
+    part = experiment.run(alone, workspace / "part")
     assert curve["points"][0]["splits"]["test"] == part["splits"]["test"]["average"]["f1"]
     assert "Doubling the training lists changes F on test by" in (workspace / "curve" / "report.html").read_text()
 

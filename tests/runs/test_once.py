@@ -21,7 +21,7 @@ from rerank.readers.base import Lists, SkipCount
 from rerank.readers.inputs import Inputs
 from rerank.readers.streams import open_stream
 from rerank.recipes.recipe import AUTO, ListRecipe
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 
 def recipe_of(kind: str, small_data: Path, folder: Path) -> ListRecipe:
@@ -46,14 +46,14 @@ def test_a_list_is_extracted_once_and_predicted_from_its_corpus(
             return own(self, nbest, found)  # type: ignore[no-any-return]
 
         monkeypatch.setattr(content, "extract", extract)
-    pipeline.run(recipe, tmp_path / "runs" / "one")
+    experiment.run(recipe, tmp_path / "runs" / "one")
     lists = sum(
         part["lists"] for part in json.loads((tmp_path / "runs/one/metrics.json").read_text())["corpora"].values()
     )
     assert len(seen) == lists
     assert set(seen.values()) == {1}
     seen.clear()
-    pipeline.run(recipe, tmp_path / "runs" / "two")
+    experiment.run(recipe, tmp_path / "runs" / "two")
     assert not seen
     model, data = Scorer(Model.load(tmp_path / "runs/one/model")), recipe.data
     sources = data.files("test").get("sources", [None])[0]
@@ -80,7 +80,7 @@ def test_a_test_split_is_read_once_more_for_predictions_and_figures_of_texts(
         return own(self, data, split, *lists)
 
     monkeypatch.setattr(Content, "read_again", read_again)
-    metrics = pipeline.run(recipe, tmp_path / "run")
+    metrics = experiment.run(recipe, tmp_path / "run")
     assert read == [*recipe.data.tests]
     assert [*metrics["signatures"]] == read
     assert bool(metrics["signatures"]["test"]) == (kind == "texts")

@@ -23,11 +23,10 @@ from rerank.models.model import Model
 from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe
-from rerank.runs import pipeline
+from rerank.runs import experiment
 from rerank.runs.compared import Compared, compare_runs
 from rerank.runs.corpora import Data
-from rerank.runs.list_steps import ListSteps
-from rerank.runs.pipeline import epoch_lines
+from rerank.runs.list_kind import ListSteps
 
 SCORES = ("f1", "precision", "recall", "exact_match")
 
@@ -62,7 +61,7 @@ def test_the_page_has_the_lists_that_predictions_were_written_of(small_data, wor
 
     monkeypatch.setattr(ListSteps, "report", report)
     recipe = small.recipe(small_data, examples=3)
-    pipeline.run(recipe, workspace / "page-only")
+    experiment.run(recipe, workspace / "page-only")
     page = (workspace / "page-only" / "report.html").read_text()
     assert page.count("<summary>test-") == sum(page.count(f">Now {side}</h2>") for side in ("better", "worse")) * 3 > 0
 
@@ -109,7 +108,7 @@ def test_metrics_have_the_keys_of_the_contract(small_run):
 
 
 def test_history_has_a_line_an_epoch(small_run):
-    lines = epoch_lines(small_run / "history.jsonl")
+    lines = small.epoch_lines(small_run / "history.jsonl")
     assert [(line["run"], line["epoch"]) for line in lines] == [
         (run, epoch) for run in ("RDA", "perceptron") for epoch in (1, 2, 3)
     ]
@@ -128,48 +127,48 @@ def corpus_of(run: Path, split: str) -> tuple[Recipe, Corpus]:
 
 def test_another_seed_gives_other_results(small_run, tmp_path):
     """The same seed gives the same: see tests/recipes/test_recipes_on_engines.py."""
-    other = pipeline.run(load_recipe(small_run / "recipe.yaml", ["seed=2"]), tmp_path / "seed")
+    other = experiment.run(load_recipe(small_run / "recipe.yaml", ["seed=2"]), tmp_path / "seed")
     assert small.without_clock(other["runs"]) != small.results(small_run)["runs"]
 
 
 @pytest.mark.parametrize("split", ["train", "dev"])
 def test_resume_refuses_other_settings_and_trains_again_on_other_data(data, workspace, split):
     recipe, directory = small.recipe(data), workspace / f"changed {split}"
-    pipeline.run(recipe, directory, tests=False)
+    experiment.run(recipe, directory, tests=False)
     before = small.files_of(directory)
     for change in ({"training": {"epochs": 3}}, {"seed": 2}):
         with pytest.raises(RecipeError, match="holds a run with other settings"):
-            pipeline.run(small.recipe(data, **change), directory, resume=True)
+            experiment.run(small.recipe(data, **change), directory, resume=True)
     assert small.files_of(directory) == before
     fewer = small.lists_of(data / f"{split}.nbest.gz")[:-20]
     small.write_lists(data / f"{split}.nbest.gz", fewer)
     small.write_golds(data / f"{split}.gold.gz", small.golds_of(data / f"{split}.gold.gz")[: len(fewer)])
-    again = pipeline.run(recipe, directory, resume=True)
-    fresh = pipeline.run(recipe, workspace / f"fresh {split}")
+    again = experiment.run(recipe, directory, resume=True)
+    fresh = experiment.run(recipe, workspace / f"fresh {split}")
     assert small.without_clock(again["runs"]) == small.without_clock(fresh["runs"])
 
 
 @pytest.mark.parametrize("how", ["empty", "cut short", "a bit flipped"])
 def test_a_damaged_stored_run_is_trained_again(small_data, workspace, how, caplog):
     recipe, directory = small.recipe(small_data), workspace / "damaged"
-    before = pipeline.run(recipe, directory, tests=False)
+    before = experiment.run(recipe, directory, tests=False)
     file = directory / ".runs" / "0000.npz"
     content = file.read_bytes()
     half = len(content) // 2
     flipped = content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :]
     file.write_bytes({"empty": b"", "cut short": content[:-9], "a bit flipped": flipped}[how])
     (directory / "metrics.json").unlink()
-    again = pipeline.run(recipe, directory, resume=True, tests=False)
+    again = experiment.run(recipe, directory, resume=True, tests=False)
     assert "0000.npz cannot be read" in caplog.text
     assert small.without_clock(again["runs"]) == small.without_clock(before["runs"])
 
 
 def test_selection_trains_on_fewer_columns(small_data, workspace):
     first = {"learner": {"name": "vrda", "l1": 0.3}, "epochs": 1}
-    plain = pipeline.run(small.recipe(small_data), workspace / "plain")
-    chosen = pipeline.run(small.recipe(small_data, training={"epochs": 2, "select": first}), workspace / "select")
+    plain = experiment.run(small.recipe(small_data), workspace / "plain")
+    chosen = experiment.run(small.recipe(small_data, training={"epochs": 2, "select": first}), workspace / "select")
     limited = small.recipe(small_data, training={"epochs": 2, "select": first | {"keep": 20}})
-    few = pipeline.run(limited, workspace / "few")
+    few = experiment.run(limited, workspace / "few")
     counts = [each["training"]["nonzero_weights"] for each in (plain, chosen, few)]
     assert counts[0] > counts[1] > counts[2]
     assert 0 < counts[2] <= few["training"]["selected_columns"] == 20
@@ -184,11 +183,11 @@ def test_selection_trains_on_fewer_columns(small_data, workspace):
 def test_training_goes_on_where_a_model_stopped(small_data, workspace, base):
     options = {"data": {"dev": None}, "learner": {"name": "perceptron", "base": base}, "seed": 4}
     vote = {"vote": True}
-    start = pipeline.run(small.recipe(small_data, **options, training={"epochs": 2, **vote}), workspace / "start")
+    start = experiment.run(small.recipe(small_data, **options, training={"epochs": 2, **vote}), workspace / "start")
     assert start["training"]["epochs"] == 2  # it is the last epoch that the model is of
     warm = {"epochs": 1, "start": str(workspace / "start" / "model"), **vote}
-    on = pipeline.run(small.recipe(small_data, **options, training=warm), workspace / "on")
-    whole = pipeline.run(small.recipe(small_data, **options, training={"epochs": 3, **vote}), workspace / "three")
+    on = experiment.run(small.recipe(small_data, **options, training=warm), workspace / "on")
+    whole = experiment.run(small.recipe(small_data, **options, training={"epochs": 3, **vote}), workspace / "three")
     assert on["training"]["base"] == whole["training"]["base"]
     assert on["training"]["epochs"] == 3
     assert on["splits"]["test"]["average"] == whole["splits"]["test"]["average"]
@@ -201,7 +200,7 @@ def test_training_goes_on_where_a_model_stopped(small_data, workspace, base):
 
 
 def test_models_that_training_cannot_start_from(small_data, workspace):
-    pipeline.run(small.recipe(small_data), workspace / "start")
+    experiment.run(small.recipe(small_data), workspace / "start")
     model = str(workspace / "start" / "model")
     for change, kind, hint in (
         ({"learner": {"name": "vrda"}, "training": {"start": model}}, DataError, "another learner"),
@@ -210,15 +209,15 @@ def test_models_that_training_cannot_start_from(small_data, workspace):
         ({"training": {"start": model, "select": {"learner": {"name": "vrda"}}}}, RecipeError, "leave out"),
     ):
         with pytest.raises(kind, match=hint):
-            pipeline.run(small.recipe(small_data, **change), workspace / "refused")
+            experiment.run(small.recipe(small_data, **change), workspace / "refused")
 
 
 def test_corpus_oracles_and_free_ties(small_data, workspace):
-    plain = pipeline.run(small.recipe(small_data), workspace / "plain")
-    free = pipeline.run(small.recipe(small_data, oracle={"ties": "any"}), workspace / "any")
+    plain = experiment.run(small.recipe(small_data), workspace / "plain")
+    free = experiment.run(small.recipe(small_data, oracle={"ties": "any"}), workspace / "any")
     assert free["training"]["mistakes"][0] < plain["training"]["mistakes"][0]
     recipe = small.recipe(small_data, oracle={"level": "corpus"})
-    climbed = pipeline.run(recipe, workspace / "corpus")
+    climbed = experiment.run(recipe, workspace / "corpus")
     training, metric = Data.load(recipe, workspace / "corpus", ()).training.corpus.part(0), metric_of(recipe)
     report = metric.report(
         chosen_rows(training.stats, corpus_oracle(training, metric)).sum(axis=0), training.reference.sum(axis=0)
@@ -231,7 +230,7 @@ def test_no_dev_split(small_data, workspace):
         {"name": name, "set": {"learner": {"name": "vrda", "base": base}}} for name, base in (("one", 1), ("two", 2))
     ]
     recipe = small.recipe(small_data, data={"dev": None}, runs=runs, training={"epochs": 3, "patience": 1})
-    metrics = pipeline.run(recipe, workspace / "no dev")
+    metrics = experiment.run(recipe, workspace / "no dev")
     assert metrics["dev_split"] is None
     assert metrics["training"]["base"]["beaten"] is None
     assert metrics["chosen"]["name"] == "one"  # nothing to choose by: the first
@@ -240,8 +239,8 @@ def test_no_dev_split(small_data, workspace):
 
 
 def test_the_training_split_as_a_test(small_data, workspace):
-    metrics = pipeline.run(small.recipe(small_data, data={"tests": ["train"]}), workspace / "train")
-    kept = epoch_lines(workspace / "train" / "history.jsonl")[metrics["training"]["epochs"] - 1]
+    metrics = experiment.run(small.recipe(small_data, data={"tests": ["train"]}), workspace / "train")
+    kept = small.epoch_lines(workspace / "train" / "history.jsonl")[metrics["training"]["epochs"] - 1]
     assert metrics["splits"]["train"]["average"]["f1"] == kept["train"]
 
 
@@ -259,12 +258,12 @@ def test_the_training_split_as_a_test(small_data, workspace):
 def test_splits_that_share_lists_are_named(small_data, caplog, splits, said):
     """By the files: a pattern without {split} is the same file for all."""
     with caplog.at_level(logging.WARNING, "rerank"), Inputs() as inputs:
-        pipeline.check(small.recipe(small_data, data=splits), inputs)
+        experiment.check(small.recipe(small_data, data=splits), inputs)
     assert [record.getMessage().partition(" its lists")[0] for record in caplog.records] == said
 
 
 def test_no_test_split(small_data, workspace):
-    metrics = pipeline.run(small.recipe(small_data, data={"tests": []}), workspace / "none")
+    metrics = experiment.run(small.recipe(small_data, data={"tests": []}), workspace / "none")
     assert metrics["splits"]["train"]["base"]["f1"] == metrics["corpora"]["train"]["statistics"]["base"]["f1"]
     assert metrics["splits"]["train"].keys() >= {"average", "voted", "mbr", "fuse"}  # as dev tuned them
     assert (workspace / "none" / "report.html").exists()
@@ -285,9 +284,9 @@ def test_a_split_of_one_candidate_lists(data, workspace, split):
     recipe = small.recipe(data)
     if split == "train":
         with pytest.raises(RecipeError, match="nothing that varies within any of the 150 training lists"):
-            pipeline.run(recipe, workspace / f"single {split}")
+            experiment.run(recipe, workspace / f"single {split}")
         recipe = small.recipe(data, features={"set": "base", "templates": []})
-    metrics = pipeline.run(recipe, workspace / f"single {split}")
+    metrics = experiment.run(recipe, workspace / f"single {split}")
     if split == "train":
         assert (metrics["corpora"]["train"]["columns"], metrics["training"]["mistakes"]) == (0, [0, 0])
         assert metrics["splits"]["test"]["average"] == metrics["splits"]["test"]["base"]
@@ -298,7 +297,7 @@ def test_a_split_of_one_candidate_lists(data, workspace, split):
 
 
 def test_comparing_runs(small_run, small_data, workspace):
-    pipeline.run(small.recipe(small_data, learner={"name": "vrda"}, training={"epochs": 1}), workspace / "weak")
+    experiment.run(small.recipe(small_data, learner={"name": "vrda"}, training={"epochs": 1}), workspace / "weak")
     ((split, own, _),) = compare_runs(small_run, small_run, "average", "approximate_randomization", 100, 1)
     assert (split, own.tested("A", "B").difference, own.tested("A", "B").p) == ("test", 0.0, 1.0)
     ((_, found, predictors),) = compare_runs(small_run, workspace / "weak", "average", "paired_bootstrap", 100, 1)
@@ -311,11 +310,11 @@ def test_comparing_runs(small_run, small_data, workspace):
 def test_runs_that_cannot_be_compared(small_run, small_data, data, workspace):
     small.write_lists(data / "test.nbest.gz", small.lists_of(data / "test.nbest.gz")[:-1])
     small.write_golds(data / "test.gold.gz", small.golds_of(data / "test.gold.gz")[:-1])
-    pipeline.run(small.recipe(data), workspace / "shorter")
-    pipeline.run(small.recipe(small_data, data={"tests": ["dev"]}), workspace / "on dev")
-    pipeline.run(small.recipe(small_data, metric={"punctuation": "own"}), workspace / "measured")
+    experiment.run(small.recipe(data), workspace / "shorter")
+    experiment.run(small.recipe(small_data, data={"tests": ["dev"]}), workspace / "on dev")
+    experiment.run(small.recipe(small_data, metric={"punctuation": "own"}), workspace / "measured")
     quiet = {"training": {"epochs": 1, "vote": False}}
-    pipeline.run(small.recipe(small_data, **quiet), workspace / "no votes")
+    experiment.run(small.recipe(small_data, **quiet), workspace / "no votes")
     for name, predictor, hint in (
         ("shorter", "average", "test lists, but the other run has"),
         ("on dev", "average", "/on dev: the runs share no test split"),

@@ -7,8 +7,19 @@ import pytest
 
 from rerank.metrics.gain import Gain
 from rerank.runs.report import numbers
-from rerank.runs.report.measures import MEASURES, all_measures, measures_of, own_measure, primary_of
-from rerank.runs.report.numbers import Spread, duration, fixed, number, p_value, signed
+from rerank.runs.report.numbers import (
+    MEASURES,
+    Spread,
+    all_measures,
+    duration,
+    fixed,
+    measures_of,
+    number,
+    own_measure,
+    p_value,
+    primary_of,
+    signed,
+)
 
 
 def test_the_examples_in_the_docstrings():

@@ -11,8 +11,8 @@ from commands import Command
 
 from rerank.models.model import Model
 from rerank.recipes.loading import load_recipe
-from rerank.runs import pipeline
-from rerank.runs.report.list_parts import reported_table
+from rerank.runs import experiment
+from rerank.runs.report.results import reported_table
 
 RUNS = [
     {"name": "perceptron", "set": {"learner": {"name": "perceptron"}}, "grid": {}},
@@ -34,7 +34,7 @@ SETTINGS: dict[str, Any] = {"runs": RUNS, "grid": {"learner.l1": [0.0, 0.1]}, "r
 def drawn(small_data: Path, workspace: Path) -> Path:
     """The output of a recipe with a paper's numbers: three runs with two seeds each."""
     recipe = small.recipe(small_data, training={"epochs": 2, "share": 0.5}, seeds=[1, 2], **SETTINGS)
-    pipeline.run(recipe, workspace / "drawn")
+    experiment.run(recipe, workspace / "drawn")
     return workspace / "drawn"
 
 

@@ -13,7 +13,7 @@ from rerank.contrib.structures.checks import doubt_of_labels
 from rerank.contrib.structures.readers import TaggedSentence
 from rerank.extraction.list_checks import doubts_of_lists
 from rerank.recipes.loading import read_settings
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -138,4 +138,4 @@ def test_labels_are_those_that_the_reader_names(reader: str, rows: list[str], sa
     rerank.tagger(path, reader={"name": reader, "label": label}, epochs=1)
     settings = {"name": "t", "task": "tagging", "data": {"file": str(path), "dev": None, "reader": reader}}
     with pytest.raises(DataError, match=f"label: {label}}}"):
-        pipeline.run(read_settings(settings), tmp_path / "run")
+        experiment.run(read_settings(settings), tmp_path / "run")

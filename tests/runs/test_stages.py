@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+import small
 
 from rerank.base.errors import DataError, RunError
-from rerank.runs.pipeline import Stages, epoch_lines, stage_lines
+from rerank.runs.experiment import Stages, stage_lines
 
 
 def lines_of(path: Path) -> list[dict[str, object]]:
@@ -25,7 +26,7 @@ def test_lines_are_there_when_things_happen(tmp_path):
     end = lines_of(path)[1]
     assert (end["splits"], end["lists"]) == (2, 7)
     assert set(work.summary()["extract"]) == {"seconds", "cpu_seconds", "peak_memory_bytes", "splits", "lists"}
-    assert epoch_lines(path) == [{"run": "one", "epoch": 1}]
+    assert small.epoch_lines(path) == [{"run": "one", "epoch": 1}]
     assert stage_lines(path) == [start, end]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small
 import small_texts
 
 from rerank.extraction.content import metric_of
@@ -17,9 +18,8 @@ from rerank.models.model import Model
 from rerank.models.scorer import Scorer
 from rerank.readers.base import SkipCount
 from rerank.readers.moses import Moses
-from rerank.runs import pipeline
+from rerank.runs import experiment
 from rerank.runs.corpora import Data
-from rerank.runs.pipeline import epoch_lines
 
 MERT = {"mert": {"split": "tune", "settings": {"restarts": 2}}}
 
@@ -41,12 +41,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def tuned(data: Path, workspace: Path) -> Path:
     """The output of a run with MERT; tests do not change it."""
-    pipeline.run(small_texts.recipe(data, metrics=["ter"], **MERT), workspace / "texts" / "tuned")
+    experiment.run(small_texts.recipe(data, metrics=["ter"], **MERT), workspace / "texts" / "tuned")
     return workspace / "texts" / "tuned"
 
 
 def run(root: Path, workspace: Path, name: str, **changes: Any) -> dict[str, Any]:
-    return pipeline.run(small_texts.recipe(root, **changes), workspace / "texts" / name)
+    return experiment.run(small_texts.recipe(root, **changes), workspace / "texts" / name)
 
 
 def corpora(root: Path, workspace: Path, *splits: str, **changes: Any) -> Data:
@@ -123,7 +123,7 @@ def test_where_lower_is_better(data: Path, workspace: Path) -> None:
     assert found["chosen"]["name"] == "trained"
     none, trained = (entry["dev"] for entry in found["runs"])
     assert 0 < trained < none
-    assert all(line["dev"] > 0 for line in epoch_lines(workspace / "texts" / "wer" / "history.jsonl"))
+    assert all(line["dev"] > 0 for line in small.epoch_lines(workspace / "texts" / "wer" / "history.jsonl"))
     assert set(found["signatures"]["test"]) == {"bleu", "chrf", "wer"}
     lead = (workspace / "texts" / "wer" / "report.html").read_text().partition('class="lead">')[2]
     assert lead.startswith("On test, trained (seed 1), the best of 2 runs on dev, reaches WER")

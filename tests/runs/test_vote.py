@@ -11,8 +11,7 @@ import pytest
 import rerank
 from rerank import evaluate, fit, read
 from rerank.base.errors import DataError, RecipeError
-from rerank.runs.gathered import gathered
-from rerank.runs.vote import ANY, MAJORITY, table_of_votes
+from rerank.runs.vote import ANY, MAJORITY, gathered, table_of_votes
 from rerank.runs.ways import softmax, voted
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import rerank
 from rerank.base.errors import DataError, RecipeError
-from rerank.runs.gathered import Gathered, gathered
+from rerank.runs.vote import Gathered, gathered
 from rerank.runs.weigh import (
     BASE,
     ORACLE,

@@ -13,8 +13,8 @@ from rerank.contrib.classification.results import (
     paper_of,
 )
 from rerank.runs.compared import Compared
-from rerank.runs.report.list_parts import first_to_last
 from rerank.runs.report.numbers import NONE, Spread, count, duration, fixed
+from rerank.runs.report.results import first_to_last
 from rerank.runs.report.table import TextTable
 
 MARKS = {0.001: "†", 0.01: "*", 0.05: "★"}  # of results, by the highest p that they have

@@ -44,7 +44,7 @@ from rerank.learn.contract import accepted
 from rerank.models.model import Model
 from rerank.models.provenance import provenance
 from rerank.recipes.settings import files_named
-from rerank.runs.pipeline import Metrics, Stages, Steps, code_of
+from rerank.runs.experiment import Metrics, Stages, Steps, code_of
 from rerank.runs.report.html import PageSection
 from rerank.storage.outputs import RUNS, output_file
 from rerank.storage.work import Work, key_of

@@ -34,8 +34,8 @@ from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.settings import changed
 from rerank.runs.compared import Compared
-from rerank.runs.pipeline import Metrics, Stages, Steps, code_of
-from rerank.runs.report import list_parts, results
+from rerank.runs.experiment import Metrics, Stages, Steps, code_of
+from rerank.runs.report import results
 from rerank.runs.report.html import PageSection
 from rerank.runs.report.numbers import count, fixed
 from rerank.runs.report.table import TextTable
@@ -311,7 +311,7 @@ class TaggingSteps(Steps[TaggingRecipe]):
             PageSection("Results", [base, *(results.results_table(metrics, split) for split in pairs)]),
             PageSection("Labels", [label_table(split, self.metric, *each) for split, each in pairs.items()]),
             PageSection("Errors", [error_table(split, *each, recipe.examples) for split, each in pairs.items()]),
-            PageSection("Training", [list_parts.training_table(metrics)]),
+            PageSection("Training", [results.training_table(metrics)]),
             PageSection("Data", [sizes_table(metrics["corpora"])]),
         ]
 

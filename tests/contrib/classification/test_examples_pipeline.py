@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small
 import small_classes
 from small_classes import examples_of
 
@@ -14,8 +15,7 @@ from rerank.contrib.classification.fitting import fit, fit_baseline, run_spec
 from rerank.contrib.classification.sets import Sets
 from rerank.models.inspection import shares
 from rerank.models.model import Model
-from rerank.runs import pipeline
-from rerank.runs.pipeline import epoch_lines
+from rerank.runs import experiment
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def carried_out(root: Path, directory: Path, **changes: Any) -> dict[str, Any]:
-    return pipeline.run(small_classes.recipe(root, **changes), directory)
+    return experiment.run(small_classes.recipe(root, **changes), directory)
 
 
 TWO = [
@@ -52,7 +52,7 @@ def test_what_a_single_run_leaves(root: Path, tmp_path: Path) -> None:
     assert run["mean"] < 0.3
     counts = found["corpora"]["marked"]
     assert (counts["examples"], counts["classes"], counts["splits"]) == (120, {"-1": 60, "1": 60}, 4)
-    lines = epoch_lines(tmp_path / "out" / "history.jsonl")
+    lines = small.epoch_lines(tmp_path / "out" / "history.jsonl")
     assert [(line["fold"], line["epoch"]) for line in lines] == [(f, e) for f in range(4) for e in (1, 2)]
 
 
@@ -107,13 +107,13 @@ def test_three_classes(tmp_path: Path) -> None:
 
 def test_training_alone_leaves_the_model_of_the_whole_set(root: Path, tmp_path: Path) -> None:
     recipe = small_classes.recipe(root)
-    pipeline.run(recipe, tmp_path / "both")
-    pipeline.run(recipe, tmp_path / "train", tests=False)
+    experiment.run(recipe, tmp_path / "both")
+    experiment.run(recipe, tmp_path / "train", tests=False)
     assert not (tmp_path / "train" / "report.html").exists()
     both, alone = (Model.load(tmp_path / name / "model") for name in ("both", "train"))
     assert np.array_equal(both.weights["average"].w, alone.weights["average"].w)
     with pytest.raises(RecipeError, match="a model is of one set, one noise level and one run"):
-        pipeline.run(small_classes.recipe(root, runs=TWO), tmp_path / "two", tests=False)
+        experiment.run(small_classes.recipe(root, runs=TWO), tmp_path / "two", tests=False)
 
 
 def test_generated_sets_with_seeds_as_draws_and_a_grid(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 import small_classes
 from browser import assert_nothing_overflows, look, needs_browser
 
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 TWO = [{"name": "perceptron"}, {"name": "PA", "set": {"learner": {"name": "pa", "variant": "1"}}}]
 
@@ -18,7 +18,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def page_of(root: Path, directory: Path, **changes: Any) -> tuple[str, dict[str, Any]]:
-    metrics = pipeline.run(small_classes.recipe(root, **changes), directory)
+    metrics = experiment.run(small_classes.recipe(root, **changes), directory)
     return (directory / "report.html").read_text(), metrics
 
 

@@ -23,7 +23,7 @@ from rerank.data.corpus import Corpus
 from rerank.features.dense import free_values
 from rerank.learn.scoring import Weights, scores
 from rerank.recipes.loading import read_settings
-from rerank.runs.checks import check_single
+from rerank.runs.list_kind import check_single
 
 SMALL: dict[str, Any] = {"trees": 12, "leaves": 5, "min_leaf": 3}
 LEARNER = {"name": "lambdamart", **SMALL}

@@ -15,7 +15,7 @@ from rerank.contrib.search.order import OrderMetric
 from rerank.learn.error_surface import ErrorSurface
 from rerank.metrics.base import metrics
 from rerank.metrics.oracle import rows_of_scores
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 KINDS: dict[str, dict[str, Any]] = {
     "ndcg_cut_5": {"name": "ndcg", "k": 5, "form": "linear"},
@@ -132,7 +132,7 @@ def test_the_value_along_a_line_is_that_of_its_points(kind: str) -> None:
 def test_a_recipe_is_measured_by_an_order(tmp_path: Any) -> None:
     changes = {"metric": "ndcg@3", "significance": {"samples": 100}}
     recipe = small_rankings.recipe(small_rankings.write_task(tmp_path), **changes)
-    results = pipeline.run(recipe, tmp_path / "run")
+    results = experiment.run(recipe, tmp_path / "run")
     scores = {name: report["ndcg@3"] for name, report in results["splits"]["test"].items()}
     assert scores["base"] < scores["average"] < scores["oracle"] < 1  # some lists have nothing right
     assert results["metric"].startswith("ndcg@3|gain:exp2|")
@@ -149,7 +149,7 @@ def test_what_gives_no_order_is_refused(tmp_path: Any) -> None:
     }.items():
         recipe = small_rankings.recipe(small_rankings.write_task(tmp_path), metric="map", **changes)
         with pytest.raises(RecipeError, match="order of all candidates") as error:
-            pipeline.run(recipe, tmp_path / "run")
+            experiment.run(recipe, tmp_path / "run")
         assert error.value.key == key
     lists = [rerank.NBest("q", [("a", 2.0), ("b", 1.0)], gains=[1, 0])]
     with pytest.raises(DataError, match="finite score for every one"):

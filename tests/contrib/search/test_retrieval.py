@@ -20,7 +20,7 @@ from rerank.contrib.search.trec import TrecReader, read_qrels, read_run
 from rerank.readers.base import lists_of, readers
 from rerank.readers.detection import recognised
 from rerank.recipes.text_recipe import TextRecipe
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 LETOR = b"""# a comment
 2 qid:10 1:.5 3:0.1 # docid = a inc = 1
@@ -231,7 +231,7 @@ def test_a_recipe_learns_from_judged_queries_alone(tmp_path: Path) -> None:
         reader = {"name": "trec", "qrels": str(tmp_path / "qrels")}
         data = {"root": str(tmp_path), "nbest": f"{{root}}/{name}.run", "reader": reader, "tests": ["test"]}
         settings = {"name": name, "task": "ranking", "data": data, "metric": "ndcg@3", "features": {"set": "dense"}}
-        results = pipeline.run(TextRecipe.model_validate(settings), tmp_path / name)
+        results = experiment.run(TextRecipe.model_validate(settings), tmp_path / name)
         found.append(results["splits"]["test"])
         assert results["corpora"]["train"]["skipped"] == ({"unjudged": others} if others else {})
     assert found[0] == found[1]
@@ -395,7 +395,7 @@ def test_a_letor_file_is_ranked_unnamed_and_its_qid_is_not_silently_ignored(
     data = {"root": str(tmp_path), "nbest": "{root}/{split}.svm", "dev": None, "tests": ["dev"]}
     recipe = TextRecipe.model_validate({"name": "letor", "task": "ranking", "data": data, "metric": "ndcg@10"})
     assert recipe.features.set == "dense"
-    found = pipeline.run(recipe, tmp_path / "run")["splits"]["dev"]
+    found = experiment.run(recipe, tmp_path / "run")["splits"]["dev"]
     assert found["average"]["ndcg@10"] > found["base"]["ndcg@10"] + 0.1
     load_set(ExampleData(), "x", SourceSettings(path=str(tmp_path / "dev.svm")), 1)
     assert "qid is ignored" in caplog.text

@@ -26,7 +26,7 @@ from rerank.models.model import Model
 from rerank.models.scorer import Opened, Ranked, Scorer
 from rerank.readers.base import Problem, SkipCount
 from rerank.readers.lists import Lists, SparseScores
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 THREADS, RANKINGS = 8, 2_500  # of all contents together
 TEXTS = ["Dense", "Given", "Rank", "ConsensusNGram", "ConsensusEdits", "EditOps", "TargetNGram(n=2)", "CoOccurrence"]
@@ -48,7 +48,7 @@ def trees(small_data: Path, workspace: Path) -> Path:
     features = {"templates": TREES, "user": {"words": "user_template:count_words"}}
     learner = {"name": "vrda", "loss": "hinge"}
     recipe = small.recipe(small_data, features=features, learner=learner, training={"vote": True})
-    pipeline.run(recipe, workspace / "serving-trees", tests=False)
+    experiment.run(recipe, workspace / "serving-trees", tests=False)
     return workspace / "serving-trees" / "model"
 
 
@@ -62,7 +62,7 @@ def texts(workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
         ("texts", {"set": None, "templates": TEXTS}),
         ("dense", {"set": None, "templates": ["Dense"]}),
     ):
-        pipeline.run(small_texts.recipe(root, features=features), workspace / f"serving-{name}", tests=False)
+        experiment.run(small_texts.recipe(root, features=features), workspace / f"serving-{name}", tests=False)
         found[name] = workspace / f"serving-{name}" / "model"
     return found
 

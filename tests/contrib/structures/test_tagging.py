@@ -20,7 +20,7 @@ from rerank.contrib.structures.tagger import Tagger
 from rerank.readers.base import read_lists
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.loading import read_settings
-from rerank.runs import pipeline
+from rerank.runs import experiment
 
 Ran = tuple[Path, dict[str, Any], dict[str, Any]]  # a directory, the settings of a run in it, its metrics
 NAMES = ("Ann", "Bob", "Cid", "Dora", "Eve", "Flo")
@@ -49,7 +49,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         "significance": {"samples": 100}, "rerank": {"n": 4, "folds": 2, "recipe": {"features.min_lists": 1}},
         "runs": [{"name": "words", "set": {"features.templates": ["U:%x[0,0]"]}}, {"name": "all"}],
     }  # fmt: skip
-    return root, settings, pipeline.run(read_settings(settings), root / "run")
+    return root, settings, experiment.run(read_settings(settings), root / "run")
 
 
 def test_both_stages_are_measured(ran: Ran) -> None:
@@ -92,9 +92,9 @@ def test_it_goes_on_where_it_stopped(ran: Ran, tmp_path: Path, monkeypatch: pyte
             "rerank.contrib.structures.steps.label_table", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt)
         )
         with pytest.raises(KeyboardInterrupt):
-            pipeline.run(read_settings(plain), tmp_path / "run")
+            experiment.run(read_settings(plain), tmp_path / "run")
     monkeypatch.setattr("rerank.contrib.structures.steps.train_tagger", None)  # nothing is trained again
-    again = pipeline.run(read_settings(plain), tmp_path / "run", resume=True)
+    again = experiment.run(read_settings(plain), tmp_path / "run", resume=True)
     assert again["splits"]["test"]["average"] == metrics["splits"]["test"]["average"]
 
 
@@ -187,14 +187,14 @@ def test_a_service_tags(ran: Ran, tmp_path: Path) -> None:
 )
 def test_bad_recipes_are_refused_before_anything_is_read(change: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=message):
-        pipeline.run(read_settings({"name": "x", "task": "tagging", **change}), tmp_path / "run")
+        experiment.run(read_settings({"name": "x", "task": "tagging", **change}), tmp_path / "run")
 
 
 def test_labels_with_slashes_stay_and_those_with_blanks_are_refused(rerank: Command, tmp_path: Path) -> None:
     (tmp_path / "train").write_text("a\tN/V\nb\tX\n\n")
     settings = {"name": "x", "task": "tagging", "data": {"file": str(tmp_path / "train"), "dev": None, "tests": []}}
     settings["data"] |= {"reader": {"name": "conll", "separator": "\t", "label": "last"}}
-    pipeline.run(read_settings(settings), tmp_path / "run")
+    experiment.run(read_settings(settings), tmp_path / "run")
     tag = "tag", tmp_path / "run" / "model", tmp_path / "train", "--n-best", "2"
     lists = [json.loads(line) for line in rerank(*tag).out.splitlines()]
     assert lists[0]["references"] == [lists[0]["candidates"][0]["text"]] == [r"a/N\/V b/X"]
@@ -223,16 +223,16 @@ def test_labels_of_spans_in_other_forms_are_no_spans_without_a_word(
 
 def test_what_is_trained_is_tested_by_the_next_call(ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = read_settings({key: value for key, value in ran[1].items() if key != "rerank"})
-    pipeline.run(recipe, tmp_path, tests=False)
+    experiment.run(recipe, tmp_path, tests=False)
     monkeypatch.setattr("rerank.contrib.structures.steps.train_tagger", None)  # what is kept is not trained again
-    assert pipeline.run(recipe, tmp_path, resume=True)["splits"].keys() == {"test"}
+    assert experiment.run(recipe, tmp_path, resume=True)["splits"].keys() == {"test"}
 
 
 def test_words_with_blanks_are_one_word_of_a_list(rerank: Command, tmp_path: Path) -> None:
     (tmp_path / "train").write_text("New York\tP\n10\u00a0000\tQ\n\n" * 3)
     settings = {"name": "x", "task": "tagging", "data": {"file": str(tmp_path / "train"), "dev": None, "tests": []}}
     settings["data"] |= {"reader": {"name": "conll", "separator": "\t", "label": "last"}}
-    pipeline.run(read_settings(settings), tmp_path / "run")
+    experiment.run(read_settings(settings), tmp_path / "run")
     (line, *_) = rerank("tag", tmp_path / "run" / "model", tmp_path / "train", "--n-best", 2).out.splitlines()
     entry = json.loads(line)
     assert entry["candidates"][0]["text"] == entry["references"][0] == "New_York/P 10_000/Q"

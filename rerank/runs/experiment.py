@@ -234,18 +234,12 @@ def stage_lines(history: Path) -> list[dict[str, Any]]:
     return lines
 
 
-def epoch_lines(history: Path) -> list[dict[str, Any]]:
-    """The lines of epochs in a complete history file."""
-    lines = [json.loads(line) for line in history.read_text(encoding="utf-8").splitlines()]
-    return [line for line in lines if "stage" not in line]
-
-
 def _now() -> str:
     return datetime.now().astimezone().isoformat(timespec="milliseconds")
 
 
 class Steps(ABC, Generic[R]):
-    """What a kind of recipe does in the course that ``pipeline.run`` owns; the methods stand in the order of stages.
+    """What a kind of recipe does in the course that ``experiment.run`` owns; the methods stand in the order of stages.
 
     tests: whether test splits are read, and a report is written. ``check`` finds the others: singles, the single runs;
     files, all that are read; code, the digest of the code that results depend on, this program's and that of the user's
