@@ -109,17 +109,19 @@ def run(
     With --until the run ends earlier: test splits are read by its last stage alone. The same command with --resume goes
     on from there.
     """
+    from rerank.readers.inputs import Inputs
     from rerank.recipes.tasks import task_named
-    from rerank.runs import experiment
+    from rerank.runs.experiment import experiment
     from rerank.runs.report.results import unbeaten
 
     settings, directory = recipe.read(quick)
     if until == "extract" and not task_named(settings.task).lists and work != EngineOptions():
         raise RecipeError("only lists are read by workers; leave out --engine, --workers and --address")
     with work.open(settings) as engine:
-        if until == "extract":
-            return show_counts(settings, experiment.extract(settings, directory, engine))
-        result = experiment.run(settings, directory, resume=resume, tests=until == "test", engine=engine)
+        done = experiment(settings, Inputs(), directory, until=until, resume=resume, engine=engine)
+    if until == "extract":
+        return show_counts(settings, done.counts())
+    result = done.metrics
     if until == "train":
         show_training(result, directory / "model")
     else:

@@ -76,7 +76,8 @@ class Model:
     table: feature → column; weights: by predictor ("last", "average", and "mert" after tuning), for feature values as
     they are, whatever the columns were standardised with in training; state, votes: arrays of the learner's state
     and of its logged updates, empty where they were not kept; brackets: those of a ``BracketModel``, empty where none
-    was learned; seen: the digests of the training lists, or of a sample (see ``extraction.seen``), empty where unknown.
+    was learned; seen: the digests of the training lists, or of a sample (see ``extraction.seen``), empty where unknown;
+    digest: that of the header which it was read from.
     """
 
     settings: dict[str, Any]
@@ -87,6 +88,7 @@ class Model:
     votes: dict[str, np.ndarray] = field(default_factory=dict)
     brackets: dict[str, np.ndarray] = field(default_factory=dict)
     seen: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
+    digest: str = ""
 
     def weights_of(self, predictor: str, *, linear: bool = True) -> Weights:
         """The weights of a predictor; a ``ModelError`` that says which there are if the model has none for it, or that
@@ -221,7 +223,7 @@ def _load(source: Path) -> Model:
         raise ValueError("it has a bracket model without naming learned fusion, or names it without having one")
     seen = read_array(source / f"{SEEN}.npy", np.uint64, 1) if f"{SEEN}.npy" in header["files"] else np.zeros(0, "u8")
     parts = kinds["state"], kinds["votes"], kinds["brackets"], seen
-    model = Model(header["settings"], header["about"], table, weights, *parts)
+    model = Model(header["settings"], header["about"], table, weights, *parts, digest=header["digest"])
     _check_settings(model)
     decision, known = model.decision, [*weights, *decodings_of(model.about)]
     if not {decision.predictor, decision.ranked_by} <= set(known):

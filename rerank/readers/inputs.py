@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from typing import Self
+from typing import Any, Self
 
 from rerank.base.errors import DataError
 from rerank.readers.lists import Lists
@@ -19,9 +19,13 @@ in_memory: ContextVar[Mapping[str, Source]] = ContextVar("in_memory", default={}
 
 class Inputs:
     """The input files of a run. Within a ``with`` block the digest of every file that is read to its end is taken as it
-    streams; a file that is read again must be the same. A pipe is opened once: nothing is there a second time."""
+    streams; a file that is read again must be the same. A pipe is opened once: nothing is there a second time.
 
-    def __init__(self) -> None:
+    lists: those of splits that no file has; start: the model, one in memory too, that training continues from.
+    """
+
+    def __init__(self, lists: Mapping[str, Source] | None = None, start: Any = None) -> None:
+        self.lists, self.start = lists, start
         self._digests, self._pipes = dict[str, str](), dict[str, InputStream | None]()
 
     def open(self, path: str, *, others: Collection[str] = ()) -> None:
@@ -58,11 +62,13 @@ class Inputs:
 
     def __enter__(self) -> Self:
         self._before = at_end.set(self._compare), pipes.set(self._pipes)
+        self._lists = in_memory.set(in_memory.get() if self.lists is None else self.lists)
         return self
 
     def __exit__(self, *_: object) -> None:
         at_end.reset(self._before[0])
         pipes.reset(self._before[1])
+        in_memory.reset(self._lists)
         for stream in filter(None, self._pipes.values()):
             stream.close()
         self._pipes.clear()

@@ -15,15 +15,16 @@ SIZES = "rerank.runs.report.results:corpora_table"
 class Task(NamedTuple):
     """A kind of recipe, by import paths ``module:name``.
 
-    recipe: its settings, a ``TaskRecipe``; steps: what runs it, ``Steps``; sizes: a table of the entry ``corpora`` of
-    metrics.json; tables: of a recipe and metrics.json, the tables of its results, if it has others than lists; use:
-    what its recipes are about, for `rerank list recipes`; lists: whether `rerank.fit` and `rerank tune` know it; new:
-    of ``TaskFiles``, what they are and then the lines of a recipe for them, nothing if they are not its own; tries:
-    commands that use a model, with MODEL and FILE; folds: whether its results are cross-validated.
+    recipe: its settings, a ``TaskRecipe``; kind: what is done with it, a ``Kind``; sizes: a table of the entry
+    ``corpora`` of metrics.json; tables: of a recipe and metrics.json, the tables of its results, if it has others
+    than lists; use: what its recipes are about, for `rerank list recipes`; lists: whether `rerank.fit` and `rerank
+    tune` know it; new: of ``TaskFiles``, what they are and then the lines of a recipe for them, nothing if they are
+    not its own; tries: commands that use a model, with MODEL and FILE; folds: whether its results are
+    cross-validated.
     """
 
     recipe: str
-    steps: str
+    kind: str
     use: str
     sizes: str = SIZES
     tables: str = ""
@@ -49,7 +50,7 @@ class TaskFiles(NamedTuple):
     reader: str | None = None
 
 
-LISTS = "rerank.runs.list_kind:ListSteps"
+LISTS = "rerank.runs.list_kind:ListKind"
 TRIES = "rerank rank MODEL FILE", "rerank inspect MODEL"
 TEXTS = "rerank.recipes.text_recipe:TextRecipe"
 PARSE = Task("rerank.recipes.recipe:Recipe", LISTS, "parses", lists=True, tries=TRIES)

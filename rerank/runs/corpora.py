@@ -15,7 +15,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.data.shards import Corpora, apart, list_sizes, selected, share_of
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content.base import Content
-from rerank.extraction.extraction import Extracted
+from rerank.extraction.extraction import Extracted, extract_split, extract_training
 from rerank.extraction.list_checks import WRITTEN
 from rerank.extraction.list_checks import shared as same_inputs
 from rerank.extraction.seen import LEAST, MOST, SeenSample, shared
@@ -24,21 +24,16 @@ from rerank.features.table import Table
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import ListStatistics, base_choice, list_gains
 from rerank.models.drift import ALPHA, Drift, chance, columns_seen
-from rerank.models.model import HEADER, Model, recipe_of
+from rerank.models.model import Model, recipe_of
 from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT, HoldoutSettings
-from rerank.storage.strict_json import read_object
+from rerank.storage.work import key_of
 
 log = logging.getLogger("rerank")
 
 ODD = "absent", "unknown_columns", "lowest_first", "normalized", "refused"  # reported where it applies; see SkipCount
-
-
-def cache_of(directory: Path, inputs: Inputs | None = None) -> CorpusCache:
-    """The cache that is shared by runs below one directory; see CorpusCache."""
-    return CorpusCache(directory.absolute().parent / ".cache", inputs)
 
 
 @dataclasses.dataclass
@@ -53,28 +48,40 @@ class Data:
     @staticmethod
     def load(
         recipe: ListRecipe,
-        directory: Path,
+        place: Path | None,
         splits: tuple[str, ...],
         engine: Engine | None = None,
         inputs: Inputs | None = None,
+        start: Model | None = None,
     ) -> "Data":
-        """Extract, by ``engine``, or take from the cache, the training split and ``splits``, from ``inputs``."""
-        store, start = cache_of(directory, inputs), recipe.training.start
-        if start is None:
-            training, table, key = store.training(recipe, engine)
+        """Extract, by ``engine``, the training split and ``splits``, from ``inputs``, or take them from the cache that
+        all runs beside ``place`` share; without a place they are in memory. start: a model with the table to use."""
+        known = None if start is None else table_of(start, recipe)
+        if place is None:
+            training, table = (
+                extract_training(recipe, engine)
+                if known is None
+                else (extract_split(recipe, recipe.data.training, known, engine), known)
+            )
+            settings = recipe.model_dump(mode="json", include={"data", "features", "metric"})
+            training = dataclasses.replace(training, key=key_of(settings, training.seen.digests.tolist()))
         else:
-            table = table_of(start, recipe)
-            training = store.split(recipe, recipe.data.training, table, digest_of(start), engine)
-            key = training.key
-        others = {
-            split: training if split == recipe.data.training else store.split(recipe, split, table, key, engine)
-            for split in splits
-            if not recipe.data.is_holdout(split)
-        }
+            store = CorpusCache(place.absolute().parent / ".cache", inputs)
+            if start is None or known is None:
+                training, table, _ = store.training(recipe, engine)
+            else:
+                training, table = store.split(recipe, recipe.data.training, known, start.digest, engine), known
+        others, key = dict[str, Extracted](), training.key
+        for split in (split for split in splits if not recipe.data.is_holdout(split)):
+            if split == recipe.data.training:
+                others[split] = training
+            elif place is None:
+                others[split] = extract_split(recipe, split, table, engine)
+            else:
+                others[split] = store.split(recipe, split, table, key, engine)
         if recipe.data.holdout is not None:
             training, others[HOLDOUT] = set_apart(training, recipe.data.holdout)
-            key = training.key
-        return Data(training, table, key, others)
+        return Data(training, table, training.key, others)
 
     def size(self) -> dict[str, int]:
         """Lists, candidates and nonzeros of all splits together, and the columns of all."""
@@ -107,22 +114,16 @@ class Data:
         return by_split
 
 
-def digest_of(start: str) -> str:
-    """The digest of a model that training continues from."""
-    return str(read_object(Path(start) / HEADER)["digest"])
-
-
-def table_of(start: str, recipe: ListRecipe) -> Table:
+def table_of(start: Model, recipe: ListRecipe) -> Table:
     """The features of the model that training continues from, which the recipe must ask for as well."""
-    model = Model.load(start, trust=True)
-    asked, known = (settings.features.model_dump(mode="json") for settings in (recipe, recipe_of(model)))
+    asked, known = (settings.features.model_dump(mode="json") for settings in (recipe, recipe_of(start)))
     if differing := sorted(key for key in asked if asked[key] != known[key]):
         raise DataError(
             "training cannot continue from this model: its feature table is another one; it was made with other "
             f"settings of features: {', '.join(differing)}",
-            path=start,
+            path=recipe.training.start,
         )
-    return model.table
+    return start.table
 
 
 def set_apart(extracted: Extracted, settings: HoldoutSettings) -> tuple[Extracted, Extracted]:

@@ -1,29 +1,26 @@
-"""The course of a recipe, whatever it is about: one run in a directory, stage by stage.
+"""One experiment, whatever it is about: its stages in order, what of them is kept, the history, and the page.
 
-What is done in each stage a kind of recipe says by its ``Steps``; ``history.jsonl`` has a line where each starts and
-ends.
+A ``Kind`` says what is done in each stage. A ``place`` is the directory of the results; without one nothing is kept and
+nothing written, as in ``rerank.fit``. ``history.jsonl`` has a line where each stage starts and ends.
 """
 
 import json
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from rerank import __version__
-from rerank.base.errors import DataError, RecipeError, RunError
+from rerank.base.errors import RunError
 from rerank.base.interrupts import check as check_interrupt
 from rerank.base.registry import imported
 from rerank.base.usage import Usage
 from rerank.kernels.sources import code_digest, user_digest
-from rerank.metrics.base import Metric, TestName
-from rerank.metrics.significance import compare
+from rerank.metrics.base import Metric
 from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import Single, TaskRecipe
@@ -42,114 +39,113 @@ CHOSEN = "chosen.yaml"  # the recipe that `rerank tune` leaves
 # What is removed before a new run.
 RESULTS = (RUNS, "metrics.json", "history.jsonl", "report.html", "predictions", CHOSEN)
 R = TypeVar("R", bound=TaskRecipe)
-Trained = TypeVar("Trained")
+F = TypeVar("F", covariant=True)
 Metrics = dict[str, Any]
+Until = Literal["extract", "train", "test"]
 
 TAKEN = ("seconds", "cpu_seconds", "peak_memory_bytes")
 
 
-def extract(recipe: TaskRecipe, directory: Path, engine: Engine | None = None) -> dict[str, Any]:
-    """Read everything that a recipe is about, build and cache the corpora of lists; returns their counts."""
-    with Inputs() as inputs:
-        steps = check(recipe, inputs, directory, engine=engine)
-        steps.extract()
-        return steps.counts()
+def experiment(
+    recipe: TaskRecipe,
+    source: Inputs,
+    place: Path | None,
+    *,
+    until: Until = "test",
+    resume: bool = False,
+    engine: Engine | None = None,
+) -> "Kind[Any]":
+    """Carry out a recipe over the files, or the lists in memory, of ``source``, and leave its artefacts in ``place``.
+
+    until: "extract", the corpora alone; "train", a model; "test", results on the test splits and a page. resume: keep
+    what an earlier call has finished. engine: whose workers extract and fit, this process by default. Returns the kind
+    with what it has found: ``metrics``, the content of metrics.json, and ``served``, the model.
+    """
+    start, tests = time.monotonic(), until == "test"
+    with source:
+        kind = check(recipe, source, place, tests, engine)
+        if until == "extract":
+            kind.extract()
+        elif place is None:
+            _stages(kind, Stages(None), start)
+        else:
+            results = RESULTS + kind.results
+            with output_directory(place, kind.recipe.as_yaml(), results, resume=resume, inputs=kind.files):
+                finished = _finished(place / "metrics.json", "report" if tests else "model")
+                if finished is None:
+                    work = Stages(place / "history.jsonl")
+                    _stages(kind, work, start)
+                    kind.metrics |= {"stages": work.summary(), "seconds": _since(start), "code": kind.code}
+                    write_text(place / "metrics.json", as_json(kind.metrics, indent=1) + "\n")
+                else:
+                    kind.metrics = finished
+                    by, level = "", logging.INFO
+                    if finished["code"] != kind.code:
+                        by, level = ", by a program or a module of yours that has changed since", logging.WARNING
+                    log.log(level, "%s: already finished%s; run it without --resume to do it again", place, by)
+                if tests:
+                    remove_results(place, [RUNS])
+    return kind
 
 
 def run(
-    recipe: TaskRecipe,
-    directory: Path,
-    *,
-    resume: bool = False,
-    tests: bool = True,
-    engine: Engine | None = None,
+    recipe: TaskRecipe, place: Path, *, resume: bool = False, tests: bool = True, engine: Engine | None = None
 ) -> Metrics:
-    """Carry out a recipe and leave its artefacts in ``directory``; returns the content of metrics.json.
-
-    tests: evaluate the model on the test splits, and report; without, the model and the trained runs are left. resume:
-    keep what an earlier call has finished. engine: whose workers extract, train and fit, this process by default.
-    """
-    start = time.monotonic()
-    with Inputs() as inputs:
-        steps = check(recipe, inputs, directory, tests, engine)
-        path, last = directory / "metrics.json", "report" if tests else "model"
-        with output_directory(
-            directory, steps.recipe.as_yaml(), RESULTS + steps.results, resume=resume, inputs=steps.files
-        ):
-            try:
-                done = read_object(path)
-                finished = last in dict(done["stages"]) and "code" in done
-            except DAMAGE:
-                finished = False
-            if not finished:
-                work = Stages(directory / "history.jsonl")
-                done = _stages(steps, work, start)
-                done |= {"stages": work.summary(), "seconds": _since(start), "code": steps.code}
-                write_text(path, as_json(done, indent=1) + "\n")
-            elif done["code"] == steps.code:
-                log.info("%s: already finished; run it without --resume to do it again", directory)
-            else:
-                message = "%s: already finished, by a program or a module of yours that has changed since; "
-                log.warning(message + "run it without --resume to do it again", directory)
-            if tests:
-                remove_results(directory, [RUNS])
-            return done
-
-
-def fitted(recipe: TaskRecipe, directory: Path, engine: Engine) -> Any:
-    """The model that a recipe makes, without its artefacts; what work leaves on the way is in ``directory``."""
-    with Inputs() as inputs:
-        steps = check(recipe, inputs, directory, tests=False, engine=engine)
-        steps.extract()
-        steps.train(Stages(None))
-        steps.decode()
-        return steps.model()
+    """Carry out a recipe over files; returns the content of metrics.json."""
+    return experiment(recipe, Inputs(), place, until="test" if tests else "train", resume=resume, engine=engine).metrics
 
 
 def check(
     recipe: TaskRecipe,
-    inputs: Inputs,
-    directory: Path = Path(),
+    source: Inputs,
+    place: Path | None = None,
     tests: bool = True,
     engine: Engine | None = None,
-) -> "Steps[Any]":
-    """The steps of a recipe, all of whose parts can be built and whose files are open in ``inputs``, before anything
-    is read or written; raises what ``Steps.check`` does."""
-    kind: type[Steps[Any]] = imported(task_named(recipe.task).steps)
-    steps = kind(recipe, directory, tests, engine or Engine(), inputs)
-    steps.check()
-    return steps
+) -> "Kind[Any]":
+    """The kind of a recipe, all of whose parts can be built and whose files are open in ``source``, before anything is
+    read or written; raises what ``Kind.check`` does."""
+    kind: Kind[Any] = imported(task_named(recipe.task).kind)(recipe, place, tests, engine or Engine(), source)
+    kind.check()
+    return kind
 
 
-def _stages(steps: "Steps[Any]", work: "Stages", start: float) -> Metrics:
-    """Stage by stage; returns the content of metrics.json except for the stages, the time and the code."""
-    recipe = steps.recipe
-    for name in steps.predictions:
-        output_file(steps.directory, "predictions", name)
+def _finished(path: Path, last: str) -> Metrics | None:
+    """The metrics.json of a run that has finished its ``last`` stage."""
+    try:
+        metrics = read_object(path)
+        return metrics if last in dict(metrics["stages"]) and "code" in metrics else None
+    except DAMAGE:
+        return None
+
+
+def _stages(kind: "Kind[Any]", work: "Stages", start: float) -> None:
+    """Stage by stage; leaves the content of metrics.json except for the stages, the time and the code."""
+    place, recipe = kind.place, kind.recipe
+    for name in kind.predictions if place else ():
+        output_file(kind.directory, "predictions", name)
     with work.stage("extract") as line:
-        line |= steps.extract()
-    with work.stage("train", runs=len(steps.singles)) as line:
-        line |= steps.train(work)
+        line |= kind.extract()
+    with work.stage("train", runs=len(kind.singles)) as line:
+        line |= kind.train(work)
     with work.stage("decode", kinds=len(recipe.decoders)):
-        steps.decode()
+        kind.decode()
     with work.stage("model"):
-        model = steps.model()
-        if model is not None:
-            model.save(steps.directory / "model")
-    with work.stage("evaluate", **steps.size):
-        metrics = steps.evaluate()
-    if (second := steps.second()) is not None:
+        kind.served = kind.model()
+        if kind.served is not None and place is not None:
+            kind.served.save(place / "model")
+    with work.stage("evaluate", **kind.size):
+        metrics = kind.metrics = kind.evaluate()
+    if (second := kind.second()) is not None:
         with work.stage("rerank"):
-            steps.add_second(metrics, run(*second, engine=steps.engine))
-    if steps.tests:
-        with work.stage("predict", **steps.size):
-            steps.predict()
+            kind.add_second(metrics, run(*second, engine=kind.engine))
+    if kind.tests:
+        with work.stage("predict", **kind.size):
+            kind.predict()
         if recipe.training.curve:
             with work.stage("curve", shares=len(recipe.training.curve)):
-                metrics["curve"] = steps.curve()
+                metrics["curve"] = kind.curve()
         with work.stage("report"):
-            steps.report(metrics, _since(start))
-    return metrics
+            kind.report(metrics, _since(start))
 
 
 def _since(start: float) -> float:
@@ -174,14 +170,13 @@ class Stages:
             self._lines = stage_lines(history)
             write_text(history, "".join(f"{as_json(line)}\n" for line in self._lines))
 
-    def append(self, lines: Iterable[dict[str, Any]]) -> None:
+    def append(self, lines: Iterable[Mapping[str, Any]]) -> None:
         """Add lines to the file."""
         if self._path is None:
             return
-        text = "".join(f"{as_json(line)}\n" for line in lines)
         try:
             with self._path.open("a", encoding="utf-8", newline="\n") as out:
-                out.write(text)
+                out.write("".join(f"{as_json(line)}\n" for line in lines))
         except OSError as error:
             raise RunError(f"cannot write {self._path}: {reason(error)}") from error
 
@@ -189,21 +184,22 @@ class Stages:
     def stage(self, name: str, **about: Any) -> Iterator[dict[str, Any]]:
         """A stage of the run; what is put into the mapping is added to its last line and to ``summary``."""
         check_interrupt()
-        self._append({"stage": name, "event": "start", "time": _now(), **about})
+        self._append(name, "start", about)
         usage = Usage()
         try:
             with usage:
                 yield about
         except BaseException:
             with suppress(RunError):  # the first error is the one to report
-                self._append({"stage": name, "event": "stopped", "time": _now(), **usage.as_dict(), **about})
+                self._append(name, "stopped", usage.as_dict() | about)
             raise
-        self._append({"stage": name, "event": "end", "time": _now(), **usage.as_dict(), **about})
+        self._append(name, "end", usage.as_dict() | about)
         check_interrupt()
 
-    def _append(self, line: dict[str, Any]) -> None:
-        self._lines.append(line)
-        self.append([line])
+    def _append(self, stage: str, event: str, about: Mapping[str, Any]) -> None:
+        now = datetime.now().astimezone().isoformat(timespec="milliseconds")
+        self._lines.append({"stage": stage, "event": event, "time": now, **about})
+        self.append(self._lines[-1:])
 
     def summary(self) -> dict[str, dict[str, Any]]:
         """By stage: ``seconds`` and ``cpu_seconds`` of all attempts together, the highest ``peak_memory_bytes``."""
@@ -220,11 +216,9 @@ class Stages:
 
 def stage_lines(history: Path) -> list[dict[str, Any]]:
     """The lines of stages in a history file, none if there is no file, without one that a killed run cut short."""
-    try:
+    lines, text = list[dict[str, Any]](), ""
+    with suppress(FileNotFoundError):
         text = history.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return []
-    lines = []
     for line in text.split("\n"):
         with suppress(ValueError):
             entry = json.loads(line)
@@ -234,16 +228,47 @@ def stage_lines(history: Path) -> list[dict[str, Any]]:
     return lines
 
 
-def _now() -> str:
-    return datetime.now().astimezone().isoformat(timespec="milliseconds")
+class Fitting(Protocol[F]):
+    """A single run that is to be fitted: a task, which a worker may be given; ``str`` says which run it is."""
+
+    def kept(self) -> F | None:
+        """What was fitted before, where that is kept."""
+
+    def fit(self) -> F:
+        """Fit it, and keep it where there is a place for it."""
 
 
-class Steps(ABC, Generic[R]):
-    """What a kind of recipe does in the course that ``experiment.run`` owns; the methods stand in the order of stages.
+def fit_all(tasks: Sequence[Fitting[F]], engine: Engine, *, here: bool = False) -> list[F]:
+    """All single runs: what is kept is not fitted again, the others are fitted side by side where there are workers.
 
-    tests: whether test splits are read, and a report is written. ``check`` finds the others: singles, the single runs;
-    files, all that are read; code, the digest of the code that results depend on, this program's and that of the user's
-    own parts; size: how much is tested, for the history; predictions: files there that must not be anybody else's.
+    here: in this process, as somebody watches.
+    """
+    runs = {number: task.kept() for number, task in enumerate(tasks)}
+    pending = {f"run {number + 1} of {len(tasks)}: {tasks[number]}": number for number, run in runs.items() if not run}
+    aside, left = len(pending) > 1 and engine.workers > 1 and not here, [tasks[number] for number in pending.values()]
+    if aside:
+        log.info("training %d runs, %d at once", len(pending), min(engine.workers, len(pending)))
+    results = engine.map(_fit, left) if aside else map(_fit, left)
+    for line, number in pending.items():
+        log.info("%s", line)
+        runs[number] = next(results) or tasks[number].kept()
+    return [run for run in runs.values() if run is not None]
+
+
+def _fit(task: Fitting[F]) -> F | None:
+    """What was fitted; None where it is kept on a disk, and read from there."""
+    fitted = task.fit()
+    return None if task.kept() is not None else fitted
+
+
+class Kind(ABC, Generic[R]):
+    """What an experiment is about: what is done in the stages that ``experiment`` owns, in whose order methods stand.
+
+    place: the directory of the results, None for none; tests: whether test splits are read, and a report is written;
+    source: files, or lists in memory. ``check`` finds the others: singles, the single runs; files, all that are read;
+    code, the digest of the code that results depend on, this program's and that of the user's own parts; size: how much
+    is tested, for the history; predictions: files there that must not be anybody else's. ``experiment`` adds metrics,
+    the content of metrics.json, and served, the model.
     """
 
     results: ClassVar[tuple[str, ...]] = ()  # what a new run starts without, in addition to what all recipes leave
@@ -252,9 +277,17 @@ class Steps(ABC, Generic[R]):
     code: str
     size: dict[str, int]
     predictions: list[str]
+    metrics: Metrics
+    served: Any
 
-    def __init__(self, recipe: R, directory: Path, tests: bool, engine: Engine, inputs: Inputs) -> None:
-        self.recipe, self.directory, self.tests, self.engine, self.inputs = recipe, directory, tests, engine, inputs
+    def __init__(self, recipe: R, place: Path | None, tests: bool, engine: Engine, source: Inputs) -> None:
+        self.recipe, self.place, self.tests, self.engine, self.inputs = recipe, place, tests, engine, source
+
+    @property
+    def directory(self) -> Path:
+        """The directory of the results, which must be there."""
+        assert self.place is not None
+        return self.place
 
     @abstractmethod
     def check(self) -> None:
@@ -270,10 +303,10 @@ class Steps(ABC, Generic[R]):
 
     @abstractmethod
     def train(self, work: Stages) -> dict[str, int]:
-        """Make all single runs that are not kept, and put their epochs into the history; returns what was done."""
+        """Fit all single runs, see ``fit_all``, and put their epochs into the history; returns what was done."""
 
     def decode(self) -> None:
-        """Tune how lists are decoded."""
+        """Choose among the runs, and tune how lists are decoded."""
 
     @abstractmethod
     def model(self) -> Any:
@@ -331,44 +364,3 @@ class Steps(ABC, Generic[R]):
 def code_of(recipe: TaskRecipe, parts: tuple[str, ...]) -> str:
     """Digest of code: of those parts of this program, and of the user's own parts in a recipe."""
     return f"{code_digest(parts)[:32]} {user_digest(recipe.model_dump())[:32]}"
-
-
-def learning_curve(
-    recipe: TaskRecipe,
-    metric: Metric,
-    reference: np.ndarray,
-    split: str,
-    unit: str,
-    whole: Trained,
-    train: Callable[[float], Trained],
-    look: Callable[[Trained], tuple[dict[str, Any], np.ndarray]],
-) -> dict[str, Any]:
-    """An entry ``curve`` of metrics.json: scores by share of the training data, their slope, a test of the last step.
-
-    reference: the statistics that ``metric`` needs in addition to rows. split: the one of slope and test; the slope is
-    the least-squares one over base-2 logarithms of sizes: what doubling them brings; the test compares with the largest
-    smaller share. unit: what is trained on, the key of the sizes. whole: what was trained on the recipe's own share;
-    train: from a smaller share to what is trained on it; look: its entry in ``points``, and the statistics of what it
-    selects on the split (float64 [L, K]).
-    """
-    training, settings = recipe.training, recipe.significance
-    shares = sorted({share for share in training.curve if share < training.share})
-    by_share: dict[float, tuple[dict[str, Any], np.ndarray]] = {}
-    for share in shares:
-        try:
-            trained = train(share)
-        except (DataError, RecipeError) as error:
-            log.warning("training.curve: a share of %g cannot be trained on, and is left out: %s", share, error)
-        else:
-            by_share[share] = look(trained)
-    if not by_share:
-        return {}
-    by_share[training.share] = look(whole)
-    points = [{"share": share, **entry} for share, (entry, _) in by_share.items()]
-    sizes = np.log2([point[unit] for point in points])
-    apart = sizes - sizes.mean()
-    slope = float((apart * [point["splits"][split] for point in points]).sum() / (np.square(apart).sum() or 1.0))
-    *_, part, full = (rows for _, rows in by_share.values())
-    test: TestName = settings.test or "mcnemar"
-    last = compare(metric, full, part, reference, test=test, samples=settings.samples, seed=recipe.seed)
-    return {"split": split, "points": points, "slope": slope, "last": last.as_dict()}

@@ -5,8 +5,6 @@ import difflib
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Unpack
 
 from rerank.base.errors import DataError, RecipeError
@@ -21,7 +19,7 @@ from rerank.pool import open_engine
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.nbest import GAIN, NBest, told, used
 from rerank.readers.given.reading import ListFile, blocks_given, first_list, holds_trees, lists_from
-from rerank.readers.inputs import Source, in_memory
+from rerank.readers.inputs import Inputs, Source
 from rerank.readers.lists import first_filled
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.answers import check_rule
@@ -31,8 +29,8 @@ from rerank.recipes.recipe import ListRecipe, TaskRecipe
 from rerank.recipes.settings import Settings, named
 from rerank.recipes.tasks import task_named
 from rerank.recipes.text_recipe import METRICS
-from rerank.runs import experiment
-from rerank.runs.training import Callback, watching
+from rerank.runs.experiment import experiment
+from rerank.runs.training import IN_MEMORY, Callback, watching
 
 log = logging.getLogger("rerank")
 TRAIN, DEV = "train", "dev"  # the splits of a recipe over lists of a program
@@ -65,8 +63,7 @@ def fit(
         keys ``prompt``, ``chosen`` and ``rejected``.
     dev: lists to choose the epoch and the weight of the base score on; without them a tenth of the others is held out.
     recipe: the file of a recipe, its settings, or ``Reranker.recipe``: for everything that is not said here, such as
-        ``engine``, ``grid`` and ``mert`` (with ``split: dev``). Of its ``data``, only how lists are treated counts. An
-        engine of several machines needs the folder of temporary files, ``$TMPDIR``, on a disk that they share.
+        ``engine``, ``grid`` and ``mert`` (with ``split: dev``). Of its ``data``, only how lists are treated counts.
     metric: what to train for: by default, "gain" where lists have gains, "parseval" for parses, "bleu" for other texts.
     features: the name of a set; or names of sets, templates and functions (see ``rerank.feature``), and of columns of
         the data frame; or the section of a recipe.
@@ -148,27 +145,22 @@ class Held(NamedTuple):
 def _fitted(settings: Settings, held: Mapping[str, Held], start: Reranker | None) -> Model:
     """The model that a recipe with these ``settings`` makes of the lists."""
     asked = {key: value for key, value in _mapping(settings.get("data"), "data").items() if key in KEPT}
-    data = {**held[TRAIN].data, **asked}
-    with TemporaryDirectory(prefix="rerank-") as place:
-        if start is not None:
-            start.save(Path(place, "start"))
-            training = dict(_mapping(settings.get("training"), "training"))
-            if twice := [key for key in ("start", "warm_start") if training.pop(key, None) is not None]:
-                raise RecipeError("found a second model to start from, beside start=...", key=f"training.{twice[0]}")
-            settings["training"] = {**training, "start": str(Path(place, "start"))}
-        splits: Settings = {"train": TRAIN, "dev": DEV if DEV in held else None, "tests": []}
-        recipe = read_settings({"name": "fit", **settings, "data": {**data, **splits}})
-        assert isinstance(recipe, ListRecipe)
-        if missing := set(recipe.splits) - held.keys():
-            message = f"the recipe needs a split {min(missing)!r}; found only {' and '.join(held)}"
-            tuning = "; MERT can tune on dev: say mert: {split: dev}" if getattr(recipe, "mert", None) else ""
-            raise RecipeError(message + tuning, key="recipe")
-        token = in_memory.set({split: memory.source for split, memory in held.items()})
-        try:
-            with told(), open_engine(recipe.engine) as engine:
-                model: Model = experiment.fitted(recipe, Path(place, "run"), engine)
-        finally:
-            in_memory.reset(token)
+    data, training = {**held[TRAIN].data, **asked}, dict(_mapping(settings.get("training"), "training"))
+    if start is not None:
+        if twice := [key for key in ("start", "warm_start") if training.pop(key, None) is not None]:
+            raise RecipeError("found a second model to start from, beside start=...", key=f"training.{twice[0]}")
+        settings["training"] = {**training, "start": IN_MEMORY}
+    splits: Settings = {"train": TRAIN, "dev": DEV if DEV in held else None, "tests": []}
+    recipe = read_settings({"name": "fit", **settings, "data": {**data, **splits}})
+    assert isinstance(recipe, ListRecipe)
+    if missing := set(recipe.splits) - held.keys():
+        message = f"the recipe needs a split {min(missing)!r}; found only {' and '.join(held)}"
+        tuning = "; MERT can tune on dev: say mert: {split: dev}" if getattr(recipe, "mert", None) else ""
+        raise RecipeError(message + tuning, key="recipe")
+    lists = {split: memory.source for split, memory in held.items()}
+    with told(), open_engine(recipe.engine) as engine:
+        source = Inputs(lists, None if start is None else start.model)
+        model: Model = experiment(recipe, source, None, until="train", engine=engine).served
     data |= {key: value for key, value in model.settings["data"].items() if key in ("answer", "reader")}
     about, training = {**model.about, "files": {}}, {**model.settings["training"], "start": None}
     kept = type(recipe.data).model_validate(data).model_dump(mode="json")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.base.errors import RecipeError
+from rerank.base.errors import DataError, RecipeError
 from rerank.base.usage import require
 from rerank.data.shards import Corpora, list_sizes, parts, reference_rows
 from rerank.extraction.content import content_of, metric_of, with_set
@@ -23,6 +23,7 @@ from rerank.learn.folds import FOLDS, latest, sections
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import choices, weighed_rows
 from rerank.learn.trainer import bytes_needed, require_source
+from rerank.metrics.significance import compare
 from rerank.models.drift import columns_seen
 from rerank.models.model import HEADER, Model, one_base, raw_weights
 from rerank.models.predictions import NAME as LINE
@@ -38,10 +39,10 @@ from rerank.recipes.sections import HOLDOUT
 from rerank.recipes.settings import Settings, files_named
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.compared import doubt_of_base
-from rerank.runs.corpora import Data, digest_of, doubts, open_files, part_of
+from rerank.runs.corpora import Data, doubts, open_files, part_of
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
 from rerank.runs.ensembles import train_ensemble
-from rerank.runs.experiment import Metrics, Stages, Steps, code_of, learning_curve
+from rerank.runs.experiment import Kind, Metrics, Stages, code_of, fit_all
 from rerank.runs.mert import make_mert, tune_run
 from rerank.runs.report.html import PageSection
 from rerank.runs.report.numbers import own_measure
@@ -58,7 +59,16 @@ from rerank.runs.results import (
     write_predictions,
 )
 from rerank.runs.run import Run, blind, choose, weight_counts
-from rerank.runs.training import RunTask, callbacks, pair_source, train_run, trained_on, trained_once, watched
+from rerank.runs.training import (
+    IN_MEMORY,
+    RunTask,
+    callbacks,
+    pair_source,
+    train_run,
+    trained_on,
+    trained_once,
+    watched,
+)
 from rerank.storage.outputs import RUNS, output_file
 
 log = logging.getLogger("rerank")
@@ -66,8 +76,8 @@ FEWEST_CROSSED = 4 * FOLDS  # lists, without others to test on, from which on th
 OFTEN = 0.05  # the share of candidates that repeat another from which on it is said
 
 
-class ListSteps(Steps[ListRecipe]):
-    """The steps for lists.
+class ListKind(Kind[ListRecipe]):
+    """Lists of candidates.
 
     data: the corpora; corpora: their counts; doubts: what looks wrong with them, base_doubt: with the base score; runs:
     all single runs, trained; chosen: the one that is served.
@@ -85,12 +95,12 @@ class ListSteps(Steps[ListRecipe]):
     served: Model
 
     def check(self) -> None:
-        recipe = self.recipe
+        recipe, self.starts = self.recipe, dict[str, Model]()
         content_of(recipe)
         make_reader(recipe.data.reader)
         check_decoding(recipe)
         for single in recipe.expand():
-            check_single(single.recipe)
+            check_single(single.recipe, self._start(single.recipe))
         open_files(recipe, self.inputs)
         self.recipe = recipe = with_set(recipe)
         self.singles = recipe.expand()
@@ -99,16 +109,17 @@ class ListSteps(Steps[ListRecipe]):
         self.answers = dict[str, Answers]()  # by test split
         self.size = {"splits": len(self.tested)}
         self.predictions = [name for split in recipe.data.tests for name in prediction_files(split)]
-        warm = [] if recipe.training.start is None else [str(Path(recipe.training.start) / HEADER)]
         lists = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
-        self.files = [*lists, *files_named(recipe.model_dump()), *warm]
+        start = recipe.training.start
+        self.files = [*lists, *files_named(recipe.model_dump()), *([str(Path(start) / HEADER)] if start else [])]
         self.code = code_of(recipe, TRAINING)
 
     def extract(self) -> dict[str, int]:
         recipe = self.recipe
         tuned = [recipe.mert.split] if isinstance(recipe, TextRecipe) and recipe.mert else []
         splits = (*([recipe.data.dev] if recipe.data.dev else []), *tuned, *self.tested)
-        self.data = Data.load(recipe, self.directory, tuple(dict.fromkeys(splits)), self.engine, self.inputs)
+        names, start = tuple(dict.fromkeys(splits)), self._start(recipe)
+        self.data = Data.load(recipe, self.place, names, self.engine, self.inputs, start)
         about, lists = self.data.training.about, self.data.training.corpus
         tell(Account(**about["account"]) if "account" in about else None)
         check_sizes(self.singles, lists, tests=bool(self.tested))
@@ -134,41 +145,37 @@ class ListSteps(Steps[ListRecipe]):
     def counts(self) -> dict[str, Any]:
         return self.corpora
 
+    def _start(self, recipe: ListRecipe) -> Model | None:
+        """The model that training continues from."""
+        path = recipe.training.start
+        if path is None:
+            return None
+        if path == IN_MEMORY:
+            self.starts[path] = self.inputs.start
+        if path not in self.starts:
+            self.starts[path] = Model.load(path, trust=True)
+        return self.starts[path]
+
     def train(self, work: Stages) -> dict[str, int]:
         each = enumerate(self.singles)
         tasks = [self._task(self.data, single.name, single.recipe, f"{number:04d}") for number, single in each]
-        self.runs = self._train(tasks)
+        self.runs = fit_all(tasks, self.engine, here=watched())
         for task, run in zip(tasks, self.runs, strict=True):
             join_base(run, self.data.table)
             work.append({"run": task.name, "seed": task.recipe.seed, **line} for line in run.history)
         return {"epochs": sum(run.training["epochs_run"] for run in self.runs)}
 
-    def _train(self, tasks: Sequence[RunTask]) -> list[Run]:
-        """All runs; those that are not kept already are trained, side by side where there are workers."""
-        runs, pending, engine = [task.kept() for task in tasks], {}, self.engine
-        for number, (task, run) in enumerate(zip(tasks, runs, strict=True)):
-            if run is None:
-                if task.recipe.training.start is not None and task.recipe.training.vote:
-                    log.warning("no voted predictor: votes need all updates from the first on, and this run continues")
-                pending[f"run {number + 1} of {len(tasks)}: {task.name}, seed {task.recipe.seed}"] = task
-        aside = len(pending) > 1 and engine.workers > 1 and not watched()
-        if aside:
-            log.info("training %d runs, %d at once", len(pending), min(engine.workers, len(pending)))
-            for line, _ in zip(pending, engine.map(keep_trained, pending.values()), strict=True):
-                log.info("%s: trained", line)
-        for line in () if aside else pending:
-            log.info("%s", line)
-            keep_trained(pending[line])
-        return [run or trained_once(task) for task, run in zip(tasks, runs, strict=True)]
-
-    def _task(self, data: Data, name: str, single: ListRecipe, place: str) -> RunTask:
+    def _task(self, data: Data, name: str, single: ListRecipe, stage: str) -> "SingleRun":
         """A run with what it needs of the data."""
-        mert = single.mert if isinstance(single, TextRecipe) else None
+        mert, start = single.mert if isinstance(single, TextRecipe) else None, self._start(single)
         dev = data.others[single.data.dev].corpus if single.data.dev else None
         tuned = None if mert is None else data.others[mert.split].corpus
         table = None if tuned is None else data.table
-        stored = output_file(self.directory.absolute(), RUNS, f"{place}.npz")
-        return RunTask(name, single, data.training.corpus, dev, _digests(data, single), stored, tuned, table)
+        place = None if self.place is None else output_file(self.place.absolute(), RUNS, f"{stage}.npz")
+        splits = [single.data.dev, mert.split if mert is not None else None]
+        lists = [data.others[split].key for split in splits if split]
+        digests = (data.key, *lists, code_of(single, TRAINING), *([] if start is None else [start.digest]))
+        return SingleRun(name, single, data.training.corpus, dev, digests, place, tuned, table, start)
 
     def decode(self) -> None:
         apart = self.data.others[HOLDOUT].corpus if self.recipe.data.holdout else None
@@ -195,7 +202,7 @@ class ListSteps(Steps[ListRecipe]):
             files={kind: [self.inputs.digest(path) for path in paths] for kind, paths in files.items()},
             decodings=decodings(chosen),
             decision=chosen.decision,
-            start="" if self.recipe.training.start is None else digest_of(self.recipe.training.start),
+            start=start.digest or IN_MEMORY if (start := self._start(self.recipe)) else "",
         )
         settings = with_roles(chosen.recipe.model_dump(mode="json"), data.training.about["roles"])
         votes = chosen.votes(data.training.corpus)
@@ -269,7 +276,7 @@ class ListSteps(Steps[ListRecipe]):
             rest, held = (part_of(every, taken, f"{every.key} {first}") for taken in (~apart, apart))
             data = Data(rest, self.data.table, rest.key, {**self.data.others, split: held})
             task = self._task(data, chosen.name, chosen.recipe, f"without-{first}")
-            parts += self._train([task])
+            parts.append(task.fit())
             join_base(parts[-1], data.table)
             tune_decoding(self.recipe, data, parts[-1:], self.metric)
             self._measure(data, parts[-1:], parts[-1], (split,))
@@ -286,28 +293,40 @@ class ListSteps(Steps[ListRecipe]):
             selections.save(output_file(self.directory, "predictions", prediction_files(split)[1]))
 
     def curve(self) -> dict[str, Any]:
-        chosen, data, metric, tests = self.chosen, self.data, self.metric, self.tested
+        """Scores by share of the training lists, their slope, and a test of the last step on the first test split.
 
-        def train(share: float) -> Run:
-            """The run of a share of the training lists."""
+        The slope is the least-squares one over base-2 logarithms of the numbers of lists: what doubling them brings.
+        """
+        chosen, metric, splits, recipe = self.chosen, self.metric, self.tested, self.chosen.recipe
+        training, by_share = recipe.training, dict[float, Run]()
+        for share in sorted({share for share in training.curve if share < training.share}) if splits else ():
             log.info("learning curve: %g %% of the training lists", 100 * share)
-            single = chosen.recipe.changed({"training.share": share})
-            return trained_once(self._task(data, chosen.name, single, f"share-{share:g}"), trained)
-
-        def look(run: Run) -> tuple[dict[str, Any], np.ndarray]:
-            """A run's scores on dev and the test splits; runs are compared on the first of these."""
-            predictor, rows, scores = run.weights[run.recipe.predictor], [], {}
-            for split in tests:
-                corpus = data.others[split].corpus
-                rows.append(weighed_rows(corpus, predictor, metric))
-                report = metric.report(rows[-1].sum(axis=0), reference_rows(corpus).sum(axis=0))
-                scores[split] = report[metric.primary]
-            return {"lists": run.training["lists"], "dev": run.dev_score, "splits": scores}, rows[0]
-
-        if not tests:
+            single = recipe.changed({"training.share": share})
+            try:
+                by_share[share] = self._task(self.data, chosen.name, single, f"share-{share:g}").fit()
+            except (DataError, RecipeError) as error:
+                log.warning("training.curve: a share of %g cannot be trained on, and is left out: %s", share, error)
+        if not by_share:
             return {}
-        reference = chosen.selections[tests[0]].reference
-        return learning_curve(chosen.recipe, metric, reference, tests[0], "lists", chosen, train, look)
+        by_share[training.share], points, first = chosen, list[dict[str, Any]](), list[np.ndarray]()
+        for share, run in by_share.items():
+            scores = dict[str, float]()
+            for split in splits:
+                lists = self.data.others[split].corpus
+                rows = weighed_rows(lists, run.weights[run.recipe.predictor], metric)
+                total = rows.sum(axis=0), reference_rows(lists).sum(axis=0)
+                scores[split] = metric.report(*total)[metric.primary]
+                first += [rows] if split == splits[0] else []
+            point = {"share": share, "lists": run.training["lists"], "dev": run.dev_score, "splits": scores}
+            points.append(point)
+        sizes = np.log2([point["lists"] for point in points])
+        apart = sizes - sizes.mean()
+        rise = (apart * [point["splits"][splits[0]] for point in points]).sum()
+        slope = float(rise / (np.square(apart).sum() or 1.0))
+        settings, reference = recipe.significance, chosen.selections[splits[0]].reference
+        how: dict[str, Any] = {"test": settings.test, "samples": settings.samples}
+        last = compare(metric, first[-1], first[-2], reference, seed=recipe.seed, **how)
+        return {"split": splits[0], "points": points, "slope": slope, "last": last.as_dict()}
 
     def sections(self, metrics: Metrics) -> list[PageSection]:
         scorer, others = Scorer(self.served, self.recipe.predictor), self.data.others
@@ -335,35 +354,28 @@ def join_base(run: Run, table: Table) -> None:
     run.training["base"] = base | {"weights": {name: run.weights[name].base for name in base["weights"]}}
 
 
-def trained(task: RunTask) -> Run:
-    """A trained run, of several members if it is an ensemble, tuned by MERT if the recipe says so."""
+class SingleRun(RunTask):
+    """A run of one or several members, tuned by MERT where the recipe says so."""
+
+    def fit(self) -> Run:
+        """Train it, unless that is done, and keep it."""
+        if self.place is not None:
+            check_visible(self.place.parent.parent)  # the directory of the results
+        return trained_once(self, _trained)
+
+
+def _trained(task: RunTask) -> Run:
     run = train_run(task) if task.recipe.training.ensemble is None or task.dev is None else train_ensemble(task)
     tune_run(run, task)
     return run
 
 
-def keep_trained(task: RunTask) -> None:
-    """Train a run and keep it."""
-    assert task.place is not None
-    check_visible(task.place.parent.parent)  # the directory of the results
-    trained_once(task, trained)
-
-
-def _digests(data: Data, single: ListRecipe) -> tuple[str, ...]:
-    """Digests of what a run depends on: the lists of training, of dev and of MERT, the code that trains, and the model
-    that it continues from."""
-    mert = single.mert if isinstance(single, TextRecipe) else None
-    splits = [single.data.dev, mert.split if mert is not None else None]
-    lists = [data.others[split].key for split in splits if split]
-    start = single.training.start
-    return (data.key, *lists, code_of(single, TRAINING), *([] if start is None else [digest_of(start)]))
-
-
 TREES_BYTES = 12 + 20  # of a nonzero: for LightGBM, and on the way there
 
 
-def check_single(single: ListRecipe) -> None:
-    """Build the parts that a single run names, and refuse settings that exclude one another.
+def check_single(single: ListRecipe, start: Model | None = None) -> None:
+    """Build the parts that a single run names, and refuse settings that exclude one another; start: the model that it
+    continues from.
 
     Raises
     ------
@@ -397,10 +409,8 @@ def check_single(single: ListRecipe) -> None:
         if settings.start is not None:
             message = "a selection starts from the beginning; leave out start or select"
             raise RecipeError(message, key="training.start")
-    if settings.start is not None:
-        if not learner.linear:
-            raise RecipeError(f"{learner.name} grows its trees from the beginning; leave it out", key="training.start")
-        Model.load(settings.start, trust=True)
+    if start is not None and not learner.linear:
+        raise RecipeError(f"{learner.name} grows its trees from the beginning; leave it out", key="training.start")
     if settings.callback is not None and not callable(callbacks.get(settings.callback)):
         raise RecipeError(f"{settings.callback} cannot be called; name a function", key="training.callback")
 

@@ -38,6 +38,7 @@ from rerank.runs.run import Run, beside, run_key, weight_counts
 from rerank.storage.work import Work
 
 log = logging.getLogger("rerank")
+IN_MEMORY = "(a model in memory)"  # what stands for the path of a model that training continues from
 HELD_OUT = "held-out training lists"  # what stands in for a dev split where there is none
 NOT_BEATEN = "nothing that was learned beats the base score: candidates are ranked by it alone"
 NOTHING = 1e-100  # weights below it say nothing
@@ -49,7 +50,7 @@ class RunTask:
 
     recipe: with a single learner and seed; digests: those of everything that the run depends on, the lists of training
     first; place: None for a run that is not stored; tuned: the lists of MERT; table: what that has to know of the
-    columns.
+    columns; start: the model that training continues from.
     """
 
     name: str
@@ -60,6 +61,7 @@ class RunTask:
     place: Path | None = None
     tuned: Corpora | None = None
     table: Table | None = None
+    start: Model | None = None
 
     def __str__(self) -> str:
         return f"the run {self.name} with seed {self.recipe.seed}"
@@ -299,7 +301,7 @@ def _train(
         corpus = with_corpus_gains(corpus, metric, targets, share)
     if make_learner(learner).batch:
         return _solve(replace(task, corpus=corpus), learner, several, stage)
-    warm = _warm(settings.start, learner, corpus, lists)
+    warm = _warm(task, learner, corpus, lists)
     last = epochs + (warm[1] if warm is not None else 0)
     automatic = learner.get("base") == AUTO
     with counting("train", total=epochs, unit="epochs", lines=False) as count:
@@ -319,8 +321,8 @@ def _train(
             "checkpoint": checkpoint,
         }
         base = 1.0
-        if automatic and settings.start is not None:  # as the model has it that training continues from
-            base = float(Model.load(settings.start, trust=True).about.get("training_base", START))
+        if automatic and task.start is not None:  # as the model has it that training continues from
+            base = float(task.start.about.get("training_base", START))
         elif automatic:
             base = start_weight(corpus)
         made = make_learner(learner, base=base)
@@ -336,7 +338,7 @@ def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Trai
     else:
         assert isinstance(made, Maxent)
         made = with_base_column(made, corpus) if settings.get("base") == AUTO else made
-        training = _optimum(task, made, several, _warm(task.recipe.training.start, settings, corpus))
+        training = _optimum(task, made, several, _warm(task, settings, corpus))
     line, last = training.history[-1], training.weights["last"]
     line["train"] = corpus_score(corpus, last, metric)
     if dev is not None:
@@ -385,12 +387,13 @@ def _tell(task: RunTask, stage: str, line: dict[str, Any], weights: Weights) -> 
     tell(event, task.recipe.training.callback)
 
 
-def _warm(path: str | None, learner: Settings, corpus: Corpora, data: str = "") -> tuple[Any, int] | None:
-    """The state of the model at ``path``, adapted to ``corpus`` (whose digest is ``data``), and its epochs so far."""
-    if path is None:
+def _warm(task: RunTask, learner: Settings, corpus: Corpora, data: str = "") -> tuple[Any, int] | None:
+    """The state of the model that ``task`` starts from, adapted to ``corpus`` (whose digest is ``data``), and its
+    epochs so far."""
+    model, path = task.start, task.recipe.training.start
+    if model is None:
         return None
-    model = Model.load(path, trust=True)  # of its settings the learner counts, and only if it is the recipe's own
-    check_state(model, path)
+    check_state(model, str(path))  # of its settings the learner counts, and only if it is the recipe's own
     going_on, known = make_learner(learner), model.settings.get("learner") or {}
     fresh = going_on.init(corpus.width)
     fits = known == learner or (going_on.batch and known.get("name") == learner["name"])

@@ -24,7 +24,7 @@ from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.recipe import TaskRecipe
 from rerank.recipes.settings import Section
 from rerank.recipes.tasks import Task
-from rerank.runs.experiment import Steps, code_of
+from rerank.runs.experiment import Kind, code_of
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class CountRecipe(TaskRecipe):
     refusal: ClassVar[str] = ""
 
 
-class CountSteps(Steps):
+class CountKind(Kind):
     """Count the lines."""
 
     def check(self):
@@ -125,7 +125,7 @@ def new(files):
         path.endswith(".lines") for path in files.paths) else []
 
 
-COUNTING = Task("stranger:CountRecipe", "stranger:CountSteps", "lines", new="stranger:new", tries=("rerank greet",))
+COUNTING = Task("stranger:CountRecipe", "stranger:CountKind", "lines", new="stranger:new", tries=("rerank greet",))
 
 
 def register(add):

@@ -157,7 +157,7 @@ def test_training_goes_on_from_a_model(tasks: dict[str, Task], task: str, tmp_pa
         more = rerank.fit(lists, start=start)
         assert_same(more, whole.model)
         assert more.recipe.training.start is None
-        assert more.model.about["start"] == json.loads((tmp_path / "first" / "model.json").read_text())["digest"]
+    assert more.model.about["start"] == json.loads((tmp_path / "first" / "model.json").read_text())["digest"]
     other = rerank.fit(dev, start=first)  # its lists are others, its features those of the model
     assert np.array_equal(other.model.table.hashes, first.model.table.hashes)
     with pytest.raises(rerank.RerankError, match=r"settings of features: .*set"):

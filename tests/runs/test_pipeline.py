@@ -26,7 +26,7 @@ from rerank.recipes.recipe import Recipe
 from rerank.runs import experiment
 from rerank.runs.compared import Compared, compare_runs
 from rerank.runs.corpora import Data
-from rerank.runs.list_kind import ListSteps
+from rerank.runs.list_kind import ListKind
 
 SCORES = ("f1", "precision", "recall", "exact_match")
 
@@ -50,7 +50,7 @@ def test_what_a_run_leaves(small_run):
 
 def test_the_page_has_the_lists_that_predictions_were_written_of(small_data, workspace, monkeypatch):
     """No list is read for the page alone."""
-    whole = ListSteps.report
+    whole = ListKind.report
 
     def refuse(*_):
         raise AssertionError("a list is read again")
@@ -59,7 +59,7 @@ def test_the_page_has_the_lists_that_predictions_were_written_of(small_data, wor
         monkeypatch.setattr(Content, "read_again", refuse)
         whole(steps, metrics, seconds)
 
-    monkeypatch.setattr(ListSteps, "report", report)
+    monkeypatch.setattr(ListKind, "report", report)
     recipe = small.recipe(small_data, examples=3)
     experiment.run(recipe, workspace / "page-only")
     page = (workspace / "page-only" / "report.html").read_text()

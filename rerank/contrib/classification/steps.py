@@ -44,7 +44,7 @@ from rerank.learn.contract import accepted
 from rerank.models.model import Model
 from rerank.models.provenance import provenance
 from rerank.recipes.settings import files_named
-from rerank.runs.experiment import Metrics, Stages, Steps, code_of
+from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.html import PageSection
 from rerank.storage.outputs import RUNS, output_file
 from rerank.storage.work import Work, key_of
@@ -57,7 +57,7 @@ SOURCES = (  # what results depend on
 )  # fmt: skip
 
 
-class ExampleSteps(Steps[ClassificationRecipe]):
+class ExampleSteps(Kind[ClassificationRecipe]):
     """The steps for labelled examples.
 
     fitted: the results of all single runs; tested: what is known of every set once it has been gone through.

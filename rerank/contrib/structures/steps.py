@@ -34,7 +34,7 @@ from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.settings import changed
 from rerank.runs.compared import Compared
-from rerank.runs.experiment import Metrics, Stages, Steps, code_of
+from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report import results
 from rerank.runs.report.html import PageSection
 from rerank.runs.report.numbers import count, fixed
@@ -122,7 +122,7 @@ class TaggingRun:
         }  # fmt: skip
 
 
-class TaggingSteps(Steps[TaggingRecipe]):
+class TaggingSteps(Kind[TaggingRecipe]):
     """The steps for labelled sentences; sentences: those of every split."""
 
     results = ("model", LISTS)
