@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from rerank.extraction.content import content_of
-from rerank.extraction.content.base import Content
+from rerank.extraction.content import Content
+from rerank.extraction.kinds import content_of
 from rerank.readers.lists import Lists
-from rerank.recipes.recipe import Recipe
-from rerank.recipes.text_recipe import TextRecipe
+from rerank.recipes.recipe import Recipe, TextRecipe
 
 WORDS = 20
 FEATURES = {"dense": "dense", "texts": "text", "trees": "cj2005"}

@@ -18,15 +18,15 @@ from sklearn.model_selection import GroupKFold
 
 from rerank.data.corpus import Corpus
 from rerank.data.shards import reference_rows, whole
-from rerank.extraction.content import metric_of
 from rerank.extraction.extraction import extract_training
+from rerank.extraction.kinds import metric_of
 from rerank.features.dense import free_values
 from rerank.learn.base import Weights
 from rerank.learn.folds import with_base_column
 from rerank.learn.members import best_column, mixture
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import weighed_rows
-from rerank.metrics.base import Metric, owners
+from rerank.metrics.metric import Metric, owners
 from rerank.metrics.oracle import oracles
 from rerank.recipes.loading import read_settings
 from rerank.runs.training import any_ties

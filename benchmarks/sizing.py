@@ -31,8 +31,7 @@ from rerank.learn.trainer import epoch_order
 from rerank.learn.voting.voting import vote
 from rerank.metrics.oracle import oracle
 from rerank.models.model import Model
-from rerank.recipes.recipe import ListRecipe, Recipe
-from rerank.recipes.text_recipe import TextRecipe
+from rerank.recipes.recipe import ListRecipe, Recipe, TextRecipe
 from rerank.runs.corpora import Data
 
 ROOT = Path(__file__).parents[1]

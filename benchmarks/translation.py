@@ -25,7 +25,7 @@ from rerank.learn.rules.sgd import SGD
 from rerank.learn.scoring import score_rows
 from rerank.learn.trainer import epoch_order
 from rerank.metrics.oracle import oracle
-from rerank.recipes.text_recipe import TextRecipe
+from rerank.recipes.recipe import TextRecipe
 
 
 def main() -> None:

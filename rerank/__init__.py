@@ -18,7 +18,7 @@ from rerank.base.encoding import PlainMessages
 from rerank.base.errors import RerankError
 
 if TYPE_CHECKING:
-    from rerank.features.own import feature
+    from rerank.features.extract import feature
     from rerank.models.reranker import Ranking, Reranker, load
     from rerank.readers.given.nbest import NBest
     from rerank.readers.given.reading import example, read
@@ -44,7 +44,7 @@ _PLACES = {
     "TrainingEvent": "rerank.runs.training",
     "evaluate": "rerank.runs.measuring",
     "example": "rerank.readers.given.reading",
-    "feature": "rerank.features.own",
+    "feature": "rerank.features.extract",
     "fit": "rerank.runs.fitting",
     "load": "rerank.models.reranker",
     "read": "rerank.readers.given.reading",

@@ -13,7 +13,7 @@ from typing import Any
 
 import nltk
 
-from rerank.features.heads import SEMANTIC, SYNTACTIC, Rules
+from rerank.features.forest import SEMANTIC, SYNTACTIC, Rules
 from rerank.features.template import Template
 from rerank.readers.lists import ROOTS
 

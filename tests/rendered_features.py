@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from rerank.data.symbols import SymbolTable
-from rerank.features.collecting import ListFeatures
 from rerank.features.counting import FeatureCounter, Pruning, add_counts, make_table
 from rerank.features.extract import Extractor
+from rerank.features.sink import ListFeatures
 from rerank.features.table import FeatureTable, index_of, numbers_of
 from rerank.features.template import make_template
 from rerank.readers.trees.trees import Trees, parse_brackets

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rerank.recipes.recipe import ListRecipe, Recipe
-from rerank.recipes.text_recipe import TextRecipe
+from rerank.recipes.recipe import ListRecipe, Recipe, TextRecipe
 
 Candidate = dict[str, Any]  # text, and numbers by name
 COLUMNS = "lm", "tm"

@@ -17,7 +17,7 @@ from rerank.learn.scoring import scores
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 from rerank.models.model import HEADER, Model, header_digest
-from rerank.storage.strict_json import read_object
+from rerank.storage.documents import read_object
 
 CORPUS = random_corpus(3, lists=12, candidates=4, width=16)
 LEARNERS: list[dict[str, Any]] = [

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from small import extended
 
-from rerank.recipes.text_recipe import TextRecipe
+from rerank.recipes.recipe import TextRecipe
 
 SIZES = {"train": 120, "dev": 60, "test": 60}
 COLUMNS = ("logprob", "reward", "length")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from small import extended, lines_of, write_lines
 
-from rerank.recipes.text_recipe import TextRecipe
+from rerank.recipes.recipe import TextRecipe
 
 __all__ = ["lines_of", "write_lines"]
 

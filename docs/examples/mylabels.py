@@ -1,6 +1,6 @@
 """Label classes of another treebank."""
 
-from rerank.features.heads import CONJUNCTION, FUNCTION, MEMBERS, PUNCTUATION
+from rerank.features.forest import CONJUNCTION, FUNCTION, MEMBERS, PUNCTUATION
 
 MEMBERS[PUNCTUATION] = "$, $. $("
 MEMBERS[CONJUNCTION] = "KON"

@@ -28,12 +28,12 @@ from rerank.learn import LOSSES
 from rerank.learn.base import learners
 from rerank.learn.mert import MertSettings
 from rerank.learn.pairs import pairs
-from rerank.metrics.base import metrics
+from rerank.metrics.metric import metrics
 from rerank.readers import base
 from rerank.readers.base import readers
 from rerank.readers.texts.forms import FORMS
 from rerank.recipes.recipe import Recipe
-from rerank.recipes.text_recipe import TextRecipe
+from rerank.recipes.recipe import TextRecipe
 
 load_commands()
 END = "<!-- end -->"

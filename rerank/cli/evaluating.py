@@ -10,14 +10,13 @@ import typer
 
 from rerank.base.encoding import amount, decoded
 from rerank.base.errors import DataError
-from rerank.cli.answer import show
-from rerank.cli.application import Encoding, command
+from rerank.cli.application import Encoding, command, show
 from rerank.cli.measuring import Measuring, of_trees
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from rerank.metrics.base import Metric
+    from rerank.metrics.metric import Metric
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric
 

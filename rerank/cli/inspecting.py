@@ -12,8 +12,17 @@ import typer
 
 from rerank.base.encoding import plain
 from rerank.base.errors import DataError, ModelError, RecipeError
-from rerank.cli.answer import show, shown_as_json
-from rerank.cli.application import ListReader, ModelPlace, OutputFile, Predictor, Trusted, command, model_for
+from rerank.cli.application import (
+    ListReader,
+    ModelPlace,
+    OutputFile,
+    Predictor,
+    Trusted,
+    command,
+    model_for,
+    show,
+    shown_as_json,
+)
 
 if TYPE_CHECKING:
     from rerank.models.model import Model
@@ -56,8 +65,8 @@ def inspect(
     """The strongest weights of a model, and the share of each template."""
     from rich.table import Table
 
-    from rerank.models.inspection import find_features
     from rerank.models.model import Model
+    from rerank.models.weights import find_features
 
     if reader is not None and columns is None:
         raise RecipeError("--reader is for the lists of --columns; name them, or leave it out")
@@ -89,7 +98,7 @@ def inspect(
 def _show_columns(model: "Model", nbest: str, reader: str | None) -> None:
     from rich.table import Table
 
-    from rerank.extraction.content.base import make_reader
+    from rerank.extraction.content import make_reader
     from rerank.models.scorer import Scorer
     from rerank.readers.base import Problem, SkipCount, read_lists
 
@@ -122,7 +131,7 @@ def _show_provenance(model: "Model") -> None:
     import yaml
     from rich.table import Table
 
-    from rerank.models.inspection import part_sizes, provenance_rows
+    from rerank.models.weights import part_sizes, provenance_rows
 
     rows, parts, table = provenance_rows(model), part_sizes(model), Table("part", "arrays", "bytes")
     for entry in parts:
@@ -137,7 +146,7 @@ def _show_provenance(model: "Model") -> None:
 def _show_shares(model: "Model", predictor: str, top: int) -> None:
     from rich.table import Table
 
-    from rerank.models.inspection import shares
+    from rerank.models.weights import shares
 
     entries, templates, table = shares(model, predictor, top), [], Table("template", "columns", "nonzero", "share")
     for entry in entries:
@@ -170,7 +179,7 @@ def explain(
     """Explain why the winner of a list wins: its features and weights against base choice and oracle."""
     from rich.table import Table
 
-    from rerank.extraction.content.base import make_reader
+    from rerank.extraction.content import make_reader
     from rerank.models.scorer import Ranked, Scorer, rank
 
     scorer = Scorer(model_for(nbest, model, trust), predictor)
@@ -296,10 +305,10 @@ def export(
 ) -> None:
     """The weights of a model as text: one name and weight per line; with --json, an object that holds these."""
     from rerank.models.model import Model, model_files
-    from rerank.models.weights_text import moses_lines, weight_lines
+    from rerank.models.weights import moses_lines, weight_lines
     from rerank.readers.streams import open_output
+    from rerank.storage.documents import as_json
     from rerank.storage.outputs import check_apart
-    from rerank.storage.strict_json import as_json
 
     if form == "moses" and shown_as_json():
         raise RecipeError("--format moses is no JSON: leave out --json")
@@ -348,7 +357,7 @@ def import_weights(
     """
     from rerank.models.model import Model
     from rerank.models.provenance import imported
-    from rerank.models.weights_text import read_weights
+    from rerank.models.weights import read_weights
     from rerank.readers.streams import stream_name
 
     if output.exists():

@@ -8,14 +8,13 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 from rerank.base.registry import Registry
-from rerank.cli.answer import out, show, shown_as_json
-from rerank.cli.application import command
+from rerank.cli.application import command, out, show, shown_as_json
 
 Kind = Literal["readers", "templates", "metrics", "learners", "losses", "pairs", "recipes"]
 REGISTRIES = {  # their modules, in which they are called like their kind
     "readers": "rerank.readers.base",
     "templates": "rerank.features.template",
-    "metrics": "rerank.metrics.base",
+    "metrics": "rerank.metrics.metric",
     "learners": "rerank.learn.base",
     "losses": "rerank.learn.losses",
     "pairs": "rerank.learn.pairs",
@@ -57,8 +56,7 @@ def list_(
 def _parts(kind: Kind) -> list[dict[str, Any]]:
     """Name, settings with their defaults (as Python writes them; null where one must be given), and a sentence."""
     if kind == "recipes":
-        from rerank.recipes.loading import about_recipe, shipped_recipes
-        from rerank.recipes.tasks import task_named
+        from rerank.recipes.loading import about_recipe, shipped_recipes, task_named
 
         recipes = [{"name": name, "about": about_recipe(path)} for name, path in shipped_recipes().items()]
         for recipe, path in zip(recipes, shipped_recipes().values(), strict=True):
@@ -80,7 +78,7 @@ def _part(name: str, part: type) -> dict[str, Any]:
 
 def _by_use(recipes: list[dict[str, Any]]) -> list[str]:
     """Recipes in groups, those of papers last."""
-    from rerank.recipes.tasks import uses as every_use
+    from rerank.recipes.loading import uses as every_use
 
     found = {
         use: [f"  {_line(recipe)}" for recipe in recipes if recipe["use"] == use] for use in (*every_use(), PAPERS)

@@ -12,7 +12,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.cli.application import allow_local_imports
 
 if TYPE_CHECKING:
-    from rerank.metrics.base import Metric
+    from rerank.metrics.metric import Metric
 
 TEXTS = "bleu", "chrf", "wer", "cer", "match"
 ORDERS = "ndcg", "map", "mrr", "recall", "precision", "err"
@@ -21,7 +21,7 @@ MEASURES = "parseval", *TEXTS, "gain", "counts", *ORDERS
 
 def _known(metric: str | None) -> str | None:
     """The name of a measure, with its cut-off if it has one, the import path of one, or settings."""
-    from rerank.metrics.base import metrics
+    from rerank.metrics.metric import metrics
 
     if metric is not None and not re.search("[:{]", metric) and metric.partition("@")[0] not in metrics.names():
         raise typer.BadParameter(f"{metric!r} is not one of {', '.join(MEASURES)}")
@@ -84,8 +84,8 @@ class Measuring:
 
     def make(self) -> "Metric":
         """The metric, also one that is reported and no more."""
-        from rerank.extraction.content.texts import make_text_metric
-        from rerank.extraction.content.trees import make_parseval
+        from rerank.extraction.texts import make_text_metric
+        from rerank.extraction.trees import make_parseval
 
         settings = self.settings()
         return make_parseval(settings) if settings["name"] == "parseval" else make_text_metric(settings, reported=True)
@@ -108,7 +108,7 @@ def of_trees(*files: str) -> Iterator[None]:
 def metric_settings(metric: str) -> dict[str, Any]:
     """The settings of a metric, of its name or YAML."""
     from rerank.recipes.settings import named
-    from rerank.storage.bounded_yaml import yaml_options
+    from rerank.storage.documents import yaml_options
 
     settings = named(yaml_options([f"metric={metric}"], "--metric NAME")["metric"])
     if not isinstance(settings, dict) or "name" not in settings:

@@ -8,15 +8,14 @@ import typer
 
 from rerank.base.errors import DataError
 from rerank.base.progress import track
-from rerank.cli.answer import show
-from rerank.cli.application import Encoding, ListReader, OnBadList, Roles, command, reader_of
+from rerank.cli.application import Encoding, ListReader, OnBadList, Roles, command, reader_of, show
 from rerank.cli.measuring import Measuring, of_trees
 
 if TYPE_CHECKING:
     from rerank.data.corpus import Corpus
-    from rerank.extraction.content.base import Measured
+    from rerank.extraction.content import Measured
     from rerank.extraction.seen import SeenLists
-    from rerank.metrics.base import Metric
+    from rerank.metrics.metric import Metric
     from rerank.metrics.oracle import ListStatistics
     from rerank.readers.base import Lists, SkipCount
 
@@ -44,8 +43,8 @@ def oracle(
     """Figures about lists: base, oracle, anti-oracle and random scores, and how many candidates they have."""
     from dataclasses import asdict
 
-    from rerank.extraction.content import content_of
-    from rerank.extraction.content.base import make_reader
+    from rerank.extraction.content import make_reader
+    from rerank.extraction.kinds import content_of
     from rerank.extraction.seen import SeenLists
     from rerank.metrics.oracle import ListStatistics
     from rerank.readers.base import Lists, SkipCount

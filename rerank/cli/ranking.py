@@ -11,7 +11,6 @@ import typer
 from rerank.base.encoding import amount
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import track
-from rerank.cli.answer import shown_as_json
 from rerank.cli.application import (
     Encoding,
     ListReader,
@@ -25,6 +24,7 @@ from rerank.cli.application import (
     command,
     model_for,
     reader_of,
+    shown_as_json,
 )
 from rerank.cli.measuring import ORDERS, Measured, metric_settings
 
@@ -87,7 +87,7 @@ def rank_(
     --n-best says, with their places, texts and scores; where lists are decoded, also all probabilities, expected gains
     and brackets.
     """
-    from rerank.extraction.content.base import make_reader
+    from rerank.extraction.content import make_reader
     from rerank.models.scorer import write_ranked
     from rerank.readers.base import SkipCount
     from rerank.readers.streams import open_output
@@ -174,7 +174,7 @@ def _tuned(scorer: "Scorer", predictor: str | None, settings: str | None, lists:
 
     from rerank.models.provenance import Decoding
     from rerank.recipes.settings import first_fault
-    from rerank.storage.bounded_yaml import read_yaml
+    from rerank.storage.documents import read_yaml
 
     given = {} if settings is None else read_yaml(settings)
     if not isinstance(given, dict):
@@ -231,7 +231,7 @@ def _places(ranked: "Ranked | Problem") -> list[int]:
 def _as_object(ranked: "Ranked | Problem", predictor: str, most: int) -> bytes:
     """The choice from a list, and its first candidates, as a line of JSON."""
     from rerank.readers.problems import Problem
-    from rerank.storage.strict_json import as_json
+    from rerank.storage.documents import as_json
 
     name = ranked.id if isinstance(ranked, Problem) else ranked.nbest.id
     shown: dict[str, Any] = {"id": name, "predictor": predictor, "text": None, "place": None, "candidates": []}

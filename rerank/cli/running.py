@@ -10,8 +10,7 @@ import typer
 from rerank.base.encoding import file_name
 from rerank.base.errors import RecipeError
 from rerank.base.registry import imported
-from rerank.cli.answer import Command, out, show
-from rerank.cli.application import MAX_SAMPLES, MAX_SEED, allow_local_imports, command
+from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Command, allow_local_imports, command, out, show
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -110,7 +109,7 @@ def run(
     on from there.
     """
     from rerank.readers.inputs import Inputs
-    from rerank.recipes.tasks import task_named
+    from rerank.recipes.loading import task_named
     from rerank.runs.experiment import experiment
     from rerank.runs.report.results import unbeaten
 
@@ -140,7 +139,7 @@ def fitting(table: "TextTable") -> "RenderableType":
 
 def show_counts(recipe: "TaskRecipe", corpora: Mapping[str, Any]) -> None:
     """Show what was read: ``corpora`` of metrics.json."""
-    from rerank.recipes.tasks import task_named
+    from rerank.recipes.loading import task_named
 
     show(fitting(imported(task_named(recipe.task).sizes)(corpora)), corpora=corpora)
 
@@ -157,7 +156,7 @@ def show_training(result: "Metrics", model: Path) -> None:
 
 def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
     """Show ``result``, the content of metrics.json."""
-    from rerank.recipes.tasks import task_named
+    from rerank.recipes.loading import task_named
     from rerank.runs.report.results import crossed, headline, reported_table, results_table, signatures
 
     if tables := task_named(recipe.task).tables:

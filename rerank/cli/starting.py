@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.cli.answer import show
-from rerank.cli.application import Encoding, ListReader, OnBadList, Roles, command
+from rerank.cli.application import Encoding, ListReader, OnBadList, Roles, command, show
 
 SHOWN = 5  # lines of a file that is there
 
@@ -71,7 +70,7 @@ def new(
 
     The names say which file is trained on and which is dev; the rest are tests.
     """
-    from rerank.recipes.tasks import task_named
+    from rerank.recipes.loading import task_named
     from rerank.runs.new_recipe import new_recipe
     from rerank.storage.files import write_text
 

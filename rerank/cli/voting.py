@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rerank.cli.answer import show
-from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, Roles, command
+from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, Roles, command, show
 from rerank.cli.measuring import Compared, metric_settings
 
 

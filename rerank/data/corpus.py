@@ -14,9 +14,8 @@ import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.kernels.compile import kernel
-from rerank.storage.arrays import DAMAGE, ArrayFile, read_array
-from rerank.storage.files import new_directory, seal, verify
-from rerank.storage.strict_json import as_json, read_object
+from rerank.storage.documents import as_json, read_object
+from rerank.storage.files import DAMAGE, ArrayFile, new_directory, read_array, seal, verify
 
 FORMAT_VERSION = 1
 

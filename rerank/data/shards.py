@@ -13,9 +13,8 @@ import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.data.corpus import Corpus, Sizes, concatenate
-from rerank.storage.arrays import DAMAGE
-from rerank.storage.files import seal, verify
-from rerank.storage.strict_json import as_json, read_object
+from rerank.storage.documents import as_json, read_object
+from rerank.storage.files import DAMAGE, seal, verify
 
 FORMAT_VERSION = 1
 HEADER = "shards.json"

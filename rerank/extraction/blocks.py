@@ -17,8 +17,8 @@ import numpy as np
 
 from rerank.base.errors import RerankError, Warnings, collected_warnings
 from rerank.data.symbols import HashIndex, SymbolTable
-from rerank.extraction.content import content_of
-from rerank.extraction.content.base import Content
+from rerank.extraction.content import Content
+from rerank.extraction.kinds import content_of
 from rerank.extraction.seen import SeenLists
 from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
@@ -28,9 +28,8 @@ from rerank.readers.base import SkipCount
 from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import ListRecipe
-from rerank.storage.arrays import read_array, save_arrays
-from rerank.storage.files import new_directory, new_file, remove
-from rerank.storage.strict_json import as_json
+from rerank.storage.documents import as_json
+from rerank.storage.files import new_directory, new_file, read_array, remove, save_arrays
 
 ABOUT = "about.json"  # in a block's directory
 TABLE = "table.npy"  # in the spool: the hashes of the table's features

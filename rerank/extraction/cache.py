@@ -14,17 +14,27 @@ from typing import Any
 from rerank.base.encoding import file_name
 from rerank.base.errors import DataError, RerankError, RunError
 from rerank.data.shards import Shards, part_of
-from rerank.extraction.content import metric_of
 from rerank.extraction.extraction import Extracted, keeps_origins, write_extracted
+from rerank.extraction.kinds import metric_of
 from rerank.extraction.seen import SeenSample
 from rerank.features.table import Table, load_table
 from rerank.kernels.sources import EXTRACTION, code_digest, user_digest
 from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
-from rerank.storage.arrays import DAMAGE, read_array, save_arrays
-from rerank.storage.files import lock, remove, reported, scratch_directory, seal, temporary_path, verify
-from rerank.storage.strict_json import as_json
+from rerank.storage.documents import as_json
+from rerank.storage.files import (
+    DAMAGE,
+    lock,
+    read_array,
+    remove,
+    reported,
+    save_arrays,
+    scratch_directory,
+    seal,
+    temporary_path,
+    verify,
+)
 
 log = logging.getLogger("rerank")
 BLOCKS = ".blocks"  # what the names of their directories end in

@@ -21,8 +21,8 @@ from rerank.base.progress import counting
 from rerank.data.corpus import Corpus, Sizes, concatenate, save_joined
 from rerank.data.shards import Corpora, join_shards, part_directory, parts
 from rerank.extraction.blocks import Block, BlockJob, Numbering, Shared, Spool, Texts, cut, extract_block
-from rerank.extraction.content import content_of
-from rerank.extraction.content.base import columns_of
+from rerank.extraction.content import columns_of
+from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import doubts_of_lists, inputs_of, mixed_answers
 from rerank.extraction.seen import SeenSample, sample
 from rerank.features.counting import CollisionCount, FeatureCounts, KeptFeatures, Pruning, add_counts, make_table

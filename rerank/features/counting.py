@@ -11,7 +11,7 @@ import numpy as np
 
 from rerank.data.corpus import frozen, offsets
 from rerank.data.symbols import HashIndex, enlarged, enter, new_index
-from rerank.features.collecting import ListFeatures
+from rerank.features.sink import ListFeatures
 from rerank.features.table import FeatureTable
 from rerank.kernels.compile import kernel
 

@@ -1,7 +1,9 @@
-"""From one list to its sparse features: runs all templates, those over trees once per distinct place."""
+"""From one list to its sparse features: runs all templates, those over trees once per distinct place, and functions
+that users write in Python."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from inspect import unwrap
 from traceback import extract_tb
 from typing import Any, ClassVar, NamedTuple
@@ -12,14 +14,23 @@ from rerank.base.errors import RecipeError, RerankError
 from rerank.base.interrupts import check
 from rerank.data.symbols import SymbolTable, known_hash, text_hash
 from rerank.features import marks
-from rerank.features.collecting import ListFeatures, collected
-from rerank.features.forest import Grower
-from rerank.features.heads import SEMANTIC, SYNTACTIC, Rules
-from rerank.features.places import TREE, UPWARD, places_of
+from rerank.features.forest import SEMANTIC, SYNTACTIC, TREE, UPWARD, Grower, Rules, places_of
 from rerank.features.scores import FLOAT32_MAX, ScoreView
-from rerank.features.sink import OVERFLOW, Sink, TooLargeError, add_named, clear, larger, new_sink
+from rerank.features.sink import (
+    OVERFLOW,
+    ListFeatures,
+    Sink,
+    TooLargeError,
+    add_named,
+    clear,
+    collected,
+    larger,
+    new_sink,
+)
 from rerank.features.template import EITHER, Template, option_records
 from rerank.kernels.sources import PACKAGE
+from rerank.readers.given.nbest import NBest
+from rerank.readers.lists import ListCandidate
 from rerank.readers.trees.trees import Trees
 
 # A user's template: maps a candidate to its features by name.
@@ -190,7 +201,7 @@ def _place_of(candidate: Any, place: int) -> str:
 class Extractor(FeatureExtractor):
     """Runs templates over lists of trees.
 
-    ``heads``: head rules by kind ("syntactic", "semantic") and label; they replace those of heads.py for these labels.
+    ``heads``: head rules by kind ("syntactic", "semantic") and label; they replace the usual ones for these labels.
     The other parameters are as for FeatureExtractor.
     """
 
@@ -244,3 +255,20 @@ class Extractor(FeatureExtractor):
                 family.fire(*given, sink, family.ids, family.seeds, family.options)
 
         return self._extract(total, candidates, table, fire)
+
+
+Feature = Callable[[ListCandidate, NBest], Mapping[str, float]]
+
+
+def feature(function: Feature) -> Callable[[ListCandidate], Mapping[str, float]]:
+    """Decorator that makes a template of a function of (candidate, nbest), the candidate's list, to numbers by name.
+
+    The result can be named wherever users' templates can: in ``fit(features=...)``, and by import path in recipes. The
+    list has neither references nor gains: where the model works, nobody knows them.
+    """
+
+    @wraps(function)
+    def template(candidate: ListCandidate) -> Mapping[str, float]:
+        return function(candidate, NBest.of(candidate.nbest, known=False))
+
+    return template

@@ -7,8 +7,7 @@ import numpy as np
 from rerank.data.symbols import SymbolTable
 from rerank.features.extract import Extractor
 from rerank.features.template import make_template
-from rerank.features.text.extractor import TextExtractor
-from rerank.features.text.view import make_view
+from rerank.features.text.view import TextExtractor, make_view
 from rerank.readers.lists import Lists
 from rerank.readers.trees.trees import parse_brackets
 

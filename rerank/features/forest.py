@@ -1,28 +1,159 @@
 """A list's trees with everything that templates look at: heads, coordination, clauses, hashes of subtrees.
 
 Candidates of a list share most of their subtrees. ``inside`` identifies a subtree by its content, so that templates
-run once per distinct *place* (see places.py), not once per tree.
+run once per distinct *place*, not once per tree. A place stands for all nodes of a list at which a template of its
+scope sees the same; it is one representative node and the candidates in which it occurs, with counts. The features of a
+template at a place count in all of the place's candidates.
+
+Scopes, from the smallest view to the largest:
+
+* INSIDE: a node and what is below it, and whether it is the head of its parent;
+* UPWARD: the same, with the labels and flags of its ancestors up to ``depth``;
+* EDGES: a span with its label, its place in the sentence and the tagged words next to its two edges;
+* TREE: a candidate as a whole.
+
+There are two kinds of head: the *syntactic* head carries the function (the preposition of a PP, the auxiliary of a VP),
+the *semantic* head the content (the object of a PP, the lexical verb, the noun). The rules are for the labels of the
+Penn Treebank with the auxiliary tags AUX and AUXG; pass other tables to ``HeadTable`` for other treebanks.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from rerank.data.symbols import SymbolTable, combine
-from rerank.features.heads import (
-    CLAUSE,
-    CONJUNCTION,
-    PUNCTUATION,
-    SEMANTIC,
-    SYNTACTIC,
-    HeadRanks,
-    HeadTable,
-    LabelClasses,
-    Rules,
-)
+from rerank.base.errors import RecipeError
+from rerank.data.symbols import LabelArray, SymbolTable, combine, find_slot
+from rerank.features.sink import ENTRIES, OVERFLOW, Places, Sink
 from rerank.kernels.compile import kernel
 from rerank.readers.lists import ROOTS
 from rerank.readers.trees.trees import Trees
+
+# Classes of labels: punctuation, coordination, clauses, function words and others.
+PUNCTUATION, CONJUNCTION, CLAUSE, FUNCTION, NOMINAL, VERBAL = 1, 2, 4, 8, 16, 32
+
+MEMBERS: dict[int, str] = {
+    PUNCTUATION: ", : `` '' . -LRB- -RRB- HYPH NFP",
+    CONJUNCTION: "CC CONJP",
+    CLAUSE: "S SBAR SBARQ SINV SQ",
+    FUNCTION: "AUX AUXG CC DT EX IN MD PDT POS PRP PRP$ RP TO WDT WP WP$ WRB",
+    NOMINAL: "NP NN NNS NNP NNPS PRP WHNP",
+    VERBAL: "VP AUX AUXG MD VB VBD VBG VBN VBP VBZ",
+}
+
+# A rule: for a parent label, steps tried in order; a step is a direction ("<" from the left, ">" from the right)
+# and the labels it looks for. "*" stands for any label; if nothing is found, the first child is the head.
+Rules = dict[str, list[str]]
+
+_NOUNS = "NN NNS NNP NNPS NX NML"
+_VERBS = "VB VBD VBG VBN VBP VBZ"
+
+SYNTACTIC: Rules = {
+    "ADJP": ["> JJ JJR JJS ADJP", "> VBN VBG", "> QP CD NN RB", "> *"],
+    "ADVP": ["> RB RBR RBS ADVP", "< IN TO RP JJ", "> *"],
+    "CONJP": ["> CC", "> RB IN", "> *"],
+    "FRAG": ["< S VP NP PP SBAR", "< *"],
+    "INTJ": ["< UH", "< *"],
+    "LST": ["< LS", "< *"],
+    "NAC": [f"> {_NOUNS}", "> NP NAC", "> *"],
+    "NP": [f"> {_NOUNS} POS", "> JJR", "< NP", "> PRP CD EX", "> JJ JJS RB QP DT PRP$ WDT WP", "> *"],
+    "NML": [f"> {_NOUNS}", "> JJ CD", "> *"],
+    "NX": [f"> {_NOUNS}", "< NP NX", "> *"],
+    "PP": ["< IN TO VBG VBN RP", "< PP", "< *"],
+    "PRN": ["< S NP VP PP SBAR", "< *"],
+    "PRT": ["< RP", "< *"],
+    "QP": ["> CD", "> NNS NN", "> JJ RB DT", "> *"],
+    "RRC": ["< VP", "< NP ADVP ADJP PP", "< *"],
+    "S": ["< VP", "< S SBAR", "< AUX MD " + _VERBS, "< ADJP UCP NP", "< *"],
+    "S1": ["< S SBAR SQ SBARQ SINV", "< *"],
+    "SBAR": ["< IN WHNP WHADVP WHPP WHADJP", "< DT RB", "< S SQ SINV SBAR", "< *"],
+    "SBARQ": ["< SQ S SINV", "< SBARQ", "< *"],
+    "SINV": ["< AUX MD " + _VERBS, "< VP", "< S SINV", "< *"],
+    "SQ": ["< AUX MD " + _VERBS, "< VP SQ", "< *"],
+    "UCP": ["< *"],
+    "VP": ["< AUX AUXG MD TO", f"< {_VERBS}", "< VP", "< ADJP NP", "< *"],
+    "WHADJP": ["< WRB WDT", "> JJ ADJP", "< *"],
+    "WHADVP": ["> WRB", "< *"],
+    "WHNP": ["< WDT WP WP$ WHADJP WHPP WHNP", "> " + _NOUNS, "< *"],
+    "WHPP": ["< IN TO", "< *"],
+    "X": ["> *"],
+}
+
+SEMANTIC: Rules = {
+    **SYNTACTIC,
+    "NP": [f"> {_NOUNS}", "< NP", "> PRP CD EX QP", "> JJ JJS JJR RB DT PRP$ WDT WP POS", "> *"],
+    "PP": ["> NP", "> S SBAR VP ADJP ADVP PP QP", "> " + _NOUNS, "> IN TO RP", "> *"],
+    "SBAR": ["< S SQ SINV SBAR", "< VP", "< *"],
+    "SINV": ["< VP", "< S SINV", f"< {_VERBS}", "< *"],
+    "SQ": ["< VP", "< SQ", f"< {_VERBS}", "< ADJP", "> NP", "< *"],
+    "VP": ["< VP", f"< {_VERBS}", "< ADJP", "> NP", "< AUX AUXG MD TO", "< *"],
+    "WHNP": ["> " + _NOUNS, "< WHNP", "< WDT WP WP$", "< *"],
+    "WHPP": ["> WHNP WHADVP", "> *"],
+}
+
+DEFAULT_RULE = ["< *"]
+
+
+class HeadRanks(NamedTuple):
+    """A head table for kernels: the head of a node is its child of lowest rank, the first in that rank's direction."""
+
+    row: np.ndarray  # int16 [symbols]: rule of a parent label
+    column: np.ndarray  # int16 [symbols]: class of a child label
+    rank: np.ndarray  # uint8 [rules, classes]: the step that looks for the child
+    from_left: np.ndarray  # bool [rules, steps]: the direction of a step
+
+
+class HeadTable:
+    """Head rules compiled to rank matrices over the symbols of a SymbolTable, to which their labels are added.
+
+    Raises
+    ------
+    RecipeError: a step does not start with a direction.
+    """
+
+    def __init__(self, rules: Rules, symbols: SymbolTable) -> None:
+        rules = {label: [*steps, *DEFAULT_RULE] for label, steps in rules.items()}
+        for label, step in ((label, step) for label, steps in rules.items() for step in steps):
+            if step.split()[:1] not in (["<"], [">"]):
+                raise RecipeError(f"head rule of {label} has the step {step!r}; expected < or >, then labels")
+        labels = sorted({label for steps in rules.values() for step in steps for label in step.split()[1:]} - {"*"})
+        self._columns = {label: 1 + i for i, label in enumerate(labels)}
+        self._rows = {label: 1 + i for i, label in enumerate(sorted(rules))}
+        steps_most = max(map(len, [DEFAULT_RULE, *rules.values()]))
+        self._rank = np.zeros((1 + len(rules), 1 + len(labels)), np.uint8)
+        self._left = np.zeros((1 + len(rules), steps_most), np.bool_)
+        for label, row in [("", 0), *self._rows.items()]:
+            self._fill(row, rules.get(label, DEFAULT_RULE))
+        self._row_of = LabelArray(symbols, self._rows, np.int16)
+        self._column_of = LabelArray(symbols, self._columns, np.int16)
+
+    def _fill(self, row: int, steps: list[str]) -> None:
+        ranks = np.full(self._rank.shape[1], len(steps) - 1, np.uint8)
+        for step in reversed(range(len(steps))):
+            direction, *labels = steps[step].split()
+            self._left[row, step] = direction == "<"
+            for label in labels:
+                ranks[self._columns[label] if label != "*" else slice(None)] = step
+        self._rank[row] = ranks
+
+    def ranks(self, symbols: SymbolTable) -> HeadRanks:
+        """The rules over all symbols of the table or a copy of it."""
+        return HeadRanks(self._row_of.of(len(symbols)), self._column_of.of(len(symbols)), self._rank, self._left)
+
+
+class LabelClasses:
+    """A bit set for every symbol: the classes its label belongs to. The labels are added to ``symbols``."""
+
+    def __init__(self, symbols: SymbolTable, members: dict[int, str] = MEMBERS) -> None:
+        bits: dict[str, int] = {}
+        for bit, labels in members.items():
+            for label in labels.split():
+                bits[label] = bits.get(label, 0) | bit
+        self._bits = LabelArray(symbols, bits, np.uint8)
+
+    def bits(self, symbols: SymbolTable) -> np.ndarray:
+        """uint8 [symbols]: the classes of all symbols of the table or a copy of it."""
+        return self._bits.of(len(symbols))
+
 
 ROOT = "S1"  # the one of ROOTS that head rules have
 # Bits of Forest.flags.
@@ -52,7 +183,7 @@ class Forest(NamedTuple):
     leaf: np.ndarray  # int32 [m]: preterminals in order; leaf p of candidate y is leaf[leaf_first[y] + p]
     leaf_first: np.ndarray  # int64 [N + 1]
     symbol: np.ndarray  # uint64 [symbols]: hash of a symbol id
-    classes: np.ndarray  # uint8 [symbols]: see heads.py
+    classes: np.ndarray  # uint8 [symbols]: see LabelClasses
     base: np.ndarray  # float64 [N]: base scores
 
 
@@ -183,3 +314,118 @@ class Grower:
         label = trees.label.copy()
         label[plain] = self._roots[0]
         return label
+
+
+INSIDE, UPWARD, EDGES, TREE = 0, 1, 2, 3
+EDGE_REACH = 2  # words that templates of scope EDGES may look at on either side of an edge
+
+
+@kernel
+def _upward_key(f: Forest, i: int, depth: int) -> np.uint64:
+    key = np.uint64(f.flags[i])
+    key = combine(key, f.inside[i])
+    for _ in range(depth):
+        i = f.parent[i]
+        if i < 0:
+            break
+        key = combine(combine(key, f.symbol[f.label[i]]), np.uint64(f.flags[i]))
+    return key
+
+
+@kernel
+def hash_edges(f: Forest, edges: np.ndarray) -> None:
+    """Hash every edge's distances to the ends and the tagged words next to it: ``edges[leaf_first[y] + y + edge]``."""
+    for y in range(f.first.shape[0] - 1):
+        first, last = f.leaf_first[y], f.leaf_first[y + 1]
+        for edge in range(first, last + 1):
+            key = combine(combine(np.uint64(1), np.uint64(edge - first)), np.uint64(last - edge))
+            for p in range(max(first, edge - EDGE_REACH), min(last, edge + EDGE_REACH)):
+                key = combine(key, f.inside[f.leaf[p]])
+            edges[edge + y] = key
+
+
+@kernel
+def _key(f: Forest, i: int, scope: int, depth: int, edges: np.ndarray) -> np.uint64:
+    if scope == INSIDE:
+        return combine(f.inside[i], np.uint64(f.flags[i] & (SYN_HEAD | SEM_HEAD)))
+    if scope == UPWARD:
+        return _upward_key(f, i, depth)
+    if scope == EDGES:
+        first = f.leaf_first[f.tree[i]] + f.tree[i]
+        return combine(combine(f.symbol[f.label[i]], edges[first + f.start[i]]), edges[first + f.end[i]])
+    return combine(np.uint64(1), np.uint64(f.tree[i]))
+
+
+class Finder(NamedTuple):
+    """Scratch of ``find_places`` for n nodes."""
+
+    edges: np.ndarray  # uint64: see ``hash_edges``
+    keys: np.ndarray  # uint64, size a power of two, more than twice the nodes: hash table of places
+    place_at: np.ndarray  # int32: the place in a slot
+    place_of: np.ndarray  # int32 [n]: the place of a node, -1 if the scope does not look there
+    last: np.ndarray  # int32 [n]: the last candidate of a place
+    used: np.ndarray  # int32 [n]: where the next entry of a place goes
+
+
+@kernel
+def find_places(f: Forest, scope: int, depth: int, finder: Finder, sink: Sink, out: Places) -> int:
+    """Write the entries of all places to ``sink``, and places to ``out``; both have room for one per node."""
+    places = 0
+    out.first[0] = sink.state[ENTRIES]
+    finder.keys[:] = 0
+    if scope == EDGES:
+        hash_edges(f, finder.edges)
+    for y in range(f.first.shape[0] - 1):
+        for i in range(f.first[y], f.first[y + 1]):
+            finder.place_of[i] = -1
+            if (scope == EDGES and f.word[i] >= 0) or (scope == TREE and i > f.first[y]):
+                continue
+            key = _key(f, i, scope, depth, finder.edges) | np.uint64(1)
+            slot = find_slot(finder.keys, key)
+            if finder.keys[slot] != key:
+                finder.keys[slot], finder.place_at[slot] = key, places
+                out.node[places], finder.last[places], out.first[places + 1] = i, -1, 0
+                places += 1
+            p = finder.place_at[slot]
+            finder.place_of[i] = p
+            if finder.last[p] != y:
+                finder.last[p] = y
+                out.first[p + 1] += 1
+    for p in range(places):
+        out.first[p + 1] += out.first[p]
+        finder.used[p] = out.first[p]
+    for y in range(f.first.shape[0] - 1):
+        for i in range(f.first[y], f.first[y + 1]):
+            p = finder.place_of[i]
+            if p < 0:
+                continue
+            entry = finder.used[p] - 1
+            if entry >= out.first[p] and sink.candidate[entry] == y:
+                sink.value[entry] += 1
+            else:
+                sink.candidate[entry + 1], sink.value[entry + 1] = y, 1
+                finder.used[p] += 1
+    sink.state[ENTRIES] = out.first[places]
+    return places
+
+
+def places_of(f: Forest, scopes: np.ndarray, sink: Sink) -> list[Places]:
+    """The distinct places of every scope in the forest.
+
+    scopes: int64 [S, 2], each with how many ancestors it sees (UPWARD; 0 for others). If the sink has no room, there
+    are no places and its OVERFLOW is set.
+    """
+    n, S = f.label.size, scopes.shape[0]
+    if sink.state[ENTRIES] + S * n > sink.value.size:
+        sink.state[OVERFLOW] = 1
+        return [Places(np.empty(0, np.int32), np.zeros(1, np.int64))] * S
+    capacity = 1 << max(4, int(2 * n + 1).bit_length())
+    edges, keys = np.empty(f.leaf.size + f.first.size, np.uint64), np.empty(capacity, np.uint64)
+    work = np.empty((3 + S, n), np.int32)
+    finder = Finder(edges, keys, np.empty(capacity, np.int32), work[0], work[1], work[2])
+    found = list[Places]()
+    for (scope, depth), node in zip(scopes.tolist(), work[3:], strict=True):
+        out = Places(node, np.empty(n + 1, np.int64))
+        total = find_places(f, scope, depth, finder, sink, out)
+        found.append(Places(node[:total], out.first[: total + 1]))
+    return found

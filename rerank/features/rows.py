@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.data.corpus import Corpus, frozen, offsets
-from rerank.features.collecting import ListFeatures
+from rerank.features.sink import ListFeatures
 from rerank.kernels.compile import kernel
 
 FLOAT32_MAX = np.finfo(np.float32).max

@@ -10,9 +10,9 @@ import numpy as np
 
 from rerank.base.errors import ModelError, RecipeError
 from rerank.data.symbols import ABSENT, HashIndex, fill_index, look_up, new_index
-from rerank.features.collecting import ListFeatures
-from rerank.storage.arrays import DAMAGE, read_array
-from rerank.storage.strict_json import as_json, read_object
+from rerank.features.sink import ListFeatures
+from rerank.storage.documents import as_json, read_object
+from rerank.storage.files import DAMAGE, read_array
 
 BASE_SCORE = "BaseScore"  # the template
 

@@ -26,7 +26,7 @@ from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.error_surface import ErrorSurface, Line
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import scores
-from rerank.metrics.base import Metric, owners
+from rerank.metrics.metric import Metric, owners
 from rerank.metrics.oracle import base_rows, oracles, scored_rows
 
 AUTO = "auto"

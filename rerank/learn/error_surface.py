@@ -13,7 +13,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.data.corpus import frozen
 from rerank.kernels.compile import kernel
-from rerank.metrics.base import Metric
+from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import rows_of_scores
 
 

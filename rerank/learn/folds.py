@@ -18,7 +18,7 @@ from rerank.learn.base_weight import base_unit
 from rerank.learn.predictor import State, copy_state
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights, candidate_scores, weighed_rows
-from rerank.metrics.base import Metric
+from rerank.metrics.metric import Metric
 
 FOLDS = 5
 PENALTIES = (1e5, 1e4, 1e3, 100.0, 10.0, 1.0)

@@ -22,7 +22,7 @@ from rerank.learn.folds import FOLDS, Columns, FoldTrial, best_trial, latest, pa
 from rerank.learn.predictor import State
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights
-from rerank.metrics.base import Metric
+from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import base_rows, rows_of_scores, scored_rows
 from rerank.metrics.significance import compare
 

@@ -14,7 +14,7 @@ from rerank.base.interrupts import check
 from rerank.base.ranges import Checked, Range
 from rerank.learn.error_surface import ErrorSurface, Line
 from rerank.learn.settings import NotNegative
-from rerank.metrics.base import Metric
+from rerank.metrics.metric import Metric
 
 NARROW = 1e-9  # of the reach: shorter intervals are due to rounding, and not stepped to
 

@@ -8,7 +8,7 @@ import numpy as np
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Corpora, parts, selected
 from rerank.kernels.compile import kernel
-from rerank.metrics.base import Metric
+from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import best_of_lists, scored_rows
 
 

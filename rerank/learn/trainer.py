@@ -17,7 +17,7 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import Oracle, PairSource
 from rerank.learn.predictor import copy_state, sums_of
 from rerank.learn.workspace import EpochStats
-from rerank.storage.work import Work
+from rerank.storage.outputs import Work
 
 logger = logging.getLogger("rerank")
 ORACLE_PAIRS: PairSource = Oracle()

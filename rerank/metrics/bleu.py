@@ -14,8 +14,17 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import frozen
 from rerank.kernels.compile import kernel
-from rerank.metrics.ngrams import NgramTable, enter_ngrams, match_ngrams, ngram_table, words
-from rerank.metrics.text import SacrebleuMetric, check_references, lowered, scorer
+from rerank.metrics.text import (
+    NgramTable,
+    SacrebleuMetric,
+    check_references,
+    enter_ngrams,
+    lowered,
+    match_ngrams,
+    ngram_table,
+    scorer,
+    words,
+)
 
 ORDER = 4
 # Columns of a candidate's row: matched n-grams, n-grams, words, closest reference length minus the shortest one.

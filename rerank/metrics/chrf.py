@@ -14,16 +14,18 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
 from rerank.data.symbols import text_hash
 from rerank.kernels.compile import kernel
-from rerank.metrics.ngrams import (
+from rerank.metrics.text import (
     FREE,
     NgramTable,
+    SacrebleuMetric,
     characters,
+    check_references,
     enter_ngrams,
+    lowered,
     match_ngrams,
     ngram_table,
     words_and_marks,
 )
-from rerank.metrics.text import SacrebleuMetric, check_references, lowered
 
 _CHARACTERS, _WORDS = np.uint64(text_hash("characters")), np.uint64(text_hash("words"))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.base.ranges import Range
-from rerank.metrics.base import f_measure, f_report
+from rerank.metrics.metric import f_measure, f_report
 from rerank.metrics.text import TextMetric, equality
 from rerank.readers.lists import Lists
 

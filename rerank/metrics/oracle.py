@@ -12,7 +12,7 @@ from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Corpora, Place, own, parts, reference_rows, selected
 from rerank.kernels.compile import kernel
-from rerank.metrics.base import Metric, chosen_rows, owners
+from rerank.metrics.metric import Metric, chosen_rows, owners
 
 SHUFFLES = 32
 

@@ -19,7 +19,7 @@ from rerank.base.ranges import Range
 from rerank.base.registry import nearest
 from rerank.data.symbols import SymbolTable
 from rerank.metrics import parseval_kernel as counts
-from rerank.metrics.base import Metric
+from rerank.metrics.metric import Metric
 from rerank.metrics.parseval_kernel import BracketLabels
 from rerank.readers.lists import ROOTS
 from rerank.readers.trees.trees import FOREST, Trees, without_features

@@ -15,7 +15,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.interrupts import check
 from rerank.data.symbols import mix
 from rerank.kernels.compile import kernel
-from rerank.metrics.base import Metric, TestName
+from rerank.metrics.metric import Metric, TestName
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ONE, _LOW, _S32 = np.uint64(1), np.uint64(63), np.uint64(32)

@@ -9,8 +9,7 @@ import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.kernels.compile import kernel
-from rerank.metrics.ngrams import characters, words
-from rerank.metrics.text import NormalizingMetric, check_references, equality
+from rerank.metrics.text import NormalizingMetric, characters, check_references, equality, words
 from rerank.readers.lists import Lists
 from rerank.readers.texts.answers import plain
 

@@ -17,7 +17,7 @@ import numpy as np
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry
-from rerank.extraction.content.base import Content
+from rerank.extraction.content import Content
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
 from rerank.metrics.bracket_model import BracketModel
@@ -179,7 +179,7 @@ def decode(
         place = settled(how, int(best_expected(expected, scores)[0]), margin, nbest.base)
         text, known = "" if place is None else _text(nbest, place), np.where(np.isfinite(expected[0]), expected[0], 0.0)
         return Decoded(text, place, p[0], known, answers=answers, margin=margin)
-    from rerank.extraction.content.trees import TreeContent  # the templates of trees
+    from rerank.extraction.trees import TreeContent  # the templates of trees
 
     require_trees(isinstance(content, TreeContent))
     fusion = evidence.fusion

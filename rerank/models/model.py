@@ -27,14 +27,12 @@ from rerank.learn import trees as tree_readers
 from rerank.learn.base import Weights, learners
 from rerank.models.provenance import Decision, Provenance, Trust, decodings_of, require_trusted
 from rerank.recipes.loading import read_settings
-from rerank.recipes.recipe import ListRecipe, Recipe
+from rerank.recipes.recipe import METRICS, ListRecipe, Recipe, TextRecipe
 from rerank.recipes.settings import Section, first_fault
-from rerank.recipes.text_recipe import METRICS, TextRecipe
-from rerank.storage.arrays import DAMAGE, read_array, save_arrays
+from rerank.storage.documents import as_json, parse_object, read_object
+from rerank.storage.files import DAMAGE, new_directory, read_array, save_arrays, standing
 from rerank.storage.files import digest as digest_of
-from rerank.storage.files import new_directory, standing
 from rerank.storage.remote import below, fetched, is_url
-from rerank.storage.strict_json import as_json, parse_object, read_object
 
 FORMAT_VERSION = 1
 # Models of other tasks, by an entry that their headers alone have: classes with ``load``, the ``command`` that takes

@@ -14,7 +14,7 @@ from rerank.learn.base import Weights
 from rerank.learn.folds import best_trial, latest, padded, trials, with_base_column
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import weighed_rows
-from rerank.metrics.base import Metric
+from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import oracles
 from rerank.models.model import one_base, raw_weights
 

@@ -13,12 +13,12 @@ import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.extraction.content.base import make_reader
+from rerank.extraction.content import make_reader
 from rerank.models.drift import Drift
 from rerank.models.model import Model, kind_of, models
 from rerank.models.provenance import Trust
 from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
-from rerank.models.weights_text import named_weights
+from rerank.models.weights import named_weights
 from rerank.readers.base import OnBadList, Problem, SkipCount
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.nbest import CandidateLike, GivenError, NBest, check_for_files, each_of, list_given, refusal
@@ -27,9 +27,8 @@ from rerank.readers.score_columns import ScoreColumns, check_names
 from rerank.readers.streams import PathLike
 from rerank.readers.texts.table import is_table, table
 from rerank.readers.texts.text_list import SCORE
-from rerank.recipes.recipe import ListRecipe
-from rerank.recipes.text_recipe import TextRecipe
-from rerank.storage.strict_json import as_json
+from rerank.recipes.recipe import ListRecipe, TextRecipe
+from rerank.storage.documents import as_json
 
 if TYPE_CHECKING:
     from rerank.models.decoding import Decoded, Gains

@@ -11,11 +11,11 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import ModelError
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import combined, known_hash
-from rerank.extraction.content import content_of
-from rerank.extraction.content.base import Content, make_reader
-from rerank.features.collecting import NEAR, ListFeatures
+from rerank.extraction.content import Content, make_reader
+from rerank.extraction.kinds import content_of
 from rerank.features.extract import FeatureExtractor
 from rerank.features.rows import RowBuilder
+from rerank.features.sink import NEAR, ListFeatures
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
 from rerank.learn.scoring import add_scores
@@ -226,7 +226,7 @@ class Scorer:
         """A list in the order of its scores."""
         weights, content, table = self.weights, self.content, self.model.table
         if opened.content is None and weights.trees is None and isinstance(table, FeatureTable):
-            from rerank.extraction.content.texts import TextContent  # whose lists are opened so, and no other's
+            from rerank.extraction.texts import TextContent  # whose lists are opened so, and no other's
 
             assert isinstance(content, TextContent)
             rows = content.rows(text_list(opened.nbest))

@@ -22,7 +22,7 @@ a score line that does not consist of numbers       bad candidate "score"
 no score in the whole list                          bad list "score"
 NaN or an infinite score                            bad candidate "infinite score"
 not the same scores as most, or as the columns      bad candidate "columns"
-a score column of the training lists is missing     bad list "columns"; see ``rerank.extraction.content.base``
+a score column of the training lists is missing     bad list "columns"; see ``rerank.extraction.content``
 not as many scores as texts                         bad list "columns"
 phrase spans that are malformed or leave the texts  bad candidate "segmentation"
 the same for a word alignment                       bad candidate "alignment"

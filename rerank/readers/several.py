@@ -8,7 +8,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.readers.base import Lists, Order, Problem, Reader, Scores, check_choice, readers
 from rerank.readers.streams import PathLike, Writable
-from rerank.storage.bounded_yaml import read_yaml
+from rerank.storage.documents import read_yaml
 
 FORMS = "openai", "parallel", "preferences"  # of JSON, of which one may think as formats
 

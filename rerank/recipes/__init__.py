@@ -8,4 +8,4 @@ TASKS = "ranking", "speech", "translation", "parse"
 def register(add: Add) -> None:
     """Make the tasks known."""
     for name in TASKS:
-        add("task", name, f"{__name__}.tasks:{name.upper()}")
+        add("task", name, f"{__name__}.loading:{name.upper()}")

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model
 from rerank.base.encoding import check_split
 from rerank.base.errors import RecipeError
 from rerank.base.ranges import Range
-from rerank.metrics.base import TestName
+from rerank.metrics.metric import TestName
 from rerank.readers.inputs import in_memory
 from rerank.readers.streams import check_encoding
 from rerank.recipes.settings import (

@@ -13,15 +13,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.extraction.content import metric_of
-from rerank.metrics.base import Metric, TestName
+from rerank.extraction.kinds import metric_of
+from rerank.metrics.metric import Metric, TestName
 from rerank.metrics.oracle import base_choice
 from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.recipes.loading import load_recipe
 from rerank.runs.report.table import TextTable
-from rerank.storage.arrays import DAMAGE, read_archive
-from rerank.storage.files import new_file
-from rerank.storage.strict_json import as_json
+from rerank.storage.documents import as_json
+from rerank.storage.files import DAMAGE, new_file, read_archive
 
 FILE = "{}.selections.npz"  # in a run's predictions, by the split
 

@@ -14,14 +14,14 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.shards import Corpora, apart, list_sizes, selected, share_of
 from rerank.extraction.cache import CorpusCache
-from rerank.extraction.content.base import Content
+from rerank.extraction.content import Content
 from rerank.extraction.extraction import Extracted, extract_split, extract_training
 from rerank.extraction.list_checks import WRITTEN
 from rerank.extraction.list_checks import shared as same_inputs
 from rerank.extraction.seen import LEAST, MOST, SeenSample, shared
 from rerank.features.dense import said_of
 from rerank.features.table import Table
-from rerank.metrics.base import Metric
+from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import ListStatistics, base_choice, list_gains
 from rerank.models.drift import ALPHA, Drift, chance, columns_seen
 from rerank.models.model import Model, recipe_of
@@ -29,7 +29,7 @@ from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT, HoldoutSettings
-from rerank.storage.work import key_of
+from rerank.storage.outputs import key_of
 
 log = logging.getLogger("rerank")
 

@@ -12,8 +12,8 @@ from rerank.data.shards import Corpora, list_sizes, parts, reference_rows
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base_weight import AUTO
 from rerank.learn.scoring import best as best_of
-from rerank.metrics.base import Metric, chosen_rows, measures_orders
 from rerank.metrics.gain import ColumnMetric, Gain
+from rerank.metrics.metric import Metric, chosen_rows, measures_orders
 from rerank.metrics.oracle import statistics_of
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.wer import Match

@@ -11,7 +11,7 @@ from rerank.data.shards import Corpora, parts, shared
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, BaseSearch, add_base_squares
 from rerank.learn.scoring import candidate_scores
-from rerank.metrics.base import Metric
+from rerank.metrics.metric import Metric
 from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.run import Run, beside, weight_counts

@@ -20,16 +20,15 @@ from rerank.base.interrupts import check as check_interrupt
 from rerank.base.registry import imported
 from rerank.base.usage import Usage
 from rerank.kernels.sources import code_digest, user_digest
-from rerank.metrics.base import Metric
+from rerank.metrics.metric import Metric
 from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
+from rerank.recipes.loading import task_named
 from rerank.recipes.recipe import Single, TaskRecipe
-from rerank.recipes.tasks import task_named
 from rerank.runs.report.results import headline
-from rerank.storage.arrays import DAMAGE
-from rerank.storage.files import reason, write_text
+from rerank.storage.documents import as_json, read_object
+from rerank.storage.files import DAMAGE, reason, write_text
 from rerank.storage.outputs import RUNS, output_directory, output_file, remove_results
-from rerank.storage.strict_json import as_json, read_object
 
 if TYPE_CHECKING:
     from rerank.runs.report.html import PageSection

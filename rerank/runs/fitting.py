@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Unpack
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.extraction.content.base import user_templates
+from rerank.extraction.content import user_templates
 from rerank.features.template import SETS, templates
 from rerank.learn.base import learners
-from rerank.metrics.base import metrics
 from rerank.metrics.gain import ColumnMetric, Gain
+from rerank.metrics.metric import metrics
 from rerank.models.model import Model
 from rerank.models.reranker import Reranker
 from rerank.pool import open_engine
@@ -24,11 +24,9 @@ from rerank.readers.lists import first_filled
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.table import is_table
-from rerank.recipes.loading import load_recipe, read_settings
-from rerank.recipes.recipe import ListRecipe, TaskRecipe
+from rerank.recipes.loading import load_recipe, read_settings, task_named
+from rerank.recipes.recipe import METRICS, ListRecipe, TaskRecipe
 from rerank.recipes.settings import Settings, named
-from rerank.recipes.tasks import task_named
-from rerank.recipes.text_recipe import METRICS
 from rerank.runs.experiment import experiment
 from rerank.runs.training import IN_MEMORY, Callback, watching
 

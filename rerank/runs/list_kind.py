@@ -11,9 +11,9 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.usage import require
 from rerank.data.shards import Corpora, list_sizes, parts, reference_rows
-from rerank.extraction.content import content_of, metric_of, with_set
-from rerank.extraction.content.base import Content, make_reader
+from rerank.extraction.content import Content, make_reader
 from rerank.extraction.extraction import paths_of
+from rerank.extraction.kinds import content_of, metric_of, with_set
 from rerank.features.table import Table
 from rerank.kernels.sources import TRAINING
 from rerank.learn.base import Learner
@@ -34,10 +34,9 @@ from rerank.pool import check_visible
 from rerank.readers.account import Account, tell
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import says_scores
-from rerank.recipes.recipe import ListRecipe, Single, tree_learner
+from rerank.recipes.recipe import ListRecipe, Single, TextRecipe, tree_learner
 from rerank.recipes.sections import HOLDOUT
 from rerank.recipes.settings import Settings, files_named
-from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.compared import doubt_of_base
 from rerank.runs.corpora import Data, doubts, open_files, part_of
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding

@@ -12,12 +12,12 @@ import numpy as np
 from rerank.base.encoding import amount, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
-from rerank.extraction.content import content_of
-from rerank.extraction.content.base import Content, Pair
-from rerank.extraction.content.texts import TextContent
+from rerank.extraction.content import Content, Pair
+from rerank.extraction.kinds import content_of
 from rerank.extraction.seen import SeenLists, SeenSample
-from rerank.metrics.base import Metric, TestName, chosen_rows
+from rerank.extraction.texts import TextContent
 from rerank.metrics.gain import Gain
+from rerank.metrics.metric import Metric, TestName, chosen_rows
 from rerank.metrics.oracle import rows_of_scores
 from rerank.metrics.significance import Significance
 from rerank.models.provenance import Decoding

@@ -18,8 +18,8 @@ from rerank.learn.base import Weights
 from rerank.learn.mert import MertSettings, mert
 from rerank.learn.scoring import scores
 from rerank.models.predictions import corpus_score
+from rerank.recipes.recipe import TextRecipe
 from rerank.recipes.settings import dataclass_of
-from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.run import Run
 from rerank.runs.training import RunTask
 

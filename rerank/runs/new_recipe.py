@@ -12,7 +12,7 @@ from itertools import zip_longest
 from rerank.base.encoding import decoded, is_name
 from rerank.base.errors import DataError
 from rerank.base.registry import imported
-from rerank.extraction.content import content_of
+from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import UNSPACED, UNSUITED, Inputs, doubts_of_lists, inputs_of, shared
 from rerank.learn.folds import FOLDS
 from rerank.metrics.gain import LOWER, REWARD
@@ -27,14 +27,12 @@ from rerank.readers.several import make_reader, settings_of
 from rerank.readers.streams import open_stream, read_once
 from rerank.readers.texts.roles import ROWS, roles_given
 from rerank.readers.texts.text_files import TextFile, lists_of_texts
-from rerank.recipes.loading import read_settings
+from rerank.recipes.loading import TaskFiles, read_settings, tasks
 from rerank.recipes.recipe import TASKS, ListRecipe
 from rerank.recipes.settings import Settings, named
-from rerank.recipes.tasks import TaskFiles, tasks
 from rerank.runs.corpora import written_apart
-from rerank.storage.bounded_yaml import read_yaml
+from rerank.storage.documents import as_json, read_yaml
 from rerank.storage.remote import is_url
-from rerank.storage.strict_json import as_json
 
 log = logging.getLogger("rerank")
 TRAIN, DEV = ("train",), ("dev", "valid", "val")  # what names of files say of their splits

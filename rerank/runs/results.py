@@ -12,15 +12,15 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.progress import track
 from rerank.data.shards import first_candidates, list_sizes
-from rerank.extraction.content import metric_of
-from rerank.extraction.content.base import Content
+from rerank.extraction.content import Content
 from rerank.extraction.extraction import Extracted
+from rerank.extraction.kinds import metric_of
 from rerank.learn.base import Weights
 from rerank.learn.scoring import candidate_scores
 from rerank.metrics.oracle import list_gains, oracles
-from rerank.models.inspection import shares
 from rerank.models.model import Model
 from rerank.models.scorer import Contribution, Opened, Scorer, led, rank
+from rerank.models.weights import shares
 from rerank.readers.base import ListWriter, Problem, SkipCount
 from rerank.readers.lists import Lists
 from rerank.readers.streams import open_output
@@ -47,8 +47,8 @@ from rerank.runs.report.results import (
 )
 from rerank.runs.report.table import Bar, TextTable
 from rerank.runs.run import Run
+from rerank.storage.documents import as_json
 from rerank.storage.outputs import output_file
-from rerank.storage.strict_json import as_json
 
 
 def describe(

@@ -22,15 +22,15 @@ from rerank.learn.scoring import best, weighed_rows
 from rerank.learn.scoring import choices as choices_of
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
-from rerank.metrics.base import Metric
 from rerank.metrics.bracket_model import BracketModel
+from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import base_choice, base_rows, first_rows, list_gains, oracle_rows, oracles, statistics_of
 from rerank.metrics.significance import score_interval
 from rerank.models.provenance import Decision, Kind
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT
 from rerank.runs.compared import Compared
-from rerank.storage.work import Work, key_of
+from rerank.storage.outputs import Work, key_of
 
 
 @dataclass

@@ -15,13 +15,12 @@ from rerank.base.errors import RecipeError
 from rerank.base.progress import DETAIL, track
 from rerank.data.shards import Corpora, list_sizes, reference_rows, section
 from rerank.data.symbols import SymbolTable
-from rerank.extraction.content import content_of
-from rerank.extraction.content.base import Pair
-from rerank.extraction.content.trees import Parses
+from rerank.extraction.content import Pair
 from rerank.extraction.extraction import Extracted
+from rerank.extraction.kinds import content_of
+from rerank.extraction.trees import Parses
 from rerank.learn.base import Weights
 from rerank.learn.scoring import candidate_scores
-from rerank.metrics.base import Metric
 from rerank.metrics.bracket_model import (
     BracketColumns,
     BracketModel,
@@ -31,6 +30,7 @@ from rerank.metrics.bracket_model import (
     right_brackets,
 )
 from rerank.metrics.fusion import Fusion
+from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import statistics_of
 from rerank.metrics.parseval import Parseval
 from rerank.models.decoding import Evidence, agreed, best_expected, gain_functions, probabilities, settled

@@ -14,7 +14,7 @@ from rerank.base.errors import DataError, RecipeError, RunError
 from rerank.base.progress import DETAIL, counting
 from rerank.base.registry import Registry, build
 from rerank.data.shards import Corpora, parts, section, shared
-from rerank.extraction.content import metric_of
+from rerank.extraction.kinds import metric_of
 from rerank.features.dense import dense_alone
 from rerank.features.table import Table
 from rerank.learn.base import Weights
@@ -27,7 +27,7 @@ from rerank.learn.pairs import pairs as pair_sources
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import candidate_scores
 from rerank.learn.trainer import Training, train
-from rerank.metrics.base import Metric
+from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import corpus_oracle, oracles, two_valued, with_corpus_gains
 from rerank.models.model import Model, check_state
 from rerank.models.predictions import corpus_score
@@ -35,7 +35,7 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
 from rerank.recipes.settings import Settings
 from rerank.runs.run import Run, beside, run_key, weight_counts
-from rerank.storage.work import Work
+from rerank.storage.outputs import Work
 
 log = logging.getLogger("rerank")
 IN_MEMORY = "(a model in memory)"  # what stands for the path of a model that training continues from

@@ -20,11 +20,11 @@ from rerank.base.encoding import amount
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry
 from rerank.data.corpus import Corpus
-from rerank.extraction.content import content_of
+from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import doubts_of_lists
 from rerank.features.dense import said_of_all
 from rerank.learn.scoring import Weights, scores
-from rerank.metrics.base import Metric
+from rerank.metrics.metric import Metric
 from rerank.readers.account import MOST as FIRST_LISTS
 from rerank.readers.account import Account, said_of, tell
 from rerank.readers.base import SkipCount, counted, usable
@@ -49,8 +49,8 @@ from rerank.runs.ways import (
     scored,
     systems,
 )
+from rerank.storage.documents import as_json
 from rerank.storage.files import write_text
-from rerank.storage.strict_json import as_json
 
 GROWN = 2_000  # lists that these learn from, which take more time
 DRAWS = 4  # samples of k candidates of each list, for the curve

@@ -14,8 +14,8 @@ from rerank.data.corpus import Corpus
 from rerank.features.scores import means_of_answers, votes
 from rerank.learn.folds import best_trial, trials
 from rerank.learn.rules.maxent import Maxent
-from rerank.metrics.base import Metric
 from rerank.metrics.gain import Gain
+from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import oracles
 
 FIRST, MAJORITY = "first", "majority vote"

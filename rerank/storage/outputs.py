@@ -3,19 +3,40 @@
 Its note says so, a file that only this program writes: a first line, then the names of what runs have written there,
 one per line, each noted before it is written. Whatever is there without being noted was not written by this program: it
 is neither replaced nor removed.
+
+Work that is not done twice is there too: a trained run, a training that has come to the end of some epoch, the votes
+on a split. Each is an .npz file with a header (JSON) and arrays, which appears, and is replaced, as a whole, under a
+key, a digest of everything that it depends on, so that it is not taken for that of other data, settings or code.
 """
 
 import glob
+import hashlib
 import logging
 import os
 import socket
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from rerank import __version__
 from rerank.base.errors import RecipeError, RunError
-from rerank.storage.files import foreign, lock, remove, remove_leftovers, reported, write_text
+from rerank.storage.documents import as_json, parse_object
+from rerank.storage.files import (
+    DAMAGE,
+    foreign,
+    lock,
+    new_file,
+    read_archive,
+    remove,
+    remove_leftovers,
+    reported,
+    write_text,
+)
 
 log = logging.getLogger("rerank")
 NOTE, LOCK = ".rerank-run", ".rerank.lock"
@@ -165,3 +186,53 @@ class _LogFile(logging.FileHandler):
         """Say once that nothing more is written to the file."""
         log.removeHandler(self)
         log.warning("%s can no longer be written", self.baseFilename)
+
+
+FORMAT_VERSION = 4
+HEADER = "result"
+SHARE = 20.0  # the time between two saves is at least this many times what the last one took
+
+
+def key_of(*parts: Any) -> str:
+    """The key of work that depends on ``parts`` (JSON), and on the version of this program."""
+    return hashlib.sha256(as_json([__version__, *parts]).encode()).hexdigest()
+
+
+class Work:
+    """A piece of work by its key, done once the file ``path`` has it.
+
+    seconds: of work that goes on, the least time between two saves; 0: at every opportunity.
+    """
+
+    def __init__(self, path: Path, key: str, seconds: float = 0.0) -> None:
+        self.path, self._key, self._seconds = path, key, seconds
+        self._last, self._took = time.monotonic(), 0.0
+
+    def due(self) -> bool:
+        """Whether it is time to save how far work has come."""
+        return self._seconds == 0 or time.monotonic() - self._last >= max(self._seconds, SHARE * self._took)
+
+    def save(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Replace what is on disk by ``header`` (JSON) and ``arrays`` (without objects)."""
+        start = time.monotonic()
+        text = as_json({"version": FORMAT_VERSION, "key": self._key, "header": header}).encode()
+        content: dict[str, Any] = {HEADER: np.frombuffer(text, np.uint8), **arrays}
+        with new_file(self.path) as new, new.open("wb") as out:
+            np.savez(out, **content)
+        self._last = time.monotonic()
+        self._took = self._last - start
+
+    def load(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+        """Header and arrays; None, and the work is to be done, where there are none, of other work, or damaged ones."""
+        try:
+            arrays = read_archive(self.path)
+            stored = parse_object(arrays.pop(HEADER).tobytes())
+            if stored["version"] == FORMAT_VERSION and stored["key"] == self._key:
+                return dict(stored["header"]), arrays
+            log.info("%s is of other data, settings or code: its work is done again", self.path)
+            return None
+        except FileNotFoundError:
+            return None
+        except DAMAGE as error:
+            log.warning("%s cannot be read (%s): its work starts again from the beginning", self.path, error)
+            return None

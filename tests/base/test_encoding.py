@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rerank.base.encoding import LONGEST, file_name, is_name
 from rerank.base.errors import RecipeError
+from rerank.recipes.recipe import TextRecipe
 from rerank.recipes.settings import validate
-from rerank.recipes.text_recipe import TextRecipe
 
 NAMES = ["test", "dev_2", "wsj.24", "ood-news", "a+b", "my test", "größe", "1", "_"]
 NO_NAMES = [

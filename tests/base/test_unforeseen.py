@@ -13,7 +13,7 @@ import yaml
 from commands import Command, failed
 
 from rerank.base.errors import UnforeseenError
-from rerank.extraction.content.trees import TreeContent
+from rerank.extraction.trees import TreeContent
 from rerank.readers.base import read_lists
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.storage.files import write_text

@@ -25,7 +25,7 @@ from rerank import __version__
 from rerank.cli.listing import WIDTH
 from rerank.learn import LOSSES
 from rerank.learn.base import learners
-from rerank.metrics.base import metrics
+from rerank.metrics.metric import metrics
 from rerank.readers.base import readers
 from rerank.readers.trees.charniak import CharniakReader
 
@@ -522,7 +522,7 @@ def test_an_interrupt_of_what_cannot_be_resumed(rerank, monkeypatch, small_data,
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rerank.extraction.content.base.make_reader", interrupt)
+    monkeypatch.setattr("rerank.extraction.content.make_reader", interrupt)
     result = rerank("rank", model, small_data / "test.nbest.gz", "--reader", "charniak")
     failed(result, 130, "interrupted")
     assert "--resume" not in result.err

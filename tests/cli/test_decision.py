@@ -171,7 +171,7 @@ def test_what_mert_has_tuned_is_the_decision(tmp_path: Path, rerank: Command) ->
 
 def test_of_equal_ways_the_simplest_is_taken(small_data: Path) -> None:
     recipe = small.recipe(small_data)
-    from rerank.extraction.content import metric_of
+    from rerank.extraction.kinds import metric_of
 
     metric = metric_of(recipe)
     for best, mbr, fuse, used in (

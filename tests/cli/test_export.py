@@ -10,7 +10,7 @@ import small_texts
 from commands import Command
 
 from rerank.models.model import Model
-from rerank.models.weights_text import moses_lines
+from rerank.models.weights import moses_lines
 from rerank.runs import experiment
 
 

@@ -13,7 +13,7 @@ import small
 import small_classes
 import yaml
 
-from rerank.storage.arrays import read_array
+from rerank.storage.files import read_array
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from rerank.kernels.compile import kernel
 from rerank.features.forest import Forest
-from rerank.features.places import INSIDE, Places
+from rerank.features.forest import INSIDE, Places
 from rerank.features.sink import Sink, begin, emit, put
 from rerank.features.template import Template
 from leaf_own import chosen

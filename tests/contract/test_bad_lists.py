@@ -10,7 +10,7 @@ from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, Damage, whole
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.extraction.content.base import make_reader
+from rerank.extraction.content import make_reader
 from rerank.models.scorer import Ranked, write_ranked
 from rerank.readers.base import Lists, Problem, SkipCount, read_lists, readers
 from rerank.readers.streams import read_in

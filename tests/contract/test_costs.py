@@ -13,7 +13,7 @@ from small_lists import FORMATS, recipe
 
 from rerank.base.errors import RecipeError
 from rerank.data.shards import whole
-from rerank.extraction.content.base import make_reader
+from rerank.extraction.content import make_reader
 from rerank.extraction.extraction import extract_training
 from rerank.readers.base import Reader, SkipCount, read_lists, readers
 from rerank.readers.lists import Lists

@@ -10,7 +10,7 @@ from commands import Command, refused
 from formats import CANDIDATES, FORMATS, LISTS, lists_in
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.extraction.content.base import make_reader
+from rerank.extraction.content import make_reader
 from rerank.readers.base import SkipCount, read_lists, readers
 
 SKIP = "--on-bad-list skip"

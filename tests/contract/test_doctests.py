@@ -9,7 +9,7 @@ import pytest
 from rerank.features.fired import fired
 from rerank.features.template import templates
 from rerank.learn.base import Learner, learners
-from rerank.metrics.base import metrics
+from rerank.metrics.metric import metrics
 from rerank.readers.base import readers
 
 PARTS = {

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rerank.base.encoding import plain
-from rerank.models.weights_text import escaped, unescaped
+from rerank.models.weights import escaped, unescaped
 
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 EVIL = "\x1b[2Jx\x01\u202eevil\u2066"  # as a word; an id has a line end too

@@ -19,7 +19,7 @@ from rerank.learn.rules.tg import TruncatedGradient
 from rerank.learn.rules.winnow import LIMIT
 from rerank.learn.trainer import train
 from rerank.learn.voting.voting import vote
-from rerank.storage.strict_json import as_json
+from rerank.storage.documents import as_json
 
 EXTREMES = (1e-300, 1e-160, 1e160, 1e300)
 

@@ -10,10 +10,10 @@ import small_lists
 import yaml
 from commands import Command
 
-from rerank.extraction.content.base import make_reader
+from rerank.extraction.content import make_reader
 from rerank.readers.base import read_lists
 from rerank.recipes.loading import load_recipe
-from rerank.recipes.text_recipe import TextRecipe
+from rerank.recipes.recipe import TextRecipe
 
 TREES = [name for name, form in formats.FORMATS.items() if form.trees]
 TEXTS = [name for name, form in small_lists.FORMATS.items() if ":" not in form.reader["name"] and not form.trees]

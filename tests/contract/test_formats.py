@@ -11,7 +11,7 @@ import pytest
 from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, lists_in
 
 from rerank.base.errors import DataError
-from rerank.extraction.content.base import make_reader
+from rerank.extraction.content import make_reader
 from rerank.readers.base import SkipCount, read_lists
 
 every_format = pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if name != "espnet"])

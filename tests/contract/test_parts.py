@@ -13,7 +13,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import Registry
 from rerank.features.template import templates
 from rerank.learn.base import learners
-from rerank.metrics.base import metrics
+from rerank.metrics.metric import metrics
 from rerank.readers.base import readers
 
 every_registry = pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from rerank.learn.trainer import Training, train
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import oracles
 from rerank.runs import experiment
-from rerank.storage.work import Work
+from rerank.storage.outputs import Work
 
 CORPUS = random_corpus(6, lists=30)
 TIMES = {"seconds", "nonzeros_per_second"}

@@ -8,7 +8,7 @@ import pytest
 from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, whole
 
 from rerank.base.errors import DataError
-from rerank.extraction.content.base import make_reader
+from rerank.extraction.content import make_reader
 from rerank.readers.base import Lists
 from rerank.readers.sides import Side, in_step
 

@@ -17,7 +17,7 @@ from rerank.readers.base import Reader
 from rerank.readers.combined import MergedReader
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.loading import read_settings
-from rerank.recipes.text_recipe import TextRecipe
+from rerank.recipes.recipe import TextRecipe
 from rerank.runs import experiment
 from rerank.runs.results import answers_written
 

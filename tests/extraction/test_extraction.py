@@ -14,8 +14,8 @@ from rerank.data.shards import whole
 from rerank.data.symbols import SymbolTable
 from rerank.extraction import cache
 from rerank.extraction.cache import CorpusCache
-from rerank.extraction.content.trees import make_extractor, make_parseval
 from rerank.extraction.extraction import Extracted, extract_training
+from rerank.extraction.trees import make_extractor, make_parseval
 from rerank.features.template import SETS
 from rerank.runs import experiment
 from rerank.storage.files import seal

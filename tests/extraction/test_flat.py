@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from rerank.data.shards import whole
-from rerank.extraction.content.texts import TextContent
 from rerank.extraction.extraction import Extracted, extract_split, extract_training
+from rerank.extraction.texts import TextContent
 from rerank.features.dense import free_values
 from rerank.features.table import Table
 from rerank.readers.lists import OF_LIST, Lists
 from rerank.readers.texts import json_lines, text_list
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.loading import read_settings
-from rerank.recipes.text_recipe import TextRecipe
+from rerank.recipes.recipe import TextRecipe
 
 
 def lines(seed: int, number: int = 300) -> Iterator[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import small_texts
 
-from rerank.extraction.content import with_set
+from rerank.extraction.kinds import with_set
 from rerank.models.model import Model
 from rerank.recipes.loading import load_recipe
 from rerank.runs import experiment

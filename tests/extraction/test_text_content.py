@@ -10,13 +10,13 @@ import pytest
 import sacrebleu
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.extraction.content.texts import TextContent, final_metrics, without_columns
+from rerank.extraction.texts import TextContent, final_metrics, without_columns
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.gain import Gain
 from rerank.metrics.wer import Match, Wer
 from rerank.readers.base import SkipCount
 from rerank.readers.lists import ListCandidate, Lists
-from rerank.recipes.text_recipe import TextRecipe
+from rerank.recipes.recipe import TextRecipe
 
 LINES = [
     {"id": "a", "source": "x y", "references": ["one two", "one\nthree"], "candidates": [

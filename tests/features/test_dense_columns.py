@@ -20,8 +20,7 @@ from rerank.features.dense import standard_scale
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable, load_table
 from rerank.features.template import make_template
-from rerank.features.text.extractor import TextExtractor
-from rerank.features.text.view import make_view
+from rerank.features.text.view import TextExtractor, make_view
 
 SPECS = ["TargetNGram", "Dense", "Length(binned=False)", "ConsensusNGram(n=1)"]
 

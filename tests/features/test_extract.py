@@ -13,11 +13,9 @@ from rendered_features import by_candidate, extracted, lists_of_trees, names_of,
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable, text_hash
-from rerank.features import collecting, extract
-from rerank.features.collecting import ListFeatures
-from rerank.features.extract import Extractor
-from rerank.features.own import feature
-from rerank.features.sink import OVERFLOW, larger, new_sink
+from rerank.features import extract, sink
+from rerank.features.extract import Extractor, feature
+from rerank.features.sink import OVERFLOW, ListFeatures, larger, new_sink
 from rerank.features.template import SETS, Template, make_template
 from rerank.readers.lists import Lists
 from rerank.readers.trees.trees import Trees
@@ -209,7 +207,7 @@ def test_a_sink_that_overflows_gives_the_same(room: tuple[int, int, int, int], m
 
     monkeypatch.setattr(extract, "new_sink", small_at_first)
     monkeypatch.setattr(extract, "larger", noted)
-    monkeypatch.setattr(collecting, "ROOM", 0)
+    monkeypatch.setattr(sink, "ROOM", 0)
     found, _ = extract_list(ALL, trees, base)
     assert len(grown) > 3
     for name in ListFeatures._fields:

@@ -6,8 +6,7 @@ from rendered_features import parsed
 
 from rerank.base.errors import RecipeError
 from rerank.data.symbols import SymbolTable
-from rerank.features.forest import Grower
-from rerank.features.heads import SEMANTIC, SYNTACTIC, HeadTable, Rules
+from rerank.features.forest import SEMANTIC, SYNTACTIC, Grower, HeadTable, Rules
 
 
 def head_words(tree: str, syntactic: Rules = SYNTACTIC, semantic: Rules = SEMANTIC) -> tuple[str, str]:

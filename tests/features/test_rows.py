@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from reference import dense
 
 from rerank.data.corpus import Corpus
-from rerank.features.collecting import ListFeatures
 from rerank.features.rows import RowBuilder, limit_values
+from rerank.features.sink import ListFeatures
 
 WIDTH = 9
 

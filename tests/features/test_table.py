@@ -13,8 +13,8 @@ from rendered_features import TableBuilder
 
 from rerank.base.errors import ModelError
 from rerank.data.symbols import SymbolTable, text_hash
-from rerank.features.collecting import ListFeatures
 from rerank.features.counting import CollisionCount
+from rerank.features.sink import ListFeatures
 from rerank.features.table import ABSENT, FeatureTable, HashedTable, Table, load_table
 
 TEMPLATES = ("T", "U(k=2)")

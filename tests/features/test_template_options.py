@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rerank.features.extract import families_of
-from rerank.features.places import EDGES
+from rerank.features.forest import EDGES
 from rerank.features.template import Template, make_template, templates
 
 

@@ -14,8 +14,7 @@ from rerank.base.errors import RecipeError
 from rerank.data.symbols import SymbolTable
 from rerank.features.extract import Extractor
 from rerank.features.template import make_template
-from rerank.features.text.extractor import TextExtractor
-from rerank.features.text.view import DIGIT, PUNCTUATION, TextView, make_view
+from rerank.features.text.view import DIGIT, PUNCTUATION, TextExtractor, TextView, make_view
 from rerank.readers.lists import Lists, SparseScores
 from rerank.readers.problems import Problem
 

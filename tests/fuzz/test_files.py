@@ -17,7 +17,7 @@ from strategies_damage import Draw, Files, damaged_files
 from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.contrib.classification.sets import Sets
 from rerank.contrib.structures.readers import SlashReader, TaggedSentence, sentences_of, sequence_readers
-from rerank.extraction.content import content_of
+from rerank.extraction.kinds import content_of
 from rerank.metrics.evaluation import evaluate
 from rerank.metrics.parseval import Parseval
 from rerank.readers.base import SkipCount

@@ -8,8 +8,7 @@ import small
 from rerank.extraction import cache
 from rerank.kernels import sources
 from rerank.kernels.sources import module_digest, user_digest
-from rerank.recipes.recipe import Recipe
-from rerank.recipes.text_recipe import TextRecipe
+from rerank.recipes.recipe import Recipe, TextRecipe
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards, parts
 from rerank.learn.base import Learner, Weights
 from rerank.learn.trainer import epoch_order, part_order, train
-from rerank.storage.work import Work
+from rerank.storage.outputs import Work
 
 EPOCHS, SEED = 3, 5
 CUTS = (0, 7, 18, 30)

@@ -25,8 +25,8 @@ from rerank.learn.base_weight import AUTO, START, BaseSearch, best_weight, make_
 from rerank.learn.error_surface import Line
 from rerank.learn.rules.rda import VotedRDA
 from rerank.learn.trainer import Training, train
-from rerank.metrics.base import Metric
 from rerank.metrics.gain import Gain
+from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import oracles
 from rerank.models.predictions import corpus_score
 

@@ -11,7 +11,7 @@ from problems import METRICS, Ratio, problem
 from rerank.base.errors import DataError, RecipeError
 from rerank.learn.error_surface import ErrorSurface, Line
 from rerank.learn.mert import MertSettings, best_step, mert
-from rerank.metrics.base import Metric
+from rerank.metrics.metric import Metric
 
 
 def naive_score(lists, stats, reference, metric, scores, ties):

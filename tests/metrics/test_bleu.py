@@ -13,7 +13,7 @@ from strategies_text import encode, spaced, texts_with_references
 
 from rerank.base.errors import RecipeError
 from rerank.metrics.bleu import Bleu
-from rerank.metrics.ngrams import words
+from rerank.metrics.text import words
 
 METRIC = Bleu()
 logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it advises on every sentence

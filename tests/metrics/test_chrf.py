@@ -11,9 +11,9 @@ from strategies_text import encode
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
-from rerank.metrics.base import metrics
 from rerank.metrics.chrf import Chrf
-from rerank.metrics.ngrams import words_and_marks
+from rerank.metrics.metric import metrics
+from rerank.metrics.text import words_and_marks
 
 TEXTS = st.text("aab(B .,é\u3000ßΣ", max_size=30)
 OPTIONS = st.fixed_dictionaries(

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rerank.base.errors import DataError
-from rerank.metrics.base import chosen_rows
 from rerank.metrics.gain import Counts, Gain
+from rerank.metrics.metric import chosen_rows
 from rerank.readers.lists import Lists
 
 METRIC = Gain()

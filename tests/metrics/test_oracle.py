@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rerank.data.corpus import Corpus
-from rerank.metrics.base import Metric, chosen_rows
+from rerank.metrics.metric import Metric, chosen_rows
 from rerank.metrics.oracle import ListStatistics, base_choice, corpus_oracle, oracle
 from rerank.metrics.parseval import Parseval
 

@@ -8,7 +8,7 @@ import pytest
 import small
 
 from rerank.data.symbols import SymbolTable
-from rerank.metrics.base import chosen_rows
+from rerank.metrics.metric import chosen_rows
 from rerank.metrics.oracle import base_choice, mean_rows, oracle
 from rerank.metrics.parseval import Parseval
 from rerank.readers.trees.trees import parse_brackets

@@ -8,8 +8,8 @@ from strategies_text import encode
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
-from rerank.extraction.content.texts import make_text_metric
-from rerank.metrics.base import metrics
+from rerank.extraction.texts import make_text_metric
+from rerank.metrics.metric import metrics
 from rerank.metrics.text import Ter
 
 SENTENCES = st.lists(st.sampled_from("abcde"), max_size=12).map(" ".join)

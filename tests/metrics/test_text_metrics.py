@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from strategies_text import encode, texts_with_references
 
 from rerank.base.errors import DataError
-from rerank.metrics.base import chosen_rows
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.chrf import Chrf
+from rerank.metrics.metric import chosen_rows
 from rerank.metrics.text import Ter, TextMetric
 from rerank.metrics.wer import Cer, Match, Wer
 from rerank.readers.lists import Lists

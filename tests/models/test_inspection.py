@@ -8,8 +8,8 @@ import pytest
 import small
 
 from rerank.learn.base import Weights
-from rerank.models.inspection import find_features, shares
 from rerank.models.model import Model
+from rerank.models.weights import find_features, shares
 from rerank.runs import experiment
 
 

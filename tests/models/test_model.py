@@ -18,7 +18,7 @@ from rerank.features.table import HashedTable
 from rerank.learn.base import Weights
 from rerank.learn.voting.votes import Votes
 from rerank.models.model import HEADER, TREES, Model, check_state, header_digest
-from rerank.storage.strict_json import read_object
+from rerank.storage.documents import read_object
 
 
 @pytest.fixture

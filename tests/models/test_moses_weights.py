@@ -8,7 +8,7 @@ import pytest
 import small_texts
 
 import rerank
-from rerank.models.weights_text import moses_lines, named_weights
+from rerank.models.weights import moses_lines, named_weights
 
 FEATURES = {"set": None, "templates": ["BaseScore", "Dense", "PhrasePair"], "min_lists": 2}
 

@@ -14,7 +14,7 @@ from rerank.data.symbols import text_hash
 from rerank.features.marks import TEXTS
 from rerank.features.table import FeatureTable, HashedTable
 from rerank.learn.base import Weights
-from rerank.models.weights_text import column_names, escaped, moses_lines, read_weights, unescaped, weight_lines
+from rerank.models.weights import column_names, escaped, moses_lines, read_weights, unescaped, weight_lines
 
 # Texts as they come from files: bytes that are no UTF-8 are single surrogates.
 TEXT = st.binary(max_size=12).map(lambda b: b.decode("utf-8", "surrogateescape")) | st.text(

@@ -29,11 +29,10 @@ from rerank.features.extract import Extractor
 from rerank.features.template import SETS, make_template, templates
 from rerank.learn import LOSSES
 from rerank.learn.base import learners
-from rerank.metrics.base import metrics
+from rerank.metrics.metric import metrics
 from rerank.readers import base
 from rerank.recipes.loading import load_recipe
-from rerank.recipes.recipe import Recipe
-from rerank.recipes.text_recipe import TextRecipe
+from rerank.recipes.recipe import Recipe, TextRecipe
 from rerank.runs import experiment
 from rerank.runs.experiment import stage_lines
 
@@ -224,12 +223,12 @@ def test_snippets_run(page: str, workspace: Path, monkeypatch: pytest.MonkeyPatc
 CHECK = """
 import sys
 from rerank.contrib.classification.recipe import ClassificationRecipe
-from rerank.extraction.content import content_of
+from rerank.extraction.kinds import content_of
 from rerank.readers.inputs import Inputs
 from rerank.runs.experiment import check
 from rerank.recipes.loading import load_recipe
 from rerank.contrib.structures.recipe import TaggingRecipe
-from rerank.recipes.text_recipe import TextRecipe
+from rerank.recipes.recipe import TextRecipe
 for path in sys.argv[1:]:
     recipe = load_recipe(path, ["data.root=data/quickstart"])
     if isinstance(recipe, ClassificationRecipe):

@@ -73,7 +73,7 @@ REGISTERED = {
     place: {module_of(part) for part in own_parts()[kind].values() if not module_of(part).startswith("rerank.contrib")}
     for kind, place in (
         ("learner", "rerank.learn.base"),
-        ("metric", "rerank.metrics.base"),
+        ("metric", "rerank.metrics.metric"),
         ("reader", "rerank.readers.base"),
         ("template", "rerank.features.template"),
     )

@@ -73,13 +73,14 @@ def test_the_source_archive_holds_every_file_of_the_repository(built: Path) -> N
 
 
 IMPORTS = """
-import importlib, json, pkgutil, rerank
+import importlib, json, pathlib, rerank
 missing = {}
-for module in pkgutil.walk_packages(rerank.__path__, "rerank."):
+for file in pathlib.Path(rerank.__file__).parent.rglob("*.py"):
+    name = ".".join(file.relative_to(pathlib.Path(rerank.__file__).parents[1]).with_suffix("").parts)
     try:
-        importlib.import_module(module.name)
+        importlib.import_module(name.removesuffix(".__init__"))
     except ImportError as error:
-        missing[module.name] = str(error)
+        missing[name] = str(error)
 print(json.dumps([rerank.__file__, rerank.__version__, missing]))
 """
 

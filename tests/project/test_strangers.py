@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from rerank.cli.answer import show
+from rerank.cli.application import show
 from rerank.cli.application import command
 from rerank.features.text.words import TargetNGram
 from rerank.learn.losses import PairLoss
@@ -23,7 +23,7 @@ from rerank.metrics.wer import Wer
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.recipe import TaskRecipe
 from rerank.recipes.settings import Section
-from rerank.recipes.tasks import Task
+from rerank.recipes.loading import Task
 from rerank.runs.experiment import Kind, code_of
 
 

@@ -8,7 +8,7 @@ from formats import OWN
 from outcomes import good, written
 
 from rerank.base.errors import DataError
-from rerank.extraction.content.base import make_reader
+from rerank.extraction.content import make_reader
 from rerank.readers.base import read_lists
 from rerank.readers.score_columns import ScoreColumns
 

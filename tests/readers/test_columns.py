@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from outcomes import problem_of, written
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.extraction.content.base import make_reader
+from rerank.extraction.content import make_reader
 from rerank.readers.base import SkipCount, read_lists
 from rerank.readers.combined import JoinedReader
 

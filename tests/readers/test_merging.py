@@ -15,8 +15,8 @@ from pairs import read_pairs, read_text_pairs
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
-from rerank.extraction.content import content_of
-from rerank.extraction.content.base import make_reader
+from rerank.extraction.content import make_reader
+from rerank.extraction.kinds import content_of
 from rerank.readers.base import SkipCount, read_lists
 from rerank.readers.combined import MergedReader
 from rerank.readers.lists import Lists

@@ -9,7 +9,7 @@ import pytest
 from outcomes import good
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.extraction.content.base import make_reader
+from rerank.extraction.content import make_reader
 from rerank.readers.given.nbest import list_given
 
 PRM = ("prm:min", "prm:mean", "prm:last", "prm:prod")

@@ -10,11 +10,10 @@ import pytest
 import yaml
 
 from rerank.base.errors import RecipeError
-from rerank.extraction.content import content_of
+from rerank.extraction.kinds import content_of
 from rerank.learn.base_weight import make_learner
-from rerank.recipes.loading import load_recipe
+from rerank.recipes.loading import load_recipe, tasks
 from rerank.recipes.recipe import Recipe
-from rerank.recipes.tasks import tasks
 from rerank.runs.list_kind import check_room
 
 

@@ -7,13 +7,12 @@ import pytest
 import yaml
 
 from rerank.base.errors import ModelError, RecipeError
-from rerank.extraction.content import content_of, metric_of
+from rerank.extraction.kinds import content_of, metric_of
 from rerank.features.template import SETS
 from rerank.metrics.text import TextMetric
 from rerank.models.model import Model, recipe_of
 from rerank.recipes.loading import load_recipe
-from rerank.recipes.recipe import TASKS
-from rerank.recipes.text_recipe import METRICS, TextRecipe
+from rerank.recipes.recipe import METRICS, TASKS, TextRecipe
 from rerank.runs.mert import make_mert
 
 

@@ -15,7 +15,7 @@ from commands import Command, failed
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.shards import apart, reference_rows, whole
-from rerank.extraction.content import metric_of
+from rerank.extraction.kinds import metric_of
 from rerank.metrics.oracle import statistics_of
 from rerank.models.predictions import corpus_score
 from rerank.recipes.loading import load_recipe

@@ -17,8 +17,8 @@ import rerank
 from rerank.contrib.sklearn import ListRanker
 from rerank.contrib.sklearn.matrix import lists_of
 from rerank.extraction.extraction import extract_training
-from rerank.features.collecting import narrow
 from rerank.features.dense import said_of
+from rerank.features.sink import narrow
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 

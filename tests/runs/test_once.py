@@ -11,10 +11,10 @@ import small
 import small_texts
 
 from rerank.base.errors import DataError
-from rerank.extraction.content.base import Content
-from rerank.extraction.content.texts import TextContent
-from rerank.extraction.content.trees import TreeContent
-from rerank.features.collecting import ListFeatures
+from rerank.extraction.content import Content
+from rerank.extraction.texts import TextContent
+from rerank.extraction.trees import TreeContent
+from rerank.features.sink import ListFeatures
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import Lists, SkipCount

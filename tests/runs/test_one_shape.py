@@ -14,9 +14,9 @@ from commands import Command
 
 import rerank
 from rerank.contrib.serve.requests import answer
-from rerank.extraction.content import with_set
+from rerank.extraction.kinds import with_set
 from rerank.recipes.loading import read_settings
-from rerank.recipes.text_recipe import TextRecipe
+from rerank.recipes.recipe import TextRecipe
 
 TRAINING: dict[str, Any] = {"features": ["Dense", "SameAnswer", "Given"], "metric": "gain", "epochs": 3, "seed": 1}
 

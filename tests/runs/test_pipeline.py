@@ -12,12 +12,12 @@ import small
 
 from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.data.corpus import Corpus
-from rerank.extraction.content import metric_of
-from rerank.extraction.content.base import Content
+from rerank.extraction.content import Content
+from rerank.extraction.kinds import metric_of
 from rerank.learn.scoring import best
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
-from rerank.metrics.base import chosen_rows
+from rerank.metrics.metric import chosen_rows
 from rerank.metrics.oracle import corpus_oracle
 from rerank.models.model import Model
 from rerank.readers.inputs import Inputs

@@ -9,11 +9,11 @@ import pytest
 import small
 import small_texts
 
-from rerank.extraction.content import metric_of
+from rerank.extraction.kinds import metric_of
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
 from rerank.learn.scoring import best, scores
-from rerank.metrics.base import chosen_rows
+from rerank.metrics.metric import chosen_rows
 from rerank.models.model import Model
 from rerank.models.scorer import Scorer
 from rerank.readers.base import SkipCount

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
-from rerank.storage.arrays import read_archive, read_array
+from rerank.storage.files import read_archive, read_array
 
 KINDS = ["<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "|u1", "|b1"]
 SHAPES = arrays_of.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)

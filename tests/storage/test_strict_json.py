@@ -8,7 +8,7 @@ import pytest
 
 import rerank
 from rerank.base.errors import RunError
-from rerank.storage.strict_json import as_json, read_object
+from rerank.storage.documents import as_json, read_object
 
 
 def test_an_object(tmp_path: Path) -> None:
@@ -52,4 +52,4 @@ def test_json_is_written_in_one_place() -> None:
     """Elsewhere nobody would refuse NaN; what is advised to users, with {{ in its text, writes nothing here."""
     package = Path(rerank.__file__).parent
     writers = [path for path in package.rglob("*.py") if re.search(r"\bjson\.dumps?\((?!\{\{)", path.read_text())]
-    assert [path.name for path in writers] == ["strict_json.py"]
+    assert [path.name for path in writers] == ["documents.py"]

@@ -9,7 +9,8 @@ from pydantic import AfterValidator, Field, field_validator
 
 from rerank.base.errors import RecipeError
 from rerank.base.ranges import Range
-from rerank.metrics.base import TestName
+from rerank.metrics.metric import TestName
+from rerank.recipes.loading import Task
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.sections import RunSettings, SignificanceSettings, different_names
 from rerank.recipes.settings import (
@@ -25,7 +26,6 @@ from rerank.recipes.settings import (
     one_or_many,
     part,
 )
-from rerank.recipes.tasks import Task
 
 HERE = "rerank.contrib.classification"
 TASK = Task(

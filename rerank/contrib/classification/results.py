@@ -10,13 +10,12 @@ import numpy as np
 from rerank.base.encoding import file_name
 from rerank.contrib.classification.recipe import ClassificationRecipe, Spec
 from rerank.contrib.classification.sets import ExampleSet
-from rerank.metrics.base import Metric
+from rerank.metrics.metric import Metric
 from rerank.recipes.settings import Settings
 from rerank.runs.compared import Compared
 from rerank.runs.report.numbers import Spread
 from rerank.storage.files import write_text
-from rerank.storage.outputs import output_file
-from rerank.storage.work import Work
+from rerank.storage.outputs import Work, output_file
 
 M = TypeVar("M")
 K = TypeVar("K", bound=Hashable)

@@ -22,7 +22,7 @@ from rerank.readers.base import excerpt
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import PathLike, open_stream
 from rerank.readers.svmlight import read_svmlight
-from rerank.recipes.tasks import TaskFiles
+from rerank.recipes.loading import TaskFiles
 
 EXAMPLE = re.compile(rb"[-+]?[\d.]+(?: +\d+:[-+.\deE]+)+ *(?:#.*)?$")  # a line of svmlight
 LOOK = 50  # lines that say what a file holds

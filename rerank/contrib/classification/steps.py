@@ -46,8 +46,7 @@ from rerank.models.provenance import provenance
 from rerank.recipes.settings import files_named
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.html import PageSection
-from rerank.storage.outputs import RUNS, output_file
-from rerank.storage.work import Work, key_of
+from rerank.storage.outputs import RUNS, Work, key_of, output_file
 
 log = logging.getLogger("rerank")
 POOLED = "Errors over the test examples of all folds together, tested against the best run."

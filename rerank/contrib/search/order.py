@@ -18,8 +18,8 @@ from rerank.base.ranges import Range
 from rerank.data.corpus import frozen, offsets
 from rerank.kernels.compile import kernel
 from rerank.learn.error_surface import is_ahead
-from rerank.metrics.base import owners
 from rerank.metrics.gain import Gain
+from rerank.metrics.metric import owners
 from rerank.readers.lists import Lists
 
 NDCG, AVERAGE_PRECISION, RECIPROCAL_RANK, RECALL, PRECISION, EXPECTED_RECIPROCAL_RANK = range(6)

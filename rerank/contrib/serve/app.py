@@ -31,7 +31,7 @@ from rerank.models.drift import Drift
 from rerank.models.provenance import Provenance
 from rerank.models.reranker import Reranker
 from rerank.readers.given.nbest import GivenError
-from rerank.recipes.text_recipe import TextRecipe
+from rerank.recipes.recipe import TextRecipe
 
 log = logging.getLogger("rerank")
 UNDER_WAY = 64  # requests to rank that wait or are ranked at a time

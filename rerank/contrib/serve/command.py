@@ -14,8 +14,7 @@ from typing import Annotated
 import typer
 
 from rerank.base.errors import RunError
-from rerank.cli.answer import shown_as_json
-from rerank.cli.application import ModelPlace, Predictor, Trusted, command
+from rerank.cli.application import ModelPlace, Predictor, Trusted, command, shown_as_json
 from rerank.contrib.serve import DEFAULTS, Limits
 
 log = logging.getLogger("rerank")

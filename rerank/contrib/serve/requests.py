@@ -20,9 +20,9 @@ from rerank.models.reranker import Reranker
 from rerank.readers.given.nbest import KEYS, GivenError
 from rerank.readers.lists import Candidate
 from rerank.readers.trees.trees import CLOSE, OPEN
+from rerank.recipes.recipe import TextRecipe
 from rerank.recipes.settings import S, Section, first_fault
-from rerank.recipes.text_recipe import TextRecipe
-from rerank.storage.strict_json import as_json, parse_object
+from rerank.storage.documents import as_json, parse_object
 
 MOST = 100_000  # candidates of a request
 LEAF = re.compile(r"[^\s()]\s*\)")

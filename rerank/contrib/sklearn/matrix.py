@@ -8,8 +8,8 @@ from scipy import sparse
 
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
-from rerank.features.collecting import NEAR
 from rerank.features.scores import FLOAT32_MAX
+from rerank.features.sink import NEAR
 from rerank.kernels.compile import kernel
 from rerank.metrics.gain import LARGEST_GAIN
 

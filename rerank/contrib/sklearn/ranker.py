@@ -29,8 +29,8 @@ from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import weighed_rows
 from rerank.learn.settings import Count
 from rerank.learn.trainer import Training, require_source, train
-from rerank.metrics.base import metrics
 from rerank.metrics.gain import Gain
+from rerank.metrics.metric import metrics
 from rerank.metrics.oracle import best_of_lists, oracles, two_valued
 from rerank.recipes.settings import named
 

@@ -10,8 +10,8 @@ from rerank.contrib.structures.readers import TaggedSentence, sequence_readers
 from rerank.readers.base import readers
 from rerank.readers.detection import recognised
 from rerank.readers.several import settings_of
-from rerank.recipes.tasks import TaskFiles
-from rerank.storage.strict_json import as_json
+from rerank.recipes.loading import TaskFiles
+from rerank.storage.documents import as_json
 
 FORMATS = "conllu", "slash", "conll"  # that are tried, the pickiest first
 LOOK = 50  # sentences

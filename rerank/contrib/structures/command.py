@@ -7,7 +7,6 @@ import typer
 
 from rerank.base.encoding import amount, encoded
 from rerank.base.progress import track
-from rerank.cli.answer import show, shown_as_json
 from rerank.cli.application import (
     Encoding,
     ModelPlace,
@@ -17,6 +16,8 @@ from rerank.cli.application import (
     allow_local_imports,
     check_files,
     command,
+    show,
+    shown_as_json,
 )
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def tag(
 def _write_tagged(out: "OutputStream", tagger: "Tagger", form: "SequenceReader", file: str, count: "SkipCount") -> None:
     """Write sentences with their labels, as they come."""
     from rerank.contrib.structures.readers import as_they_come
-    from rerank.storage.strict_json import as_json
+    from rerank.storage.documents import as_json
 
     for batch in as_they_come(track(_sentences(tagger, form, file, count), "tag", unit="sentences"), file):
         for sentence, labels in zip(batch, tagger.tag_many(each.tokens for each in batch), strict=True):
@@ -131,7 +132,7 @@ def _write_lists(
 def _reader(tagger: "Tagger", given: str | None, *, labelled: bool = False) -> "SequenceReader":
     """The reader that is named, by default that of training; or of words, where that needs labels."""
     from rerank.contrib.structures.fitting import sequence_reader
-    from rerank.storage.bounded_yaml import read_yaml
+    from rerank.storage.documents import read_yaml
 
     if given is not None:
         return sequence_reader(read_yaml(given) if given.lstrip().startswith("{") else given, "--reader")

@@ -33,13 +33,13 @@ from rerank.contrib.structures.training import require_structured, train_chains
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import make_learner
 from rerank.learn.trainer import Training
-from rerank.metrics.base import metrics
+from rerank.metrics.metric import metrics
 from rerank.models.provenance import provenance
 from rerank.readers.problems import SkipCount
 from rerank.readers.streams import OutputStream, PathLike, read_in
 from rerank.recipes.loading import read_settings
 from rerank.recipes.settings import Settings, named
-from rerank.storage.strict_json import as_json
+from rerank.storage.documents import as_json
 
 log = logging.getLogger("rerank")
 # A file, or sentences whose tokens are rows that end with the label, as (word, tag).

@@ -18,7 +18,7 @@ import numpy as np
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.contrib.structures.readers import parted
-from rerank.metrics.base import f_measure, f_report
+from rerank.metrics.metric import f_measure, f_report
 from rerank.metrics.text import TextMetric, check_references
 
 Span = tuple[int, int, str]  # first token, last + 1, type

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field
 
 from rerank.base.ranges import Range
 from rerank.readers.streams import check_encoding
+from rerank.recipes.loading import Task
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.sections import Count, RunSettings, SignificanceSettings, SplitName, different_names
 from rerank.recipes.settings import (
@@ -21,7 +22,6 @@ from rerank.recipes.settings import (
     part,
     placed_root,
 )
-from rerank.recipes.tasks import Task
 
 HERE = "rerank.contrib.structures"
 TAGGING = Task(

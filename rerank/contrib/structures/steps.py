@@ -39,8 +39,7 @@ from rerank.runs.report import results
 from rerank.runs.report.html import PageSection
 from rerank.runs.report.numbers import count, fixed
 from rerank.runs.report.table import TextTable
-from rerank.storage.outputs import RUNS, output_file
-from rerank.storage.work import Work, key_of
+from rerank.storage.outputs import RUNS, Work, key_of, output_file
 
 SOURCES = (  # what results depend on
     *COMPILATION, "data", "kernels/by_type.py", "learn", "metrics", "readers", str(Path(__file__).parent),

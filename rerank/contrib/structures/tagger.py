@@ -35,9 +35,8 @@ from rerank.models.model import (
 from rerank.models.provenance import Provenance, Trust, require_trusted_parts
 from rerank.readers.given.nbest import GivenError
 from rerank.recipes.settings import Section
-from rerank.storage.arrays import read_array, save_arrays
-from rerank.storage.files import digest, new_directory
-from rerank.storage.strict_json import as_json, read_object
+from rerank.storage.documents import as_json, read_object
+from rerank.storage.files import digest, new_directory, read_array, save_arrays
 
 LEXICONS = "lexicons.json"
 MOST_SENTENCES = 100_000  # of a request

@@ -6,11 +6,9 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from rerank.base.ranges import Range
-from rerank.features.forest import COORDINATION, Forest
-from rerank.features.heads import CLAUSE, CONJUNCTION, NOMINAL, PUNCTUATION, VERBAL
+from rerank.features.forest import CLAUSE, CONJUNCTION, COORDINATION, INSIDE, NOMINAL, PUNCTUATION, VERBAL, Forest
 from rerank.features.marks import DIFFERENT, INNER, LAST, LEFT, NUMBER, NUMBER_OFFSET, SAME, SLASH
 from rerank.features.parse.local import SEMANTIC, HeadKind
-from rerank.features.places import INSIDE
 from rerank.features.sink import Places, Sink, begin, emit, put
 from rerank.features.template import Template
 from rerank.kernels.compile import kernel

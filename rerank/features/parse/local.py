@@ -6,10 +6,8 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from rerank.base.ranges import Range
-from rerank.features.forest import IN_COORDINATION, ROOT_CLAUSE, SEM_HEAD, SYN_HEAD, Forest
-from rerank.features.heads import FUNCTION
+from rerank.features.forest import FUNCTION, IN_COORDINATION, INSIDE, ROOT_CLAUSE, SEM_HEAD, SYN_HEAD, UPWARD, Forest
 from rerank.features.marks import ARROW, BAR, CLOSE, COLON, CONJUNCT, END, LEFT, NESTED, OPEN, RIGHT, SLASH, STAR, UP
-from rerank.features.places import INSIDE, UPWARD
 from rerank.features.sink import Places, Sink, begin, emit, put
 from rerank.features.template import Template
 from rerank.kernels.compile import kernel

@@ -33,7 +33,7 @@ from rerank.base.encoding import amount, decoded, encoded
 from rerank.base.errors import RecipeError
 from rerank.readers.lists import Lists
 from rerank.readers.problems import Problem
-from rerank.storage.strict_json import as_json
+from rerank.storage.documents import as_json
 
 LONGEST = 300  # characters of an answer that is looked into; a longer one is a number or a text
 PLAIN = 30  # digits before or behind the point, from which on a number is written with an exponent

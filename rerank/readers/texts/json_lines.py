@@ -22,7 +22,7 @@ from rerank.readers.problems import NUL, Problem
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import Writable
 from rerank.readers.texts.text_list import Pieces, TextReader
-from rerank.storage.strict_json import as_json
+from rerank.storage.documents import as_json
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.metrics.base import Metric
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.chrf import Chrf
 from rerank.metrics.gain import Counts, Gain
+from rerank.metrics.metric import Metric
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.text import Ter
 from rerank.metrics.wer import Cer, Wer

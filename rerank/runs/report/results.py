@@ -26,7 +26,7 @@ from rerank.runs.report.numbers import (
 )
 from rerank.runs.report.plot import PALETTE, Figure, FigureLine, draw, logarithmic
 from rerank.runs.report.table import Bar, TextTable
-from rerank.storage.strict_json import as_json
+from rerank.storage.documents import as_json
 
 if TYPE_CHECKING:
     from rerank.runs.run import Run

@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 from small_classes import examples_of
 
 import rerank.contrib.classification.results as classification
-from rerank.metrics.base import chosen_rows
+from rerank.metrics.metric import chosen_rows
 from rerank.metrics.oracle import ListStatistics, corpus_oracle, oracle
 from rerank.metrics.significance import compare
 

@@ -13,8 +13,8 @@ from small_classes import examples_of
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.classification.fitting import fit, fit_baseline, run_spec
 from rerank.contrib.classification.sets import Sets
-from rerank.models.inspection import shares
 from rerank.models.model import Model
+from rerank.models.weights import shares
 from rerank.runs import experiment
 
 

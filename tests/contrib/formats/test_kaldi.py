@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rerank.base.errors import DataError
-from rerank.extraction.content.base import make_reader
+from rerank.extraction.content import make_reader
 from rerank.readers.base import read_lists
 from rerank.readers.lists import Lists
 

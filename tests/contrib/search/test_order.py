@@ -13,7 +13,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.contrib.search.order import OrderMetric
 from rerank.learn.error_surface import ErrorSurface
-from rerank.metrics.base import metrics
+from rerank.metrics.metric import metrics
 from rerank.metrics.oracle import rows_of_scores
 from rerank.runs import experiment
 

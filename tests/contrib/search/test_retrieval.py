@@ -19,7 +19,7 @@ from rerank.contrib.search.letor import LetorReader
 from rerank.contrib.search.trec import TrecReader, read_qrels, read_run
 from rerank.readers.base import lists_of, readers
 from rerank.readers.detection import recognised
-from rerank.recipes.text_recipe import TextRecipe
+from rerank.recipes.recipe import TextRecipe
 from rerank.runs import experiment
 
 LETOR = b"""# a comment

@@ -24,8 +24,8 @@ from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.trainer import train
 from rerank.metrics.oracle import oracles
+from rerank.recipes.recipe import TextRecipe
 from rerank.recipes.settings import validate
-from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.training import RunTask, train_run
 
 WIDTH = 5

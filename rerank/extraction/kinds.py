@@ -4,11 +4,10 @@ import logging
 
 from rerank.base.errors import RerankError
 from rerank.base.registry import build
-from rerank.extraction.content.base import Content
-from rerank.metrics.base import Metric, measures_orders, metrics
+from rerank.extraction.content import Content
+from rerank.metrics.metric import Metric, measures_orders, metrics
 from rerank.readers.score_columns import ScoreColumns
-from rerank.recipes.recipe import AUTO, ListRecipe, Recipe, TaskRecipe
-from rerank.recipes.text_recipe import DERIVED, UNDERIVED, TextRecipe
+from rerank.recipes.recipe import AUTO, DERIVED, UNDERIVED, ListRecipe, Recipe, TaskRecipe, TextRecipe
 
 log = logging.getLogger("rerank")
 
@@ -26,10 +25,10 @@ def content_of(
     columns that lists are held to, where they are known. keeps_texts: see ``Content``.
     """
     if isinstance(recipe, TextRecipe):
-        from rerank.extraction.content.texts import TextContent  # the templates of one kind or the other
+        from rerank.extraction.texts import TextContent  # the templates of one kind or the other
 
         return TextContent(recipe, centred=centred, columns=columns, keeps_texts=keeps_texts)
-    from rerank.extraction.content.trees import TreeContent
+    from rerank.extraction.trees import TreeContent
 
     assert isinstance(recipe, Recipe)
     return TreeContent(recipe, centred=centred, columns=columns, keeps_texts=keeps_texts)
@@ -38,11 +37,11 @@ def content_of(
 def metric_of(recipe: TaskRecipe) -> Metric:
     """The metric of a recipe."""
     if isinstance(recipe, TextRecipe):
-        from rerank.extraction.content.texts import make_text_metric
+        from rerank.extraction.texts import make_text_metric
 
         return make_text_metric(recipe.metric)
     if isinstance(recipe, Recipe):
-        from rerank.extraction.content.trees import make_parseval
+        from rerank.extraction.trees import make_parseval
 
         return make_parseval(recipe.metric)
     return build(metrics, recipe.metric, "metric")

@@ -15,12 +15,11 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry, nearest
 from rerank.data.corpus import offsets
 from rerank.data.symbols import SymbolTable, combined
-from rerank.features.collecting import ListFeatures, find_origin, narrow, write_row
 from rerank.features.extract import FeatureExtractor, UserTemplate
-from rerank.features.sink import TooLargeError
+from rerank.features.sink import ListFeatures, TooLargeError, find_origin, narrow, write_row
 from rerank.features.template import EITHER, SETS, Template, make_template
 from rerank.kernels.compile import kernel
-from rerank.metrics.base import Metric
+from rerank.metrics.metric import Metric
 from rerank.readers import several
 from rerank.readers.base import Problem, Reader, SkipCount, legible, usable
 from rerank.readers.inputs import in_memory
@@ -28,9 +27,8 @@ from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import read_in
 from rerank.readers.texts.text_list import SCORE
-from rerank.recipes.recipe import AUTO
+from rerank.recipes.recipe import AUTO, UNDERIVED
 from rerank.recipes.sections import SplitSettings, TemplateSettings
-from rerank.recipes.text_recipe import UNDERIVED
 
 
 class BlockFeatures(NamedTuple):

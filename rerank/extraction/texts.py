@@ -10,13 +10,12 @@ from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.data.symbols import SymbolTable
-from rerank.extraction.content.base import Content, Description, Measured, Pair, hold, make_reader, make_templates
-from rerank.features.collecting import ListFeatures
+from rerank.extraction.content import Content, Description, Measured, Pair, hold, make_reader, make_templates
 from rerank.features.scores import unfit
-from rerank.features.text.extractor import TextExtractor
-from rerank.features.text.view import TextView, first_unfit, make_view
-from rerank.metrics.base import metrics
+from rerank.features.sink import ListFeatures
+from rerank.features.text.view import TextExtractor, TextView, first_unfit, make_view
 from rerank.metrics.gain import ColumnMetric
+from rerank.metrics.metric import metrics
 from rerank.metrics.text import Ter, TextMetric
 from rerank.metrics.wer import Match
 from rerank.readers.base import Problem, SkipCount, lists_of
@@ -26,9 +25,9 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import learns_from
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.text_files import complete, lists_of_texts, settle, text_list
+from rerank.recipes.recipe import TextDataSettings, TextRecipe
 from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings
-from rerank.recipes.text_recipe import TextDataSettings, TextRecipe
 
 log = logging.getLogger("rerank")
 

@@ -8,13 +8,13 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.symbols import SymbolTable
-from rerank.extraction.content.base import Content, Pair, hold, make_reader, make_templates, unknown_columns
-from rerank.features.collecting import ListFeatures
+from rerank.extraction.content import Content, Pair, hold, make_reader, make_templates, unknown_columns
 from rerank.features.extract import Extractor
-from rerank.features.heads import Rules
+from rerank.features.forest import Rules
 from rerank.features.scores import ScoreView, score_view, unfit
-from rerank.metrics.base import metrics
+from rerank.features.sink import ListFeatures
 from rerank.metrics.evaluation import check_errors, refused_list
+from rerank.metrics.metric import metrics
 from rerank.metrics.parseval import Parseval
 from rerank.readers.base import Problem, SkipCount
 from rerank.readers.lists import Lists

@@ -1,1 +1,0 @@
-"""Parts that know nothing of lists: errors, names, registries, checks of parameters, progress, signals, usage."""

@@ -1,1 +1,0 @@
-"""Lists to corpora, cached."""

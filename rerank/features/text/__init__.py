@@ -1,1 +1,0 @@
-"""Templates over texts: translations, transcripts, samples."""

@@ -1,1 +1,0 @@
-"""A trained model: stored, described, written as text, and at work."""
