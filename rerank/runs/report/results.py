@@ -1,15 +1,15 @@
-"""The results of a run as rows, a table of them for each split, a few large numbers, and one sentence.
+"""What the page and the terminal show of metrics.json: results, choice, training, data, a paper's numbers.
 
 Runs that differ only in the seed form one group, and their numbers are one mean with a standard deviation.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rerank.runs.report.numbers import (
     NONE,
@@ -26,11 +26,9 @@ from rerank.runs.report.numbers import (
 )
 from rerank.runs.report.plot import PALETTE, Figure, FigureLine, draw, logarithmic
 from rerank.runs.report.table import Bar, TextTable
-from rerank.storage.documents import as_json
 
 if TYPE_CHECKING:
     from rerank.runs.run import Run
-
 
 PREDICTORS = ("average", "voted", "mert", "mbr", "fuse", "learned")
 BASELINES = {  # what runs are compared with: its name, and the predictor
@@ -42,10 +40,12 @@ BASELINES = {  # what runs are compared with: its name, and the predictor
 }
 SIGNIFICANT_BELOW = 0.05  # the p
 TESTS_OF_MEASURE = ("approximate_randomization", "paired_bootstrap")  # whose difference is that of corpus scores
+LEFT_OUT = {"list": "skipped", "candidate": "skipped_candidates"}  # what was left out: the key of its counts
+Metrics = Mapping[str, Any]
 
 
-def verdict(test: Mapping[str, Any], *, lower_is_better: bool = False, amount: str = "") -> str:
-    """The outcome of a test of A against B: a phrase that says how A is.
+def verdict(test: Mapping[str, Any] | None, *, lower_is_better: bool = False, amount: str = "") -> str:
+    """The outcome of a test of A against B: a phrase that says how A is; empty without one.
 
     test: ``difference`` (of A from B), ``p`` and ``test``, as in metrics.json or by ``compare_with_base``.
     lower_is_better: a property of the measure, which the resampling tests compare; the differences of the other tests
@@ -58,159 +58,120 @@ def verdict(test: Mapping[str, Any], *, lower_is_better: bool = False, amount: s
     >>> verdict({"test": "paired_bootstrap", "difference": 0.001, "p": 0.43}, amount="0.10 F")
     'the difference is not significant, p .430'
     """
+    if test is None:
+        return ""
     chance, difference = f"p {p_value(test['p'])}", test["difference"]
-    if test["p"] < SIGNIFICANT_BELOW and difference == 0:
-        return f"the seeds disagree, {chance}"
     if not test["p"] < SIGNIFICANT_BELOW:
         return f"{'the difference is ' if amount else ''}not significant, {chance}"
+    if difference == 0:
+        return f"the seeds disagree, {chance}"
     of_measure = test["test"] in TESTS_OF_MEASURE
     better = (difference < 0) == (lower_is_better and of_measure)
     return f"{f'{amount} ' if amount and of_measure else ''}{'better' if better else 'worse'}, {chance}"
 
 
-@dataclass(frozen=True)
-class Group:
-    """The runs of one name and one setting, seed by seed."""
-
-    label: str
-    runs: tuple[Mapping[str, Any], ...]
-    chosen: bool
-
-    @property
-    def ranked_by(self) -> str:
-        """The predictor whose scores rank lists in these runs."""
-        return str(self.runs[0].get("ranked_by", PREDICTORS[0]))
-
-    def score(self, split: str, predictor: str, key: str) -> Spread | None:
-        """One measure of one predictor on a split."""
-        return Spread.known(_get(run, "splits", split, predictor, key) for run in self.runs)
-
-    def training(self, key: str) -> Spread | None:
-        """One number of the training."""
-        return Spread.known(_get(run, "training", key) for run in self.runs)
+def _interval(test: Mapping[str, Any] | None, measure: Measure) -> str:
+    return " to ".join(map(measure.signed, test["interval"])) if test and test["interval"] else ""
 
 
-@dataclass(frozen=True)
-class Row:
-    """A line of a results table.
-
-    ``predictor`` is empty for base and oracle; ``difference`` is the primary measure less the base's, ``test`` what
-    ``compare_with_base`` gives. ``first`` marks the first line of a group, which alone shows what belongs to the group:
-    its name and ``nonzero`` weights.
-    """
-
-    name: str
-    predictor: str
-    scores: Mapping[str, Spread | None]
-    first: bool = True
-    chosen: bool = False
-    seeds: int = 1
-    nonzero: Spread | None = None
-    difference: float | None = None
-    test: Mapping[str, Any] | None = None
-
-    @property
-    def title(self) -> str:
-        """The name, and how many seeds there are if several."""
-        return self.name if self.seeds == 1 else f"{self.name} ({self.seeds} seeds)"
+def _get(tree: Mapping[str, Any], *path: str) -> Any:
+    """The value that nested mappings hold at ``path``; None where it ends."""
+    value: Any = tree
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
-def runs_of(metrics: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def runs_of(metrics: Metrics) -> Sequence[Metrics]:
     """All runs; a metrics.json without ``runs`` is one run."""
-    runs: Sequence[Mapping[str, Any]] = metrics.get("runs") or [metrics]
+    runs: Sequence[Metrics] = metrics.get("runs") or [metrics]
     return runs
 
 
-def chosen_of(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+def chosen_of(metrics: Metrics) -> Metrics:
     """The run that ``metrics`` names under ``chosen``, else the first."""
     runs, chosen = runs_of(metrics), metrics.get("chosen") or {}
     return next((run for run in runs if all(run.get(key) == value for key, value in chosen.items())), runs[0])
 
 
-def groups_of(metrics: Mapping[str, Any]) -> list[Group]:
-    """All runs, grouped where they differ only in the seed, in the order of the first of each group.
-
-    Groups of one name are told apart by the settings of the learner in which they differ.
-    """
-    by_setting: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+def groups_of(metrics: Metrics) -> dict[str, list[Metrics]]:
+    """The runs of each name, seed by seed, in the order of the first of each."""
+    groups = dict[str, list[Metrics]]()
     for run in runs_of(metrics):
-        setting = as_json(run.get("learner"), sort_keys=True, default=str)
-        by_setting.setdefault((str(run.get("name", "model")), setting), []).append(run)
-    chosen, groups = chosen_of(metrics), []
-    for (name, _), runs in by_setting.items():
-        same_name = [
-            other[0].get("learner") or {} for (other_name, _), other in by_setting.items() if other_name == name
-        ]
-        settings = (runs[0].get("learner") or {}).items()
-        differing = {key: value for key, value in settings if any(other.get(key) != value for other in same_name)}
-        texts = [
-            f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}" for key, value in differing.items()
-        ]
-        label = f"{name} ({', '.join(texts)})" if len(same_name) > 1 else name
-        groups.append(Group(label, tuple(runs), chosen=any(run is chosen for run in runs)))
+        groups.setdefault(str(run.get("name", "model")), []).append(run)
     return groups
 
 
-def dev_of(metrics: Mapping[str, Any]) -> str:
+def spread_of(runs: Sequence[Metrics], *path: str) -> Spread | None:
+    """A number of runs, over the seeds."""
+    return Spread.known(_get(run, *path) for run in runs)
+
+
+def ranked_by(runs: Sequence[Metrics]) -> str:
+    """The predictor whose scores rank lists in these runs."""
+    return str(runs[0].get("ranked_by", PREDICTORS[0]))
+
+
+def written_score(runs: Sequence[Metrics], split: str, key: str) -> Spread | None:
+    """The score of what MERT has tuned, where there is that, else of the predictor that ranks the lists of the runs."""
+    return spread_of(runs, "splits", split, "mert", key) or spread_of(runs, "splits", split, ranked_by(runs), key)
+
+
+def dev_of(metrics: Metrics) -> str:
     """The name of the split that runs are chosen on: what ``metrics`` says under ``dev_split``, else "dev"."""
     return str(metrics.get("dev_split") or "dev")
 
 
-def splits_of(metrics: Mapping[str, Any]) -> list[str]:
+def splits_of(metrics: Metrics) -> list[str]:
     """The splits with results, test splits before dev and train."""
     last = {"train": 2, dev_of(metrics): 1}
     return sorted(metrics.get("splits", {}), key=lambda split: last.get(split, 0))
 
 
-def result_rows(metrics: Mapping[str, Any], split: str) -> list[Row]:
+def decided_by(metrics: Metrics) -> str:
+    """The predictor of the chosen run that its model chooses by, which everything that is said of it is about."""
+    return str(metrics.get("predictor", PREDICTORS[0]))
+
+
+class Row(NamedTuple):
+    """A line of a results table: name and predictor (empty for baselines), scores by measure, the primary one less the
+    base's, what ``compare_with_base`` gives, and the runs that it is of, one for each seed; none for baselines."""
+
+    name: str
+    predictor: str
+    scores: Mapping[str, Spread | None]
+    difference: float | None
+    test: Mapping[str, Any] | None
+    runs: Sequence[Metrics] = ()
+
+
+def result_rows(metrics: Metrics, split: str) -> Iterator[Row]:
     """The lines of the results on ``split``: BASELINES, ways to choose that need no training where candidates have
-    answers (``runs.ways``), and each group's PREDICTORS; before these "last", where it ranks the lists of the run."""
+    answers (``runs.ways``), and the PREDICTORS of each group; before these "last", where it ranks the lists of the run.
+    """
     systems, primary = metrics.get("splits", {}).get(split, {}), primary_of(metrics).key
-    base, rows = _get(systems, "base", primary), []
+    base = _get(systems, "base", primary)
     votes = {name: (name, "") for name in _get(metrics, "training", "votes", split) or ()}
     for name, (label, by) in (BASELINES | votes).items():
         if name in systems:
             scores = {key: Spread.known([value]) for key, value in systems[name].items()}
             test = compare_with_base([metrics], split, name)
-            difference = systems[name][primary] - base if test is not None and base is not None else None
-            rows.append(Row(label, by, scores, difference=difference, test=test))
-    for group in groups_of(metrics):
-        first = True
-        for predictor in (*(["last"] if group.ranked_by == "last" else []), *PREDICTORS):
-            reports = [report for run in group.runs if (report := _get(run, "splits", split, predictor)) is not None]
-            keys = {key for report in reports for key in report}
-            alike = all(_get(run, "alike", split, predictor) for run in group.runs)  # it chooses as another one does
-            if not reports or (alike and predictor != decided_by(metrics)):
+            tested = test is not None and base is not None
+            yield Row(label, by, scores, systems[name][primary] - base if tested else None, test)
+    for name, runs in groups_of(metrics).items():
+        for predictor in (*(["last"] if ranked_by(runs) == "last" else []), *PREDICTORS):
+            had = [run for run in runs if _get(run, "splits", split, predictor) is not None]
+            alike = all(_get(run, "alike", split, predictor) for run in runs)  # it chooses as another one does
+            if not had or (alike and predictor != decided_by(metrics)):
                 continue
-            score = group.score(split, predictor, primary)
-            rows.append(
-                Row(
-                    name=group.label,
-                    predictor=predictor,
-                    scores={key: group.score(split, predictor, key) for key in keys},
-                    first=first,
-                    chosen=group.chosen,
-                    seeds=len(reports),
-                    nonzero=group.training("nonzero_weights"),
-                    difference=score.mean - base if score and base is not None else None,
-                    test=compare_with_base(group.runs, split, predictor),
-                )
-            )
-            first = False
-    return rows
+            keys = {key for run in had for key in run["splits"][split][predictor]}
+            scores = {key: spread_of(had, "splits", split, predictor, key) for key in keys}
+            score = scores.get(primary)
+            difference = score.mean - base if score and base is not None else None
+            yield Row(name, predictor, scores, difference, compare_with_base(runs, split, predictor), had)
 
 
-def decided_by(metrics: Mapping[str, Any]) -> str:
-    """The predictor of the chosen run that its model chooses by, which everything that is said of it is about."""
-    return str(metrics.get("predictor", PREDICTORS[0]))
-
-
-def written_score(group: Group, split: str, key: str) -> Spread | None:
-    """The score of what MERT has tuned, where there is that, else of the predictor that ranks the lists of the runs."""
-    return group.score(split, "mert", key) or group.score(split, group.ranked_by, key)
-
-
-def compare_with_base(runs: Sequence[Mapping[str, Any]], split: str, predictor: str) -> dict[str, Any] | None:
+def compare_with_base(runs: Sequence[Metrics], split: str, predictor: str) -> dict[str, Any] | None:
     """The test of one predictor of some runs against the base, as in metrics.json; None if there is none.
 
     Over several seeds: the largest p, the widest interval and the mean of the differences, which is 0 where these
@@ -227,127 +188,37 @@ def compare_with_base(runs: Sequence[Mapping[str, Any]], split: str, predictor: 
     return {"test": name, "difference": mean, "p": max(test["p"] for test in tests), "interval": interval}
 
 
-def _get(tree: Mapping[str, Any], *path: str) -> Any:
-    """The value that nested mappings hold at ``path``; None where it ends."""
-    value: Any = tree
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
-
-
-def headline(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Base, chosen run and oracle on the first test split, as tiles and one sentence; None without one."""
-    measure, predictor = primary_of(metrics), decided_by(metrics)
-    split = next(iter(splits_of(metrics)), "")
-    systems = metrics.get("splits", {}).get(split, {})
-    base, score, oracle = (systems.get(name, {}).get(measure.key) for name in ("base", predictor, "oracle"))
-    if base is None or score is None:
-        return None
-    chosen, runs = chosen_of(metrics), len(runs_of(metrics))
-    test = compare_with_base([metrics], split, predictor)
-    room = 0.0 if oracle is None else oracle - base
-    share = f"{100 * (score - base) / room:.0f} % of the way from base to oracle" if measure.better(room) > 0 else ""
-    columns = max((entry.get("columns") or 0 for entry in metrics.get("corpora", {}).values()), default=0)
-    size = f"of {count(columns)} feature columns" if columns else ""
-    weights = count(metrics.get("training", {}).get("nonzero_weights"))
-    interval = f"; interval {_interval(test, measure)}" if test and test["interval"] else ""
-    certainty = f"{_verdict(test, measure)}{interval}" if test else "not tested"
-    tiles = [
-        (f"Base {measure.heading}", measure.text(base), f"on {split}"),
-        (f"Model {measure.heading}", measure.text(score), f"{chosen.get('name', 'model')}, {predictor} predictor"),
-        ("Difference", measure.signed(score - base), certainty),
-        (f"Oracle {measure.heading}", measure.text(oracle), share),
-        ("Nonzero weights", weights, size),
-    ]
-    seed = f" (seed {chosen['seed']})" if "seed" in chosen else ""
-    choice = f", the best of {runs} runs on {dev_of(metrics)}," if runs > 1 else ""
-    amount = f"{measure.text(abs(score - base))} {measure.heading}"
-    outcome = f": {_verdict(test, measure, amount)}." if test is not None else "."
-    lost = " ".join(filter(None, [metrics.get("base_doubt"), unbeaten(metrics), given_up(metrics, split)]))
-    sentence = (
-        f"On {split}, {chosen.get('name', 'the model')}{seed}{choice} reaches {measure.heading} {measure.text(score)} "
-        f"with its {predictor} predictor; the base has {measure.text(base)}{outcome}{' ' if lost else ''}{lost}"
-    )
-    return {"tiles": tiles, "sentence": sentence}
-
-
-def unbeaten(metrics: Mapping[str, Any]) -> str:
-    """A warning where the chosen run did not beat the base on the lists that epochs, or what a batch learner learns
-    from, were chosen by; else ""."""
-    base = metrics.get("training", {}).get("base") or {}
-    if base.get("beaten") is not False or "mert" in metrics["training"]:  # MERT weighs the base score again
-        return ""
-    measure = primary_of(metrics)
-    folds = metrics["training"].get("columns") or {}
-    if held_out := folds.get("lists"):
-        score, tried, where = folds["base"], "Nothing", f"{held_out} training lists held out in turn"
-    else:
-        score, tried, where = base["dev"], "No epoch", base["split"]
-    unbeaten_by = f"{tried} beat the base on {where} ({measure.heading} {measure.text(score)})"
-    decoded = metrics["training"].get("decode") or {"use": ""}
-    if decoded["use"]:
-        reached = decoded[decoded["use"]]["dev"]
-        if measure.better(reached - score) > 0:
-            return (
-                f"{unbeaten_by} by its best candidates; with {decoded['use']} it reaches {measure.text(reached)} there."
-            )
-    if base["kept"]:
-        return f"{unbeaten_by}: the model is the base itself."
-    if held_out:
-        return f"{unbeaten_by}: the model may be no better than the base itself."
-    return f"{unbeaten_by}: this model does harm there; `base: auto` finds the weight of the base score."
-
-
-def given_up(metrics: Mapping[str, Any], split: str) -> str:
-    """The entirely right trees that a decision which makes trees of its own gives up; empty where it gives up none."""
-    decision = metrics.get("decision") or {}
-    by, ranked = ((metrics["splits"][split].get(decision.get(key)) or {}) for key in ("predictor", "ranked_by"))
-    exact = [scores["exact_match"] for scores in (by, ranked) if "exact_match" in scores]
-    if len(exact) < 2 or exact[0] >= exact[1]:
-        return ""
-    trees, candidates = (fixed(100 * value, 1) for value in exact)
-    by_what = f"{decision['predictor']} gives that up"
-    return f"Of its trees {trees} % are entirely right, of the best candidates {candidates} %: {by_what}."
-
-
-def blind_note(metrics: Mapping[str, Any]) -> str:
-    """The figures that are blind, and the split that each choice was made on; empty where ``metrics`` does not say."""
-    blind = metrics.get("blind")
-    if not blind:
-        return ""
-    chosen = "; ".join(f"on {split}: {', '.join(what)}" for split, what in blind["chosen_on"].items())
-    tests = ", ".join(blind["splits"])
-    figures = f"Blind figures: those of the chosen settings on {tests}" if tests else "No figure is blind"
-    warning = "The program cannot know of choices made by looking at test figures before this run."
-    return f"{figures}. Chosen {chosen}. {warning}"
-
-
-def results_table(metrics: Mapping[str, Any], split: str, *, narrow: bool = False) -> TextTable:
+def results_table(metrics: Metrics, split: str, *, narrow: bool = False) -> TextTable:
     """The results on a split; the rows of one run form a group, intervals of differences are bars; ``narrow``: alone.
 
     Predictors of a run with the same figures in everything share a row.
     """
     primary, rows = primary_of(metrics), list[Row]()
     for row in result_rows(metrics, split):
-        twin = rows[-1] if rows and row.predictor and not row.first else row
-        same = twin is not row and (twin.scores, twin.test) == (row.scores, row.test)
-        rows[-1:] = [replace(twin, predictor=f"{twin.predictor}, {row.predictor}")] if same else [*rows[-1:], row]
+        twin = rows[-1] if rows else row
+        if twin.runs and (twin.name, twin.scores, twin.test) == (row.name, row.scores, row.test):
+            rows[-1] = twin._replace(predictor=f"{twin.predictor}, {row.predictor}")
+        else:
+            rows.append(row)
     lines, best, bars, name, chosen = list[dict[str, str]](), set[tuple[int, int]](), list[Bar | None](), "", None
     for place, row in enumerate(rows):
-        name = row.title if row.first else name
-        chosen = name if row.chosen else chosen
-        if row.chosen and decided_by(metrics) in row.predictor.split(", "):  # what the headline is about
-            best = {(place, k) for k in range(1, 5)}
-        nonzero = row.nonzero if row.first else None
+        first = place == 0 or not row.runs or rows[place - 1].name != row.name or not rows[place - 1].runs
+        if first:
+            name = row.name if len(row.runs) < 2 else f"{row.name} ({len(row.runs)} seeds)"
+        if any(run is chosen_of(metrics) for run in row.runs):
+            chosen = name
+            if decided_by(metrics) in row.predictor.split(", "):  # what the headline is about
+                best = {(place, k) for k in range(1, 5)}
+        nonzero = spread_of(row.runs, "training", "nonzero_weights") if first and row.runs else None
         lines.append(
             {
                 "run": name,
                 "predictor": row.predictor,
                 primary.heading: primary.spread(row.scores.get(primary.key)),
                 "Δ base": "" if row.difference is None else primary.signed(row.difference),
-                "against the base": _verdict(row.test, primary),
+                "against the base": verdict(row.test, lower_is_better=primary.lower_is_better),
                 "interval": "" if narrow else _interval(row.test, primary),
-                **_scores(row, metrics),
+                **{measure.heading: measure.spread(row.scores.get(measure.key)) for measure in measures_of(metrics)},
                 "nonzero weights": count(nonzero.mean) if nonzero else "",
             }
         )
@@ -359,61 +230,125 @@ def results_table(metrics: Mapping[str, Any], split: str, *, narrow: bool = Fals
     return TextTable.of(caption, lines, texts=2, merged=True, chosen=chosen, best=best, note=note, bars=bars)
 
 
-def _scores(row: Row, metrics: Mapping[str, Any]) -> dict[str, str]:
-    """The predictor of a row, and its scores."""
-    scores = {measure.heading: measure.spread(row.scores.get(measure.key)) for measure in measures_of(metrics)}
-    return {"predictor": row.predictor, **scores}
+def headline(metrics: Metrics) -> dict[str, Any] | None:
+    """Base, chosen run and oracle on the first test split, as tiles and one sentence; None without one."""
+    measure, predictor = primary_of(metrics), decided_by(metrics)
+    split = next(iter(splits_of(metrics)), "")
+    systems = metrics.get("splits", {}).get(split, {})
+    base, score, oracle = (systems.get(name, {}).get(measure.key) for name in ("base", predictor, "oracle"))
+    if base is None or score is None:
+        return None
+    chosen, runs = chosen_of(metrics), len(runs_of(metrics))
+    test = compare_with_base([metrics], split, predictor)
+    said = partial(verdict, test, lower_is_better=measure.lower_is_better)
+    room = 0.0 if oracle is None else oracle - base
+    share = f"{100 * (score - base) / room:.0f} % of the way from base to oracle" if measure.better(room) > 0 else ""
+    columns = max((entry.get("columns") or 0 for entry in metrics.get("corpora", {}).values()), default=0)
+    weights = count(metrics.get("training", {}).get("nonzero_weights"))
+    interval = _interval(test, measure)
+    tiles = [
+        (f"Base {measure.heading}", measure.text(base), f"on {split}"),
+        (f"Model {measure.heading}", measure.text(score), f"{chosen.get('name', 'model')}, {predictor} predictor"),
+        (
+            "Difference", measure.signed(score - base),
+            (said() or "not tested") + (f"; interval {interval}" if interval else ""),
+        ),
+        (f"Oracle {measure.heading}", measure.text(oracle), share),
+        ("Nonzero weights", weights, f"of {count(columns)} feature columns" if columns else ""),
+    ]  # fmt: skip
+    seed = f" (seed {chosen['seed']})" if "seed" in chosen else ""
+    choice = f", the best of {runs} runs on {dev_of(metrics)}," if runs > 1 else ""
+    outcome = said(amount=f"{measure.text(abs(score - base))} {measure.heading}")
+    sentence = (
+        f"On {split}, {chosen.get('name', 'the model')}{seed}{choice} reaches {measure.heading} {measure.text(score)} "
+        f"with its {predictor} predictor; the base has {measure.text(base)}{f': {outcome}' if outcome else ''}."
+    )
+    every = sentence, metrics.get("base_doubt"), unbeaten(metrics), given_up(metrics, split)
+    return {"tiles": tiles, "sentence": " ".join(filter(None, every))}
 
 
-def _verdict(test: Mapping[str, Any] | None, measure: Measure, amount: str = "") -> str:
-    return "" if test is None else verdict(test, lower_is_better=measure.lower_is_better, amount=amount)
+def unbeaten(metrics: Metrics) -> str:
+    """A warning where the chosen run did not beat the base on the lists that epochs, or what a batch learner learns
+    from, were chosen by; else ""."""
+    base = metrics.get("training", {}).get("base") or {}
+    if base.get("beaten") is not False or "mert" in metrics["training"]:  # MERT weighs the base score again
+        return ""
+    measure = primary_of(metrics)
+    folds = metrics["training"].get("columns") or {}
+    if held_out := folds.get("lists"):
+        score, tried, where = folds["base"], "Nothing", f"{held_out} training lists held out in turn"
+    else:
+        score, tried, where = base["dev"], "No epoch", base["split"]
+    outcome = f"{tried} beat the base on {where} ({measure.heading} {measure.text(score)})"
+    decoded = metrics["training"].get("decode") or {"use": ""}
+    if decoded["use"]:
+        reached = decoded[decoded["use"]]["dev"]
+        if measure.better(reached - score) > 0:
+            return f"{outcome} by its best candidates; with {decoded['use']} it reaches {measure.text(reached)} there."
+    if base["kept"]:
+        return f"{outcome}: the model is the base itself."
+    if held_out:
+        return f"{outcome}: the model may be no better than the base itself."
+    return f"{outcome}: this model does harm there; `base: auto` finds the weight of the base score."
 
 
-def _interval(test: Mapping[str, Any] | None, measure: Measure) -> str:
-    return " to ".join(map(measure.signed, test["interval"])) if test and test["interval"] else ""
+def given_up(metrics: Metrics, split: str) -> str:
+    """The entirely right trees that a decision which makes trees of its own gives up; empty where it gives up none."""
+    decision = metrics.get("decision") or {}
+    by, ranked = ((metrics["splits"][split].get(decision.get(key)) or {}) for key in ("predictor", "ranked_by"))
+    exact = [scores["exact_match"] for scores in (by, ranked) if "exact_match" in scores]
+    if len(exact) < 2 or exact[0] >= exact[1]:
+        return ""
+    trees, candidates = (fixed(100 * value, 1) for value in exact)
+    by_what = f"{decision['predictor']} gives that up"
+    return f"Of its trees {trees} % are entirely right, of the best candidates {candidates} %: {by_what}."
 
 
-def notes(metrics: Mapping[str, Any]) -> list[str]:
+def blind_note(metrics: Metrics) -> str:
+    """The figures that are blind, and the split that each choice was made on; empty where ``metrics`` does not say."""
+    blind = metrics.get("blind")
+    if not blind:
+        return ""
+    chosen = "; ".join(f"on {split}: {', '.join(what)}" for split, what in blind["chosen_on"].items())
+    tests = ", ".join(blind["splits"])
+    figures = f"Blind figures: those of the chosen settings on {tests}" if tests else "No figure is blind"
+    warning = "The program cannot know of choices made by looking at test figures before this run."
+    return f"{figures}. Chosen {chosen}. {warning}"
+
+
+def notes(metrics: Metrics) -> list[str]:
     """Notes that explain the numbers of the results tables."""
     rows = [row for split in splits_of(metrics) for row in result_rows(metrics, split)]
     tests = dict.fromkeys(row.test["test"].replace("_", " ") for row in rows if row.test)
-    several = any(row.seeds > 1 for row in rows)
-    lines = [f"Warning: {line}." for line in metrics.get("doubts", [])]
-    lines += filter(None, [crossed(metrics)])
+    several = any(len(row.runs) > 1 for row in rows)
+    lines = [*(f"Warning: {line}." for line in metrics.get("doubts", [])), crossed(metrics)]
     if several:
         lines.append("± is the standard deviation over seeds; the other numbers of several seeds are means.")
     if tests:
         seeds = " Of several seeds: the widest interval, the largest p." if several else ""
         lines.append(f"Δ, interval and verdict compare a predictor with the base ({', '.join(tests)}).{seeds}")
-    return [*lines, *filter(None, [blind_note(metrics)])]
+    return [*filter(None, [*lines, blind_note(metrics)])]
 
 
-def crossed(metrics: Mapping[str, Any]) -> str:
+def crossed(metrics: Metrics) -> str:
     """How figures on training lists came about; empty where there are none."""
     cut = f"are cut into {metrics.get('folds')} sections, and what was learned from the others is tried on each"
     what = f"the {metrics.get('unit', 'lists')} of {', '.join(splits_of(metrics))}"
     return f"Cross-validated: {what} {cut}; the model learns from all of them." if metrics.get("folds") else ""
 
 
-def signatures(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
+def signatures(metrics: Metrics) -> list[tuple[str, str]]:
     """(measure, signature) of the final figures, with the splits where their signatures differ."""
     headings = {measure.key: measure.heading for measure in all_measures(metrics)}
-    splits: dict[str, dict[str, list[str]]] = {}  # by measure and signature
+    splits = dict[str, dict[str, list[str]]]()  # by measure and signature
     for split, texts in (metrics.get("signatures") or {}).items():
         for key, text in texts.items():
             splits.setdefault(key, {}).setdefault(text, []).append(split)
-    lines = []
-    for key, texts in splits.items():
-        for text, names in texts.items():
-            where = f" on {', '.join(names)}" if len(texts) > 1 else ""
-            lines.append((f"{headings.get(key, key)}{where}", text))
-    return lines
-
-
-LEFT_OUT = {"list": "skipped", "candidate": "skipped_candidates"}  # what was left out: the key of its counts
-
-_table = partial(TextTable.of, merged=True)
-Metrics = Mapping[str, Any]
+    return [
+        (headings.get(key, key) + (f" on {', '.join(names)}" if len(texts) > 1 else ""), text)
+        for key, texts in splits.items()
+        for text, names in texts.items()
+    ]
 
 
 def training_table(metrics: Metrics) -> TextTable:
@@ -437,7 +372,7 @@ def training_table(metrics: Metrics) -> TextTable:
         for run in runs
         for trained in [run.get("training", {})]
     ]
-    return _table("Runs", rows, texts=3)
+    return TextTable.of("Runs", rows, texts=3, merged=True)
 
 
 def learner_text(learner: Any) -> str:
@@ -445,8 +380,7 @@ def learner_text(learner: Any) -> str:
     if not isinstance(learner, Mapping):
         return str(learner or NONE)
     settings = ", ".join(f"{key} {number(value)}" for key, value in learner.items() if key != "name")
-    name = str(learner.get("name", ""))
-    return f"{name}: {settings}" if name and settings else name or settings
+    return ": ".join(filter(None, [str(learner.get("name", "")), settings]))
 
 
 def first_to_last(mistakes: list[float]) -> str:
@@ -470,7 +404,7 @@ def mert_table(metrics: Metrics) -> TextTable:
         for run in runs_of(metrics)
         if (mert := run.get("training", {}).get("mert"))
     ]
-    return _table("Minimum error rate training", rows, texts=2)
+    return TextTable.of("Minimum error rate training", rows, texts=2, merged=True)
 
 
 def choice_table(metrics: Metrics) -> TextTable:
@@ -478,23 +412,21 @@ def choice_table(metrics: Metrics) -> TextTable:
     choice = metrics.get("choice")
     if not choice:
         return TextTable("", (), ())
-    measure, rows = primary_of(metrics), []
-    for point in choice["points"]:
-        low, high = map(measure.text, point["interval"])
-        behind = f"{measure.signed(point['difference'])} ±{measure.text(point['error'])}"
-        rows.append(
-            {
-                "settings": point["name"],
-                "near the best": "yes" if point["near"] else "",
-                measure.heading: measure.text(point["score"]),
-                "interval": f"[{low}, {high}]",
-                "difference": "best" if point["name"] == choice["best"] else behind,
-                f"{measure.heading} on dev": measure.text(point["dev"]),
-                "length": fixed(point["report"].get("length_ratio"), 3),
-                "nonzero weights": count(point["nonzero_weights"]),
-            }
-        )
-    seeds = choice["points"][0]["seeds"]
+    measure, seeds = primary_of(metrics), choice["points"][0]["seeds"]
+    rows = [
+        {
+            "settings": point["name"],
+            "near the best": "yes" if point["near"] else "",
+            measure.heading: measure.text(point["score"]),
+            "interval": "[{}, {}]".format(*map(measure.text, point["interval"])),
+            "difference": "best" if point["name"] == choice["best"] else
+            f"{measure.signed(point['difference'])} ±{measure.text(point['error'])}",
+            f"{measure.heading} on dev": measure.text(point["dev"]),
+            "length": fixed(point["report"].get("length_ratio"), 3),
+            "nonzero weights": count(point["nonzero_weights"]),
+        }
+        for point in choice["points"]
+    ]  # fmt: skip
     note = (
         f"Chosen: {choice['chosen']}, the fewest weights of those within one standard error (±) of the best. Means of "
         f"{seeds} seed{'s' if seeds > 1 else ''}; intervals and errors are over lists and seeds."
@@ -504,38 +436,35 @@ def choice_table(metrics: Metrics) -> TextTable:
     return TextTable.of(caption, rows, texts=2, chosen=choice["chosen"], note=note, bars=bars, from_zero=False)
 
 
-def corpora_table(corpora: Mapping[str, Any]) -> TextTable:
+def corpora_table(corpora: Metrics) -> TextTable:
     """The sizes of the splits, and their sources where they have several."""
-    rows = []
+    rows = list[dict[str, str]]()
     for split, entry in corpora.items():
-        left_out = [count(sum((entry.get(key) or {}).values())) for key in LEFT_OUT.values()]
-        rows.append([split, *_sizes(entry), *left_out, duration(entry.get("seconds"))])
-        for source, sizes in (entry.get("sources") or {}).items():
-            rows.append([f"of which {source}", *_sizes(sizes), *[NONE] * (len(LEFT_OUT) + 1)])
-    left_out = [f"{what}s left out" for what in LEFT_OUT]
-    headings = ["split", "lists", "candidates", "nonzeros", "feature columns", *left_out, "time to build"]
-    return TextTable("Corpora", headings, rows, merged=True)
-
-
-def _sizes(entry: Mapping[str, Any]) -> list[str]:
-    return [count(entry.get(key)) for key in ("lists", "candidates", "nonzeros", "columns")]
+        sources = {f"of which {name}": sizes for name, sizes in (entry.get("sources") or {}).items()}
+        for name, sizes in {split: entry, **sources}.items():
+            row = {"split": name} | {key: count(sizes.get(key)) for key in ("lists", "candidates", "nonzeros")}
+            row["feature columns"] = count(sizes.get("columns"))
+            for what, key in LEFT_OUT.items():
+                row[f"{what}s left out"] = NONE if name in sources else count(sum((sizes.get(key) or {}).values()))
+            rows.append(row | {"time to build": duration(sizes.get("seconds"))})
+    return TextTable.of("Corpora", rows, merged=True)
 
 
 def remarks_table(metrics: Metrics) -> TextTable:
     """What was left out, by reason, and what is odd about scores and words."""
-    rows: list[tuple[str, str, str]] = []
+    rows = list[tuple[str, str, str]]()
     for split, entry in metrics.get("corpora", {}).items():
-        for what, key in LEFT_OUT.items():
-            rows += [(split, f"{what}s left out: {reason}", count(n)) for reason, n in (entry.get(key) or {}).items()]
-        for column, candidates in (entry.get("absent") or {}).items():
-            rows.append((split, f"candidates without {column}, which is 0 there", count(candidates)))
-        for column, lists in (entry.get("unknown_columns") or {}).items():
-            rows.append((split, f"lists with {column}, which the model does not know", count(lists)))
+        for key, what in (
+            ("skipped", "lists left out: {}"),
+            ("skipped_candidates", "candidates left out: {}"),
+            ("absent", "candidates without {}, which is 0 there"),
+            ("unknown_columns", "lists with {}, which the model does not know"),
+            ("normalized", "words of {} that were brought to one form"),
+        ):
+            rows += [(split, what.format(name), count(n)) for name, n in (entry.get(key) or {}).items()]
         if lowest := entry.get("lowest_first"):
             text = f"lists, of {count(lowest['of'])}, whose first candidate has the lowest base score: are these costs?"
             rows.append((split, text, count(lowest["lists"])))
-        for side, words in (entry.get("normalized") or {}).items():
-            rows.append((split, f"words of {side} that were brought to one form", count(words)))
     return TextTable("Left out, and to look at", ["split", "what", "number"], rows, texts=2, merged=True)
 
 
@@ -547,61 +476,29 @@ def reported_table(metrics: Metrics) -> TextTable | None:
     reported = metrics.get("reported")
     if not reported:
         return None
-    rows: Mapping[str, Mapping[str, Any]] = reported["rows"]
-    groups = {str(group.runs[0].get("name")): group for group in groups_of(metrics)}
+    rows: Mapping[str, Metrics] = reported["rows"]
+    groups, lines = groups_of(metrics), [{"run": name} for name in rows]
     measures, first = {measure.key: measure for measure in all_measures(metrics)}, next(iter(splits_of(metrics)), "")
-    headings, lines = ["run"], [[name] for name in rows]
     for key in dict.fromkeys(key for row in rows.values() for key in row):
         split, dot, name = key.rpartition(".")
         measure = measures.get(name)
         heading = measure.heading if measure else name.replace("_", " ")
-        headings += [f"{split} {heading}" if dot else heading, "paper"]
-        systems = metrics.get("splits", {}).get(split or first, {})
+        heading = f"{split} {heading}" if dot else heading
         for line, (run, row) in zip(lines, rows.items(), strict=True):
-            group, ours, paper = groups.get(run), "", row.get(key)
+            runs, ours, paper = groups.get(run), "", row.get(key)
             if measure is not None and run in BASELINES:
-                ours = measure.text(systems.get(run, {}).get(name))
-            elif measure is not None and group is not None:
-                ours = measure.spread(written_score(group, split or first, name))
-            elif group is not None and (spread := group.training(name)) is not None:
+                ours = measure.text(_get(metrics, "splits", split or first, run, name))
+            elif measure is not None and runs:
+                ours = measure.spread(written_score(runs, split or first, name))
+            elif runs and (spread := spread_of(runs, "training", name)) is not None:
                 ours = fixed(spread.mean, 1) if name == "seconds" else count(spread.mean)
             if paper is not None and not isinstance(paper, str):  # other values in percent if they are fractions
                 share = f"{100 * paper:.2f}" if abs(paper) <= 1 else count(paper)
                 paper = share if measure is None else measure.text(paper)
-            line += [ours or NONE, paper or NONE]
-    return TextTable(f"Ours beside the paper's: {reported['source']}", headings, lines)
-
-
-PROCESSED = "lists processed in training"
-
-
-def training_figure(runs: Sequence["Run"], metrics: Mapping[str, Any]) -> Figure | None:
-    """The scores on dev after every epoch or, without dev, the mistakes while training; of the chosen run and the best.
-
-    Batch learners have no course: they have a point among the lines of others, and no figure if they are alone.
-    """
-    measure, dev, best = primary_of(metrics), dev_of(metrics), dict[str, float]()
-    for run in runs:
-        best[run.name] = max([best.get(run.name, -math.inf), *map(measure.better, dev_scores(run).values())])
-    chosen = {str(run.get("name")) for group in groups_of(metrics) if group.chosen for run in group.runs}
-    names = sorted(best, key=lambda name: (name not in chosen, -best[name], name))[: len(PALETTE)]
-    scored, lines = any(map(dev_scores, runs)), list[FigureLine]()
-    for run in sorted((run for run in runs if run.name in names), key=lambda run: names.index(run.name)):
-        course = {epoch * run.training["lists"]: measure.scale * score for epoch, score in dev_scores(run).items()}
-        if not scored:
-            mistakes = accumulate(line["mistakes"] for line in run.history)
-            course = {
-                line["epoch"] * run.training["lists"]: total for line, total in zip(run.history, mistakes, strict=True)
-            }
-        lines.append(FigureLine([*course], [*course.values()], run.name, series=names.index(run.name) + 1))
-    if not any(len(line.x) > 1 for line in lines):
-        return None
-    base = (metrics.get("corpora", {}).get(dev, {}).get("statistics") or {}).get("base", {}).get(measure.key)
-    caption, label = f"Score on {dev} after every epoch.", f"{measure.name} on dev"
-    if not scored:
-        caption, label = "Mistakes made in training.", "mistakes (cumulative)"
-    level = None if base is None or not scored else (measure.scale * base, f"base {measure.text(base)}")
-    return draw(caption, lines, PROCESSED, label, level=level)
+            line |= {heading: ours or NONE, f"{heading} (paper)": paper or NONE}
+    table = TextTable.of(f"Ours beside the paper's: {reported['source']}", lines)
+    headings = ["paper" if heading.endswith(" (paper)") else heading for heading in table.headings]
+    return replace(table, headings=headings)
 
 
 def dev_scores(run: "Run") -> dict[int, float]:
@@ -609,41 +506,62 @@ def dev_scores(run: "Run") -> dict[int, float]:
     return {line["epoch"]: line["dev"] for line in run.history if "dev" in line}
 
 
-def learning_figure(
-    curve: Mapping[str, Any], measure: Measure, dev: str | None = None, unit: str = "lists"
-) -> Figure | None:
-    """The score on every split over how much training had, and whether more of it would help; None for no curve.
+def training_figure(runs: Sequence["Run"], metrics: Metrics) -> Figure | None:
+    """The scores on dev after every epoch or, without dev, the mistakes while training; of the chosen run and the best.
 
-    curve: an entry of metrics.json, see ``runs.pipeline``. dev: the name of the dev split, if there is one; unit: what
-    was trained on.
+    Batch learners have no course: they have a point among the lines of others, and no figure if they are alone.
     """
+    measure, dev, best = primary_of(metrics), dev_of(metrics), dict[str, float]()
+    for run in runs:
+        best[run.name] = max([best.get(run.name, -math.inf), *map(measure.better, dev_scores(run).values())])
+    chosen = str(chosen_of(metrics).get("name"))
+    names = sorted(best, key=lambda name: (name != chosen, -best[name], name))[: len(PALETTE)]
+    scored, lines = any(map(dev_scores, runs)), list[FigureLine]()
+    for run in sorted((run for run in runs if run.name in names), key=lambda run: names.index(run.name)):
+        course = {epoch: measure.scale * score for epoch, score in dev_scores(run).items()}
+        if not scored:
+            mistakes = accumulate(line["mistakes"] for line in run.history)
+            course = {line["epoch"]: total for line, total in zip(run.history, mistakes, strict=True)}
+        x = [epoch * run.training["lists"] for epoch in course]
+        lines.append(FigureLine(x, [*course.values()], run.name, series=names.index(run.name) + 1))
+    if not any(len(line.x) > 1 for line in lines):
+        return None
+    base = _get(metrics, "corpora", dev, "statistics", "base", measure.key)
+    caption, label = f"Score on {dev} after every epoch.", f"{measure.name} on dev"
+    if not scored:
+        caption, label = "Mistakes made in training.", "mistakes (cumulative)"
+    level = None if base is None or not scored else (measure.scale * base, f"base {measure.text(base)}")
+    return draw(caption, lines, "lists processed in training", label, level=level)
+
+
+def learning_figure(curve: Metrics, measure: Measure, dev: str) -> Figure | None:
+    """The score on every split over how many lists training had, and whether more of them would help; None for no
+    ``curve``, an entry of metrics.json."""
     if not curve:
         return None
     points, split, test = curve["points"], curve["split"], curve["last"]
-    sizes = [point[unit] for point in points]
+    sizes = [point["lists"] for point in points]
     scores = {name: [point["splits"][name] for point in points] for name in points[0]["splits"]}
-    if dev is not None and dev not in scores and all(point["dev"] is not None for point in points):
+    if dev not in scores and all(point["dev"] is not None for point in points):
         scores[dev] = [point["dev"] for point in points]
     step = scores[split][-1] - scores[split][-2]
     doublings = math.log2(sizes[-1] / sizes[-2]) if sizes[-1] > sizes[-2] else 1.0
     rate = "" if abs(doublings - 1) < 0.05 else f", {measure.signed(step / doublings)} per doubling"
     helps = test["p"] < SIGNIFICANT_BELOW and measure.better(step) > 0
     caption = (
-        f"Doubling the training {unit} changes {measure.heading} on {split} by {measure.signed(curve['slope'])} (least "
-        f"squares over {len(points)} sizes). The last step, from {sizes[-2]:,} to {sizes[-1]:,} {unit}, brought "
-        f"{measure.signed(step)}{rate}: {verdict(test, lower_is_better=measure.lower_is_better)}. More {unit} "
+        f"Doubling the training lists changes {measure.heading} on {split} by {measure.signed(curve['slope'])} (least "
+        f"squares over {len(points)} sizes). The last step, from {sizes[-2]:,} to {sizes[-1]:,} lists, brought "
+        f"{measure.signed(step)}{rate}: {verdict(test, lower_is_better=measure.lower_is_better)}. More lists "
         f"{'are likely to' if helps else 'may not'} help."
     )
     lines = [FigureLine(sizes, [measure.scale * score for score in own], name) for name, own in scores.items()]
-    x = logarithmic(sizes, margin=0.04)
-    return draw(caption, lines, f"training {unit} (log scale)", measure.name, x=x)
+    return draw(caption, lines, "training lists (log scale)", measure.name, x=logarithmic(sizes, margin=0.04))
 
 
-def coverage_figure(metrics: Mapping[str, Any]) -> Figure | None:
+def coverage_figure(metrics: Metrics) -> Figure | None:
     """The score over the share of lists that are answered, those with the largest margins; None without answers."""
     measure, lines, areas = primary_of(metrics), list[FigureLine](), list[str]()
-    decoded = metrics.get("training", {}).get("decode") or {}
-    for split, curve in decoded.get("coverage", {}).items():
+    for split, curve in (_get(metrics, "training", "decode", "coverage") or {}).items():
         x, y = [100 * share for share in curve["coverage"]], [measure.scale * score for score in curve["score"]]
         lines.append(FigureLine(x, y, split))
         areas.append(f"{curve['aurc']:.4f} on {split}")
