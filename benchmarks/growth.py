@@ -25,7 +25,7 @@ from rerank.contrib.classification.generators import Zipf
 from rerank.data.corpus import Corpus
 from rerank.learn.base import learners
 from rerank.learn.log import UpdateLog
-from rerank.learn.trainer import epoch_order
+from rerank.learn.train import epoch_order
 from rerank.learn.voting.voting import vote
 from rerank.metrics.oracle import oracle
 

@@ -21,7 +21,7 @@ from rerank.extraction.cache import CorpusCache
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.rda import VotedRDA
 from rerank.learn.scoring import best, score_rows
-from rerank.learn.trainer import epoch_order
+from rerank.learn.train import epoch_order
 from rerank.learn.voting.voting import vote
 from rerank.metrics.oracle import oracle
 from rerank.recipes.recipe import Recipe

@@ -23,7 +23,7 @@ from rerank.learn.rules.ftrl import FTRL
 from rerank.learn.rules.rda import RDA, VotedRDA
 from rerank.learn.rules.sgd import SGD
 from rerank.learn.scoring import score_rows
-from rerank.learn.trainer import epoch_order
+from rerank.learn.train import epoch_order
 from rerank.metrics.oracle import oracle
 from rerank.recipes.recipe import TextRecipe
 

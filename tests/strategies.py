@@ -13,7 +13,7 @@ from rerank.data.shards import Shards, join_shards, part_directory
 from rerank.learn.base import Learner, State
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource
-from rerank.learn.trainer import ORACLE_PAIRS, epoch_order
+from rerank.learn.train import ORACLE_PAIRS, epoch_order
 from rerank.learn.workspace import EpochStats
 from rerank.metrics.oracle import oracle
 

@@ -26,6 +26,7 @@ from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.error_surface import ErrorSurface, Line
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import scores
+from rerank.learn.train import Epoch, Training
 from rerank.metrics.metric import Metric, owners
 from rerank.metrics.oracle import base_rows, oracles, scored_rows
 
@@ -125,6 +126,15 @@ class BaseSearch:
         best = best_weight(self.line(learned), self.sign)
         gamma = weights.base if best is None else best
         return Weights(weights.w, gamma), self._score(self._rows(learned, gamma))
+
+    def observe(self, epoch: Epoch) -> None:
+        """Give the predictor of an epoch its best weight; epochs are compared by its score."""
+        epoch.weights, epoch.score = self(epoch.weights)
+        epoch.line |= {"base_weight": epoch.weights.base, "dev": epoch.score}
+
+    def finish(self, training: Training, predictor: str) -> None:
+        """Give predictors other than the one that was observed their best weights too."""
+        training.weights |= {name: self(other)[0] for name, other in training.weights.items() if name != predictor}
 
     def _rows(self, learned: list[np.ndarray], gamma: float) -> np.ndarray:
         """float64 [L, K]: what s(y) + γ·b(y) is worth."""

@@ -16,7 +16,7 @@ from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
 from rerank.learn.log import UpdateLog
 from rerank.learn.predictor import State
-from rerank.learn.trainer import Training, train
+from rerank.learn.train import ListProblem, Training, train
 from rerank.learn.voting.votes import Votes
 
 LISTS, CANDIDATES, WIDTH, EPOCHS = 12, 3, 6, 3
@@ -96,8 +96,8 @@ def lists() -> tuple[Corpus, np.ndarray]:
 
 def trained(learner: Learner, epochs: int, start: Training | None = None) -> Training:
     """Train for this many epochs, from the beginning or from where ``start`` ended; all updates are logged."""
-    warm = None if start is None else (start.state, start.epoch)
-    return train(learner, *lists(), epochs=epochs, seed=1, shuffle=False, warm=warm, keep_log=True)
+    before = None if start is None else (start.state, start.epoch)
+    return train(learner, ListProblem(*lists(), 1, shuffle=False), epochs=epochs, start=before, keep_log=True)
 
 
 def replayed(votes: Votes) -> Iterator[Weights]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner
-from rerank.learn.trainer import train
+from rerank.learn.train import ListProblem, train
 
 
 def learned(learner: Learner, *differences: dict[str, float]) -> dict[str, float]:
@@ -25,6 +25,6 @@ def learned(learner: Learner, *differences: dict[str, float]) -> dict[str, float
         values=table[table != 0.0], base=np.zeros(2 * count), gain=np.tile([1.0, 0.0], count),
         stats=np.zeros((2 * count, 0)), reference=np.zeros((count, 0)), weight=np.ones(count), width=len(names),
     )  # fmt: skip
-    training = train(learner, corpus, np.arange(0, 2 * count, 2), epochs=1, seed=1, shuffle=False)
+    training = train(learner, ListProblem(corpus, np.arange(0, 2 * count, 2), 1, shuffle=False), epochs=1)
     weights = np.round(training.weights["last"].w, 4).tolist()
     return {name: weight for name, weight in zip(names, weights, strict=True) if weight}

@@ -22,7 +22,7 @@ from rerank.learn.contract import accepted
 from rerank.learn.folds import FOLDS, latest, sections
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import choices, weighed_rows
-from rerank.learn.trainer import bytes_needed, require_source
+from rerank.learn.train import bytes_needed, require_source
 from rerank.metrics.significance import compare
 from rerank.models.drift import columns_seen
 from rerank.models.model import HEADER, Model, one_base, raw_weights

@@ -26,7 +26,7 @@ from rerank.learn.pairs import PairSource
 from rerank.learn.pairs import pairs as pair_sources
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import candidate_scores
-from rerank.learn.trainer import Training, train
+from rerank.learn.train import Epoch, ListProblem, Training, train
 from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import corpus_oracle, oracles, two_valued, with_corpus_gains
 from rerank.models.model import Model, check_state
@@ -277,13 +277,18 @@ def _train(
     sign = -1.0 if metric.lower_is_better else 1.0  # training keeps the highest
     search = None if dev is None else BaseSearch(dev, metric)
 
-    def say(line: dict[str, Any], weights: Weights) -> None:
-        """Give the scores of an epoch's history line the metric's own sign, add the base's, log it and tell of it."""
-        line.update({key: sign * line[key] for key in ("train", "dev") if key in line})
-        shown = "".join(f", {key} {metric.text(line[key])}" for key in ("train", "dev") if key in line)
-        if search is not None:
-            line["dev_base"] = sign * search.base_score
-            shown += f" (base {metric.text(line['dev_base'])})"
+    def observe(epoch: Epoch) -> None:
+        """Measure an epoch on the training lists and on dev, log it and tell of it."""
+        line = epoch.line
+        if search is not None and automatic:
+            search.observe(epoch)
+        elif search is not None:
+            epoch.score = sign * corpus_score(search.dev, epoch.weights, metric)
+        line["train"] = corpus_score(corpus, epoch.weights, metric)
+        shown = f", train {metric.text(line['train'])}"
+        if search is not None and epoch.score is not None:
+            line["dev"], line["dev_base"] = sign * epoch.score, sign * search.base_score
+            shown += f", dev {metric.text(line['dev'])} (base {metric.text(line['dev_base'])})"
         count.advance(left=last - line["epoch"])
         log.info(
             "epoch %d: %s mistakes, %s nonzero weights%s, %.1f s, %.0f M nonzeros/s%s",
@@ -291,7 +296,7 @@ def _train(
             line["nonzeros_per_second"] / 1e6, f", {count.remaining}" if count.remaining else "",
             extra={DETAIL: True},
         )  # fmt: skip
-        _tell(task, stage, line, weights)
+        _tell(task, stage, line, epoch.weights)
 
     several = any_ties(recipe, corpus)
     if recipe.oracle.ties == "auto":
@@ -304,30 +309,21 @@ def _train(
     warm = _warm(task, learner, corpus, lists)
     last = epochs + (warm[1] if warm is not None else 0)
     automatic = learner.get("base") == AUTO
+    base = 1.0
+    if automatic and task.start is not None:  # as the model has it that training continues from
+        base = float(task.start.about.get("training_base", START))
+    elif automatic:
+        base = start_weight(corpus)
+    problem = ListProblem(corpus, targets, recipe.seed, settings.shuffle, several, pair_source(settings.pairs))
     with counting("train", total=epochs, unit="epochs", lines=False) as count:
-        how: dict[str, Any] = {
-            "epochs": epochs,
-            "seed": recipe.seed,
-            "shuffle": settings.shuffle,
-            "any_ties": several,
-            "predictor": settings.predictor,
-            "patience": settings.patience,
-            "evaluate_train": lambda weights: sign * corpus_score(corpus, weights, metric),
-            "evaluate_dev": None if dev is None or automatic else lambda w: sign * corpus_score(dev, w, metric),
-            "weigh": search if automatic else None,
-            "warm": warm,
-            "pairs": pair_source(settings.pairs),
-            "on_epoch": say,
-            "checkpoint": checkpoint,
-        }
-        base = 1.0
-        if automatic and task.start is not None:  # as the model has it that training continues from
-            base = float(task.start.about.get("training_base", START))
-        elif automatic:
-            base = start_weight(corpus)
-        made = make_learner(learner, base=base)
-        keep_log = settings.start is None and (bool(settings.vote) or int(settings.bound))
-        return train(made, corpus, targets, keep_log=keep_log, **how)
+        training = train(
+            make_learner(learner, base=base), problem, epochs=epochs, predictor=settings.predictor,
+            patience=settings.patience, start=warm, observers=[observe], checkpoint=checkpoint,
+            keep_log=settings.start is None and (bool(settings.vote) or int(settings.bound)),
+        )  # fmt: skip
+        if search is not None and automatic:
+            search.finish(training, settings.predictor)
+        return training
 
 
 def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Training:
@@ -366,8 +362,8 @@ def _optimum(task: RunTask, made: Maxent, several: bool, warm: tuple[Any, int] |
         fitted = dict[Columns, Weights]()
         for columns, l2 in reversed(members.learned().items()):  # the better one at last
             lists = dense_alone(corpus) if columns == "dense" else corpus
-            how: dict[str, Any] = {"any_ties": several, "warm": (cut_state(start, lists.width), done)}
-            training = train(replace(made, l2=l2), lists, targets(lists), epochs=1, seed=recipe.seed, **how)
+            problem = ListProblem(lists, targets(lists), recipe.seed, any_ties=several)
+            training = train(replace(made, l2=l2), problem, epochs=1, start=(cut_state(start, lists.width), done))
             fitted[columns] = training.weights["last"]
     summed, state = members.summed(fitted, width), padded_state(training.state, width)
     state.cells[:] = np.append(summed.w, summed.base - made.base)

@@ -17,7 +17,7 @@ from rerank.contrib.learners.large_margin import NO_LIMIT
 from rerank.learn.base import learners
 from rerank.learn.rules.tg import TruncatedGradient
 from rerank.learn.rules.winnow import LIMIT
-from rerank.learn.trainer import train
+from rerank.learn.train import ListProblem, train
 from rerank.learn.voting.voting import vote
 from rerank.storage.documents import as_json
 
@@ -41,7 +41,7 @@ def test_extreme_settings_give_finite_numbers_or_an_error(name: str, parameter: 
         except RecipeError:
             continue
         try:
-            training = train(learner, corpus, targets(corpus), epochs=3, seed=1, keep_log=True)
+            training = train(learner, ListProblem(corpus, targets(corpus), 1), epochs=3, keep_log=True)
         except RunError as error:
             said.append((value, str(error)))
             continue

@@ -16,7 +16,7 @@ from variants import EPOCHS, LEARNERS, every_variant, exact, make, rounding_of, 
 from rerank.base.errors import RecipeError
 from rerank.learn.base import Learner
 from rerank.learn.pairs import HopeFear, Oracle, PairSource, Sampled
-from rerank.learn.trainer import ORACLE_PAIRS, require_source
+from rerank.learn.train import ORACLE_PAIRS, require_source
 from rerank.learn.voting.voting import vote
 
 SOURCES = [

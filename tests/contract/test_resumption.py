@@ -24,7 +24,7 @@ from rerank.learn.base import Weights, learners
 from rerank.learn.base_weight import BaseSearch
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.rda import VotedRDA
-from rerank.learn.trainer import Training, train
+from rerank.learn.train import ListProblem, Training, score_on, train
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import oracles
 from rerank.runs import experiment
@@ -79,15 +79,17 @@ def learning(name: str, place: Path, key: str) -> Any:
     learner = learners.get(name)(**LEARNERS[name].variants[-1])
     checkpoint = Work(place / "kept.npz", key)
     lists: Corpora = shards(place.with_name(f"{place.name}-lists"))
-    return content(
-        train(learner, lists, oracles(lists), epochs=3, seed=2, keep_log=True, evaluate_dev=dev, checkpoint=checkpoint)
-    )
+    how: Any = {"epochs": 3, "keep_log": True, "observers": [score_on(dev)], "checkpoint": checkpoint}
+    return content(train(learner, ListProblem(lists, oracles(lists), 2), **how))
 
 
 def searching(place: Path, key: str) -> Any:
     corpus = replace(CORPUS, stats=CORPUS.gain[:, None], reference=np.ones((CORPUS.list_count, 1)))
-    how: Any = {"epochs": 4, "seed": 2, "weigh": BaseSearch(corpus, Gain())}
-    return content(train(VotedRDA(base=0.02), corpus, targets(corpus), checkpoint=Work(place / "kept.npz", key), **how))
+    search, problem = BaseSearch(corpus, Gain()), ListProblem(corpus, targets(corpus), 2)
+    checkpoint = Work(place / "kept.npz", key)
+    training = train(VotedRDA(base=0.02), problem, epochs=4, observers=[search.observe], checkpoint=checkpoint)
+    search.finish(training, "average")
+    return content(training)
 
 
 def running(data: Path, place: Path, _: str) -> Any:

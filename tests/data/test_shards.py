@@ -25,7 +25,7 @@ from rerank.learn.replay import in_memory
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import VotedRDA
 from rerank.learn.scoring import best, choices, scores
-from rerank.learn.trainer import Training, epoch_order, part_order, train
+from rerank.learn.train import ListProblem, Training, epoch_order, part_order, train
 from rerank.learn.voting.voting import vote
 from rerank.metrics.oracle import ListStatistics, corpus_oracle, oracles, statistics_of, with_corpus_gains
 from rerank.models.predictions import corpus_score
@@ -153,8 +153,8 @@ def test_gains_of_the_corpus_score(tmp_path: Path) -> None:
     np.testing.assert_array_equal(whole(section(mixed, 5, 20)).gain, expected[corpus.lists[5] : corpus.lists[20]])
 
 
-def fit(learner: Learner, lists: Any, **options: Any) -> Training:
-    return train(learner, lists, oracles(lists), **{"epochs": 3, "seed": 5, "keep_log": True} | options)
+def fit(learner: Learner, lists: Any) -> Training:
+    return train(learner, ListProblem(lists, oracles(lists), 5), epochs=3, keep_log=True)
 
 
 def by_hand(learner: Learner, shuffle: bool = True) -> tuple[State, UpdateLog]:

@@ -21,7 +21,7 @@ from rerank.cli.application import app
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards
 from rerank.learn.base import learners
-from rerank.learn.trainer import train
+from rerank.learn.train import ListProblem, train
 from rerank.metrics.oracle import oracle
 from rerank.models.model import Model
 from rerank.models.scorer import Scorer
@@ -93,7 +93,7 @@ def check_corpus(place: Path, draw: Draw) -> None:
     assert ((best >= 0) & (best < corpus.candidate_count))[np.diff(corpus.lists) > 0].all()
     if corpus.width <= WIDEST:
         try:
-            train(learner, corpus, best, epochs=1, seed=1)
+            train(learner, ListProblem(corpus, best, 1), epochs=1)
         except RunError as error:  # numbers so large that what is learnt from them is none
             if "left the range of floating-point numbers" not in str(error):
                 raise

@@ -17,7 +17,7 @@ from rerank.contrib.structures.training import ChainVisitor, require_structured,
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards, parts
 from rerank.learn.base import Learner, Weights
-from rerank.learn.trainer import epoch_order, part_order, train
+from rerank.learn.train import ListProblem, epoch_order, part_order, train
 from rerank.storage.outputs import Work
 
 EPOCHS, SEED = 3, 5
@@ -62,21 +62,21 @@ def stepped(learner: Learner, corpus: Corpus) -> Steps:
 
 
 def plain(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
-    found = train(learner, corpus, targets(corpus), epochs=EPOCHS, seed=SEED)
+    found = train(learner, ListProblem(corpus, targets(corpus), SEED), epochs=EPOCHS)
     return found.weights["average"], stepped(learner, corpus)
 
 
 def resumed(learner: Learner, corpus: Corpus, place: Path) -> tuple[Weights, Steps]:
     for epochs in (1, EPOCHS):
         kept = Work(place / "kept.npz", "key")
-        found = train(learner, corpus, targets(corpus), epochs=epochs, seed=SEED, checkpoint=kept)
+        found = train(learner, ListProblem(corpus, targets(corpus), SEED), epochs=epochs, checkpoint=kept)
     assert kept.load() is not None
     return found.weights["average"], stepped(learner, corpus)
 
 
 def warm(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
-    first = train(learner, corpus, targets(corpus), epochs=1, seed=SEED)
-    found = train(learner, corpus, targets(corpus), epochs=EPOCHS - 1, seed=SEED, warm=(first.state, 1))
+    problem = ListProblem(corpus, targets(corpus), SEED)
+    found = train(learner, problem, epochs=EPOCHS - 1, start=(train(learner, problem, epochs=1).state, 1))
     return found.weights["average"], stepped(learner, corpus)
 
 
@@ -94,7 +94,7 @@ def batches(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
 def parted(learner: Learner, corpus: Corpus, place: Path) -> tuple[Weights, Steps]:
     write_shards(place, pieces(corpus), {})
     lists, steps = Shards.load(place), Steps(learner, corpus)
-    found = train(learner, lists, targets(corpus), epochs=EPOCHS, seed=SEED)
+    found = train(learner, ListProblem(lists, targets(corpus), SEED), epochs=EPOCHS)
     for epoch in range(EPOCHS):
         for index in part_order(len(CUTS) - 1, SEED, epoch, True):
             where, part = list(parts(lists))[index]

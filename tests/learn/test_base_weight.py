@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.base_weight import AUTO, START, BaseSearch, best_weight, make_learner, start_weight
 from rerank.learn.error_surface import Line
 from rerank.learn.rules.rda import VotedRDA
-from rerank.learn.trainer import Training, train
+from rerank.learn.train import ListProblem, Training, train
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import oracles
@@ -89,8 +88,12 @@ def test_with_few_lists_the_weight_is_the_likely_one(monkeypatch: pytest.MonkeyP
     assert alike(Weights(np.ones(1), 0.25))[0].base == 0.25
 
 
-def fit(learner: Learner, lists: Any = CORPUS, **options: Any) -> Training:
-    return train(learner, lists, oracles(lists), **{"epochs": 4, "seed": 5, "weigh": SEARCH} | options)
+def fit(learner: Learner, epochs: int = 4, search: BaseSearch | None = SEARCH) -> Training:
+    observers = [] if search is None else [search.observe]
+    training = train(learner, ListProblem(CORPUS, oracles(CORPUS), 5), epochs=epochs, observers=observers)
+    if search is not None:
+        search.finish(training, "average")
+    return training
 
 
 @given(seed=st.integers(0, 10_000), name=st.sampled_from(sorted(METRICS)))
@@ -146,8 +149,8 @@ def test_the_weight_in_training_follows_the_unit_of_base_scores() -> None:
 
 
 def test_both_predictors_have_their_own_weight_at_every_best_epoch() -> None:
-    found, plain = fit(VotedRDA(base=0.02)), fit(VotedRDA(base=0.02), weigh=None)
-    assert bits(fit(VotedRDA(base=0.02), epochs=found.epoch, weigh=None).state) == bits(
+    found, plain = fit(VotedRDA(base=0.02)), fit(VotedRDA(base=0.02), search=None)
+    assert bits(fit(VotedRDA(base=0.02), epochs=found.epoch, search=None).state) == bits(
         found.state
     )  # training is the same
     assert [line["mistakes"] for line in found.history] == [line["mistakes"] for line in plain.history]

@@ -21,7 +21,7 @@ from rerank.kernels.sources import PACKAGE
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted, check_contract
 from rerank.learn.predictor import REST, weights_of
-from rerank.learn.trainer import train
+from rerank.learn.train import ListProblem, train
 from rerank.learn.voting.voting import vote
 
 
@@ -60,7 +60,7 @@ def test_a_rule_with_a_slip_is_refused_when_it_is_named(name: str, reason: str) 
 
 def test_a_rule_of_ones_own_trains_and_votes() -> None:
     corpus, learner = random_corpus(3), accepted(make_learner({"name": "own_rules:Harmonic", "decay": 0.5}))
-    training = train(learner, corpus, targets(corpus), epochs=2, seed=1, keep_log=True)
+    training = train(learner, ListProblem(corpus, targets(corpus), 1), epochs=2, keep_log=True)
     assert training.log is not None
     log = training.log.arrays()
     np.testing.assert_array_equal(log["rate"], corpus.weight[log["lists"]])

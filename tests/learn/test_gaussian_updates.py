@@ -18,7 +18,7 @@ from rerank.learn.rules.cw import CW, SoftCW
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.rules.gaussian_full import SMALLEST
 from rerank.learn.rules.nherd import NormalHerd
-from rerank.learn.trainer import train
+from rerank.learn.train import ListProblem, train
 
 
 class Update(NamedTuple):
@@ -177,7 +177,7 @@ def test_collapsing_variances_end_in_numbers(learner: CW, caplog: pytest.LogCapt
     ]
     corpus = corpus_of(lists)
     with caplog.at_level(logging.WARNING, logger="rerank"):
-        training = train(learner, corpus, targets(corpus), epochs=3, seed=1)
+        training = train(learner, ListProblem(corpus, targets(corpus), 1), epochs=3)
     for weights in training.weights.values():
         assert np.isfinite(weights.w).all()
     assert all(np.isfinite(line["loss"]) for line in training.history)

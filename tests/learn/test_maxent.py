@@ -18,7 +18,7 @@ from rerank.data.shards import Shards, selected
 from rerank.learn.base import Weights
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import choices, scores
-from rerank.learn.trainer import train
+from rerank.learn.train import ListProblem, score_on, train
 
 
 def penalised(corpus: Corpus, weights: Weights, l2: float, l1: float, any_ties: bool, extra: float) -> float:
@@ -100,7 +100,8 @@ def test_parts_do_not_matter(tmp_path: Path) -> None:
 
 def test_training_has_one_epoch_and_one_predictor() -> None:
     corpus = random_corpus(2)
-    found = train(Maxent(l2=1.0), corpus, targets(corpus), epochs=10, seed=1, keep_log=True, evaluate_dev=lambda _: 0.5)
+    problem, observers = ListProblem(corpus, targets(corpus), 1), [score_on(lambda _: 0.5)]
+    found = train(Maxent(l2=1.0), problem, epochs=10, keep_log=True, observers=observers)
     assert [line["epoch"] for line in found.history] == [1]
     assert found.history[0]["dev"] == 0.5
     np.testing.assert_array_equal(found.weights["last"].w, found.weights["average"].w)

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from rerank.base.registry import build
 from rerank.kernels.sources import PACKAGE
 from rerank.learn.pairs import Oracle, PairSource, pairs
 from rerank.learn.rules.sgd import SGD
-from rerank.learn.trainer import train
+from rerank.learn.train import ListProblem, train
 
 CORPUS = random_corpus(5)
 
@@ -47,8 +46,8 @@ def epoch(lesson: Callable[[np.ndarray, np.ndarray, int], np.ndarray | None]) ->
 
 def fit(loss: str, source: PairSource | None = None) -> np.ndarray:
     learner = SGD(loss=loss, eta=1.0, update="always")
-    how: dict[str, Any] = {"epochs": 1, "seed": 1, "shuffle": False, "pairs": source or Oracle()}
-    return train(learner, CORPUS, targets(CORPUS), **how).weights["last"].w
+    problem = ListProblem(CORPUS, targets(CORPUS), 1, shuffle=False, pairs=source or Oracle())
+    return train(learner, problem, epochs=1).weights["last"].w
 
 
 def squared(scores: np.ndarray, star: int, rival: int) -> np.ndarray | None:

@@ -17,7 +17,7 @@ from rerank.learn.pairs import HopeFear, Oracle, PairSource, Sampled, draw, pair
 from rerank.learn.rules.pa import PassiveAggressive
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
-from rerank.learn.trainer import train
+from rerank.learn.train import ListProblem, train
 from rerank.learn.workspace import ListArrays, view
 from rerank.runs.list_kind import check_pairs
 
@@ -76,11 +76,11 @@ def test_training_takes_pairs_of_its_seed_and_goes_on_with_those_of_later_epochs
     learner: Perceptron, pairs: PairSource
 ) -> None:
     def fit(epochs: int, **options: Any) -> Any:
-        return train(learner, CORPUS, targets(CORPUS), epochs=epochs, seed=1, pairs=pairs, **options).state
+        return train(learner, ListProblem(CORPUS, targets(CORPUS), 1, pairs=pairs), epochs=epochs, **options).state
 
     whole = fit(3)
     assert bits(whole) == bits(run(learner, CORPUS, 3, pairs=pairs).state)
-    assert bits(whole) == bits(fit(2, warm=(fit(1), 1)))
+    assert bits(whole) == bits(fit(2, start=(fit(1), 1)))
     assert bits(whole) != bits(run(learner, CORPUS, 3).state)
 
 
@@ -96,7 +96,7 @@ def test_pairs_that_change_nothing_for_a_loss_are_refused(loss: str, source: Any
     with pytest.raises(
         RecipeError, match=f"found '{source}', which changes nothing for the loss {loss}: .* {expected}"
     ):
-        train(RDA(loss=loss), CORPUS, targets(CORPUS), epochs=1, seed=1, pairs=pairs.get(source)())
+        train(RDA(loss=loss), ListProblem(CORPUS, targets(CORPUS), 1, pairs=pairs.get(source)()), epochs=1)
     with pytest.raises(RecipeError, match=r"training.pairs.name: found"):
         check_pairs(RDA(loss=loss), {"name": source})
 

@@ -18,7 +18,7 @@ from rerank.base.registry import build
 from rerank.data.shards import Corpora, Shards, selected, whole
 from rerank.features.table import HashedTable
 from rerank.learn.base import learners
-from rerank.learn.trainer import train
+from rerank.learn.train import ListProblem, train
 from rerank.models.model import Model
 
 WIDTH, EPOCHS, SEED = 16, 2, 7
@@ -45,7 +45,7 @@ def saved(name: str, lists: Corpora, directory: Path) -> str:
     """Train a learner, with its first variant of the tests, and save the model; the digest of its files."""
     spec = {"name": name, **ENTRIES[name].variants[0]}
     learner, oracle = build(learners, spec, "learner"), selected(lists, targets)
-    training = train(learner, lists, oracle, epochs=EPOCHS, seed=SEED, keep_log=True)
+    training = train(learner, ListProblem(lists, oracle, SEED), epochs=EPOCHS, keep_log=True)
     assert training.log is not None
     votes = training.learner.votes(training.log, whole(lists)).arrays()
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}

@@ -25,7 +25,7 @@ from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.scoring import best, scores
-from rerank.learn.trainer import Training, train
+from rerank.learn.train import ListProblem, Training, score_on, train
 from rerank.learn.voting.voting import vote
 from rerank.pool import Engine
 from rerank.recipes.settings import Settings, grid_points
@@ -182,9 +182,9 @@ def _fit_sections(spec: Spec, train_part: Labelled, test_part: Labelled, seed: i
 def train_on(
     spec: Spec, corpus: Corpus, label: np.ndarray, *, epochs: int, seed: int, keep_log: bool = False, **more: Any
 ) -> Training:
-    """Train the learner of ``spec``; ``more`` goes to ``rerank.learn.trainer.train``."""
-    how = {"epochs": epochs, "seed": seed, "shuffle": spec.recipe.training.shuffle, "keep_log": keep_log} | more
-    return train(make_learner(spec), corpus, targets(corpus, label), **how)
+    """Train the learner of ``spec``; ``more`` goes to ``rerank.learn.train.train``."""
+    problem = ListProblem(corpus, targets(corpus, label), seed, spec.recipe.training.shuffle)
+    return train(make_learner(spec), problem, epochs=epochs, keep_log=keep_log, **more)
 
 
 # Tuning
@@ -266,7 +266,7 @@ def _errors(spec: Spec, train_part: Labelled, test_part: Labelled) -> list[float
     training = train_on(
         spec, train_part.corpus(), train_part.label, epochs=settings.epochs, seed=settings.seed,
         predictor="last" if spec.recipe.training.predictor == "last" else "average",
-        evaluate_dev=lambda weights: float(np.mean(predicted(test, weights) == test_part.label)),
+        observers=[score_on(lambda weights: float(np.mean(predicted(test, weights) == test_part.label)))],
     )  # fmt: skip
     return [1.0 - line["dev"] for line in training.history]
 

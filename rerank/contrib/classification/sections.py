@@ -13,7 +13,7 @@ from rerank.base.errors import RecipeError
 from rerank.learn.base import Learner, Weights
 from rerank.learn.predictor import SEEN
 from rerank.learn.rules.gaussian import Gaussian
-from rerank.learn.trainer import Training
+from rerank.learn.train import Training
 
 
 def require_rule(learner: Learner, rule: str) -> None:

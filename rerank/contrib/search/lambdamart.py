@@ -22,7 +22,7 @@ from rerank.learn.base import Learner, Weights
 from rerank.learn.predictor import FREE, UPDATES
 from rerank.learn.scoring import choices
 from rerank.learn.settings import Count
-from rerank.learn.trainer import Training, history_line
+from rerank.learn.train import Training, history_line
 from rerank.learn.workspace import EpochStats
 from rerank.metrics.oracle import oracles
 
@@ -105,7 +105,7 @@ class LambdaMart(Learner):
         predictor, seconds = Weights(np.zeros(lists.width), self.base, trees), time.perf_counter() - start
         missed = int((corpus.gain[oracles(corpus)] > corpus.gain[choices(corpus, predictor)]).sum())
         count = trees.first.size - 1
-        stats = [EpochStats(corpus.list_count, missed, count, 0.0, 0.0, 0)]
+        stats = EpochStats(corpus.list_count, missed, count, 0.0, 0.0, 0)
         state.counts[UPDATES], state.counts[FREE] = count, corpus.free
         line = history_line(count * corpus.nonzeros, stats, predictor, seconds) | {"epoch": 1}
         return Training(self, dict.fromkeys(("last", "average"), predictor), state, None, 1, [line])

@@ -32,7 +32,7 @@ from rerank.learn.base import Learner, State, Weights
 from rerank.learn.contract import accepted
 from rerank.learn.parameters import as_value_errors, check_parameters, plain, seed_of
 from rerank.learn.settings import Count
-from rerank.learn.trainer import train
+from rerank.learn.train import ListProblem, score_on, train
 from rerank.learn.voting.voting import vote
 
 LIMIT = 10**8  # visits in a pass
@@ -338,11 +338,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             weight = visits.weight if learner.dual else visits.importance  # a dual variable stands for all equal rows
             lists, voted = layout.lists(replace(examples, weight=weight)), self.average == "vote"
             predictor = "last" if self.average == "last" else "average"
+            right, shuffle = lists.lists[:-1] + examples.label, bool(self.shuffle)
             training = train(
-                learner, lists, lists.lists[:-1] + examples.label, epochs=epochs, seed=seed,
-                shuffle=bool(self.shuffle), visits=visits.sequence, predictor=predictor,
-                patience=int(self.n_iter_no_change), evaluate_dev=accuracy, keep_log=voted,
-                warm=(learner.for_corpus(state, lists.candidate_count), done),
+                learner, ListProblem(lists, right, seed, shuffle, visits=visits.sequence), epochs=epochs,
+                predictor=predictor, patience=int(self.n_iter_no_change), keep_log=voted,
+                start=(learner.for_corpus(state, lists.candidate_count), done),
+                observers=[] if accuracy is None else [score_on(accuracy)],
             )  # fmt: skip
             votes = learner.votes(training.log, lists) if training.log is not None else None
         self._trained, self._votes, self.classes_ = (learner, layout, seed, training.state), votes, classes

@@ -28,7 +28,7 @@ from rerank.learn.parameters import as_value_errors, check_parameters, learner_o
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import weighed_rows
 from rerank.learn.settings import Count
-from rerank.learn.trainer import Training, require_source, train
+from rerank.learn.train import ListProblem, Training, require_source, score_on, train
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import metrics
 from rerank.metrics.oracle import best_of_lists, oracles, two_valued
@@ -130,28 +130,33 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             if not issparse(X):
                 for line in said_of_all(map("column {} of X".format, count()), X.T, lists.lists):
                     warnings.warn(line, stacklevel=2)
-            how: dict[str, Any] = {"pairs": pairs_of(self.pairs, learner), "seed": seed_of(self.random_state)}
+            pairs, seed = pairs_of(self.pairs, learner), seed_of(self.random_state)
             automatic, search, members = automatic and based, None, None
             if dev is None and (automatic or self.early_stopping) and not isinstance(learner, Maxent):
                 lists, dev = self._split(lists)
-            how["any_ties"] = self._any_ties(lists, based)
+            any_ties = self._any_ties(lists, based)
             if isinstance(learner, Maxent):
                 lists = lists if issparse(X) else replace(lists, free=lists.width)
                 learner = with_base_column(learner, lists) if automatic else learner
-                members = mixture(learner, lists, metric, oracles, any_ties=how["any_ties"])
+                members = mixture(learner, lists, metric, oracles, any_ties=any_ties)
                 ((columns, l2),) = members.learned().items()
                 learner, beaten = replace(learner, l2=l2), members.beaten or not automatic
             elif automatic and dev is not None:
                 search = BaseSearch(dev, metric)
                 learner = replace(learner, base=start_weight(lists) if learner.linear else 0.0)
             if not learner.linear:
-                training = learner.grown(lists, dev, how["seed"])
+                training = learner.grown(lists, dev, seed)
                 training.history[-1] |= {} if dev is None else {"dev": self._measured(dev, training.weights["last"])}
             else:
-                look = None if dev is None or search else lambda weights: self._measured(dev, weights)
-                how |= {"shuffle": bool(self.shuffle), "predictor": self.average, "weigh": search}
-                how["patience"] = int(self.n_iter_no_change) if self.early_stopping else None
-                training = train(learner, lists, oracles(lists), epochs=int(self.epochs), evaluate_dev=look, **how)
+                observers = [] if dev is None else [score_on(lambda weights: self._measured(dev, weights))]
+                training = train(
+                    learner, ListProblem(lists, oracles(lists), seed, bool(self.shuffle), any_ties, pairs),
+                    epochs=int(self.epochs), predictor=self.average,
+                    patience=int(self.n_iter_no_change) if self.early_stopping else None,
+                    observers=observers if search is None else [search.observe],
+                )  # fmt: skip
+                if search is not None:
+                    search.finish(training, self.average)
             if members is not None:
                 training.weights = dict.fromkeys(
                     training.weights, members.summed({columns: training.weights["last"]}, lists.width)
@@ -189,10 +194,10 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
                 start = start_weight(lists) if automatic and base is not None else learner.base
                 learner = replace(learner, base=start)
                 state = learner.init(lists.width, lists.candidate_count)
-            how: dict[str, Any] = {"shuffle": False, "any_ties": self._any_ties(lists, base is not None)}
-            how |= {"pairs": pairs_of(self.pairs, learner), "predictor": self.average}
-            warm = learner.for_corpus(state, lists.candidate_count), 0
-            training = train(learner, lists, oracles(lists), epochs=1, seed=0, warm=warm, **how)
+            any_ties, pairs = self._any_ties(lists, base is not None), pairs_of(self.pairs, learner)
+            problem = ListProblem(lists, oracles(lists), 0, shuffle=False, any_ties=any_ties, pairs=pairs)
+            before = learner.for_corpus(state, lists.candidate_count), 0
+            training = train(learner, problem, epochs=1, predictor=self.average, start=before)
         self._keep(training, base is not None)
         self.n_iter_ = self.best_iteration_ = getattr(self, "n_iter_", 0) + 1
         return self

@@ -61,6 +61,11 @@ class Chains(NamedTuple):
         return 0
 
     @property
+    def nonzeros(self) -> int:
+        """The number of stored attributes."""
+        return int(self.attributes.size)
+
+    @property
     def longest(self) -> int:
         """Tokens of the longest example."""
         return int(np.diff(self.starts).max(initial=0))

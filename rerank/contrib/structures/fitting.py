@@ -32,7 +32,7 @@ from rerank.contrib.structures.tagger import Tagger, Tagging, token_features
 from rerank.contrib.structures.training import require_structured, train_chains
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import make_learner
-from rerank.learn.trainer import Training
+from rerank.learn.train import Training
 from rerank.metrics.metric import metrics
 from rerank.models.provenance import provenance
 from rerank.readers.problems import SkipCount

@@ -5,7 +5,6 @@ none. It is handed to the learner's own pass over lists, so that updates, averag
 the best labels are the right ones, the list has nothing else in it.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
@@ -20,11 +19,12 @@ from rerank.kernels.by_type import ByType
 from rerank.kernels.compile import kernel, kernel_of
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.contract import accepted
+from rerank.learn.log import UpdateLog
 from rerank.learn.losses import Cost
 from rerank.learn.pairs import ORACLES
 from rerank.learn.predictor import SEEN, SURVIVED, sums_of
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.trainer import EvaluationHooks, Training, TrainingState, epoch_order, run_epochs
+from rerank.learn.train import Training, epoch_order, score_on, train
 from rerank.learn.workspace import EpochStats, ListArrays, Scratch, stats_of
 
 
@@ -114,7 +114,7 @@ def train_chains(
 ) -> Training:
     """Train for ``epochs`` passes over ``chains`` and keep the best by ``evaluate``, without one the last.
 
-    ``maxent`` finds its optimum in place of epochs. Arguments are those of ``rerank.learn.trainer.train``; the weights
+    ``maxent`` finds its optimum in place of epochs. Arguments are those of ``rerank.learn.train.train``; the weights
     of the result are ``training.weights[predictor].w``. average_after: after this many epochs the average begins anew,
     without the predictors before; with a threshold that leaves few weights other than 0 in it.
 
@@ -127,39 +127,29 @@ def train_chains(
     if (chains.gold < 0).any():
         i = int(np.searchsorted(chains.starts, np.argmax(chains.gold < 0), "right"))
         raise DataError(f"example {i}: found a token without a label; expected one for every token to train on")
-    hooks = EvaluationHooks(predictor, None, evaluate, None, None)
-    lists: Any = chains  # of this many columns
-    progress = TrainingState.begin(learner, lists, None)
-    problem = ChainProblem(ChainVisitor(learner, chains), chains, seed, shuffle, average_after)
-    return run_epochs(progress, problem, progress.epoch + epochs, hooks, patience)
+    problem = ChainProblem(chains, ChainVisitor(learner, chains), seed, shuffle, average_after)
+    observers = [] if evaluate is None else [score_on(evaluate)]
+    return train(learner, problem, epochs=epochs, predictor=predictor, patience=patience, observers=observers)
 
 
 @dataclass(frozen=True)
 class ChainProblem:
     """Chains as a ``TrainingProblem`` of training: see ``train_chains``."""
 
+    corpus: Chains
     visitor: "ChainVisitor"
-    chains: Chains
     seed: int
     shuffle: bool
     average_after: int
 
-    def solve(self, progress: TrainingState) -> None:
+    def visit(self, learner: Learner, state: State, epoch: int, log: UpdateLog | None) -> EpochStats:  # noqa: ARG002
         """See ``TrainingProblem``."""
-        start, learner = time.perf_counter(), progress.learner
-        progress.stats = [solve_chains(cast(Maxent, learner), self.chains, progress.state)]
-        progress.seconds = time.perf_counter() - start
-        progress.nonzeros = learner.updates(progress.state) * self.chains.attributes.size
-
-    def epoch(self, progress: TrainingState) -> None:
-        """See ``TrainingProblem``."""
-        if self.average_after and progress.epoch == self.average_after:
-            sums_of(progress.state)[:] = 0.0
-            progress.state.numbers[SURVIVED], progress.state.counts[SEEN] = 0.0, 0
-        order = epoch_order(self.chains.example_count, self.seed, progress.epoch, self.shuffle)
-        start = time.perf_counter()
-        progress.stats = [self.visitor.epoch(order, progress.state)]
-        progress.seconds, progress.nonzeros = time.perf_counter() - start, self.chains.attributes.size
+        if learner.batch:
+            return solve_chains(cast(Maxent, learner), self.corpus, state)
+        if self.average_after and epoch == self.average_after:
+            sums_of(state)[:] = 0.0
+            state.numbers[SURVIVED], state.counts[SEEN] = 0.0, 0
+        return self.visitor.epoch(epoch_order(self.corpus.example_count, self.seed, epoch, self.shuffle), state)
 
 
 class ChainVisitor:

@@ -10,7 +10,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.contrib.classification.sections import combined, divided, require_rule
 from rerank.learn.base import learners
-from rerank.learn.trainer import Training, epoch_order, train
+from rerank.learn.train import ListProblem, Training, epoch_order, train
 
 CORPUS = random_corpus(4, lists=31)
 
@@ -18,7 +18,7 @@ CORPUS = random_corpus(4, lists=31)
 def trainings(name: str, count: int, epochs: int = 3) -> list[Training]:
     learner = build(learners, {"name": name}, "learner")
     parts = [(CORPUS.take(place), seed) for place, seed in divided(CORPUS.list_count, count, 5)]
-    return [train(learner, part, targets(part), epochs=epochs, seed=seed) for part, seed in parts]
+    return [train(learner, ListProblem(part, targets(part), seed), epochs=epochs) for part, seed in parts]
 
 
 @pytest.mark.parametrize(("name", "rule"), [("perceptron", "mean"), ("rda", "mean"), ("arow", "kl"), ("cw", "kl")])

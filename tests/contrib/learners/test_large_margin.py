@@ -12,7 +12,7 @@ from variants import LEARNERS, make
 
 from rerank.contrib.learners.large_margin import LMNWin, LMPerceptron, LMUWin
 from rerank.data.corpus import Corpus
-from rerank.learn.trainer import train
+from rerank.learn.train import ListProblem, train
 
 Learner = LMUWin | LMPerceptron
 MADE = st.sampled_from(["lm-uwin", "lm-nwin", "lm-perc"]).flatmap(
@@ -79,7 +79,7 @@ def test_another_corpus_has_other_duals(learner: Learner) -> None:
     for state in (ran.state, learner.init(other.width)):
         with pytest.raises(ValueError, match=f"{state.alpha.size} dual variables for {other.candidate_count} cand"):
             learner.epoch(other, targets(other), np.arange(3), state)
-    warm = train(learner, other, targets(other), epochs=1, seed=1, warm=(adopted, 2))
+    warm = train(learner, ListProblem(other, targets(other), 1), epochs=1, start=(adopted, 2))
     assert warm.state.alpha.shape == (other.candidate_count,)
     assert learner.updates(warm.state) > learner.updates(ran.state)
 
@@ -114,7 +114,7 @@ def test_duals_end_at_their_optimum(learner: Learner, base: float) -> None:
     lists = [[(dict(enumerate(x)), score, 1.0), ({}, 0.0, 0.0)] for x, score in zip(rows, b, strict=True)]
     learner = dataclasses.replace(learner, C=0.3, base=base)
     corpus = corpus_of(lists, weights.tolist(), width=4)
-    training = train(learner, corpus, targets(corpus), epochs=3000, seed=1)
+    training = train(learner, ListProblem(corpus, targets(corpus), 1), epochs=3000)
     w, alpha, target = training.weights["last"].w, training.state.alpha[1::2], 1.0 - base * b
     gap = 0.3 * float((weights * np.maximum(0.0, target - rows @ w)).sum()) - target @ alpha
     theta = alpha @ rows

@@ -28,7 +28,7 @@ from rerank.contrib.sklearn import (
 from rerank.contrib.sklearn.base import SHARED, OnlineClassifier
 from rerank.learn.base import Learner
 from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.trainer import train
+from rerank.learn.train import ListProblem, train
 
 VARIANTS = {cls.__name__: cls for cls in FAMILIES} | {
     "AROW, top 2": partial(AROWClassifier, top=2),
@@ -74,7 +74,7 @@ def test_the_weights_are_the_learners(cls: type, k: int) -> None:
     model = cls(epochs=3, shuffle=False).fit(X, y)
     corpus = examples_of(X, y).with_bias().corpus()
     oracle = corpus.lists[:-1] + y
-    trained = train(model._learner(), corpus, oracle, epochs=3, seed=0, shuffle=False)
+    trained = train(model._learner(), ListProblem(corpus, oracle, 0, shuffle=False), epochs=3)
     expected = trained.weights[model.average].w.reshape(1 if k == 2 else k, 7)
     assert expected.any()
     found = np.column_stack([model.coef_, model.intercept_])

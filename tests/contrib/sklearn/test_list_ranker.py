@@ -22,7 +22,7 @@ from rerank.learn.base import learners
 from rerank.learn.losses import Loss
 from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.trainer import train
+from rerank.learn.train import ListProblem, train
 from rerank.metrics.oracle import oracles
 from rerank.recipes.recipe import TextRecipe
 from rerank.recipes.settings import validate
@@ -137,7 +137,7 @@ def test_every_learner_with_every_loss_is_the_trainer(name: str) -> None:
             with pytest.raises(ValueError, match="loss"):
                 ListRanker(learner=name, loss=loss).fit(X, gain, group=sizes)
             continue
-        trained = train(made, corpus, oracles(corpus), epochs=2, seed=3, any_ties=True).weights
+        trained = train(made, ListProblem(corpus, oracles(corpus), 3, any_ties=True), epochs=2).weights
         for average in ("last", "average"):
             ranker = ListRanker(learner=learner, epochs=2, average=average, random_state=3).fit(X, gain, group=sizes)
             np.testing.assert_array_equal(ranker.coef_, trained[average].w)

@@ -16,7 +16,7 @@ from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.losses import Cost
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.trainer import epoch_order
+from rerank.learn.train import epoch_order
 
 K, A = 3, 4
 FREE = np.ones((K + 2, K), np.uint8)

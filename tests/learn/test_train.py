@@ -1,6 +1,5 @@
 """Training: the order of lists, the best epoch, patience, going on, what the log and the history hold."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -12,7 +11,7 @@ from strategies import bits, corpus_of, orders, random_corpus, run, stored, targ
 from rerank.learn.base import Learner, Weights
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA, VotedRDA
-from rerank.learn.trainer import Training, epoch_order, train
+from rerank.learn.train import Epoch, ListProblem, Observer, Training, epoch_order, score_on, train
 from rerank.learn.workspace import view
 
 CORPUS = random_corpus(6)
@@ -24,13 +23,13 @@ LEARNERS: list[Learner] = [
 
 
 def fit(learner: Learner = LEARNERS[1], epochs: int = 4, **options: Any) -> Training:
-    return train(learner, CORPUS, targets(CORPUS), epochs=epochs, seed=1, **options)
+    return train(learner, ListProblem(CORPUS, targets(CORPUS), 1), epochs=epochs, **options)
 
 
-def in_turn(*values: float) -> Callable[[Weights], float]:
+def in_turn(*values: float) -> list[Observer]:
     """A dev score that takes the values in turn."""
     rest = iter(values)
-    return lambda _: next(rest)
+    return [score_on(lambda _: next(rest))]
 
 
 def test_the_order_follows_from_seed_and_epoch() -> None:
@@ -54,7 +53,7 @@ def test_training_is_epochs_in_that_order(learner: Learner) -> None:
 
 
 def test_the_best_epoch_on_dev_is_kept_and_of_equals_the_first() -> None:
-    training = fit(epochs=5, keep_log=True, evaluate_dev=in_turn(0.1, 0.5, 0.3, 0.5, 0.4))
+    training = fit(epochs=5, keep_log=True, observers=in_turn(0.1, 0.5, 0.3, 0.5, 0.4))
     expected = fit(epochs=2, keep_log=True)
     assert training.epoch == 2
     assert len(training.history) == 5
@@ -85,14 +84,14 @@ def test_without_dev_the_last_epoch_is_kept() -> None:
 @pytest.mark.parametrize(("patience", "ran"), [(1, 3), (2, 4), (3, 6), (None, 6)])
 def test_patience(patience: int | None, ran: int) -> None:
     scores = in_turn(0.1, 0.5, 0.4, 0.3, 0.6, 0.2)
-    training = fit(epochs=6, patience=patience, evaluate_dev=scores)
+    training = fit(epochs=6, patience=patience, observers=scores)
     assert len(training.history) == ran
     assert training.epoch == (5 if ran == 6 else 2)
 
 
 def test_a_warm_start_goes_on_as_if_nothing_had_stopped() -> None:
     half, whole = fit(epochs=2), fit(epochs=5)
-    rest = fit(epochs=3, warm=(stored(half.state), half.epoch))
+    rest = fit(epochs=3, start=(stored(half.state), half.epoch))
     assert bits(rest.state) == bits(whole.state)
     assert rest.epoch == 5
     assert [line["epoch"] for line in rest.history] == [3, 4, 5]
@@ -104,16 +103,14 @@ def test_history(predictor: str) -> None:
     lines: list[dict[str, Any]] = []
     seen: list[Weights] = []
 
-    def evaluate(weights: Weights) -> float:
-        seen.append(weights)
-        return float(len(seen))
+    def observe(epoch: Epoch) -> None:
+        assert (epoch.line["dev"], epoch.score) == (0.25, 0.25)
+        lines.append(epoch.line)
+        seen.append(epoch.weights)
 
-    def tell(line: dict[str, Any], weights: Weights) -> None:
-        assert weights is seen[-1]
-        lines.append(line)
-
-    training = fit(epochs=3, predictor=predictor, evaluate_train=lambda _: 0.25, evaluate_dev=evaluate, on_epoch=tell)
+    training = fit(epochs=3, predictor=predictor, observers=[score_on(lambda _: 0.25), observe])
     assert lines == training.history
+    assert training.epoch == 1
     ran = run(LEARNERS[1], CORPUS, 3)
     for epoch, line in enumerate(training.history):
         assert line["epoch"] == epoch + 1
@@ -123,13 +120,11 @@ def test_history(predictor: str) -> None:
         assert line["nonzero_weights"] == np.count_nonzero(seen[epoch].w)
         assert line["norm"] == pytest.approx(np.sqrt((seen[epoch].w ** 2).sum()))
         assert line["base_weight"] == seen[epoch].base
-        assert (line["train"], line["dev"]) == (0.25, epoch + 1)
         assert line["seconds"] >= 0
         assert line["nonzeros_per_second"] * line["seconds"] == pytest.approx(CORPUS.nonzeros)
-    assert (training.weights[predictor].w == seen[-1].w).all()
+    assert training.weights[predictor] is seen[0]
     assert training.radius == max(ran.per_epoch("radius")) > 0
     assert "dev" not in fit(epochs=1).history[0]
-    assert "train" not in fit(epochs=1).history[0]
 
 
 def test_an_epoch_is_twelve_lines_of_numpy() -> None:
@@ -158,5 +153,5 @@ def test_any_ties_reach_the_learner() -> None:
     best, worst = ({0: 1.0}, 0.0, 1.0), ({1: 1.0}, 0.0, 0.0)
     corpus = corpus_of([[best, best, worst]])
     for any_ties, mistakes in [(False, [1, 1, 1]), (True, [1, 0, 0])]:
-        found = train(Perceptron(), corpus, targets(corpus), epochs=3, seed=0, any_ties=any_ties)
+        found = train(Perceptron(), ListProblem(corpus, targets(corpus), 0, any_ties=any_ties), epochs=3)
         assert [line["mistakes"] for line in found.history] == mistakes
