@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.contrib.structures.patterns import FUNCTIONS, SIZED, Gazetteer, Macro, Pattern, value_of
+from rerank.contrib.structures.patterns import FUNCTIONS, Gazetteer, Macro, Pattern
 from rerank.features.scores import FLOAT32_MAX
 
 Token = tuple[str, ...]
@@ -179,32 +179,30 @@ class _View:
 
     def _of_column(self, macro: Macro) -> np.ndarray:
         """int64 [T]: what the function of a macro gives for its column of every token."""
-        key = macro.function, macro.size, macro.column
+        name, size, _, column = macro
+        key = name, size, column
         if key not in self._values:
-            if macro.function in self._features.gazetteers:
-                gazetteer = self._features.gazetteers[macro.function]
-                column = macro.column
-                given = (gazetteer.values([token[column] for token in tokens]) for tokens in self._sentences)
-                self._values[key] = np.array([self._text(value) for each in given for value in each], np.int64)
+            words, places = self._words(column)
+            if name in self._features.gazetteers:
+                values = self._features.gazetteers[name].values
+                rows = [[token[column] for token in tokens] for tokens in self._sentences]
+                self._values[key] = np.array([*map(self._text, chain.from_iterable(map(values, rows)))], np.int64)
             else:
-                words, places = self._words(macro.column)
-                self._values[key] = np.array([self._text(self._value(macro, word)) for word in words], np.int64)[places]
+                function = FUNCTIONS.get(name) or self._cluster(name)
+                self._values[key] = np.array([self._text(function(word, size)) for word in words], np.int64)[places]
         return self._values[key]
 
-    def _value(self, macro: Macro, word: str) -> str | None:
-        if macro.function in FUNCTIONS or macro.function in SIZED:
-            return value_of(macro, word)
-        cluster = self._features.clusters[macro.function].get(word)
-        return cluster if cluster is None or not macro.size else cluster[: macro.size]
+    def _cluster(self, name: str) -> Callable[[str, int], str | None]:
+        clusters = self._features.clusters[name]
+        return lambda word, size: (clusters.get(word) or "")[: size or None] or None
 
     def _words(self, column: int) -> tuple[list[str], np.ndarray]:
         """The different words in a column, and which of them every token has (int64 [T])."""
         if column not in self._columns:
             number = dict[str, int]()
             try:
-                places = [
-                    number.setdefault(token[column], len(number)) for tokens in self._sentences for token in tokens
-                ]
+                tokens = chain.from_iterable(self._sentences)
+                places = [number.setdefault(token[column], len(number)) for token in tokens]
             except IndexError:
                 width = min(len(token) for tokens in self._sentences for token in tokens)
                 message = f"a template looks at column {column}; the tokens have {width}, counted from 0"

@@ -145,99 +145,13 @@ def clear(slots: np.ndarray, column: int) -> None:
         slot = (slot + 1) & (slots.shape[0] - 1)
 
 
-class BestRoom(NamedTuple):
-    """Space for the k best labels of M tokens; way r from label x at token t is the r-th best."""
-
-    chain: ChainRoom
-    scores: np.ndarray  # [M, K, k]
-    label: np.ndarray  # int32 [M, K, k]: the next label on the way
-    way: np.ndarray  # int32 [M, K, k]: and the way from there
-    known: np.ndarray  # int32 [M, K]: how many ways there are
-    heads: np.ndarray  # int32 [K]: how many of each label's ways have been taken
-    total: np.ndarray  # [k]: scores of what was found
-    output: np.ndarray  # int32 [k, M]
-
-
-def best_room(chains: Chains, k: int, kind: type) -> BestRoom:
-    """Space for the k best labels of ``chains``, with scores of this type."""
-    chain, integer = room_for(chains, kind), np.int32
-    M, K = chain.emissions.shape
-    return BestRoom(
-        chain, np.empty((M, K, k), kind), np.empty((M, K, k), integer), np.empty((M, K, k), integer),
-        np.empty((M, K), integer), np.empty(K, integer), np.empty(k, kind), np.empty((k, M), integer),
-    )  # fmt: skip
-
-
-@by_type
-def best_k_labels(state: Any, i: int, k: int, room: BestRoom, chains: Chains) -> int:
-    """The k best labels of example i into ``room``; returns how many there are: one, of score 0, without tokens."""
-    read_transitions(chains, state, room.chain)
-    length = score_tokens(chains, i, state, room.chain)
-    if length == 0:
-        room.total[0] = 0.0
-        return 1
-    K, emissions = room.heads.shape[0], room.chain.emissions
-    for back in range(length):
-        t = length - 1 - back
-        for x in range(K):
-            room.known[t, x] = 0
-            if emissions[t, x] == -np.inf:
-                continue
-            if back == 0:
-                room.scores[t, x, 0], room.known[t, x] = emissions[t, x], 1
-            else:
-                find_ways(t, x, k, room)
-    return read_ways(length, k, room)
-
-
-@kernel
-def find_ways(t: int, x: int, k: int, room: BestRoom) -> None:
-    """The k best ways from label x at token t, from those of the next token, which are merged."""
-    transitions, scores = room.chain.transitions, room.scores[t + 1]
-    room.heads[:] = 0
-    for r in range(k):
-        top, highest = -1, -np.inf
-        for y in range(room.heads.shape[0]):
-            if room.heads[y] < room.known[t + 1, y]:
-                score = transitions[y, x] + scores[y, room.heads[y]]
-                if score > highest:
-                    top, highest = y, score
-        if top < 0:
-            return
-        room.scores[t, x, r] = room.chain.emissions[t, x] + highest
-        room.label[t, x, r], room.way[t, x, r] = top, room.heads[top]
-        room.heads[top] += 1
-        room.known[t, x] += 1
-
-
-@kernel
-def read_ways(length: int, k: int, room: BestRoom) -> int:
-    """The k best of all ways from the first token, as labels; returns how many there are."""
-    room.heads[:] = 0
-    for r in range(k):
-        top, highest = -1, -np.inf
-        for y in range(room.heads.shape[0]):
-            if room.heads[y] < room.known[0, y] and room.scores[0, y, room.heads[y]] > highest:
-                top, highest = y, room.scores[0, y, room.heads[y]]
-        if top < 0:
-            return r
-        room.total[r] = highest
-        x: Any = top
-        way: Any = np.int64(room.heads[top])
-        room.heads[top] += 1
-        for t in range(length):
-            room.output[r, t] = x
-            if t + 1 < length:
-                x, way = np.int64(room.label[t, x, way]), np.int64(room.way[t, x, way])
-    return k
-
-
 def state_of(weights: np.ndarray) -> State:
     """A predictor with these weights (float32 or float64 [D]) for ``best_labels`` and the like."""
     return fresh(0)._replace(cells=np.ascontiguousarray(weights))
 
 
-def _checked(chains: Chains, weights: np.ndarray) -> State:
+def checked_state(chains: Chains, weights: np.ndarray) -> State:
+    """The same for these chains alone; a ValueError for weights of other columns."""
     if weights.shape != (chains.width,):
         raise ValueError(f"found weights of shape {weights.shape}; expected ({chains.width},) for these chains")
     return state_of(weights)
@@ -249,7 +163,7 @@ def decode(chains: Chains, weights: np.ndarray) -> np.ndarray:
     weights: float32 or float64 [D]; scores are computed with the same precision.
     """
     labels = np.empty(chains.rows.size - 1, np.int32)
-    decode_all(chains, _checked(chains, weights), room_for(chains, weights.dtype), labels)
+    decode_all(chains, checked_state(chains, weights), room_for(chains, weights.dtype), labels)
     return labels
 
 
@@ -272,26 +186,83 @@ def k_best(chains: Chains, weights: np.ndarray, k: int) -> tuple[np.ndarray, np.
     """
     if k < 1:
         raise ValueError(f"found k={k}; expected 1 or more")
+    room, kind, K = room_for(chains, weights.dtype.type), weights.dtype, chains.labels
+    M = room.emissions.shape[0]
     scores, labels = np.full((chains.example_count, k), -np.inf), np.full((k, chains.rows.size - 1), UNKNOWN, np.int32)
-    find_k_best(chains, _checked(chains, weights), k, best_room(chains, k, weights.dtype.type), scores, labels)
+    ways = Ways(
+        np.empty((M, K, k), kind), np.empty((M, K, k, 2), np.int32), np.empty((M, K), np.int32), np.empty(K, np.int32),
+        np.zeros(K, kind),
+    )  # fmt: skip
+    find_k_best(chains, checked_state(chains, weights), room, ways, scores, labels)
     return scores, labels
+
+
+class Ways(NamedTuple):
+    """The k best ways from every label x of M tokens on, best first."""
+
+    scores: np.ndarray  # [M, K, k]
+    steps: np.ndarray  # int32 [M, K, k, 2]: the next label, and which of its ways
+    sizes: np.ndarray  # int32 [M, K]: how many there are
+    heads: np.ndarray  # int32 [K]: scratch, how many of each label's ways have been taken
+    none: np.ndarray  # [K]: zeros
+
+
+@kernel
+def best_head(added: np.ndarray, scores: np.ndarray, sizes: np.ndarray, heads: np.ndarray) -> int:
+    """The label whose next way is best, with what is ``added`` to it; −1 where all are taken."""
+    top, highest = -1, -np.inf
+    for y in range(heads.shape[0]):
+        if heads[y] < sizes[y] and added[y] + scores[y, heads[y]] > highest:
+            top, highest = y, added[y] + scores[y, heads[y]]
+    return top
 
 
 @kernel
 def find_k_best(
-    chains: Chains, state: State, k: int, room: BestRoom, scores: np.ndarray, labels: np.ndarray
-) -> None:  # fmt: skip
-    """The k best labels of all examples."""
+    chains: Chains, state: State, room: ChainRoom, ways: Ways, scores: np.ndarray, labels: np.ndarray
+) -> None:
+    """The k best labels of all examples; an example without tokens has one, of score 0."""
+    K, heads, k = ways.heads.shape[0], ways.heads, scores.shape[1]
+    read_transitions(chains, state, room)
     for i in range(chains.starts.shape[0] - 1):
-        first = chains.starts[i]
-        for r in range(best_k_labels(state, i, k, room, chains)):
-            scores[i, r] = room.total[r]
-            for t in range(first, chains.starts[i + 1]):
-                labels[r, t] = room.output[r, t - first]
+        length, first = score_tokens(chains, i, state, room), chains.starts[i]
+        if length == 0:
+            scores[i, 0] = 0.0
+            continue
+        for back in range(length):
+            t = length - 1 - back
+            for x in range(K):
+                emission, count = room.emissions[t, x], 0
+                if emission > -np.inf and back == 0:
+                    ways.scores[t, x, 0], count = emission, 1
+                heads[:] = 0
+                while emission > -np.inf and back > 0 and count < k:
+                    y = best_head(room.transitions[:, x], ways.scores[t + 1], ways.sizes[t + 1], heads)
+                    if y < 0:
+                        break
+                    ways.scores[t, x, count] = emission + (room.transitions[y, x] + ways.scores[t + 1, y, heads[y]])
+                    ways.steps[t, x, count, 0], ways.steps[t, x, count, 1] = y, heads[y]
+                    heads[y] += 1
+                    count += 1
+                ways.sizes[t, x] = count
+        heads[:] = 0
+        for r in range(k):
+            label: Any = best_head(ways.none, ways.scores[0], ways.sizes[0], heads)
+            if label < 0:
+                break
+            way: Any = np.int64(heads[label])
+            scores[i, r] = ways.scores[0, label, way]
+            heads[label] += 1
+            for t in range(length):
+                labels[r, first + t] = label
+                if t + 1 < length:
+                    step = ways.steps[t, label, way]
+                    label, way = np.int64(step[0]), np.int64(step[1])
 
 
 def marginals(chains: Chains, weights: np.ndarray) -> np.ndarray:
     """float64 [T, K]: P(label) of every token under P(y) ∝ e^score(y)."""
     probabilities = np.empty((chains.rows.size - 1, chains.labels))
-    all_marginals(chains, _checked(chains, np.asarray(weights, np.float64)), marginal_room(chains), probabilities)
+    state = checked_state(chains, np.asarray(weights, np.float64))
+    all_marginals(chains, state, marginal_room(chains), probabilities)
     return probabilities

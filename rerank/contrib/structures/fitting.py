@@ -19,7 +19,6 @@ from rerank.contrib.structures.decoding import decode
 from rerank.contrib.structures.metrics import LabelMetric, has_spans, parts_of, span_form
 from rerank.contrib.structures.patterns import (
     FUNCTIONS,
-    SIZED,
     default_patterns,
     read_clusters,
     read_gazetteer,
@@ -86,7 +85,7 @@ def token_features_of(settings: TokenFeatureSettings, width: int) -> TokenFeatur
     """The maker of attributes of tokens with this many columns; nothing is known yet."""
     names = [*settings.clusters, *settings.gazetteers]
     for name in names:
-        if not name.isalpha() or name in (*FUNCTIONS, *SIZED) or names.count(name) > 1:
+        if not name.isalpha() or name in FUNCTIONS or names.count(name) > 1:
             message = f"found {name!r}; expected a name of letters of its own, by which templates call it"
             raise RecipeError(message, key="features.clusters")
     lines = list[str]()

@@ -69,31 +69,36 @@ def marks(word: str) -> str | None:
     >>> marks("Mid-1990s")
     'digit hyphen first'
     """
-    found = {
-        "digit": any(c.isdigit() for c in word),
+    kinds = {
+        "digit": any(map(str.isdigit, word)),
         "hyphen": "-" in word,
         "first": word[:1].isupper(),
-        "within": any(c.isupper() for c in word[1:]),
+        "within": any(map(str.isupper, word[1:])),
         "all": word.isupper(),
     }
-    return " ".join(name for name, is_so in found.items() if is_so) or None
+    return " ".join(name for name, is_so in kinds.items() if is_so) or None
 
 
-FUNCTIONS: dict[str, Callable[[str], str | None]] = {
-    "x": lambda word: word,
-    "lower": str.lower,
-    "shape": shape,
-    "short": short,
-    "marks": marks,
+def cut(text: str | None, size: int) -> str | None:
+    """The first ``size`` characters, or the last −``size``; 0: all of them; None for a text that is shorter.
+
+    >>> cut("dogs", 3), cut("dogs", -1), cut("dogs", 5)
+    ('dog', 's', None)
+    """
+    if text is None or len(text) < abs(size):
+        return None
+    return text[size:] if size < 0 else text[: size or None]
+
+
+FUNCTIONS: dict[str, Callable[[str, int], str | None]] = {  # of a word and a size, which is 0 but for affixes
+    "x": cut,
+    "lower": lambda word, _: word.lower(),
+    "shape": lambda word, _: shape(word),
+    "short": lambda word, _: short(word),
+    "marks": lambda word, _: marks(word),
+    "prefix": cut,
+    "suffix": lambda word, size: cut(word, -size),
 }
-
-
-def value_of(macro: Macro, word: str) -> str | None:
-    """The value of a macro's function for a word, None for nothing."""
-    if macro.function in SIZED:
-        part = word[: macro.size] if macro.function == "prefix" else word[-macro.size :]
-        return part if len(word) >= macro.size else None
-    return FUNCTIONS[macro.function](word)
 
 
 def read_patterns(lines: Iterable[str], known: Collection[str] = (), key: str = "features.templates") -> list[Pattern]:
@@ -103,30 +108,27 @@ def read_patterns(lines: Iterable[str], known: Collection[str] = (), key: str = 
     ------
     RecipeError: a line that is no template, or asks for what there is not.
     """
-    patterns, functions = [], [*FUNCTIONS, *SIZED, *known]
+    patterns, functions = [], [*FUNCTIONS, *known]
     for number, line in enumerate(lines, start=1):
         line = line.strip()
         if not line or line.startswith("#") or line == "B":  # every transition has a weight anyway
             continue
-        place = f"line {number}: "
-        if line.startswith("B"):
-            message = f"{place}found {line!r}; transitions have weights of their own that do not look at words: write B"
-            raise RecipeError(message, key=key)
-        if not line.startswith("U"):
-            raise RecipeError(
-                f"{place}found {line!r}; expected U, a name, and what is looked at: U01:%x[-1,0]", key=key
-            )
-        found = _MACRO.findall(line)
-        macros = [Macro(name, int(size or 0), int(row), int(column)) for name, size, row, column in found]
-        for macro in macros:
-            if macro.function not in functions:
-                message = f"unknown function {macro.function!r}; {nearest(macro.function, functions)}"
-                raise RecipeError(f"{place}{message}", key=key)
-            if (macro.function in SIZED) != (macro.size > 0) and macro.function not in known:
-                raise RecipeError(f"{place}found {macro.function}{macro.size or ''}; expected x, prefix3, ...", key=key)
         texts = tuple(_MACRO.sub("\0", line).split("\0"))
-        if "%" in "".join(texts) and not all(text.count("%") == text.count("%%") * 2 for text in texts):
-            raise RecipeError(f"{place}found {line!r}; expected a macro as %x[-1,0] after %", key=key)
+        macros = [Macro(name, int(size or 0), int(i), int(j)) for name, size, i, j in _MACRO.findall(line)]
+        wrong = ""
+        if line.startswith("B"):
+            wrong = f"found {line!r}; transitions have weights of their own that do not look at words: write B"
+        elif not line.startswith("U"):
+            wrong = f"found {line!r}; expected U, a name, and what is looked at: U01:%x[-1,0]"
+        elif any(text.count("%") != text.count("%%") * 2 for text in texts):
+            wrong = f"found {line!r}; expected a macro as %x[-1,0] after %"
+        for name, size, *_ in macros:
+            if name not in functions:
+                wrong = wrong or f"unknown function {name!r}; {nearest(name, functions)}"
+            elif (name in SIZED) != (size > 0) and name not in known:
+                wrong = wrong or f"found {name}{size or ''}; expected x, prefix3, ..."
+        if wrong:
+            raise RecipeError(f"line {number}: {wrong}", key=key)
         patterns.append(Pattern(line, texts, tuple(macros)))
     return patterns
 
@@ -186,27 +188,21 @@ class Gazetteer:
 
 def read_gazetteer(path: PathLike) -> Gazetteer:
     """A file with an entry per line, or an entry, a tab and its kind."""
-    kinds = dict[str, str]()
-    for number, fields in _rows(path):
-        if len(fields) > 2 or not fields[0].split():
-            raise DataError("expected an entry, or an entry, a tab and its kind", path=str(path), line=number)
-        kinds[" ".join(fields[0].split())] = fields[1] if len(fields) == 2 else NAMELESS
-    return Gazetteer(kinds)
+    rows = _rows(path, (1, 2), "an entry, or an entry, a tab and its kind")
+    return Gazetteer({" ".join(entry.split()): next(iter(kind), NAMELESS) for entry, *kind in rows})
 
 
 def read_clusters(path: PathLike) -> dict[str, str]:
     """A file with a word, a tab and its cluster per line; or, as Brown clusters have it, bits, a word and its count."""
-    clusters = dict[str, str]()
-    for number, fields in _rows(path):
-        if len(fields) not in (2, 3):
-            raise DataError("expected a word, a tab and its cluster", path=str(path), line=number)
-        word, cluster = (fields[1], fields[0]) if len(fields) == 3 else fields
-        clusters[word] = cluster
-    return clusters
+    return dict(row[1::-1] if len(row) == 3 else row for row in _rows(path, (2, 3), "a word, a tab and its cluster"))
 
 
-def _rows(path: PathLike) -> Iterator[tuple[int, list[str]]]:
+def _rows(path: PathLike, sizes: tuple[int, int], expected: str) -> Iterator[list[str]]:
+    """The fields of lines that are not empty, as many as ``sizes`` allow."""
     with open_stream(path) as stream:
         for number, line in LineReader(stream):
+            fields = decoded(line).split("\t")
+            if line.strip() and (len(fields) not in sizes or not fields[0].strip()):
+                raise DataError(f"expected {expected}", path=str(path), line=number)
             if line.strip():
-                yield number, decoded(line).split("\t")
+                yield fields

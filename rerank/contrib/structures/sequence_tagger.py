@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, compress, count, pairwise, repeat
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from rerank.contrib.structures.attributes import named_values
 from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of
 from rerank.contrib.structures.decoding import decode, k_best, marginals
 from rerank.contrib.structures.training import train_chains
+from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner
 from rerank.learn.parameters import as_value_errors, check_parameters, learner_of, seed_of
 from rerank.learn.rules.maxent import Maxent
@@ -137,7 +138,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     def predict(self, X: Any) -> list[list[Any]]:
         """The best labels of every sequence."""
         chains = self._read(X)
-        return [[self.classes_[label] for label in each] for each in _parted(chains, decode(chains, self._weights))]
+        return _parted(chains, [self.classes_[label] for label in decode(chains, self._weights).tolist()])
 
     def predict_n_best(self, X: Any, n: int) -> list[list[tuple[float, list[Any]]]]:
         """For every sequence up to n (score, labels), the best ones, best first."""
@@ -145,10 +146,10 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             raise ValueError(f"n={n!r}; expected a whole number from 1")
         chains = self._read(X)
         scores, labels = k_best(chains, self._weights, n)
-        found = zip(scores, *(_parted(chains, row) for row in labels), strict=True)
+        best = [_parted(chains, [self.classes_[label] for label in row]) for row in labels.tolist()]
         return [
-            [(float(s), [self.classes_[y] for y in row]) for s, row in zip(score, rows, strict=True) if s > -math.inf]
-            for score, *rows in found
+            [(score, best[r][i]) for r, score in enumerate(row) if score > -math.inf]
+            for i, row in enumerate(scores.tolist())
         ]
 
     def predict_marginals(self, X: Any) -> list[list[dict[Any, float]]]:
@@ -156,8 +157,8 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         chains = self._read(X)
         if not self._probable:
             raise ValueError("only the learner maxent, or the algorithm lbfgs or l2sgd, has probabilities")
-        found = _parted(chains, marginals(chains, self._weights))
-        return [[dict(zip(self.classes_, token, strict=True)) for token in tokens.tolist()] for tokens in found]
+        rows = marginals(chains, self._weights).tolist()
+        return _parted(chains, [dict(zip(self.classes_, row, strict=True)) for row in rows])
 
     def score(self, X: Any, y: Any) -> float:
         """The share of the tokens whose label is right."""
@@ -173,51 +174,89 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 
 def _sequences(given: Any, name: str) -> list[list[Any]]:
     """``X`` or ``y`` as lists."""
-    if not isinstance(given, Iterable) or isinstance(given, (str, Mapping)):
-        raise ValueError(f"found {given!r} for {name}; expected a list of sequences")
     what = "a list of tokens, each a dict" if name == "X" else "a list of labels"
-    made = list(given)
-    for i, sequence in enumerate(made):
-        if not isinstance(sequence, Iterable) or isinstance(sequence, (str, Mapping)):
-            raise ValueError(f"sequence {i} of {name} is {sequence!r}; expected {what}")
-    return [list(sequence) for sequence in made]
+    made = _as_list(given, name, "a list of sequences")
+    return [_as_list(sequence, f"sequence {i} of {name}", what) for i, sequence in enumerate(made)]
 
 
-def _parted(chains: Chains, rows: np.ndarray) -> list[np.ndarray]:
+def _as_list(given: Any, name: str, expected: str) -> list[Any]:
+    if not isinstance(given, Iterable) or isinstance(given, (str, Mapping)):
+        raise ValueError(f"found {given!r} for {name}; expected {expected}")
+    return given if type(given) is list else list(given)
+
+
+def _parted(chains: Chains, rows: list[Any]) -> list[list[Any]]:
     """The rows of each sequence."""
     return [rows[first:end] for first, end in pairwise(chains.starts.tolist())]
 
 
 def _chains(X: list[Any], y: Any, classes: Sequence[Any], known: dict[str, int], *, new: bool) -> Chains:
     """Sequences as arrays; with ``new``, attributes that are not ``known`` are added, else they are left out."""
-    ids: list[int] = []
-    values: list[float] = []
-    rows = [0]
-    for i, tokens in enumerate(X):
-        for t, token in enumerate(tokens):
-            if type(token) is list and set(map(type, token)) <= {str} and len(set(token)) == len(token):
-                if new:
-                    ids += [known.setdefault(name, len(known)) for name in token]
-                else:
-                    ids += [known[name] for name in token if name in known]
-                values += [1.0] * (len(ids) - len(values))
-                rows.append(len(ids))
-                continue
+    sizes, ids, values = _lists_of_texts(X, known, new=new) or _any_tokens(X, known, new=new)
+    place, kept = {label: number for number, label in enumerate(classes)}, ids >= 0
+    rows = np.concatenate([[0], np.cumsum(kept)])[np.concatenate([[0], np.cumsum(sizes)])]
+    return chains_of(
+        np.cumsum([0, *map(len, X)]), rows, ids[kept],
+        None if y is None else [place[label] for labels in y for label in labels], len(classes),
+        attribute_count=len(known), values=None if (values == 1.0).all() else values[kept],
+    )  # fmt: skip
+
+
+Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # of T tokens: how many (int64 [T]); numbers, -1: unknown; values
+
+
+def _any_tokens(X: list[Any], known: dict[str, int], *, new: bool) -> Entries:
+    """The attributes of tokens of any kind, see ``named_values``."""
+    ends, ids, values = [0], list[int](), list[float]()
+    for i, sequence in enumerate(X):
+        for t, token in enumerate(sequence):
             where = f"sequence {i}, token {t}"
             try:
-                found = list(named_values(token, where))
+                for name, value in named_values(token, where):
+                    ids.append(known.setdefault(name, len(known)) if new else known.get(name, UNKNOWN))
+                    values.append(value)
             except RecursionError:
                 raise DataError(f"{where}: found a dict or list that holds itself, or too many in each other") from None
-            for name, value in found:
-                number = known.setdefault(name, len(known)) if new else known.get(name, UNKNOWN)
-                if number >= 0:
-                    ids.append(number)
-                    values.append(value)
-            rows.append(len(ids))
-    place = {label: number for number, label in enumerate(classes)}
-    x = np.array(values, np.float32)
-    return chains_of(
-        np.cumsum([0, *map(len, X)]), np.array(rows), np.array(ids, np.uint32),
-        None if y is None else np.array([place[label] for labels in y for label in labels], np.int32), len(classes),
-        attribute_count=len(known), values=None if (x == 1.0).all() else x,
-    )  # fmt: skip
+            ends.append(len(ids))
+    return np.diff(ends), np.array(ids, np.int64), np.array(values, np.float32)
+
+
+def _lists_of_texts(X: list[Any], known: dict[str, int], *, new: bool) -> Entries | None:
+    """The same for tokens that are lists of texts, none of them twice, several times as fast; None for others.
+
+    No list of all texts is made: to look at every text again would take as long as to look it up. So of tokens to tag,
+    only those are looked at of which nothing is known.
+    """
+    tokens = list(chain.from_iterable(X))
+    if not {*map(type, tokens)} <= {list}:
+        return None
+    sizes = np.fromiter(map(len, tokens), np.int64, len(tokens))
+    try:
+        numbers = dict(zip(dict.fromkeys(chain.from_iterable(tokens)), count())) if new else known
+        texts = chain.from_iterable(tokens)
+        ids = np.fromiter(map(numbers.get, texts, repeat(UNKNOWN)), np.int64, sizes.sum())
+    except TypeError:  # for what is no text, and cannot be a key
+        return None
+    apart, strange = inspect(sizes, ids, np.full(len(numbers), -1), np.zeros(sizes.size, np.bool_))
+    others = numbers if new else chain.from_iterable(compress(tokens, strange))
+    if not apart or not {*map(type, others)} <= {str}:
+        return None
+    known.update(numbers)
+    return sizes, ids, np.zeros(0, np.float32)
+
+
+@kernel
+def inspect(sizes: np.ndarray, ids: np.ndarray, last: np.ndarray, strange: np.ndarray) -> tuple[bool, np.ndarray]:
+    """Whether no token has a number twice; and ``strange``, which of them have none that is known.
+
+    last: [A], all −1, scratch: the last token that has a number."""
+    p = 0
+    for t in range(sizes.shape[0]):
+        strange[t] = True
+        for _ in range(sizes[t]):
+            if ids[p] >= 0:
+                if last[ids[p]] == t:
+                    return False, strange
+                last[ids[p]], strange[t] = t, False
+            p += 1
+    return True, strange

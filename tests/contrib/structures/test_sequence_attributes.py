@@ -40,10 +40,8 @@ def plain(line: str, tokens: Tokens, i: int, clusters: dict[str, str]) -> str | 
         word = tokens[j][column]
         if name in ("prefix", "suffix"):
             found = None if len(word) < size else word[:size] if name == "prefix" else word[len(word) - size :]
-        elif name == "c":
-            found = clusters.get(word)
         else:
-            found = FUNCTIONS[name](word)
+            found = clusters.get(word) if name == "c" else FUNCTIONS[name](word, 0)
         missing |= found is None
         return found or ""
 

@@ -142,12 +142,12 @@ def test_tokens_of_python_crfsuite_are_read() -> None:
         ([[]], [[]], "found no tokens"),
         ([[{"a": 1e300}]], [["N"]], "the value 1e\\+300; expected a text, a finite number"),
         ([[{"a": 10**400}]], [["N"]], "the value 1000"),
-        ([[{}]], ["N"], "sequence 0 of y is 'N'; expected a list of labels"),
+        ([[{}]], ["N"], "found 'N' for sequence 0 of y; expected a list of labels"),
         ([[{}, {}]], [["N", None]], "found labels that cannot be sorted"),
         ([[{}]], [[float("nan")]], "found labels that cannot be sorted"),
         (None, [["N"]], "found None for X; expected a list of seq"),
         ([[{}]], None, "found None for y; expected a list"),
-        ([3], [["N"]], "sequence 0 of X is 3; expected a list of tokens"),
+        ([3], [["N"]], "found 3 for sequence 0 of X; expected a list of tokens"),
     ],
 )
 def test_what_is_no_sequence_is_named(tokens: Any, labels: Any, message: str) -> None:
