@@ -125,4 +125,4 @@ def weigh(
     show(**table.as_data())
     if save is not None:
         weighed_model(lists, measure, table).save(save)
-        show(f"{save}: a model with these weights", model=save)
+        show(f"{save}: a model with the weights of the row {table.learned}", model=save)

@@ -217,10 +217,10 @@ class ErrorSurface:
         return spread
 
     def order(self, slope: np.ndarray) -> np.ndarray:
-        """int32 [N]: the candidates, list after list, by rising ``slope`` (float64 [N]) within a list."""
+        """int32 [N]: the candidates, list after list, by rising ``slope`` (float64 [N]) within a list, and by index."""
         order = np.empty(slope.size, np.int32)
         for members in self.by_size:
-            order[members] = np.take_along_axis(members, np.argsort(slope[members], axis=1), axis=1)
+            order[members] = np.take_along_axis(members, np.argsort(slope[members], axis=1, kind="stable"), axis=1)
         return order
 
     def line(self, intercept: np.ndarray, slope: np.ndarray, order: np.ndarray | None = None) -> Line:
@@ -228,11 +228,12 @@ class ErrorSurface:
 
         ``order``: the candidates by slope, if they have been sorted already.
         """
-        total = self.reference.sum(axis=0)
+        total, order = self.reference.sum(axis=0), self.order(slope) if order is None else order
         if self.metric.ordered:
-            edges, values = self.metric.along(self.lists, intercept, slope, self.ties, self.stats, self.reference)
+            about = self.lists, intercept, slope, self.ties, self.stats, self.reference
+            edges, values = self.metric.along(*about, order)
             return Line(edges, np.asarray(self.metric.scores(values[:, None], total)))
-        first, at, old, new = self._crossings(intercept, slope, self.order(slope) if order is None else order)
+        first, at, old, new = self._crossings(intercept, slope, order)
         ranking, E = np.argsort(at, kind="stable"), at.size  # stable: crossings of one list stay in order
         sums = np.empty((E + 1, self.stats.shape[1]))
         interval_sums(first, ranking, old, new, self.stats, sums)

@@ -79,10 +79,11 @@ class Metric(Checked, ABC):
 
     def along(
         self, lists: np.ndarray, intercept: np.ndarray, slope: np.ndarray, ties: np.ndarray, stats: np.ndarray,
-        reference: np.ndarray,
+        reference: np.ndarray, order: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Of a metric that is ``ordered``: the sum of all values where candidates score intercept + γ·slope (float64
-        [N] each): the γ where it changes (float64 [E], rising), and the sums between these (float64 [E + 1])."""
+        [N] each): the γ where it changes (float64 [E], rising), and the sums between these (float64 [E + 1]); order
+        (int32 [N]): the candidates, list after list, by slope and index."""
         raise NotImplementedError
 
 

@@ -2,7 +2,7 @@
 
 Searches by minimum error rate training begin at maxent's weights, at those of pairs, at the base score alone and at
 random points. What weighing is worth is measured by cross-validation over lists; the weights of all lists have
-intervals by the bootstrap.
+intervals by the bootstrap. A column that others determine has no weight of its own.
 """
 
 import re
@@ -39,6 +39,7 @@ LEAST = {"folds": 2, "resamples": 2, "restarts": 0, "samples": 1}
 CHANCE = 0.05
 PAIRS = 50  # of a list, those with the largest differences in gain (Hopkins & May 2011)
 MOST_COLUMNS = 50  # more take hours, and need a penalty that searches do not have
+OWN_SHARE = 0.02  # of a column's variance within lists, the least that no combination of columns before it has
 
 
 def unit(weights: np.ndarray) -> np.ndarray:
@@ -58,6 +59,18 @@ def standardised(source: Gathered) -> tuple[Gathered, np.ndarray]:
     spread = np.where(varied, np.sqrt(np.mean(centred**2, axis=1)), 1.0)
     columns = np.where(varied[:, None], centred / spread[:, None], 0.0)
     return source._replace(samples=samples._replace(columns=columns)), spread
+
+
+def independent(source: Gathered) -> list[int]:
+    """The columns, of ``standardised`` lists, of which less than OWN_SHARE is not determined by those before them; the
+    base score comes first of all."""
+    centred = source.samples.features(agree=False)
+    product, kept = centred @ centred.T / centred.shape[1], list[int]()
+    for k in sorted(range(len(source.names)), key=lambda k: source.names[k] != source.base):
+        others = product[np.ix_(kept, kept)]
+        own = product[k, k] - product[k, kept] @ np.linalg.solve(others, product[kept, k])
+        kept += [k] if own > OWN_SHARE else []
+    return sorted(kept)
 
 
 def pairs(samples: Samples) -> Samples:
@@ -87,20 +100,24 @@ def fitted(source: Gathered, restarts: int, seed: int) -> Fitted:
     check()
     if (count := source.samples.fold.size) > MOST:
         source = source.lists(np.sort(np.random.default_rng(seed).permutation(count)[:MOST]))
-    samples, metric = source.samples, source.metric
-    loss: Any = "listnet" if metric.ordered else "log"
-    maxent = unit(maxent_weights(samples, agree=False, loss=loss))
-    alone = np.array([float(name == source.base) for name in source.names])
-    two = pairs(samples)
-    paired = unit(maxent_weights(two, agree=False)) if two.gain.size else alone
-    starts = [start for start in (maxent, paired, alone) if start.any()] or [unit(np.ones(len(source.names)))]
-    about = samples.first, samples.columns.T, source.stats, source.reference, metric
-    searches = [
+    ordered = source.metric.ordered
+    maxent = unit(maxent_weights(source.samples, agree=False, loss="listnet" if ordered else "log"))
+    starts = [maxent, np.array([float(name == source.base) for name in source.names])]
+    if not ordered and (two := pairs(source.samples)).gain.size:
+        starts.insert(1, unit(maxent_weights(two, agree=False)))
+    starts = [start for start in starts if start.any()] or [unit(np.ones(len(source.names)))]
+    return Fitted(maxent, searched(source, starts, restarts, seed))
+
+
+def searched(source: Gathered, starts: Sequence[np.ndarray], restarts: int, seed: int) -> np.ndarray:
+    """The best weights that searches from ``starts``, and from ``restarts`` points around the first, find."""
+    about = source.samples.first, source.samples.columns.T, source.stats, source.reference, source.metric
+    found = [
         mert(*about, start, MertSettings(random=RANDOM, restarts=tries, noise=NOISE, seed=seed), ties=source.scores)
         for start, tries in zip(starts, (restarts, 0, 0), strict=False)
     ]
-    sign = -1.0 if metric.lower_is_better else 1.0
-    return Fitted(maxent, unit(max(searches, key=lambda result: sign * result.score).weights))
+    sign = -1.0 if source.metric.lower_is_better else 1.0
+    return unit(max(found, key=lambda result: sign * result.score).weights)
 
 
 def rows_by(source: Gathered, scores: np.ndarray) -> np.ndarray:
@@ -124,13 +141,22 @@ class ColumnWeight(NamedTuple):
 
 @dataclass(frozen=True)
 class WeightTable:
-    """The weights of the columns of a source, and their value."""
+    """The weights of the columns of a source, and their value; without: names of the columns that others determine."""
 
     compared: Compared
     source: Gathered
     folds: int
     resamples: int
     weights: tuple[ColumnWeight, ...]
+    without: tuple[str, ...]
+
+    @property
+    def learned(self) -> str:
+        """The better of the two rows of learned weights."""
+        return max(WEIGHED, MAXENT, key=self._goodness)
+
+    def _goodness(self, name: str) -> float:
+        return -self.rows[name].score if self.compared.metric.lower_is_better else self.rows[name].score
 
     @property
     def rows(self) -> Mapping[str, Scored]:
@@ -140,7 +166,8 @@ class WeightTable:
         """The table as JSON."""
         counts = {key: getattr(self, key) for key in ("folds", "resamples")}
         weights = [line._asdict() for line in self.weights]
-        return about(self.compared, self.source) | counts | {"base": self.source.base, "weights": weights}
+        about_weights = {"base": self.source.base, "learned": self.learned, "weights": weights, "without": self.without}
+        return about(self.compared, self.source) | counts | about_weights
 
     def tables(self) -> tuple[TextTable, TextTable]:
         """The value of weighing, and the weights."""
@@ -155,20 +182,21 @@ class WeightTable:
         worth = f"base: {base}. Cross-validated: the choices in each of {self.folds} folds are learned from the rest."
         note = "Weights of all lists, in the units of their columns; intervals from "
         note += f"{self.resamples} resamples of lists."
+        note += f" Others determine these, which have none: {', '.join(self.without)}." if self.without else ""
         worth = worth if self.source.doubt else f"{worth} {self.verdict}"
         return table_of(self.compared, self.source, worth), TextTable.of("Weights", weights, note=note)
 
     @property
     def verdict(self) -> str:
-        """Whether weighing helps on lists that it does not know."""
+        """Which row is best on lists that it does not know."""
         if self.source.doubt:
             return self.source.doubt
-        test = self.rows[WEIGHED].test
-        assert test is not None
-        if test.p >= CHANCE:
-            return "Weighing makes no difference beyond chance."
-        better = (test.difference < 0) == self.compared.metric.lower_is_better
-        return "Weighing helps." if better else "Weighing does harm: keep the base."
+        best = max((name for name in self.rows if name != ORACLE), key=self._goodness)
+        test = self.rows[best].test
+        if test is None or test.p >= CHANCE:
+            return "Nothing is better than the base beyond chance."
+        words = f"The best is {best}, {self.compared.metric.signed(test.difference)} beside the base (p = {test.p:.2g})"
+        return f"{words}." if best in (MAXENT, WEIGHED) else f"{words}; learned weights add nothing to it."
 
     def __str__(self) -> str:
         return "\n\n".join(plain_text(table.rich()) + table.note for table in self.tables())
@@ -195,7 +223,7 @@ def table_of_weights(
     metric: its name, or a mapping of name and options; by default the gain that lists hold.
     folds: ≥ 2; of the cross-validation.
     resamples: ≥ 2; of lists, for the intervals of weights.
-    restarts: searches from random points; none for resamples, which are searched from maxent and the base alone.
+    restarts: searches from random points; none for resamples, which are searched from the weights of all lists.
     samples, seed: of intervals and tests; of folds, draws and directions.
     use: the columns that are weighed, by name; by default all.
     columns: of a data frame, as in ``read``.
@@ -218,8 +246,11 @@ def table_of_weights(
     source, spread = standardised(source)
     every = source.samples
     if not every.columns.any():
-        names = ", ".join(source.names) or "none"
-        raise DataError(f"no score differs within a list (columns: {names}); there is nothing to weigh")
+        known = ", ".join(source.names) or "none"
+        raise DataError(f"no score differs within a list (columns: {known}); there is nothing to weigh")
+    kept, names = independent(source), source.names
+    every = every._replace(columns=every.columns[kept])
+    source, spread = source._replace(samples=every, names=tuple(names[k] for k in kept)), spread[kept]
     by_fold = [
         fitted(source.lists(np.flatnonzero(every.fold != fold)), restarts, seed)
         for fold in track(range(folds), "weigh folds", unit="folds")
@@ -227,12 +258,10 @@ def table_of_weights(
     base = rows_by(source, source.scores)
     first = rows_by(source, -np.arange(len(source.scores), dtype=np.float64))
     chosen = {BASE: base} | ({} if np.array_equal(first, base) else {FIRST: first})
-    of_runs = [
-        k for k, name in enumerate(source.names) if name.startswith(MINMAX)
-    ]  # other columns of a run order alike
-    alone = of_runs or [k for k, name in enumerate(source.names) if name != source.base]
-    if len(source.names) > 1 and len(alone) <= ALONE:
-        chosen |= {f"{source.names[k]} alone": rows_by(source, raw[k]) for k in alone}
+    of_runs = [k for k, name in enumerate(names) if name.startswith(MINMAX)]  # other columns of a run order alike
+    alone = of_runs or [k for k, name in enumerate(names) if name != source.base]
+    if len(names) > 1 and len(alone) <= ALONE:
+        chosen |= {f"{names[k]} alone": rows_by(source, raw[k]) for k in alone}
         chosen[COMBSUM if of_runs else SUM] = rows_by(source, raw[of_runs or slice(None)].sum(axis=0))
     for name, of_folds in ((MAXENT, [fit.maxent for fit in by_fold]), (WEIGHED, [fit.weighed for fit in by_fold])):
         chosen[name] = rows_by(source, scored(every, of_folds, agree=False))
@@ -240,7 +269,7 @@ def table_of_weights(
     how: dict[str, Any] = {"samples": samples, "seed": seed}
     compared = Compared(source.metric, source.reference, chosen, BASE, (ORACLE,), **how)
     weights = _weights(source, spread, by_fold, resamples, restarts, seed)
-    return WeightTable(compared, source, folds, resamples, weights)
+    return WeightTable(compared, source, folds, resamples, weights, tuple(sorted({*names} - {*source.names})))
 
 
 def _weights(
@@ -250,7 +279,7 @@ def _weights(
     everything = fitted(source, restarts, seed)
     draws, count = np.random.default_rng(seed), source.samples.fold.size
     drawn = [
-        fitted(source.lists(draws.integers(count, size=count)), 0, seed).weighed
+        searched(source.lists(draws.integers(count, size=count)), [everything.weighed], 0, seed)
         for _ in track(range(resamples), "weigh resamples", unit="resamples")
     ]
     low, high = np.percentile(np.array(drawn) / spread, [2.5, 97.5], axis=0).tolist()
@@ -263,7 +292,7 @@ def _weights(
 
 
 def weighed_model(lists: Any, metric: Mapping[str, Any], table: WeightTable) -> "Reranker":
-    """The model that scores candidates by the weights of ``table``, which was made of ``lists``."""
+    """The model that scores candidates by the learned weights of ``table``, which was made of ``lists``."""
     from rerank.models.reranker import Reranker
     from rerank.runs.fitting import fit
 
@@ -271,7 +300,7 @@ def weighed_model(lists: Any, metric: Mapping[str, Any], table: WeightTable) -> 
     counted = [COUNTED] if any(line.column == WORDS for line in table.weights) else []
     features = {"set": "base"} if alone else {"set": None, "templates": ["Dense", *counted], "min_lists": 1}
     model = fit(lists, metric=metric, features=features, learner={"name": "maxent", "l2": PENALTY}).model
-    known = {line.column: line.weight for line in table.weights}
+    known = {line.column: line.weight if table.learned == WEIGHED else line.maxent for line in table.weights}
     prefix = re.compile(rf"{re.escape(DENSE)}|{re.escape(COUNTED)}\|")
     names = [prefix.sub("", model.table.name(j)) for j in range(model.table.width)]
     w = np.array([known.get(name, 0.0) for name in names])

@@ -10,9 +10,11 @@ import pytest
 
 import rerank
 from rerank.base.errors import DataError, RecipeError
+from rerank.models.reranker import load
 from rerank.runs.vote import Gathered, gathered
 from rerank.runs.weigh import (
     BASE,
+    MAXENT,
     ORACLE,
     SUM,
     WEIGHED,
@@ -77,7 +79,7 @@ def test_a_list_is_chosen_from_by_what_others_teach() -> None:
         assert table.rows[name][0] == pytest.approx(np.mean(own))
     assert [w.weight for w in table.weights] == pytest.approx(fitted(found, 1, 1).weighed / spread)
     assert all(w.interval[0] <= w.interval[1] for w in table.weights)
-    assert "Weighing helps." in str(table)
+    assert f"The best is {table.learned}, +" in str(table)
     assert weigh(lists, **FAST).as_data() == table.as_data()
 
 
@@ -107,6 +109,27 @@ def test_the_command(tmp_path: Path, rerank: Any) -> None:
     assert [json.loads(line)["candidates"][0]["text"] for line in ranked.splitlines()] == ["a b"] * 6
     for wrong in (("--columns", "costs"), ("--folds", "1"), ("--metric", "nonsense"), ("--metric", "wer")):
         assert rerank("weigh", place, *wrong).code == 2
+
+
+def test_columns_that_others_determine_have_no_weight_and_the_better_row_is_saved(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rerank: Any
+) -> None:
+    lists = lists_of()
+    for one in (one for line in lists for one in line["candidates"]):
+        one |= {"both": one["score"] + one["cost"], "same": 3.0}
+    monkeypatch.setattr("rerank.runs.weigh.searched", lambda _, starts, *__: -starts[0])
+    table = weigh(lists, **FAST)
+    assert ([line.column for line in table.weights], table.without) == (["score", "cost"], ("both", "same"))
+    assert "Others determine these, which have none: both, same." in str(table)
+    assert table.learned == MAXENT
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lists))
+    shown = rerank("weigh", tmp_path / "a.jsonl", "--folds", 3, "--resamples", 2, "--save", tmp_path / "model").out
+    assert "a model with the weights of the row maxent" in " ".join(shown.split())
+    none = {"text": "a"} | dict.fromkeys(("score", "cost", "both", "same"), 0.0)
+    for line in table.weights:
+        ranking = load(tmp_path / "model").rank([none, none | {line.column: 1.0}])
+        apart = float(ranking.scores[0] - ranking.scores[1]) * (1 if ranking.order[0] == 1 else -1)
+        assert apart == pytest.approx(line.maxent)
 
 
 def test_what_cannot_be_weighed() -> None:

@@ -28,110 +28,130 @@ LARGEST_CUT = 1_000_000_000
 
 
 @kernel
-def order_value(kind: int, k: int, useful: np.ndarray, order: np.ndarray, first: int, last: int, ideal: float) -> float:
-    """The measure ``kind`` of a list's first k candidates, order[first:last]; useful, ideal: see ``OrderMetric``."""
-    value, found, left = 0.0, 0.0, 1.0
-    for r in range(min(k, last - first)):
-        u = useful[order[first + r]]
-        if u == 0.0:
-            continue
-        found += u
-        if kind == NDCG:
-            value += u / np.log2(r + 2.0)
-        elif kind == AVERAGE_PRECISION:
-            value += found / (r + 1.0)
-        elif kind == RECIPROCAL_RANK:
-            return 1.0 / (r + 1.0)
-        elif kind == EXPECTED_RECIPROCAL_RANK:
-            value += left * u / (r + 1.0)
-            left *= 1.0 - u
-        else:
-            value += 1.0
-    return value / (k if kind == PRECISION else ideal if kind != EXPECTED_RECIPROCAL_RANK else 1.0)
+def document_value(kind: int, k: int, useful: float, ahead: int, state: float) -> float:
+    """What a relevant document adds to the sum of its list with ``ahead`` documents before it; useful: see
+    ``OrderMetric``; state: see ``state_below``."""
+    if ahead >= k or (kind == RECIPROCAL_RANK and state > 0.0):
+        return 0.0
+    if kind == NDCG:
+        return useful / float(np.log2(ahead + 2.0))
+    if kind == AVERAGE_PRECISION:
+        return (state + 1.0) / (ahead + 1.0)
+    if kind == EXPECTED_RECIPROCAL_RANK:
+        return state * useful / (ahead + 1.0)
+    return 1.0 / (ahead + 1.0) if kind == RECIPROCAL_RANK else 1.0
+
+
+@kernel
+def state_below(kind: int, state: float, useful: float, ahead: bool) -> float:
+    """What documents see of the relevant ones before them, when one more of these is ahead, or one less: how many they
+    are or, for the expected reciprocal rank, with which probability none satisfies."""
+    if kind == EXPECTED_RECIPROCAL_RANK:
+        return state * (1.0 - useful) if ahead else state / (1.0 - useful)
+    return state + 1.0 if ahead else state - 1.0
 
 
 @kernel
 def order_values(
-    kind: int, k: int, none: float, lists: np.ndarray, order: np.ndarray, useful: np.ndarray, ideal: np.ndarray,
+    kind: int, k: int, none: float, lists: np.ndarray, order: np.ndarray, useful: np.ndarray, divisor: np.ndarray,
     values: np.ndarray,
 ) -> None:  # fmt: skip
-    """``order_value`` of every list to ``values``; ``none`` where nothing in it is relevant."""
+    """The measure ``kind`` of every list's first k candidates in ``order`` (int64 [N]) to ``values`` (float64 [L]).
+
+    divisor: of the sums over documents, 0 for lists where nothing is relevant, whose value is ``none``.
+    """
     for i in range(values.shape[0]):
-        values[i] = none
-        if ideal[i] > 0.0:
-            values[i] = order_value(kind, k, useful, order, lists[i], lists[i + 1], ideal[i])
+        value, state = 0.0, 1.0 if kind == EXPECTED_RECIPROCAL_RANK else 0.0
+        for r in range(min(k, lists[i + 1] - lists[i])):
+            u = useful[order[lists[i] + r]]
+            if u > 0.0:
+                value += document_value(kind, k, u, r, state)
+                state = state_below(kind, state, u, True)
+        values[i] = value / divisor[i] if divisor[i] > 0.0 else none
 
 
 @kernel
-def order_crossings(
-    lists: np.ndarray, intercept: np.ndarray, slope: np.ndarray, useful: np.ndarray, starts: np.ndarray, at: np.ndarray
-) -> int:
-    """The γ at which two candidates of a list that are not equally useful score the same, list after list to
-    ``at`` (float64 [E]), and where those of a list begin to ``starts`` (int64 [L + 1]); with an empty ``at`` they are
-    only counted. Returns E.
-
-    A candidate scores intercept + γ·slope. Where equally useful ones cross, nothing is lost or gained.
-    """
-    E, fill = 0, at.shape[0] > 0
-    for i in range(lists.shape[0] - 1):
-        starts[i] = E
-        for y in range(lists[i], lists[i + 1]):
-            for z in range(y + 1, lists[i + 1]):
-                if slope[y] != slope[z] and useful[y] != useful[z]:
-                    if fill:
-                        at[E] = (intercept[z] - intercept[y]) / (slope[y] - slope[z])
-                    E += 1
-    starts[lists.shape[0] - 1] = E
-    return E
+def keep_nearest(over: float, apart: float, z: int, count: int, near: np.ndarray, who: np.ndarray) -> int:
+    """Insert the crossing over/apart with document z into the first ``count`` of ``near`` (float64 [m], rising; who:
+    int64 [m]), of which the m smallest stay; returns how many there are then."""
+    if count == near.shape[0]:
+        if not over < near[count - 1] * apart:
+            return count
+        count -= 1
+    gamma, place = over / apart, count
+    while place > 0 and near[place - 1] > gamma:
+        near[place], who[place] = near[place - 1], who[place - 1]
+        place -= 1
+    near[place], who[place] = gamma, z
+    return count + 1
 
 
 @kernel
-def walk_orders(
-    kind: int, k: int, none: float, lists: np.ndarray, intercept: np.ndarray, slope: np.ndarray, ties: np.ndarray,
-    useful: np.ndarray, ideal: np.ndarray, starts: np.ndarray, at: np.ndarray, order: np.ndarray, change: np.ndarray,
-) -> float:  # fmt: skip
-    """The values of all lists along a line: their sum for γ → −∞ is returned, and ``change`` (float64 [E]) gets how
-    much every crossing adds to it.
+def follow_documents(
+    kind: int, k: int, none: float, lists: np.ndarray, order: np.ndarray, intercept: np.ndarray, slope: np.ndarray,
+    ties: np.ndarray, useful: np.ndarray, divisor: np.ndarray, near: np.ndarray, who: np.ndarray, at: np.ndarray,
+    change: np.ndarray,
+) -> int:  # fmt: skip
+    """The values of all lists along a line, on which a document scores intercept + γ·slope.
 
-    ``at`` (float64 [E]): the crossings of list i, rising, are at starts[i]..starts[i + 1]; ``order`` (int64 [N]): the
-    candidates in any order within lists. Between crossings a list is sorted anew: by insertion, as little changes.
+    Each relevant document is followed from γ = −∞ to ∞: its place changes where it overtakes another one, or is
+    overtaken, and it counts while fewer than k are ahead. So of the documents that it overtakes the k last matter, and
+    of those that overtake it the k first: these crossings are collected in near and who, float64 and int64 [2, m] with
+    m = k or the length of the longest list. order (int32 [N]): the documents, list after list, by rising slope.
+
+    Returns E, the number of places where a value changes: ``at`` (float64 [E]) gets their γ in any order and ``change``
+    by how much; the first has γ = −∞ and the sum of the values there.
     """
-    total = 0.0
-    for i in range(lists.shape[0] - 1):
-        before = none
-        for e in range(starts[i] - 1, starts[i + 1]):
-            here, there = e >= starts[i], e + 1 < starts[i + 1]
-            if here:
-                change[e] = 0.0
-            if ideal[i] <= 0.0 or (here and there and not at[e] < at[e + 1]):
+    E, at[0], change[0] = 1, -np.inf, 0.0
+    for i in range(divisor.shape[0]):
+        if not divisor[i] > 0.0:
+            change[0] += none
+            continue
+        for r in range(lists[i], lists[i + 1]):
+            y = order[r]
+            if not useful[y] > 0.0:
                 continue
-            gamma = 0.0
-            if here and there:
-                gamma = at[e] + (at[e + 1] - at[e]) / 2
-            elif here:
-                gamma = at[e] + max(1.0, abs(at[e]))
-            elif there:
-                gamma = at[e + 1] - max(1.0, abs(at[e + 1]))
-            highest = lists[i + 1] if here else lists[i]  # the first place with another candidate than before
-            for r in range(lists[i] + 1, lists[i + 1]):
-                y, place = order[r], r
-                while place > lists[i] and is_ahead(y, order[place - 1], gamma, intercept, slope, ties):
-                    order[place] = order[place - 1]
-                    place -= 1
-                if place < r:
-                    order[place] = y
-                    highest = min(highest, place)
-            value = before
-            if highest - lists[i] < k:
-                value = order_value(kind, k, useful, order, lists[i], lists[i + 1], ideal[i])
-            if here:
-                change[e] = value - before
-            before = value
-            if not here:
-                total += value
-        if ideal[i] <= 0.0:
-            total += none
-    return total
+            falls, rises, ahead, state = 0, 0, 0, 1.0 if kind == EXPECTED_RECIPROCAL_RANK else 0.0
+            for q in range(r - 1, lists[i] - 1, -1):
+                z = order[q]
+                if slope[z] < slope[y]:
+                    falls = keep_nearest(intercept[y] - intercept[z], slope[y] - slope[z], z, falls, near[1], who[1])
+                elif is_ahead(z, y, 0.0, intercept, slope, ties):
+                    ahead += 1
+                    state = state_below(kind, state, useful[z], True) if useful[z] > 0.0 else state
+            since = -near[1, k - 1] if falls == k else -np.inf  # before, all falls are ahead
+            for q in range(r + 1, lists[i + 1]):
+                z = order[q]
+                over, apart = intercept[y] - intercept[z], slope[z] - slope[y]
+                if apart > 0.0 and over > since * apart:
+                    rises = keep_nearest(over, apart, z, rises, near[0], who[0])
+                elif apart > 0.0 or is_ahead(z, y, 0.0, intercept, slope, ties):
+                    ahead += 1
+                    if ahead == k:
+                        break
+                    state = state_below(kind, state, useful[z], True) if useful[z] > 0.0 else state
+            if ahead >= k:
+                continue
+            for e in range(falls):
+                if useful[who[1, e]] > 0.0:
+                    state = state_below(kind, state, useful[who[1, e]], True)
+            ahead += falls
+            before, e = document_value(kind, k, useful[y], ahead, state), 0
+            change[0] += before / divisor[i]
+            while falls > 0 or e < rises:
+                rise = falls == 0 or (e < rises and near[0, e] < -near[1, falls - 1])
+                if rise:
+                    gamma, z, ahead, e = near[0, e], who[0, e], ahead + 1, e + 1
+                else:
+                    gamma, z, ahead, falls = -near[1, falls - 1], who[1, falls - 1], ahead - 1, falls - 1
+                if useful[z] > 0.0:
+                    state = state_below(kind, state, useful[z], rise)
+                value = document_value(kind, k, useful[y], ahead, state)
+                if value != before:
+                    at[E], change[E] = gamma, (value - before) / divisor[i]
+                    E += 1
+                before = value
+    return E
 
 
 @dataclass(frozen=True)
@@ -220,34 +240,28 @@ class OrderMetric(Gain):
         self, lists: np.ndarray, scores: np.ndarray, ties: np.ndarray, stats: np.ndarray, reference: np.ndarray
     ) -> np.ndarray:
         order = frozen(np.lexsort((-np.asarray(ties), -np.asarray(scores), owners(lists))))
-        rows = np.zeros((lists.size - 1, 2))
-        values, (useful, ideal) = np.zeros(lists.size - 1), self._arrays(stats, reference)
-        order_values(self.kind, self.cut, self.none, frozen(lists), order, useful, ideal, values)
+        rows, values = np.zeros((lists.size - 1, 2)), np.zeros(lists.size - 1)
+        order_values(self.kind, self.cut, self.none, frozen(lists), order, *self._arrays(stats, reference), values)
         some = np.diff(lists) > 0
         rows[:, 0], rows[some, 1] = values, stats[order[lists[:-1][some]], 0]
         return rows
 
     def along(
         self, lists: np.ndarray, intercept: np.ndarray, slope: np.ndarray, ties: np.ndarray, stats: np.ndarray,
-        reference: np.ndarray,
+        reference: np.ndarray, order: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-        useful, ideal = self._arrays(stats, reference)
-        lists, intercept, slope, ties = (frozen(np.ascontiguousarray(x)) for x in (lists, intercept, slope, ties))
-        starts = np.empty(lists.size, np.int64)
-        at = np.empty(order_crossings(lists, intercept, slope, useful, starts, np.empty(0)))
-        if at.size:
-            order_crossings(lists, intercept, slope, useful, starts, at)
-        for first, last in pairwise(starts.tolist()):
-            at[first:last].sort()
-        change, order = np.empty(at.size), np.arange(int(lists[-1]))
-        start = walk_orders(
-            self.kind, self.cut, self.none, lists, intercept, slope, ties, useful, ideal, starts, at, order, change
-        )  # fmt: skip
-        by_place = np.flatnonzero(change)
-        by_place = by_place[np.argsort(at[by_place], kind="stable")]
-        values = np.concatenate([[start], start + np.cumsum(change[by_place])])
-        wide = np.append(True, np.diff(at[by_place]) > 0) if by_place.size else np.zeros(0, np.bool_)
-        return at[by_place][wide], np.append(values[:-1][wide], values[-1])
+        useful, divisor = self._arrays(stats, reference)
+        intercept, slope, ties = (frozen(np.ascontiguousarray(each)) for each in (intercept, slope, ties))
+        sizes, relevant = np.diff(lists), np.add.reduceat(np.append(useful > 0, False), lists[:-1], dtype=np.int64)
+        most = int(min(self.cut, sizes.max(initial=1)))
+        at, change = np.empty((2, 1 + int((relevant * np.minimum(sizes, 2 * most))[sizes > 0].sum())))
+        near, who = np.empty((2, most)), np.empty((2, most), np.int64)
+        about = frozen(lists), order, intercept, slope, ties, useful, divisor
+        E = follow_documents(self.kind, self.cut, self.none, *about, near, who, at, change)
+        by_place = np.argsort(at[:E], kind="stable")
+        at, values = at[by_place], np.cumsum(change[by_place])
+        last = np.append(at[1:] > at[:-1], True)  # of the changes at one place
+        return at[last][1:], values[last]
 
     def statistics(self, lists: np.ndarray, grades: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The rows of candidates with ``grades`` (float64 [N]) and of their ``lists`` (int64 [L + 1]), in which all
@@ -280,7 +294,12 @@ class OrderMetric(Gain):
         return float(self.empty == "one")
 
     def _arrays(self, stats: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return frozen(np.ascontiguousarray(stats[:, 1])), frozen(np.ascontiguousarray(reference[:, 1]))
+        """What kernels take for useful (float64 [N]) and divisor (float64 [L])."""
+        ideal = reference[:, 1]
+        divisor = {PRECISION: float(self.cut), RECIPROCAL_RANK: 1.0, EXPECTED_RECIPROCAL_RANK: 1.0}.get(
+            self.kind, ideal
+        )
+        return frozen(np.ascontiguousarray(stats[:, 1])), frozen(np.where(ideal > 0, divisor, 0.0))
 
 
 @dataclass(frozen=True)
