@@ -9,7 +9,7 @@ from rerank.kernels.by_type import body
 from rerank.learn.base import Learner, Weights
 from rerank.learn.hooks import learn
 from rerank.learn.pair_epoch import pair_epoch
-from rerank.learn.predictor import UPDATES, subtract
+from rerank.learn.predictor import subtract
 from rerank.learn.settings import Positive
 
 
@@ -32,7 +32,7 @@ class Harmonic(Learner):
 @body(learn, Harmonic)
 def harmonic(state: Any, scratch: Any, count: int, n: int, weight: float, params: Any) -> None:
     """w ← w − g·η/(1 + k·decay)."""
-    subtract(state, scratch, count, weight * params.eta / (1.0 + state.counts[UPDATES] * params.decay))
+    subtract(state, scratch, count, weight * params.eta / (1.0 + state.counts.updates * params.decay))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Endless(Harmonic):
 def without_end(state: Any, scratch: Any, count: int, n: int, weight: float, params: Any) -> None:
     """w ← w − g, counted twice."""
     subtract(state, scratch, count, weight)
-    state.counts[UPDATES] += 1
+    state.counts.updates += 1
 
 
 @dataclass(frozen=True, kw_only=True)

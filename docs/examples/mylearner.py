@@ -2,7 +2,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rerank.learn.base import Learner
-from rerank.learn.predictor import UPDATES, subtract
+from rerank.learn.predictor import subtract
 from rerank.learn.settings import Positive
 
 
@@ -14,4 +14,4 @@ class Harmonic(Learner):
 
     @staticmethod
     def learn(state: Any, scratch: Any, count: int, n: int, weight: float, params: Any) -> None:
-        subtract(state, scratch, count, weight / (1.0 + state.counts[UPDATES] * params.decay))
+        subtract(state, scratch, count, weight / (1.0 + state.counts.updates * params.decay))

@@ -18,28 +18,12 @@ import numpy as np
 
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
-from rerank.learn.predictor import (
-    BASE_SCALE,
-    FREE,
-    FREE_SCALE,
-    PENDING,
-    SCALE,
-    SEEN,
-    SURVIVED,
-    TAU,
-    UPDATES,
-    State,
-    cells_of,
-    coordinates,
-    slope_of,
-    sums_of,
-)
-from rerank.learn.scoring import a_of
+from rerank.learn.predictor import State, cells_of, coordinates, named, slope_of, sums_of
 from rerank.learn.workspace import Scratch
 
 # A column's cell in an epoch: Σ c_k w_k up to a predictor, its place in the sums, and P and Q there. They lie together:
 # entering a column costs one access to memory.
-TOTAL, AT, P_AT, Q_AT = range(4)
+CELL = np.dtype((np.record, [("total", float), ("at", np.int64), ("P", float), ("Q", float)]))
 GUESSES = 6  # of where a column leaves, before the rest is bisected
 
 
@@ -50,7 +34,7 @@ class PredictorSums(NamedTuple):
     Q: np.ndarray  # float64 [updates + 2]
     F: np.ndarray  # float64 [updates + 2]: P for free columns
     tau: np.ndarray  # float64 [updates + 2]: τ_k
-    cells: np.ndarray  # float64 [D + 1, 4]: see TOTAL
+    cells: np.ndarray  # CELL [D + 1]
     k0: int
 
 
@@ -58,33 +42,32 @@ def begin_sums(state: State, visits: int) -> PredictorSums:
     """Sums over the predictors that so many visits can make; without room where ``state`` keeps no average."""
     columns = state.sums.size
     P, Q, F, tau = np.zeros((4, visits + 2 if columns else 0))
-    cells = cells_of(columns, 4)
-    cells[:, TOTAL] = state.sums
-    return PredictorSums(P, Q, F, tau, cells, int(state.counts[UPDATES]))
+    cells = cells_of(columns, 4).view(CELL)[:, 0]
+    cells["total"] = state.sums
+    return PredictorSums(P, Q, F, tau, cells, int(named(state).counts.updates))
 
 
 @by_type
 def close_predictor(state: Any, sums: PredictorSums) -> None:
     """Enter the current predictor, with what it has survived since it was last entered, into the sums."""
-    at, c = state.counts[UPDATES] - sums.k0 + 1, state.counts[PENDING]
-    d, tau, base = state.numbers[SCALE], state.numbers[TAU], state.cells.shape[0] - 1
-    sums.P[at] = sums.P[at - 1] + c * d
-    sums.Q[at] = sums.Q[at - 1] + c * d * tau
-    sums.F[at] = sums.F[at - 1] + c * state.numbers[FREE_SCALE]
-    sums.tau[at] = tau
-    sums.cells[base, TOTAL] += c * (state.numbers[BASE_SCALE] * a_of(state.cells, base))
-    state.counts[PENDING] = 0
+    at, c, now, base = state.counts.updates - sums.k0 + 1, state.counts.pending, state.now, state.a.shape[0] - 1
+    sums.P[at] = sums.P[at - 1] + c * now.d
+    sums.Q[at] = sums.Q[at - 1] + c * now.d * now.tau
+    sums.F[at] = sums.F[at - 1] + c * now.d_free
+    sums.tau[at] = now.tau
+    sums.cells[base].total += c * (now.d_base * state.a[base])
+    state.counts.pending = 0
 
 
 @kernel
-def summed(a: float, slope: float, cell: np.ndarray, last: int, sums: PredictorSums) -> float:
+def summed(a: float, slope: float, cell: Any, last: int, sums: PredictorSums) -> float:
     """sign(a)·(|a|·(P_e − P_first) − |v|·(Q_e − Q_first))."""
     size, e = abs(a), last
     if not size > 0.0:
         return float(size)  # 0, or not a number: there is no last predictor to look up
     if not sums.tau[e] * slope < size:
-        e = last_active(size, slope, sums.tau, int(cell[AT]), last)
-    total = size * (sums.P[e] - cell[P_AT]) - slope * (sums.Q[e] - cell[Q_AT])
+        e = last_active(size, slope, sums.tau, cell.at, last)
+    total = size * (sums.P[e] - cell.P) - slope * (sums.Q[e] - cell.Q)
     return float(total if a > 0 else -total)
 
 
@@ -109,12 +92,12 @@ def last_active(size: float, slope: float, tau: np.ndarray, first: int, last: in
 @by_type
 def settle_column(state: Any, j: int, last: int, sums: PredictorSums) -> None:
     """Enter what column j weighed, up to the current predictor, at ``last`` of ``sums``, into its total."""
-    cell, a = sums.cells[j], a_of(state.cells, j)
-    if j < state.counts[FREE]:
-        cell[TOTAL] += a * (sums.F[last] - sums.F[int(cell[AT])])
-    elif j < state.cells.shape[0] - 1:
-        cell[TOTAL] += summed(a, slope_of(state, j), cell, last, sums)
-    cell[AT], cell[P_AT], cell[Q_AT] = last, sums.P[last], sums.Q[last]
+    cell, a = sums.cells[j], state.a[j]
+    if j < state.counts.free:
+        cell.total += a * (sums.F[last] - sums.F[cell.at])
+    elif j < state.a.shape[0] - 1:
+        cell.total += summed(a, slope_of(state, j), cell, last, sums)
+    cell.at, cell.P, cell.Q = last, sums.P[last], sums.Q[last]
 
 
 @by_type
@@ -122,7 +105,7 @@ def settle(state: Any, sums: PredictorSums, scratch: Scratch, count: int) -> Non
     """Enter what the columns of g have weighed so far into lazy sums, before they change."""
     if state.sums.shape[0] > 0:
         close_predictor(state, sums)
-        last = state.counts[UPDATES] - sums.k0 + 1
+        last = state.counts.updates - sums.k0 + 1
         for r in range(np.uint64(count)):
             settle_column(state, scratch.column[r], last, sums)
 
@@ -134,25 +117,25 @@ def flush(state: Any, sums: PredictorSums) -> None:
         close_predictor(state, sums)
     for j in range(state.sums.shape[0]):
         column: Any = np.uint32(j)  # as lists have them, for which this is compiled anyway
-        settle_column(state, column, state.counts[UPDATES] - sums.k0 + 1, sums)
-        state.sums[j] = sums.cells[j, TOTAL]
+        settle_column(state, column, state.counts.updates - sums.k0 + 1, sums)
+        state.sums[j] = sums.cells[j].total
 
 
-@kernel
+@by_type
 def average_anew(state: Any) -> None:
     """Σ c_k d_k ← 0, where τ = 0: what all columns have added to the average so far is −u from here on."""
     for j in range(state.sums.shape[0]):
-        state.sums[j] -= state.numbers[SURVIVED] * state.cells[j]
-    state.numbers[SURVIVED] = 0.0
+        state.sums[j] -= state.now.survived * state.a[j]
+    state.now.survived = 0.0
 
 
 def average_of(state: State, shrinks: bool) -> np.ndarray:
     """float64 [D + 1]: Σ c_k w_k / Σ c_k"""
-    seen, sums = int(state.counts[SEEN]), sums_of(state)
-    if sums.size == 0 and state.counts[UPDATES] > 0:
+    now, counts, sums = named(state).now, named(state).counts, sums_of(state)
+    if sums.size == 0 and counts.updates > 0:
         raise ValueError("this state keeps no average; train without `without_average`")
-    if seen == 0 or sums.size == 0:
+    if counts.seen == 0 or sums.size == 0:
         return np.zeros(len(state.cells))
     if shrinks:
-        return np.asarray(sums / seen)
-    return np.asarray(state.numbers[SURVIVED] / seen * coordinates(state) - sums / seen)
+        return np.asarray(sums / counts.seen)
+    return np.asarray(now.survived / counts.seen * coordinates(state) - sums / counts.seen)

@@ -15,15 +15,7 @@ from rerank.learn.epoch import epoch
 from rerank.learn.log import UpdateLog
 from rerank.learn.losses import Loss, PairLoss, losses
 from rerank.learn.pairs import ORACLES
-from rerank.learn.predictor import (
-    ALIVE,
-    FREE,
-    UPDATES,
-    fresh,
-    predictor_of,
-    weights_of,
-    without_sums,
-)
+from rerank.learn.predictor import Predictor, fresh, named, predictor_of, weights_of, without_sums
 from rerank.learn.predictor import State as State
 from rerank.learn.replay import filled, repeat_updates, room_for
 from rerank.learn.scoring import Weights as Weights
@@ -73,6 +65,8 @@ class Learner(KernelPart):
     shrinks: ClassVar[bool] = False  # does a threshold τ rise, so that weights move toward 0 without being touched?
     dual: ClassVar[bool] = False  # does it have a dual variable per candidate, up to its parameter C?
     judges_after_update: ClassVar[bool] = False  # are mistakes those of margins, as z is learned before it is judged?
+    cell: ClassVar[tuple[str, ...]] = ("a",)  # a_j and what the rule remembers of a column beside it, by name
+    whole: ClassVar[tuple[str, ...]] = ()  # the numbers that the rule remembers as a whole
 
     base: NotNegative = 1.0
     base_rate: NotNegative = 0.0
@@ -109,7 +103,12 @@ class Learner(KernelPart):
         ------
         RecipeError: the learner cannot keep a state for this many columns.
         """
-        return fresh(columns, candidates=candidates if self.dual else 0)
+        of_candidates = candidates if self.dual else 0
+        return fresh(columns, cell=len(self.cell), shrinks=self.shrinks, rest=len(self.whole), candidates=of_candidates)
+
+    def named(self, state: State) -> Predictor:
+        """``state`` as kernels see it: views, with numbers under their names."""
+        return named(state, self.cell, self.whole)
 
     @property
     def scales_free(self) -> bool:
@@ -143,12 +142,13 @@ class Learner(KernelPart):
                 f"the state has {state.alpha.size} dual variables for {corpus.candidate_count} candidates; "
                 "call init(columns, candidates), or for_corpus(state, candidates) to continue with another corpus"
             )
-        if self.shrinks and state.counts[UPDATES] > 0 and state.counts[FREE] != corpus.free:
+        counts = named(state).counts
+        if self.shrinks and counts.updates > 0 and counts.free != corpus.free:
             raise ValueError(
-                f"the state was trained with {state.counts[FREE]} free columns, the corpus has {corpus.free}; "
+                f"the state was trained with {counts.free} free columns, the corpus has {corpus.free}; "
                 "train on corpora of one feature table"
             )
-        state.counts[FREE] = corpus.free
+        counts.free = corpus.free
         if state.matrix.size:
             return np.zeros(len(state.cells))
         return begin_sums(state, visits) if self.shrinks else None
@@ -156,7 +156,7 @@ class Learner(KernelPart):
     def finish(self, state: State, sums: Any) -> None:
         """Bring everything lazy up to date."""
         if self.shrinks:
-            flush(state, sums)
+            flush(self.named(state), sums)
 
     def settings(self, any_ties: bool = False) -> Any:
         """The parameters for kernels; see ``SettingsClass``."""
@@ -171,11 +171,11 @@ class Learner(KernelPart):
 
     def alive(self, state: State) -> int:
         """The number of lists that the current predictor has survived."""
-        return int(state.counts[ALIVE])
+        return int(named(state).counts.alive)
 
     def updates(self, state: State) -> int:
         """Number of updates so far."""
-        return int(state.counts[UPDATES])
+        return int(named(state).counts.updates)
 
     def epoch(
         self,
@@ -199,7 +199,7 @@ class Learner(KernelPart):
         room = None if log is None else log_buffers(corpus, order, self.pairwise, params.top)
         order = np.ascontiguousarray(order, np.int64)
         data, scratch = view(corpus, oracle, pairs), scratch_for(corpus, self.pairwise)
-        passes(data, order, state, sums, scratch, room, tally, params)
+        passes(data, order, self.named(state), sums, scratch, room, tally, params)
         if log is not None and room is not None:
             log.add_buffers(room, self.alive(state))
         self.finish(state, sums)
@@ -227,7 +227,7 @@ class Learner(KernelPart):
         )  # fmt: skip
         kind: Any = type(self)
         data, scratch = view(corpus, np.full(corpus.list_count, -1)), scratch_for(corpus, self.pairwise)
-        kernel_of(kind.replays, kind, self.loss_type())(data, updates, state, sums, scratch, room, params)
+        kernel_of(kind.replays, kind, self.loss_type())(data, updates, self.named(state), sums, scratch, room, params)
         return filled(room)
 
 

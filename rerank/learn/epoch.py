@@ -15,7 +15,7 @@ from rerank.learn.hooks import gather, learn
 from rerank.learn.judge import look_ahead
 from rerank.learn.log import LogBuffers, record
 from rerank.learn.losses import judge, squared_radius
-from rerank.learn.predictor import ALIVE, beta, close, look_up, look_up_sums, score, survive
+from rerank.learn.predictor import beta, close, look_up, look_up_sums, score, survive
 from rerank.learn.workspace import ListArrays, Scratch, count_update
 
 
@@ -27,7 +27,7 @@ def epoch(
     """Pass over ``order``: predict and, on a mistake (or always, on a loss), learn from the subgradient."""
     for at in range(order.shape[0]):
         look_ahead(data, order, at)  # memory that the next lists need
-        look_up(data, order, at, state.cells)
+        look_up(data, order, at, state.a)
         if params.always:
             look_up_sums(data, order, at, state, sums)
 
@@ -38,8 +38,8 @@ def epoch(
 
         if n > 0:  # learn
             if log is not None:
-                record(log, i, scratch.who, scratch.a, n, data.weight[i], state.counts[ALIVE])
-            count = gather(data, scratch, n, state.cells.shape[0] - 1, params.loss, params)
+                record(log, i, scratch.who, scratch.a, n, data.weight[i], state.counts.alive)
+            count = gather(data, scratch, n, state.a.shape[0] - 1, params.loss, params)
             count_update(tally, squared_radius(scratch, count, params.loss))
             if sums is not None:
                 settle(state, sums, scratch, count)

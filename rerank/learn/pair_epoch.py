@@ -10,7 +10,7 @@ from rerank.learn.judge import difference, look_ahead
 from rerank.learn.log import LogBuffers, record
 from rerank.learn.losses import asked, costliest
 from rerank.learn.pairs import compares_oracle, pick, pick_next
-from rerank.learn.predictor import ALIVE, beta, close, look_up, score, survive
+from rerank.learn.predictor import beta, close, look_up, score, survive
 from rerank.learn.workspace import LISTS, LOSS, MISTAKES, SKIPPED, ListArrays, Scratch, count_update
 
 
@@ -25,9 +25,9 @@ def pair_epoch(
     """
     for at in range(order.shape[0]):
         look_ahead(data, order, at)
-        look_up(data, order, at, state.cells)
+        look_up(data, order, at, state.a)
         i = order[at]
-        first, last, survived = data.lists[i], data.lists[i + 1], state.counts[ALIVE]
+        first, last, survived = data.lists[i], data.lists[i + 1], state.counts.alive
         scores, gain, oracle = scratch.scores[: last - first], data.gain[first:last], data.oracle[i] - first
 
         two = last - first == 2 and compares_oracle(data.pairs)
@@ -45,7 +45,7 @@ def pair_epoch(
             if rival < 0:
                 break
             margin = asked(data.pairs.tilt * (gain[star] - gain[rival]), params.loss)
-            count = difference(data, first + star, first + rival, params.base_rate, state.cells.shape[0] - 1, scratch)
+            count = difference(data, first + star, first + rival, params.base_rate, state.a.shape[0] - 1, scratch)
             fixed = params.base * (data.base[first + star] - data.base[first + rival])
             lesson = update_pair(state, sums, scratch, count, fixed, margin, data.weight[i], params)
             if number == 0:

@@ -11,6 +11,7 @@ The base score is column D, the one after the last, with the values base_rate·b
 one reach the free columns of a corpus, its first ones. Both may have scales of their own.
 """
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,30 +19,29 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel, prefetch
-from rerank.learn.scoring import Weights, a_of, dot, single
+from rerank.learn.scoring import Weights, dot, single
 from rerank.learn.workspace import ListArrays, Scratch
 
-# Indices of State.numbers; what a rule remembers as a whole begins at REST.
-SCALE, FREE_SCALE, BASE_SCALE, TAU, SLOPE, SURVIVED, CELL, REST = range(8)
-# Indices of State.counts: updates, lists that the current predictor survived, all lists seen (Σ c_k), those of them
-# that are not in lazy sums yet, and how many columns, the first ones, are free.
-UPDATES, ALIVE, SEEN, PENDING, FREE = range(5)
+# Of State.numbers: d, that of free columns, and of the base score; τ; |v_j| where all columns have the same; Σ c_k·d_k;
+# how many numbers of a cell there would be without an average (0: cells have no sums). What a rule remembers follows.
+NUMBERS = ("d", "d_free", "d_base", "tau", "slope", "survived", "cell")
+# Of State.counts: updates, lists that the current predictor survived, all lists seen (Σ c_k), those of them that are
+# not in lazy sums yet, and how many columns, the first ones, are free.
+COUNTS = ("updates", "alive", "seen", "pending", "free")
 LINE = 8  # float64 in a line of the processor's caches
 MOST_COLUMNS = 8192  # of a matrix, which then takes half a gigabyte
 
 
 class State(NamedTuple):
-    """The state that training changes, for D columns and N candidates; arrays that a rule does not need have no
-    numbers.
+    """The state that training changes, as it is stored, for D columns and N candidates; arrays that a rule does not
+    need have no numbers.
 
     cells: float64 [D + 1], a_j; or [D + 1, m] with a_j first, and beside it what the rule remembers of the column. The
         last number of such a cell is its sum for the average, where the rule has no threshold and an average is wanted.
-    v: float64 [D + 1]: |v_j|; [0] where it is the number SLOPE in all columns that a threshold reaches.
+    v: float64 [D + 1]: |v_j|; [0] where it is the number ``slope`` in all columns that a threshold reaches.
     memory: float64 [D + 1]: what the rule remembers of a column and scores need not pass over.
     sums: float64 [D + 1]: of the average (see ``average``); [0] where none is wanted, or cells have them.
-    numbers: float64: d, that of free columns and of the base score, τ, SLOPE, Σ c_k·d_k, how many numbers of a cell
-        there would be without an average (0: cells have no sums), and what the rule remembers.
-    counts: int64 [5]: see ``UPDATES``.
+    numbers: float64, see ``NUMBERS``; counts: int64 [5], see ``COUNTS``.
     matrix: float64 [D + 1, D + 1]: what belongs to a pair of columns; [0, 0] for none.
     alpha: float64 [N]: dual variables of candidates; [0] for none.
     """
@@ -56,14 +56,53 @@ class State(NamedTuple):
     alpha: np.ndarray
 
 
+class Predictor(NamedTuple):
+    """A ``State`` as rules and kernels see it: views, in which numbers have names."""
+
+    a: np.ndarray  # float64 [D + 1]
+    v: np.ndarray
+    memory: np.ndarray
+    sums: np.ndarray  # float64 [D + 1], or [0] without an average
+    cells: np.ndarray  # [D + 1]: records of the numbers that ``Learner.cell`` names
+    now: Any  # the record of ``NUMBERS``, and of those that ``Learner.whole`` names
+    counts: Any  # the record of ``COUNTS``
+    matrix: np.ndarray
+    alpha: np.ndarray
+
+
+@cache
+def record_of(names: tuple[str, ...], kind: np.dtype, size: int) -> np.dtype:
+    """The type of a record of ``size`` numbers of which the first have ``names``."""
+    offsets = [kind.itemsize * place for place in range(len(names))]
+    shape: Any = {"names": names, "formats": [kind] * len(names), "offsets": offsets}
+    return np.dtype((np.record, np.dtype(shape | {"itemsize": kind.itemsize * size})))
+
+
+def named(state: State, cell: tuple[str, ...] = ("a",), whole: tuple[str, ...] = ()) -> Predictor:
+    """``state`` by names, those of a cell's numbers and of what the rule remembers as a whole among them.
+
+    Where cells have fewer numbers, as with a full matrix, there are no records of them.
+    """
+    cells = state.cells.reshape(len(state.cells), -1)
+    if cells.shape[1] < len(cell):
+        cells = np.empty((0, len(cell)))
+    return Predictor(
+        coordinates(state), state.v, state.memory, sums_of(state),
+        cells.view(record_of(cell, cells.dtype, cells.shape[1]))[:, 0],
+        state.numbers.view(record_of((*NUMBERS, *whole), state.numbers.dtype, state.numbers.size))[0],
+        state.counts.view(record_of(COUNTS, state.counts.dtype, state.counts.size))[0],
+        state.matrix, state.alpha,
+    )  # fmt: skip
+
+
 def fresh(
-    columns: int, *, cell: int = 1, shrinks: bool = False, slopes: bool = False, memory: bool = False, rest: int = 0,
+    columns: int, *, cell: int = 1, shrinks: bool = False, slopes: bool = False, rest: int = 0,
     matrix: bool = False, candidates: int = 0,
 ) -> State:  # fmt: skip
     """A state with a = 0, d = 1 and τ = 0: every score is that of the base.
 
     cell: how many numbers of a column lie together; shrinks: is there a threshold, so that sums are lazy? slopes,
-    memory, matrix: whether there are some; rest: how many numbers the rule remembers as a whole.
+    matrix: whether there are some; rest: how many numbers the rule remembers as a whole.
     """
     D = columns + 1
     if matrix and columns > MOST_COLUMNS:
@@ -72,14 +111,12 @@ def fresh(
             "use a diagonal covariance, or fewer features",
             key="covariance",
         )
-    numbers = np.zeros(REST + rest)
-    numbers[[SCALE, FREE_SCALE, BASE_SCALE, SLOPE]] = 1.0
     summed = cell > 1 and not shrinks
-    numbers[CELL] = cell if summed else 0
+    numbers = np.concatenate([[1.0, 1.0, 1.0, 0.0, 1.0, 0.0, cell if summed else 0], np.zeros(rest)])
     return State(
         cells=np.zeros(D) if cell == 1 else cells_of(D, line_of(cell + summed)),
         v=np.zeros(D if slopes else 0),
-        memory=np.zeros(D if memory else 0),
+        memory=np.zeros(0),
         sums=np.zeros(0 if summed else D),
         numbers=numbers,
         counts=np.zeros(5, np.int64),
@@ -102,16 +139,17 @@ def line_of(numbers: int) -> int:
 
 def sums_of(state: State) -> np.ndarray:
     """float64 [D + 1]: a view of the sums of the average; [0] where none is wanted."""
-    return state.cells[:, -1] if state.numbers[CELL] else state.sums
+    return state.cells[:, -1] if state.numbers[NUMBERS.index("cell")] else state.sums
 
 
 def without_sums(state: State) -> State:
     """A fresh ``state`` that keeps no average."""
-    if not state.numbers[CELL]:
+    size, numbers = int(named(state).now.cell), state.numbers.copy()
+    if not size:
         return state._replace(sums=np.zeros(0))
-    cells, numbers = cells_of(len(state.cells), line_of(int(state.numbers[CELL]))), state.numbers.copy()
+    cells = cells_of(len(state.cells), line_of(size))
     cells[:] = state.cells[:, : cells.shape[1]]
-    numbers[CELL] = 0.0
+    numbers[NUMBERS.index("cell")] = 0.0
     return state._replace(cells=cells, numbers=numbers)
 
 
@@ -127,36 +165,17 @@ def coordinates(state: State) -> np.ndarray:
 
 def weights_of(state: State) -> np.ndarray:
     """float64 [D + 1]: w."""
-    a, numbers, free = coordinates(state), state.numbers, int(state.counts[FREE])
-    slope = np.array(state.v) if state.v.size else np.full(a.size, numbers[SLOPE])
-    scale = np.full(a.size, numbers[SCALE])
-    slope[:free] = slope[-1] = 0.0
-    scale[:free], scale[-1] = numbers[FREE_SCALE], numbers[BASE_SCALE]
-    return np.asarray(np.sign(a) * np.maximum(np.abs(a) - numbers[TAU] * slope, 0.0) * scale)
+    a, v, *_, now, counts, _, _ = named(state)
+    slope = np.array(v) if v.size else np.full(a.size, now.slope)
+    scale = np.full(a.size, now.d)
+    slope[: counts.free] = slope[-1] = 0.0
+    scale[: counts.free], scale[-1] = now.d_free, now.d_base
+    return np.asarray(np.sign(a) * np.maximum(np.abs(a) - now.tau * slope, 0.0) * scale)
 
 
 def predictor_of(w: np.ndarray, base: float, base_rate: float) -> Weights:
     """The predictor whose w, that of column D included, is ``w`` (float64 [D + 1])."""
     return Weights(np.array(w[:-1]), float(base + base_rate * w[-1]) if base_rate else float(base))
-
-
-@kernel
-def set_a(cells: np.ndarray, j: int, a: float) -> None:
-    """a_j ← a."""
-    if cells.ndim == 1:
-        cells[j] = a
-    else:
-        cells[j, 0] = a
-
-
-@kernel
-def add_sum(cells: np.ndarray, sums: np.ndarray, j: int, x: float, summed: bool) -> None:
-    """Add x to the sum of column j, where there is one; ``summed``: cells have them."""
-    if cells.ndim == 1:
-        if sums.shape[0] > 0:
-            sums[j] += x
-    elif summed:
-        cells[j, cells.shape[1] - 1] += x
 
 
 @kernel
@@ -168,98 +187,98 @@ def shrink(a: float, threshold: float) -> float:
 @by_type
 def slope_of(state: Any, j: int) -> float:
     """|v_j|; 0 for free columns and the base score."""
-    if j < state.counts[FREE] or j == state.cells.shape[0] - 1:
+    if j < state.counts.free or j == state.a.shape[0] - 1:
         return 0.0
-    return float(state.v[j] if state.v.shape[0] > 0 else state.numbers[SLOPE])
+    return float(state.v[j] if state.v.shape[0] > 0 else state.now.slope)
 
 
 @by_type
 def add(state: Any, j: int, x: float) -> None:
     """a_j ← a_j + x, in the average too: see ``average``. For rules without a threshold."""
-    set_a(state.cells, j, a_of(state.cells, j) + x)
-    add_sum(state.cells, state.sums, j, state.numbers[SURVIVED] * x, state.numbers[CELL] > 0.0)
+    state.a[j] += x
+    if state.sums.shape[0] > 0:
+        state.sums[j] += state.now.survived * x
 
 
 @by_type
 def assign(state: Any, j: int, w: float) -> None:
     """a_j ← w, in the average too. For rules without a threshold."""
-    moved = state.numbers[SURVIVED] * (w - a_of(state.cells, j))
-    add_sum(state.cells, state.sums, j, moved, state.numbers[CELL] > 0.0)
-    set_a(state.cells, j, w)
+    if state.sums.shape[0] > 0:
+        state.sums[j] += state.now.survived * (w - state.a[j])
+    state.a[j] = w
 
 
 @by_type
 def subtract(state: Any, scratch: Scratch, count: int, rate: float) -> None:
     """a ← a − rate·g, in the average too, for the g in ``scratch``."""
-    now, summed = state.numbers[SURVIVED], state.numbers[CELL] > 0.0
+    a, sums, survived = state.a, state.sums, state.now.survived
     for r in range(np.uint64(count)):
-        j = scratch.column[r]
-        set_a(state.cells, j, a_of(state.cells, j) - rate * scratch.value[r])
-    if summed or state.sums.shape[0] > 0:
+        a[scratch.column[r]] -= rate * scratch.value[r]
+    if sums.shape[0] > 0:
         for r in range(np.uint64(count)):
-            add_sum(state.cells, state.sums, scratch.column[r], -(now * (rate * scratch.value[r])), summed)
+            sums[scratch.column[r]] -= survived * (rate * scratch.value[r])
 
 
 @by_type
 def beta(state: Any, base: float, base_rate: float) -> float:
     """The weight of the base score."""
-    return float(base + base_rate * (state.numbers[BASE_SCALE] * a_of(state.cells, state.cells.shape[0] - 1)))
+    return float(base + base_rate * (state.now.d_base * state.a[state.a.shape[0] - 1]))
 
 
 @by_type
 def survive(state: Any) -> None:
     """The current predictor has survived a list, the one on which it was made included."""
-    state.counts[ALIVE] += 1
-    state.counts[SEEN] += 1
-    state.counts[PENDING] += 1
-    state.numbers[SURVIVED] += state.numbers[SCALE]
+    state.counts.alive += 1
+    state.counts.seen += 1
+    state.counts.pending += 1
+    state.now.survived += state.now.d
 
 
 @by_type
 def close(state: Any) -> None:
     """An update ends the current predictor."""
-    state.counts[UPDATES] += 1
-    state.counts[ALIVE] = 0
+    state.counts.updates += 1
+    state.counts.alive = 0
 
 
 @by_type
-def score_list(data: ListArrays, i: int, cells: np.ndarray, d: float, weight: float, scores: np.ndarray) -> None:
+def score_list(data: ListArrays, i: int, a: np.ndarray, d: float, weight: float, scores: np.ndarray) -> None:
     """β·b(y) + d·a·φ(y) for the candidates of list i; β is ``weight``."""
     first, last = data.lists[i], data.lists[i + 1]
     for y in range(first, last):
-        total = dot(cells, data.columns, data.values, data.rows[y], data.rows[y + 1])
+        total = dot(a, data.columns, data.values, data.rows[y], data.rows[y + 1])
         scores[y - first] = weight * data.base[y] + d * total
 
 
 @by_type
 def score(data: ListArrays, i: int, state: Any, sums: Any, weight: float, scores: np.ndarray) -> None:
     """β·b(y) + w·φ(y) for the candidates of list i; β is ``weight``. Where nothing shrinks, by a plain sum."""
-    d = state.numbers[SCALE]
+    d = state.now.d
     if sums is None:  # no threshold rises
-        score_list(data, i, state.cells, d, weight, scores)
-    elif state.numbers[TAU] * state.numbers[SLOPE] > 0.0 or (data.free > 0 and d != state.numbers[FREE_SCALE]):
+        score_list(data, i, state.a, d, weight, scores)
+    elif state.now.tau * state.now.slope > 0.0 or (data.free > 0 and d != state.now.d_free):
         score_shrunk(data, i, state, weight, scores)
     else:
-        score_list(data, i, state.cells, d, weight, scores)
+        score_list(data, i, state.a, d, weight, scores)
 
 
 @kernel
 def score_shrunk(data: ListArrays, i: int, state: Any, weight: float, scores: np.ndarray) -> None:
     """``score`` where a threshold reaches the columns that are not free, or these have another scale than the free."""
-    d, f, tau, cells, v = state.numbers[SCALE], state.numbers[FREE_SCALE], state.numbers[TAU], state.cells, state.v
-    threshold, first = tau * state.numbers[SLOPE], data.lists[i]
+    a, v, tau, first = state.a, state.v, state.now.tau, data.lists[i]
+    d, f, threshold = state.now.d, state.now.d_free, tau * state.now.slope
     for y in range(first, data.lists[i + 1]):
         middle, end, total = data.rows[y], data.rows[y + 1], 0.0
         while middle < end and data.columns[middle] < data.free:  # columns rise within a row
             middle += 1
-        free = dot(cells, data.columns, data.values, data.rows[y], middle)
+        free = dot(a, data.columns, data.values, data.rows[y], middle)
         if v.shape[0] > 0:
             for p in range(np.uint64(middle), np.uint64(end)):
                 j = data.columns[p]
-                total += shrink(a_of(cells, j), tau * v[j]) * single(data.values[p])
+                total += shrink(a[j], tau * v[j]) * single(data.values[p])
         else:
             for p in range(np.uint64(middle), np.uint64(end)):
-                total += shrink(a_of(cells, data.columns[p]), threshold) * single(data.values[p])
+                total += shrink(a[data.columns[p]], threshold) * single(data.values[p])
         scores[y - first] = weight * data.base[y] + (f * free + d * total)
 
 

@@ -11,8 +11,7 @@ from rerank.kernels.compile import kernel
 from rerank.learn.hooks import gather, learn, update_pair
 from rerank.learn.judge import difference
 from rerank.learn.log import UpdateLog
-from rerank.learn.predictor import FREE, FREE_SCALE, SCALE, SLOPE, TAU, beta, close, slope_of
-from rerank.learn.scoring import a_of
+from rerank.learn.predictor import beta, close, slope_of
 from rerank.learn.voting.votes import Votes
 from rerank.learn.workspace import ListArrays, Scratch
 
@@ -44,7 +43,7 @@ def repeat_updates(
     write_numbers(room, 0, state, beta(state, params.base, params.base_rate))
     for k in range(log.lists.shape[0]):
         n = load(log, k, scratch)
-        count = gather(data, scratch, n, state.cells.shape[0] - 1, params.loss, params)
+        count = gather(data, scratch, n, state.a.shape[0] - 1, params.loss, params)
         learn(state, scratch, count, n, log.rate[k], params)
         close(state)
         write_columns(room, k, scratch, count, state)
@@ -60,7 +59,7 @@ def repeat_pairs(
     for k in range(log.lists.shape[0]):
         load(log, k, scratch)
         star, rival, weight = scratch.who[0], scratch.who[1], data.weight[log.lists[k]]
-        count = difference(data, star, rival, params.base_rate, state.cells.shape[0] - 1, scratch)
+        count = difference(data, star, rival, params.base_rate, state.a.shape[0] - 1, scratch)
         update_pair(state, sums, scratch, count, log.rate[k], 1.0, weight, params)
         close(state)
         if sums is None:
@@ -73,22 +72,22 @@ def repeat_pairs(
 @by_type
 def write_numbers(room: Votes, k: int, state: Any, weight: float) -> None:
     """The numbers of predictor k, which is the current one, for ``Votes``."""
-    threshold = state.numbers[TAU] if state.v.shape[0] > 0 else state.numbers[TAU] * state.numbers[SLOPE]
-    room.beta[k], room.scale[k], room.threshold[k] = weight, state.numbers[SCALE], threshold
+    threshold = state.now.tau if state.v.shape[0] > 0 else state.now.tau * state.now.slope
+    room.beta[k], room.scale[k], room.threshold[k] = weight, state.now.d, threshold
 
 
 @by_type
 def write_columns(room: Votes, k: int, scratch: Scratch, count: int, state: Any) -> None:
     """The remains of update k in its columns and, where free ones have a scale of their own, in all of these."""
-    at, apart = room.first[k], state.numbers[SCALE] != state.numbers[FREE_SCALE]
+    at, apart = room.first[k], state.now.d != state.now.d_free
     for r in range(count):
         j = scratch.column[r]
-        if j < state.cells.shape[0] - 1 and not (apart and j < state.counts[FREE]):
+        if j < state.a.shape[0] - 1 and not (apart and j < state.counts.free):
             at = write_column(room, at, j, 1.0, state)
     if apart:
-        for free in range(state.counts[FREE]):
+        for free in range(state.counts.free):
             j = np.uint32(free)
-            at = write_column(room, at, j, state.numbers[FREE_SCALE] / state.numbers[SCALE], state)
+            at = write_column(room, at, j, state.now.d_free / state.now.d, state)
     room.first[k + 1] = at
 
 
@@ -96,7 +95,7 @@ def write_columns(room: Votes, k: int, scratch: Scratch, count: int, state: Any)
 def write_correlated(room: Votes, k: int, moved: np.ndarray, state: Any) -> None:
     """The remains of update k in all columns that an update so far was correlated with: ``moved`` is not 0."""
     at = room.first[k]
-    for j in range(state.cells.shape[0] - 1):
+    for j in range(state.a.shape[0] - 1):
         if moved[j] != 0.0:
             at = write_column(room, at, np.uint32(j), 1.0, state)
     room.first[k + 1] = at
@@ -106,7 +105,7 @@ def write_correlated(room: Votes, k: int, moved: np.ndarray, state: Any) -> None
 def write_column(room: Votes, at: int, j: Any, factor: float, state: Any) -> int:
     """Write column j as the entry ``at``; returns the place of the next."""
     room.columns[at] = j
-    room.value[at] = a_of(state.cells, j) * factor
+    room.value[at] = state.a[j] * factor
     if room.slope.shape[0] > 0:
         slope = slope_of(state, j)
         room.slope[at] = np.sign(room.value[at]) * (slope if state.v.shape[0] > 0 or slope == 0.0 else 1.0)

@@ -61,17 +61,11 @@ def single(value: float) -> float:
 
 
 @kernel
-def a_of(cells: np.ndarray, j: int) -> float:
-    """a_j: cells are single numbers, or begin with it."""
-    return float(cells[j] if cells.ndim == 1 else cells[j, 0])
-
-
-@kernel
-def dot(cells: np.ndarray, columns: np.ndarray, values: np.ndarray, first: int, last: int) -> float:
+def dot(a: np.ndarray, columns: np.ndarray, values: np.ndarray, first: int, last: int) -> float:
     """a · φ for the row at first..last; columns of an unsigned type are looked up fastest."""
     total = 0.0
     for p in range(np.uint64(first), np.uint64(last)):
-        total += a_of(cells, columns[p]) * single(values[p])
+        total += a[columns[p]] * single(values[p])
     return total
 
 

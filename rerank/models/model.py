@@ -310,7 +310,7 @@ def check_state(model: Model, path: str) -> None:
     if not model.state or spec.get("name", "") not in learners:
         return
     from rerank.learn.base_weight import make_learner  # with all that training needs
-    from rerank.learn.predictor import FREE, UPDATES
+    from rerank.learn.predictor import named
 
     try:
         learner = make_learner(spec)
@@ -326,9 +326,9 @@ def check_state(model: Model, path: str) -> None:
             raise ModelError(f"state_{name}.npy is {array.dtype} {array.shape}; {expected}", path=path)
         if array.dtype.kind == "i" and np.any((array < 0) | (array > 1 << 53)):
             raise ModelError(f"state_{name}.npy holds a count that is negative or above 2^53", path=path)
-    counts, free = model.state.get("counts", np.empty(0)), model.table.free
-    if counts.size > FREE and counts[UPDATES] > 0 and counts[FREE] != free:
-        message = f"its state was trained with {counts[FREE]} free columns, its table has {free}"
+    counts, free = named(adopted).counts, model.table.free
+    if counts.updates > 0 and counts.free != free:
+        message = f"its state was trained with {counts.free} free columns, its table has {free}"
         raise ModelError(message, path=path)
 
 

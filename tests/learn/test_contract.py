@@ -20,7 +20,7 @@ from rerank.contrib.sklearn.base import OnlineClassifier
 from rerank.kernels.sources import PACKAGE
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted, check_contract
-from rerank.learn.predictor import REST, weights_of
+from rerank.learn.predictor import weights_of
 from rerank.learn.train import ListProblem, train
 from rerank.learn.voting.voting import vote
 
@@ -123,4 +123,4 @@ def test_romma_keeps_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
     learner = accepted(make_learner({"name": "romma:ROMMA", "base_rate": 0.5}))
     ran = run(learner, random_corpus(3), 2)
     squares = float(np.square(weights_of(ran.state)).sum())
-    assert ran.state.numbers[REST] == pytest.approx(squares)
+    assert learner.named(ran.state).now.norm2 == pytest.approx(squares)

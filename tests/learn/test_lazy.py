@@ -5,17 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from rerank.learn.average import PredictorSums, last_active, summed
+from rerank.learn.average import CELL, PredictorSums, last_active, summed
 
 LEVEL = np.arange(6.0)  # τ_k = k
 P, Q, F = np.arange(18.0).reshape(3, 6)
-CELL = np.array([0.0, 1.0, P[1], Q[1]])  # up to predictor 1 of the sums
-SUMS = PredictorSums(P, Q, F, LEVEL, CELL[np.newaxis], 0)
+CELLS = np.array([(0.0, 1, P[1], Q[1])], CELL)  # up to predictor 1 of the sums
+SUMS = PredictorSums(P, Q, F, LEVEL, CELLS, 0)
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.25])
 def test_what_is_no_number_is_looked_up_nowhere(slope: float) -> None:
-    assert math.isnan(summed(math.nan, slope, CELL, 4, SUMS))
+    assert math.isnan(summed(math.nan, slope, CELLS[0], 4, SUMS))
 
 
 RISES = {

@@ -11,7 +11,7 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.learn.base import Learner, Weights
-from rerank.learn.predictor import SEEN
+from rerank.learn.predictor import named
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.train import Training
 
@@ -39,7 +39,7 @@ def combined(trainings: Sequence[Training], rule: str) -> dict[str, Weights]:
     """The predictors of all sections as one of each kind; the average is that over all predictors of all sections, each
     weighted by the examples that it survived."""
     every = {name: np.array([one.weights[name].w for one in trainings]) for name in ("last", "average")}
-    seen = np.array([one.state.counts[SEEN] for one in trainings], np.float64)
+    seen = np.array([named(one.state).counts.seen for one in trainings], np.float64)
     last = every["last"].mean(axis=0)
     if rule == "kl":
         learner = trainings[0].learner

@@ -18,8 +18,8 @@ from rerank.learn.hooks import gather, learn
 from rerank.learn.judge import look_ahead, squared_norm
 from rerank.learn.log import LogBuffers, record
 from rerank.learn.losses import judge
-from rerank.learn.predictor import ALIVE, SCALE, beta, close, look_up, score, subtract, survive
-from rerank.learn.rules.winnow import Multiplicative, W, mass_of, multiply
+from rerank.learn.predictor import beta, close, look_up, score, subtract, survive
+from rerank.learn.rules.winnow import Multiplicative, mass_of, multiply
 from rerank.learn.settings import Positive
 from rerank.learn.workspace import ListArrays, Scratch, count_update
 
@@ -42,7 +42,7 @@ def dual_epoch(
     """Pass over ``order``: one step α ← clip(α + climb(1 − m)) on every list."""
     for at in range(order.shape[0]):
         look_ahead(data, order, at)
-        look_up(data, order, at, state.cells)
+        look_up(data, order, at, state.a)
         i = order[at]
         first, who = data.lists[i], scratch.who
         score(data, i, state, sums, beta(state, params.base, params.base_rate), scratch.scores)
@@ -53,14 +53,14 @@ def dual_epoch(
             missing = 1.0 - (scratch.scores[who[0] - first] - scratch.scores[who[1] - first])
         limit, y = min(min(params.C, NO_LIMIT) * data.weight[i], NO_LIMIT), who[1]
         if abs(missing) > ROUNDING and (state.alpha[y] < limit if missing > 0.0 else state.alpha[y] > 0.0):
-            count = gather(data, scratch, 2, state.cells.shape[0] - 1, params.loss, params)
+            count = gather(data, scratch, 2, state.a.shape[0] - 1, params.loss, params)
             size, old = squared_norm(scratch, count), state.alpha[y]
             step = climb(state, scratch, count, missing, size, params)
             state.alpha[y] = min(max(old + step, 0.0), limit)
             change = state.alpha[y] - old
             if change != 0.0:
                 if log is not None:
-                    record(log, i, who, scratch.a, 2, change, state.counts[ALIVE])
+                    record(log, i, who, scratch.a, 2, change, state.counts.alive)
                 count_update(tally, size)
                 learn(state, scratch, count, 2, change, params)
                 close(state)
@@ -176,10 +176,10 @@ def curvature_of(state: Any, scratch: Scratch, count: int, params: Any) -> tuple
     """−D'' of the dual along one variable, Σ (w⁺ + w⁻)·z_j² and, normalised, that less (w·z)²/W; and
     max|z_j|."""
     curvature = m = largest = 0.0
-    d, W_total = state.numbers[SCALE], state.numbers[W]
+    d, W_total = state.now.d, state.now.total
     for r in range(count):
         j, z = scratch.column[r], scratch.value[r]
-        a = state.cells[j]
+        a = state.a[j]
         curvature += d * mass_of(a, params.mu) * (z * z)
         m += d * a * z
         largest = max(largest, abs(z))

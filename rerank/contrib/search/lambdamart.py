@@ -19,7 +19,7 @@ from rerank.contrib.search.trees import END, read_trees
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Corpora, whole
 from rerank.learn.base import Learner, Weights
-from rerank.learn.predictor import FREE, UPDATES
+from rerank.learn.predictor import named
 from rerank.learn.scoring import choices
 from rerank.learn.settings import Count
 from rerank.learn.train import Training, history_line
@@ -106,7 +106,8 @@ class LambdaMart(Learner):
         missed = int((corpus.gain[oracles(corpus)] > corpus.gain[choices(corpus, predictor)]).sum())
         count = trees.first.size - 1
         stats = EpochStats(corpus.list_count, missed, count, 0.0, 0.0, 0)
-        state.counts[UPDATES], state.counts[FREE] = count, corpus.free
+        counts = named(state).counts
+        counts.updates, counts.free = count, corpus.free
         line = history_line(count * corpus.nonzeros, stats, predictor, seconds) | {"epoch": 1}
         return Training(self, dict.fromkeys(("last", "average"), predictor), state, None, 1, [line])
 

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from rerank.base.errors import DataError
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
-from rerank.learn.predictor import SCALE, SLOPE, TAU, UPDATES, shrink
-from rerank.learn.scoring import a_of, single
+from rerank.learn.predictor import shrink
+from rerank.learn.scoring import single
 
 UNKNOWN = -1  # a label that is not known
 
@@ -172,49 +172,46 @@ def entries_of(chains: Chains) -> int:
 @by_type
 def read_transitions(chains: Chains, state: Any, room: ChainRoom) -> None:
     """The weights of transitions, if an update has changed them since they were last read."""
-    if room.stamp[0] == state.counts[UPDATES]:
+    if room.stamp[0] == state.counts.updates:
         return
-    room.stamp[0] = state.counts[UPDATES]
-    K, d, tau = room.highest.shape[0], state.numbers[SCALE], state.numbers[TAU]
+    room.stamp[0] = state.counts.updates
+    K, now = room.highest.shape[0], state.now
     for y in range(K):
         room.highest[y] = -np.inf
     for x in range(K):
         for y in range(K):
             w = -np.inf
             if chains.allowed[x, y]:
-                slope = state.v[x * K + y] if state.v.shape[0] > 0 else state.numbers[SLOPE]
-                w = d * shrink(a_of(state.cells, x * K + y), tau * slope)
+                slope = state.v[x * K + y] if state.v.shape[0] > 0 else now.slope
+                w = now.d * shrink(state.a[x * K + y], now.tau * slope)
             room.transitions[y, x] = w
             room.highest[y] = max(room.highest[y], room.transitions[y, x])
 
 
 @kernel
-def add_row(cells: np.ndarray, first: int, value: float, out: np.ndarray) -> None:
+def add_row(a: np.ndarray, first: int, value: float, out: np.ndarray) -> None:
     """Add the weights of an attribute's labels, times its value."""
     j = np.uint64(first)
     for y in range(np.uint64(out.shape[0])):
-        if cells.ndim == 1:
-            out[y] += cells[j + y] * value
-        else:
-            out[y] += cells[j + y, 0] * value
+        out[y] += a[j + y] * value
 
 
 @kernel
 def add_shrunk_row(
-    cells: np.ndarray, v: np.ndarray, first: int, value: float, tau: float, slope: float, out: np.ndarray
+    a: np.ndarray, v: np.ndarray, first: int, value: float, tau: float, slope: float, out: np.ndarray
 ) -> None:
     """``add_row`` under a threshold."""
     j: Any = np.uint64(first)
     for y in range(np.uint64(out.shape[0])):
         threshold = tau * (v[j + y] if v.shape[0] > 0 else slope)
-        out[y] += shrink(a_of(cells, j + y), threshold) * value
+        out[y] += shrink(a[j + y], threshold) * value
 
 
 @by_type
 def score_tokens(chains: Chains, i: int, state: Any, room: ChainRoom) -> int:
     """The scores of all labels of the tokens of example i; returns how many tokens there are."""
     K, first, end = room.highest.shape[0], chains.starts[i], chains.starts[i + 1]
-    d, tau, slope = room.highest.dtype.type(state.numbers[SCALE]), state.numbers[TAU], state.numbers[SLOPE]
+    d, tau, slope = room.highest.dtype.type(state.now.d), state.now.tau, state.now.slope
     one = room.highest.dtype.type(1.0)
     for t in range(first, end):
         out = room.emissions[t - first]
@@ -224,9 +221,9 @@ def score_tokens(chains: Chains, i: int, state: Any, room: ChainRoom) -> int:
             j = K * (K + np.int64(chains.attributes[p]))
             value = one if chains.values.shape[0] == 0 else room.highest.dtype.type(single(chains.values[p]))
             if tau > 0.0:
-                add_shrunk_row(state.cells, state.v, j, value, tau, slope, out)
+                add_shrunk_row(state.a, state.v, j, value, tau, slope, out)
             else:
-                add_row(state.cells, j, value, out)
+                add_row(state.a, j, value, out)
         for y in range(K):
             out[y] *= d
     if first < end:

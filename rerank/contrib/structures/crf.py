@@ -17,7 +17,7 @@ import numpy as np
 
 from rerank.contrib.structures.chain import ChainRoom, Chains, read_transitions, room_for, score_tokens
 from rerank.kernels.compile import kernel
-from rerank.learn.predictor import UPDATES, State
+from rerank.learn.predictor import Predictor, State, named
 from rerank.learn.rules.maxent import Maxent, minimised
 from rerank.learn.scoring import single
 from rerank.learn.workspace import LISTS, LOSS, MISTAKES, EpochStats, stats_of
@@ -211,7 +211,7 @@ def log_sum(x: np.ndarray) -> float:
 
 
 @kernel
-def all_marginals(chains: Chains, state: State, room: MarginalRoom, labels: np.ndarray) -> None:
+def all_marginals(chains: Chains, state: Predictor, room: MarginalRoom, labels: np.ndarray) -> None:
     """P(label) of all tokens (float64 [T, K])."""
     read_transitions(chains, state, room.chain)
     read_factors(room)
@@ -243,11 +243,12 @@ def solve_chains(learner: Maxent, chains: Chains, state: State) -> EpochStats:
         state.cells[columns] = w
         gradient[:] = tally[:] = 0.0
         room.chain.stamp[0] = -1
-        add_chain_loss(chains, state, room, gradient, active, tally)
+        add_chain_loss(chains, named(state), room, gradient, active, tally)
         return tally[LOSS] + 0.5 * l2 * float(np.square(w).sum()), scale * (gradient[columns] + l2 * w)
 
     start, l1 = state.cells[columns] / scale, learner.l1 * scale
-    state.counts[UPDATES] += minimised(penalised, start, l1, maxiter=learner.iterations, ftol=NO_FURTHER)[1]
+    steps = minimised(penalised, start, l1, maxiter=learner.iterations, ftol=NO_FURTHER)[1]
+    named(state).counts.updates += steps
     tally[LISTS] = chains.example_count
     return stats_of(tally)
 
@@ -268,7 +269,7 @@ def mark_seen(chains: Chains, seen: np.ndarray) -> None:
 
 @kernel
 def add_chain_loss(
-    chains: Chains, state: State, room: MarginalRoom, gradient: np.ndarray, active: np.ndarray,
+    chains: Chains, state: Predictor, room: MarginalRoom, gradient: np.ndarray, active: np.ndarray,
     tally: np.ndarray,
 ) -> None:  # fmt: skip
     """Add −Σ_i weight_i·log P(gold_i) and mistakes to ``tally``, its gradient to ``gradient``; active: space."""

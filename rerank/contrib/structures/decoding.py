@@ -19,7 +19,7 @@ from rerank.contrib.structures.chain import (
 from rerank.contrib.structures.crf import all_marginals, marginal_room
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
-from rerank.learn.predictor import State, fresh
+from rerank.learn.predictor import Predictor, fresh, named
 from rerank.learn.scoring import single
 from rerank.learn.workspace import ListArrays
 
@@ -145,12 +145,12 @@ def clear(slots: np.ndarray, column: int) -> None:
         slot = (slot + 1) & (slots.shape[0] - 1)
 
 
-def state_of(weights: np.ndarray) -> State:
+def state_of(weights: np.ndarray) -> Predictor:
     """A predictor with these weights (float32 or float64 [D]) for ``best_labels`` and the like."""
-    return fresh(0)._replace(cells=np.ascontiguousarray(weights))
+    return named(fresh(0)._replace(cells=np.ascontiguousarray(weights)))
 
 
-def checked_state(chains: Chains, weights: np.ndarray) -> State:
+def checked_state(chains: Chains, weights: np.ndarray) -> Predictor:
     """The same for these chains alone; a ValueError for weights of other columns."""
     if weights.shape != (chains.width,):
         raise ValueError(f"found weights of shape {weights.shape}; expected ({chains.width},) for these chains")
@@ -168,7 +168,7 @@ def decode(chains: Chains, weights: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def decode_all(chains: Chains, state: State, room: ChainRoom, labels: np.ndarray) -> None:
+def decode_all(chains: Chains, state: Predictor, room: ChainRoom, labels: np.ndarray) -> None:
     """The best labels of all examples."""
     for i in range(chains.starts.shape[0] - 1):
         best_labels(state, 0.0, i, room, chains)
@@ -219,7 +219,7 @@ def best_head(added: np.ndarray, scores: np.ndarray, sizes: np.ndarray, heads: n
 
 @kernel
 def find_k_best(
-    chains: Chains, state: State, room: ChainRoom, ways: Ways, scores: np.ndarray, labels: np.ndarray
+    chains: Chains, state: Predictor, room: ChainRoom, ways: Ways, scores: np.ndarray, labels: np.ndarray
 ) -> None:
     """The k best labels of all examples; an example without tokens has one, of score 0."""
     K, heads, k = ways.heads.shape[0], ways.heads, scores.shape[1]

@@ -22,7 +22,7 @@ from rerank.learn.contract import accepted
 from rerank.learn.log import UpdateLog
 from rerank.learn.losses import Cost
 from rerank.learn.pairs import ORACLES
-from rerank.learn.predictor import SEEN, SURVIVED, sums_of
+from rerank.learn.predictor import named
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.train import Training, epoch_order, score_on, train
 from rerank.learn.workspace import EpochStats, ListArrays, Scratch, stats_of
@@ -147,8 +147,8 @@ class ChainProblem:
         if learner.batch:
             return solve_chains(cast(Maxent, learner), self.corpus, state)
         if self.average_after and epoch == self.average_after:
-            sums_of(state)[:] = 0.0
-            state.numbers[SURVIVED], state.counts[SEEN] = 0.0, 0
+            own = named(state)
+            own.sums[:], own.now.survived, own.counts.seen = 0.0, 0.0, 0
         return self.visitor.epoch(epoch_order(self.corpus.example_count, self.seed, epoch, self.shuffle), state)
 
 
@@ -167,6 +167,6 @@ class ChainVisitor:
         kind: Any = type(self.learner)
         kernel, tally = kernel_of(chain_pass, kind, self.learner.loss_type()), np.zeros(6)
         tilt = float(issubclass(self.learner.loss_type(), Cost))
-        kernel(order, state, sums, *self.pair, None, tally, self.room, self.chains, tilt, self.params)
+        kernel(order, self.learner.named(state), sums, *self.pair, None, tally, self.room, self.chains, tilt, self.params)
         self.learner.finish(state, sums)
         return stats_of(tally)

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rerank.learn.base import Learner, State
-from rerank.learn.predictor import FREE_SCALE, SCALE, TAU, UPDATES, fresh
+from rerank.learn.predictor import fresh
 from rerank.learn.rules.units import adapt, gather_spread, pace
 from rerank.learn.settings import NotNegative, Positive, Update
 from rerank.learn.workspace import Scratch
 
-A, S, NORM, INVERSE = range(4)  # of a cell: a_j = −s_j·e_j, s_j, √(Σ g_j²), 1/c_j (0: there is no c_j yet)
 GREATEST = 1e150  # the largest step size of a column: products with it stay finite
 
 
@@ -49,6 +48,9 @@ class AdaptiveRDA(Learner):
 
     name: ClassVar[str] = "arda"
     shrinks: ClassVar[bool] = True
+    # a_j = −s_j·e_j, s_j, √(Σ g_j²), 1/c_j (0: there is no c_j yet)
+    cell: ClassVar[tuple[str, ...]] = ("a", "s", "norm", "inverse")
+    whole: ClassVar[tuple[str, ...]] = ("times", "squares")
 
     loss: str = "logistic"
     eta: Positive = 0.3
@@ -66,17 +68,17 @@ class AdaptiveRDA(Learner):
     def learn(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
         """Take in g, each entry in the unit of its column where it is normalised; k ← k + 1."""
         adapt(state, scratch, count, n, weight, params)
-        state.numbers[SCALE] = state.numbers[FREE_SCALE] = pace(state.numbers)
-        state.numbers[TAU] = (state.counts[UPDATES] + 1) * params.l1
+        state.now.d = state.now.d_free = pace(state.now)
+        state.now.tau = (state.counts.updates + 1) * params.l1
 
     @staticmethod
     def take_in(state: Any, j: int, g: float, inverse: float, speed: float, params: Any) -> None:
         """s ← s + g, H = δ + √(Σ g²), e = η/H (Duchi et al. 2011, Fig. 1, primal-dual), in the column's unit."""
         cell = state.cells[j]
-        cell[S] += g * inverse
-        cell[NORM] = math.sqrt(cell[NORM] ** 2 + (g * inverse) * (g * inverse))
-        e = min(params.eta * inverse / (params.delta + cell[NORM]), GREATEST)
-        cell[A] = -cell[S] * e
+        cell.s += g * inverse
+        cell.norm = math.sqrt(cell.norm**2 + (g * inverse) * (g * inverse))
+        e = min(params.eta * inverse / (params.delta + cell.norm), GREATEST)
+        cell.a = -cell.s * e
         if state.v.shape[0] > 0:
             state.v[j] = e
 
@@ -84,9 +86,9 @@ class AdaptiveRDA(Learner):
     def grow(state: Any, j: int, x: float, params: Any) -> float:
         """c_j ← max(c_j, x), with s_j and √(Σ g_j²) in the new unit; returns 1/c_j."""
         cell = state.cells[j]
-        if x * cell[INVERSE] > 1.0 or cell[INVERSE] == 0.0:
-            ratio = 1.0 / (cell[INVERSE] * x) if cell[INVERSE] > 0.0 else 0.0
-            cell[S] *= ratio
-            cell[NORM] *= ratio
-            cell[INVERSE] = 1.0 / x
-        return float(cell[INVERSE])
+        if x * cell.inverse > 1.0 or cell.inverse == 0.0:
+            ratio = 1.0 / (cell.inverse * x) if cell.inverse > 0.0 else 0.0
+            cell.s *= ratio
+            cell.norm *= ratio
+            cell.inverse = 1.0 / x
+        return float(cell.inverse)

@@ -16,17 +16,13 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from rerank.kernels.by_type import by_type
-from rerank.learn.base import Learner, State
-from rerank.learn.predictor import assign, fresh, slope_of
+from rerank.learn.base import Learner
+from rerank.learn.predictor import assign, slope_of
 from rerank.learn.rules.units import adapt, gather_spread
 from rerank.learn.settings import NotNegative, Positive, Update
 from rerank.learn.workspace import Scratch
 
-# Of a cell, a line of the processor's caches: w, z, √n, q, c and, because divisions take most of the time, 1/c.
-W, Z, ROOT, Q, UNIT, INVERSE = range(6)
 GREATEST = 1e150  # q is at most this, and q + λ₂ at least its inverse: quotients stay finite
 
 
@@ -54,6 +50,9 @@ class FTRL(Learner):
     """
 
     name: ClassVar[str] = "ftrl"
+    # w, z, √n, q, c and, because divisions take most of the time, 1/c: a line of the processor's caches
+    cell: ClassVar[tuple[str, ...]] = ("w", "z", "root", "q", "unit", "inverse")
+    whole: ClassVar[tuple[str, ...]] = ("times", "squares")
 
     loss: str = "logistic"
     alpha: Positive = 0.3
@@ -62,9 +61,6 @@ class FTRL(Learner):
     l2: NotNegative = 0.0
     normalized: bool = True
     update: Update = "always"
-
-    def init(self, columns: int, candidates: int = 0) -> State:  # noqa: ARG002
-        return fresh(columns, cell=6, rest=2)
 
     gather = staticmethod(gather_spread)
 
@@ -77,32 +73,32 @@ class FTRL(Learner):
     def take_in(state: Any, j: int, g: float, inverse: float, speed: float, params: Any) -> None:
         """n ← n + g², z ← z + g − σw, and w from them, all in the column's unit (McMahan et al. 2013, Alg. 1)."""
         cell = state.cells[j]
-        unit = cell[UNIT] if cell[UNIT] > 0.0 else 1.0
+        unit = cell.unit if cell.unit > 0.0 else 1.0
         steepness = min(1.0 / params.alpha, GREATEST)
-        if j != state.cells.shape[0] - 1:
+        if j != state.a.shape[0] - 1:
             steepness = min(steepness / speed, GREATEST)
-        cell[ROOT] = math.sqrt(cell[ROOT] ** 2 + (g * inverse) * (g * inverse))
-        q = min((params.beta + cell[ROOT]) * steepness, GREATEST)
-        cell[Z] += g * inverse - (q - cell[Q]) * (cell[W] * unit)
-        cell[Q] = q
+        cell.root = math.sqrt(cell.root**2 + (g * inverse) * (g * inverse))
+        q = min((params.beta + cell.root) * steepness, GREATEST)
+        cell.z += g * inverse - (q - cell.q) * (cell.w * unit)
+        cell.q = q
         assign(state, j, leader(cell, slope_of(state, j), params) * inverse)
 
     @staticmethod
     def grow(state: Any, j: int, x: float, params: Any) -> float:
         """c_j ← max(c_j, x), with z, √n and q in the new unit, and w from them; returns 1/c_j."""
         cell = state.cells[j]
-        if x > cell[UNIT]:
-            ratio = cell[UNIT] / x
-            cell[Z] *= ratio
-            cell[ROOT] *= ratio
-            cell[Q] *= ratio
-            cell[UNIT], cell[INVERSE] = x, 1.0 / x
+        if x > cell.unit:
+            ratio = cell.unit / x
+            cell.z *= ratio
+            cell.root *= ratio
+            cell.q *= ratio
+            cell.unit, cell.inverse = x, 1.0 / x
             assign(state, j, leader(cell, slope_of(state, j), params) / x)
-        return float(cell[INVERSE])
+        return float(cell.inverse)
 
 
 @by_type
-def leader(cell: np.ndarray, bound: float, params: Any) -> float:
+def leader(cell: Any, bound: float, params: Any) -> float:
     """The weight that z and q stand for, in the column's unit; ``bound``: 0 for a column without a regulariser."""
     l1, l2 = bound * params.l1, bound * params.l2
-    return float(-(max(cell[Z] - l1, 0.0) + min(cell[Z] + l1, 0.0)) / max(cell[Q] + l2, 1.0 / GREATEST))
+    return float(-(max(cell.z - l1, 0.0) + min(cell.z + l1, 0.0)) / max(cell.q + l2, 1.0 / GREATEST))

@@ -50,7 +50,7 @@ def spread_difference(state: Any, scratch: Scratch, count: int, sz: np.ndarray) 
     m = v = 0.0
     for r in range(count):
         row, z = state.matrix[scratch.column[r]], scratch.value[r]
-        m += state.cells[scratch.column[r]] * z
+        m += state.a[scratch.column[r]] * z
         for j in range(sz.shape[0]):
             sz[j] += row[j] * z
     for r in range(count):

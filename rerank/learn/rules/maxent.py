@@ -23,7 +23,7 @@ from rerank.kernels.compile import kernel, kernel_of
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.losses import value_of_list
 from rerank.learn.pairs import rivals
-from rerank.learn.predictor import FREE, UPDATES, score_list
+from rerank.learn.predictor import named, score_list
 from rerank.learn.scoring import single
 from rerank.learn.settings import Count, NotNegative
 from rerank.learn.workspace import LISTS, LOSS, MISTAKES, EpochStats, ListArrays, stats_of, view
@@ -124,8 +124,8 @@ class Maxent(Learner):
         how = {"maxiter": self.iterations, "maxfun": 10 * self.iterations, "ftol": tolerance, "gtol": 0.0}
         u, steps = minimised(penalised, start / unit, self.l1 * unit, **how)
         state.cells[:] = u * unit * scale
-        state.counts[UPDATES] += steps
-        state.counts[FREE] = lists.free
+        counts = named(state).counts
+        counts.updates, counts.free = counts.updates + steps, lists.free
         tally[LISTS] = lists.list_count
         return stats_of(tally)
 

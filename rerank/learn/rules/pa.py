@@ -51,7 +51,7 @@ class PassiveAggressive(Learner):
         state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, asked: float, weight: float, params: Any
     ) -> Lesson:  # fmt: skip
         """w ← w + τz, τ = loss/‖z‖², at most C (PA-I), or loss/(‖z‖² + 1/2C) (PA-II) (Crammer et al. 2006, Fig. 1)."""
-        m, norm = fixed + margin(state.cells, scratch, count), squared_norm(scratch, count)
+        m, norm = fixed + margin(state.a, scratch, count), squared_norm(scratch, count)
         loss = max(0.0, asked - m)
         if not (loss > 0.0 and norm > 0.0):
             return Lesson(m, loss, norm, 0.0, IDLE)

@@ -11,11 +11,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, State
-from rerank.learn.predictor import BASE_SCALE, FREE_SCALE, SCALE, SLOPE, TAU, UPDATES, fresh
+from rerank.learn.predictor import fresh, named
 from rerank.learn.settings import NotNegative, Positive, Update
 from rerank.learn.workspace import Scratch
 
@@ -55,23 +53,23 @@ class RDA(Learner):
 
     def init(self, columns: int, candidates: int = 0) -> State:  # noqa: ARG002
         state = fresh(columns)
-        set_scales(state.numbers, 0, float(self.eta), float(self.l1), float(self.l2))
+        set_scales(named(state).now, 0, float(self.eta), float(self.l1), float(self.l2))
         return state
 
     @staticmethod
     def learn(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
         """s ← s + g, k ← k + 1 (Gao et al., Fig. 1); the weight of a list multiplies g."""
         for r in range(count):
-            state.cells[scratch.column[r]] -= weight * scratch.value[r]
-        set_scales(state.numbers, state.counts[UPDATES] + 1, params.eta, params.l1, params.l2)
+            state.a[scratch.column[r]] -= weight * scratch.value[r]
+        set_scales(state.now, state.counts.updates + 1, params.eta, params.l1, params.l2)
 
 
 @kernel
-def set_scales(numbers: np.ndarray, k: int, eta: float, l1: float, l2: float) -> None:
+def set_scales(now: Any, k: int, eta: float, l1: float, l2: float) -> None:
     """d_k = 1 / (k·λ₂ + η·√k) or, without λ₂, 1 / (η·√k), and the threshold k·λ₁."""
-    numbers[SCALE] = 1.0 / (k * l2 + eta * math.sqrt(k)) if k > 0 else 0.0
-    numbers[FREE_SCALE] = numbers[BASE_SCALE] = 1.0 / (eta * math.sqrt(k)) if k > 0 else 0.0
-    numbers[TAU], numbers[SLOPE] = k, l1
+    now.d = 1.0 / (k * l2 + eta * math.sqrt(k)) if k > 0 else 0.0
+    now.d_free = now.d_base = 1.0 / (eta * math.sqrt(k)) if k > 0 else 0.0
+    now.tau, now.slope = k, l1
 
 
 @dataclass(frozen=True, kw_only=True)

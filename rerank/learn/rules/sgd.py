@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from rerank.learn.base import Learner
-from rerank.learn.predictor import UPDATES, subtract
+from rerank.learn.predictor import subtract
 from rerank.learn.settings import Positive, Update
 from rerank.learn.workspace import Scratch
 
@@ -41,5 +41,5 @@ class SGD(Learner):
     @staticmethod
     def learn(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
         """Update k is w ← w − η_k·g, with η_k = η/√k or η (Zhang 2004)."""
-        eta = params.eta / math.sqrt(state.counts[UPDATES] + 1) if params.schedule == SQRT else params.eta
+        eta = params.eta / math.sqrt(state.counts.updates + 1) if params.schedule == SQRT else params.eta
         subtract(state, scratch, count, eta * weight)

@@ -6,15 +6,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from rerank.kernels.compile import kernel
-from rerank.learn.base import State
+from rerank.learn.base import Learner, State
 from rerank.learn.hooks import IDLE, IN_VAIN, UPDATE, Lesson
 from rerank.learn.judge import squared_norm
-from rerank.learn.predictor import assign, fresh
+from rerank.learn.predictor import assign
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.settings import Positive
 from rerank.learn.workspace import Scratch
-
-W, TOTAL, SQUARES = range(3)  # of a cell: w = v/(a + A), v = Σ z, A = Σ z²
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +35,7 @@ class SecondOrderPerceptron(Gaussian):
     """
 
     name: ClassVar[str] = "sop"
+    cell: ClassVar[tuple[str, ...]] = ("w", "total", "squares")  # w = v/(a + A), v = Σ z, A = Σ z²
     judges_after_update: ClassVar[bool] = True  # the example is in A before it is judged
 
     a: Positive = 1.0
@@ -47,10 +46,10 @@ class SecondOrderPerceptron(Gaussian):
         return 1.0 / self.a
 
     def init(self, columns: int, candidates: int = 0) -> State:
-        return super().init(columns, candidates) if self.full else fresh(columns, cell=3)
+        return super().init(columns, candidates) if self.full else Learner.init(self, columns)
 
     def variances(self, state: State) -> np.ndarray:
-        return super().variances(state) if self.full else 1.0 / (self.a + state.cells[:-1, SQUARES])
+        return super().variances(state) if self.full else 1.0 / (self.a + self.named(state).cells["squares"][:-1])
 
     @staticmethod
     def rates_of(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
@@ -68,9 +67,9 @@ class SecondOrderPerceptron(Gaussian):
         for r in range(count):
             j, z = scratch.column[r], scratch.value[r]
             cell = state.cells[j]
-            cell[TOTAL] += weight * z
-            cell[SQUARES] += weight * (z * z)
-            assign(state, j, cell[TOTAL] / (params.a + cell[SQUARES]))
+            cell.total += weight * z
+            cell.squares += weight * (z * z)
+            assign(state, j, cell.total / (params.a + cell.squares))
         return Lesson(m, -m, squared_norm(scratch, count), fixed, UPDATE)
 
 
@@ -80,5 +79,5 @@ def inclusive_margin(cells: np.ndarray, a: float, scratch: Scratch, count: int) 
     m = 0.0
     for r in range(count):
         cell, z = cells[scratch.column[r]], scratch.value[r]
-        m += cell[TOTAL] * z / (a + cell[SQUARES] + z * z)
+        m += cell.total * z / (a + cell.squares + z * z)
     return m

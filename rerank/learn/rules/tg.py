@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rerank.learn.base import Learner, State
-from rerank.learn.predictor import TAU, UPDATES, fresh, shrink, slope_of
-from rerank.learn.scoring import a_of
+from rerank.learn.predictor import fresh, shrink, slope_of
 from rerank.learn.settings import Count, NotNegative, Positive, Update
 from rerank.learn.workspace import Scratch
 
@@ -65,13 +64,13 @@ class TruncatedGradient(Learner):
 
         T leaves weights above θ. Those of the touched columns, before the truncation, decide which of them it reaches.
         """
-        k, G = state.counts[UPDATES] + 1, state.numbers[TAU]
+        k, G = state.counts.updates + 1, state.now.tau
         alpha = params.eta / math.sqrt(k)
         for r in range(count):
             j = scratch.column[r]
-            w = shrink(a_of(state.cells, j), G * slope_of(state, j)) - alpha * weight * scratch.value[r]
+            w = shrink(state.a[j], G * slope_of(state, j)) - alpha * weight * scratch.value[r]
             if state.v.shape[0] > 0:
                 state.v[j] = 0.0 if abs(w) > params.theta else 1.0
-            state.cells[j] = w if w == 0.0 else w + math.copysign(G * slope_of(state, j), w)
+            state.a[j] = w if w == 0.0 else w + math.copysign(G * slope_of(state, j), w)
         if k % params.every == 0:
-            state.numbers[TAU] = G + min(params.every * alpha * params.l1, GREATEST)
+            state.now.tau = G + min(params.every * alpha * params.l1, GREATEST)

@@ -24,10 +24,8 @@ import numpy as np
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.judge import accumulate_spread, append, base_of, subgradient
-from rerank.learn.predictor import REST
 from rerank.learn.workspace import GREATEST, LEAST, OWNERS, ListArrays, Scratch
 
-TIMES, SQUARES = range(REST, REST + 2)  # of State.numbers: t, N
 NOISE = 1e-12  # coefficients up to this may be rounding alone
 
 
@@ -79,9 +77,9 @@ def spread_base(data: ListArrays, scratch: Scratch, n: int) -> float:
 
 
 @kernel
-def pace(numbers: np.ndarray) -> float:
+def pace(now: Any) -> float:
     """d_k = √(t/N); 1 before the first update."""
-    return math.sqrt(numbers[TIMES] / numbers[SQUARES]) if numbers[SQUARES] > 0.0 else 1.0
+    return math.sqrt(now.times / now.squares) if now.squares > 0.0 else 1.0
 
 
 @kernel
@@ -98,11 +96,11 @@ def squared_units(scratch: Scratch, count: int, base: int, top: float) -> float:
 
 
 @kernel
-def count_size(numbers: np.ndarray, squared: float) -> None:
+def count_size(now: Any, squared: float) -> None:
     """Count an update with Σ_j (g_j/c_j)² / max a_y² = ``squared``."""
     if squared > 0.0:
-        numbers[TIMES] += 1.0
-        numbers[SQUARES] += squared
+        now.times += 1.0
+        now.squares += squared
 
 
 def gather_spread(data: ListArrays, scratch: Scratch, n: int, last: int, loss: Any, params: Any) -> int:
@@ -115,7 +113,7 @@ def gather_spread(data: ListArrays, scratch: Scratch, n: int, last: int, loss: A
 @by_type
 def adapt(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
     """Take in a subgradient column by column, each in its unit, which grows to the x_j in ``scratch.extra`` before."""
-    top, base = largest_coefficient(scratch, n), state.cells.shape[0] - 1
+    top, base = largest_coefficient(scratch, n), state.a.shape[0] - 1
     if top <= NOISE:
         count = 0
     for r in range(np.uint64(count)):
@@ -124,8 +122,8 @@ def adapt(state: Any, scratch: Scratch, count: int, n: int, weight: float, param
         if params.normalized and scratch.value[r] != 0.0 and j != base:
             scratch.extra[r] = grow(state, j, x, params)
     if params.normalized:
-        count_size(state.numbers, squared_units(scratch, count, base, top))
-    speed = pace(state.numbers)
+        count_size(state.now, squared_units(scratch, count, base, top))
+    speed = pace(state.now)
     for r in range(np.uint64(count)):
         if scratch.value[r] != 0.0:
             take_in(state, scratch.column[r], weight * scratch.value[r], scratch.extra[r], speed, params)

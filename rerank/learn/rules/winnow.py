@@ -23,14 +23,12 @@ from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.average import average_anew
 from rerank.learn.base import Learner, State
-from rerank.learn.predictor import BASE_SCALE, FREE_SCALE, REST, SCALE, assign, fresh
+from rerank.learn.predictor import assign
 from rerank.learn.settings import Positive
 from rerank.learn.workspace import Scratch
 
 LIMIT = 300.0  # of |θ|
 REACH = 2.0**20  # Z and the sums of the average start again where Z has become this many times larger or smaller
-# Of State.numbers: W (0 where nothing is normalised), Z and what rounding took from it, Z at the last renewal.
-W, Z, CARRY, START = range(REST, REST + 4)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,17 +36,19 @@ class Multiplicative(Learner):
     """A learner whose updates are θ ← θ − rate·g, θ being its memory; ``total`` is W, None for 2μ a weight."""
 
     normalised: ClassVar[bool] = False
+    # W (0 where nothing is normalised), Z and what rounding took from it, Z at the last renewal
+    whole: ClassVar[tuple[str, ...]] = ("total", "mass", "carry", "start")
 
     eta: Positive | None = 0.01
     mu: Annotated[float, Range(1e-100, 1e20)] = 0.01  # so that (2μ·sinh LIMIT)² and 4μ² are ordinary numbers
 
     def init(self, columns: int, candidates: int = 0) -> State:
-        state = fresh(columns, memory=True, rest=4, candidates=candidates if self.dual else 0)
-        mass, total = 2.0 * (self.mu * (columns + (self.base_rate > 0))), getattr(self, "total", None)
+        state = super().init(columns, candidates)._replace(memory=np.zeros(columns + 1))
+        now, total = self.named(state).now, getattr(self, "total", None)
+        now.mass = now.start = 2.0 * (self.mu * (columns + (self.base_rate > 0)))
         if self.normalised:
-            state.numbers[W] = mass if total is None else total
-        state.numbers[[Z, START]] = mass
-        set_scale(state.numbers)
+            now.total = now.mass if total is None else total
+        set_scale(now)
         return state
 
 
@@ -58,29 +58,26 @@ def multiply(state: Any, scratch: Scratch, count: int, rate: float, params: Any)
 
     Where Z leaves its reach, Z and the sums start again, so that they remain sums of numbers not too far apart.
     """
-    theta, w, numbers, a, mu = state.memory, scratch.extra, state.numbers, state.cells, params.mu
+    theta, w, now, mu = state.memory, scratch.extra, state.now, params.mu
     for r in range(count):
         j = scratch.column[r]
         theta[j] = min(max(theta[j] - rate * scratch.value[r], -LIMIT), LIMIT)
-        w[r] = weight_of(theta[j], mu)
-        if numbers[W] > 0.0:  # one after the other, so that what came in goes out again to the last bit
-            add_mass(numbers, -mass_of(a[j], mu))
-            add_mass(numbers, mass_of(w[r], mu))
-    far = numbers[W] > 0.0 and not numbers[START] / REACH <= numbers[Z] <= numbers[START] * REACH
+        x = math.expm1(abs(theta[j]))  # without cancellation and exactly odd in θ
+        w[r] = math.copysign(mu * (x + x / (1.0 + x)), theta[j])
+        if now.total > 0.0:  # one after the other, so that what came in goes out again to the last bit
+            add_mass(now, -mass_of(state.a[j], mu))
+            add_mass(now, mass_of(w[r], mu))
+    far = now.total > 0.0 and not now.start / REACH <= now.mass <= now.start * REACH
     if far:
         average_anew(state)
     for r in range(count):
         assign(state, scratch.column[r], w[r])
-    if far:
-        weigh_anew(state, params)
-    set_scale(numbers)
-
-
-@kernel
-def weight_of(theta: float, mu: float) -> float:
-    """μ(e^θ − e^−θ), without cancellation and exactly odd in θ."""
-    x = math.expm1(abs(theta))
-    return math.copysign(mu * (x + x / (1.0 + x)), theta)
+    if far:  # sum up Z from all columns; the base score's counts where it is learned
+        now.mass = now.carry = 0.0
+        for j in range(state.a.shape[0] - (params.base_rate == 0.0)):
+            add_mass(now, mass_of(state.a[j], mu))
+        now.start = now.mass
+    set_scale(now)
 
 
 @kernel
@@ -90,26 +87,16 @@ def mass_of(w: float, mu: float) -> float:
 
 
 @kernel
-def set_scale(numbers: np.ndarray) -> None:
+def set_scale(now: Any) -> None:
     """d = W/Z; 1 where nothing is normalised."""
-    mass = numbers[Z] + numbers[CARRY]
-    d = numbers[W] / mass if numbers[W] > 0.0 and mass > 0.0 else 1.0
-    numbers[SCALE] = numbers[FREE_SCALE] = numbers[BASE_SCALE] = d
+    mass = now.mass + now.carry
+    now.d = now.d_free = now.d_base = now.total / mass if now.total > 0.0 and mass > 0.0 else 1.0
 
 
 @kernel
-def add_mass(numbers: np.ndarray, x: float) -> None:
+def add_mass(now: Any, x: float) -> None:
     """Z ← Z + x; the carry makes the sum as good as one in twice the precision (Neumaier 1974)."""
-    before = numbers[Z]
+    before = now.mass
     total = before + x
-    numbers[CARRY] += (before - total) + x if abs(before) >= abs(x) else (x - total) + before
-    numbers[Z] = total
-
-
-@by_type
-def weigh_anew(state: Any, params: Any) -> None:
-    """Sum up Z from all columns; the base score's counts where it is learned."""
-    state.numbers[Z] = state.numbers[CARRY] = 0.0
-    for j in range(state.cells.shape[0] - (params.base_rate == 0.0)):
-        add_mass(state.numbers, mass_of(state.cells[j], params.mu))
-    state.numbers[START] = state.numbers[Z]
+    now.carry += (before - total) + x if abs(before) >= abs(x) else (x - total) + before
+    now.mass = total
