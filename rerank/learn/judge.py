@@ -4,7 +4,7 @@ import numpy as np
 
 from rerank.kernels.compile import kernel, prefetch
 from rerank.learn.scoring import ONE, THREE, TWO, single
-from rerank.learn.workspace import GREATEST, LEAST, OWNERS, ListArrays, Scratch
+from rerank.learn.workspace import ListArrays, Scratch
 
 
 @kernel
@@ -105,19 +105,27 @@ def accumulate(data: ListArrays, scratch: Scratch, n: int) -> int:
 
 
 @kernel
-def accumulate_spread(data: ListArrays, scratch: Scratch, n: int) -> int:
-    """``accumulate``, and into ``scratch.spread`` what values each column has in candidates with a_y ≠ 0."""
-    stamp, count = scratch.stamp[0], accumulate(data, scratch, n)
+def accumulate_spread(data: ListArrays, scratch: Scratch, n: int, noise: float) -> int:
+    """``accumulate``, with the largest difference x_j of two candidates with a_y ≠ 0 in ``scratch.extra``; entries up
+    to x_j·noise are 0."""
+    stamp, candidates, count = scratch.stamp[0], 0, accumulate(data, scratch, n)
     for r in range(np.uint64(count)):
         entry = scratch.spread[r]
-        entry[LEAST], entry[GREATEST], entry[OWNERS] = np.inf, -np.inf, 0.0
+        entry.least, entry.greatest, entry.owners = np.inf, -np.inf, 0
     for i in range(n):
         if scratch.a[i] == 0.0:
             continue
+        candidates += 1
         for p in range(np.uint64(data.rows[scratch.who[i]]), np.uint64(data.rows[scratch.who[i] + 1])):
             entry, x = scratch.spread[np.uint64(scratch.seen[data.columns[p]] - stamp)], single(data.values[p])
-            entry[LEAST], entry[GREATEST] = min(entry[LEAST], x), max(entry[GREATEST], x)
-            entry[OWNERS] += 1.0
+            entry.least, entry.greatest = min(entry.least, x), max(entry.greatest, x)
+            entry.owners += 1
+    for r in range(np.uint64(count)):
+        entry, g = scratch.spread[r], scratch.value[r]
+        if entry.owners < candidates:  # others have 0
+            entry.least, entry.greatest = min(entry.least, 0.0), max(entry.greatest, 0.0)
+        x = entry.greatest - entry.least
+        scratch.extra[r], scratch.value[r] = x, 0.0 if x == 0.0 or abs(g) <= noise * x else g
     return count
 
 

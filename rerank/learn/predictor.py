@@ -96,13 +96,13 @@ def named(state: State, cell: tuple[str, ...] = ("a",), whole: tuple[str, ...] =
 
 
 def fresh(
-    columns: int, *, cell: int = 1, shrinks: bool = False, slopes: bool = False, rest: int = 0,
+    columns: int, *, cell: int = 1, shrinks: bool = False, rest: int = 0,
     matrix: bool = False, candidates: int = 0,
 ) -> State:  # fmt: skip
     """A state with a = 0, d = 1 and τ = 0: every score is that of the base.
 
-    cell: how many numbers of a column lie together; shrinks: is there a threshold, so that sums are lazy? slopes,
-    matrix: whether there are some; rest: how many numbers the rule remembers as a whole.
+    cell: how many numbers of a column lie together; shrinks: is there a threshold, so that sums are lazy? matrix:
+    whether there is one; rest: how many numbers the rule remembers as a whole.
     """
     D = columns + 1
     if matrix and columns > MOST_COLUMNS:
@@ -115,7 +115,7 @@ def fresh(
     numbers = np.concatenate([[1.0, 1.0, 1.0, 0.0, 1.0, 0.0, cell if summed else 0], np.zeros(rest)])
     return State(
         cells=np.zeros(D) if cell == 1 else cells_of(D, line_of(cell + summed)),
-        v=np.zeros(D if slopes else 0),
+        v=np.zeros(0),
         memory=np.zeros(0),
         sums=np.zeros(0 if summed else D),
         numbers=numbers,

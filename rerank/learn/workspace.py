@@ -12,7 +12,8 @@ from rerank.learn.pairs import ORACLES
 # Indices of a tally.
 LISTS, MISTAKES, UPDATED, LOSS, RADIUS, SKIPPED = range(6)
 
-LEAST, GREATEST, OWNERS = range(3)  # in ``Scratch.spread``: of a column's values among candidates; how many have it
+# Of a column's values among candidates: the least, the greatest, and how many have one.
+SPREAD = np.dtype((np.record, [("least", float), ("greatest", float), ("owners", np.int64)]))
 
 
 class EpochStats(NamedTuple):
@@ -57,7 +58,7 @@ class Scratch(NamedTuple):
     column: np.ndarray  # uint32 [T]: the columns of a subgradient or difference vector
     value: np.ndarray  # float64 [T]: and their values
     extra: np.ndarray  # float64 [T]: what else a learner needs per column
-    spread: np.ndarray  # float64 [T, 3], or [0, 3] as ``seen``: see ``LEAST``
+    spread: np.ndarray  # SPREAD [T], or [0] as ``seen``
     # int64 [D], or [0] where no subgradient has more than two candidates: see ``accumulate``; -1 at first
     seen: np.ndarray
     stamp: np.ndarray  # int64 [1]: places in ``seen`` of the next sum count from here
@@ -102,7 +103,7 @@ def scratch_for(corpus: Corpus, pairwise: bool) -> Scratch:
         column=np.empty(widest, np.uint32),
         value=np.empty(widest),
         extra=np.empty(widest),
-        spread=np.empty((widest if D else 0, 3)),
+        spread=np.empty(widest if D else 0, SPREAD),
         seen=np.full(D, -1, np.int64),
         stamp=np.zeros(1, np.int64),
     )

@@ -14,17 +14,17 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.learn.base import Learner, State
-from rerank.learn.predictor import fresh
-from rerank.learn.rules.units import adapt, gather_spread, pace
-from rerank.learn.settings import NotNegative, Positive, Update
-from rerank.learn.workspace import Scratch
+import numpy as np
+
+from rerank.learn.base import State
+from rerank.learn.rules.units import Adaptive, speed_of
+from rerank.learn.settings import NotNegative, Positive
 
 GREATEST = 1e150  # the largest step size of a column: products with it stay finite
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptiveRDA(Learner):
+class AdaptiveRDA(Adaptive):
     """Regularised dual averaging with AdaGrad's step sizes.
 
     >>> from rerank.learn.learned import learned
@@ -35,12 +35,10 @@ class AdaptiveRDA(Learner):
 
     Parameters
     ----------
-    loss: the name of a loss, or its import path.
     eta: > 0; step size.
     delta: ≥ 0; larger means smaller steps at first. (A column's step size is at most 1e150.)
     l1: ≥ 0; strength of the regulariser λ₁‖w‖₁, of the normalised weights where they are.
-    normalized: make learning independent of the unit of every feature.
-    update: "always" (on every loss) or "mistakes" (only where the current predictor errs).
+    loss, normalized, update: see Adaptive.
     base, base_rate: see Learner.
 
     There is no L2: with a scale that depends on k and column together, no predictor could be replayed for voting.
@@ -50,29 +48,17 @@ class AdaptiveRDA(Learner):
     shrinks: ClassVar[bool] = True
     # a_j = −s_j·e_j, s_j, √(Σ g_j²), 1/c_j (0: there is no c_j yet)
     cell: ClassVar[tuple[str, ...]] = ("a", "s", "norm", "inverse")
-    whole: ClassVar[tuple[str, ...]] = ("times", "squares")
 
-    loss: str = "logistic"
     eta: Positive = 0.3
     delta: NotNegative = 0.01
     l1: NotNegative = 0.0
-    normalized: bool = True
-    update: Update = "always"
 
-    def init(self, columns: int, candidates: int = 0) -> State:  # noqa: ARG002
-        return fresh(columns, cell=4, shrinks=True, slopes=self.l1 > 0, rest=2)
-
-    gather = staticmethod(gather_spread)
+    def init(self, columns: int, candidates: int = 0) -> State:
+        state = super().init(columns, candidates)
+        return state._replace(v=np.zeros(columns + 1)) if self.l1 > 0 else state
 
     @staticmethod
-    def learn(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
-        """Take in g, each entry in the unit of its column where it is normalised; k ← k + 1."""
-        adapt(state, scratch, count, n, weight, params)
-        state.now.d = state.now.d_free = pace(state.now)
-        state.now.tau = (state.counts.updates + 1) * params.l1
-
-    @staticmethod
-    def take_in(state: Any, j: int, g: float, inverse: float, speed: float, params: Any) -> None:
+    def update_column(state: Any, j: int, g: float, inverse: float, speed: float, params: Any) -> None:
         """s ← s + g, H = δ + √(Σ g²), e = η/H (Duchi et al. 2011, Fig. 1, primal-dual), in the column's unit."""
         cell = state.cells[j]
         cell.s += g * inverse
@@ -83,12 +69,16 @@ class AdaptiveRDA(Learner):
             state.v[j] = e
 
     @staticmethod
-    def grow(state: Any, j: int, x: float, params: Any) -> float:
+    def rescale_column(state: Any, j: int, x: float, params: Any) -> float:
         """c_j ← max(c_j, x), with s_j and √(Σ g_j²) in the new unit; returns 1/c_j."""
         cell = state.cells[j]
         if x * cell.inverse > 1.0 or cell.inverse == 0.0:
             ratio = 1.0 / (cell.inverse * x) if cell.inverse > 0.0 else 0.0
-            cell.s *= ratio
-            cell.norm *= ratio
-            cell.inverse = 1.0 / x
+            cell.s, cell.norm, cell.inverse = cell.s * ratio, cell.norm * ratio, 1.0 / x
         return float(cell.inverse)
+
+    @staticmethod
+    def set_scales(state: Any, params: Any) -> None:
+        """d = √(t/N), and k ← k + 1."""
+        state.now.d = state.now.d_free = speed_of(state.now)
+        state.now.tau = (state.counts.updates + 1) * params.l1

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, State
-from rerank.learn.predictor import fresh, named
+from rerank.learn.predictor import named
 from rerank.learn.settings import NotNegative, Positive, Update
 from rerank.learn.workspace import Scratch
 
@@ -51,8 +51,8 @@ class RDA(Learner):
     def scales_free(self) -> bool:
         return self.l2 > 0
 
-    def init(self, columns: int, candidates: int = 0) -> State:  # noqa: ARG002
-        state = fresh(columns)
+    def init(self, columns: int, candidates: int = 0) -> State:
+        state = super().init(columns, candidates)
         set_scales(named(state).now, 0, float(self.eta), float(self.l1), float(self.l2))
         return state
 

@@ -11,8 +11,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from rerank.learn.base import Learner, State
-from rerank.learn.predictor import fresh, shrink, slope_of
+from rerank.learn.predictor import shrink, slope_of
 from rerank.learn.settings import Count, NotNegative, Positive, Update
 from rerank.learn.workspace import Scratch
 
@@ -53,10 +55,9 @@ class TruncatedGradient(Learner):
     every: Count = 1
     update: Update = "always"
 
-    def init(self, columns: int, candidates: int = 0) -> State:  # noqa: ARG002
-        state = fresh(columns, slopes=self.theta is not None)
-        state.v[:] = 1.0
-        return state
+    def init(self, columns: int, candidates: int = 0) -> State:
+        state = super().init(columns, candidates)
+        return state if self.theta is None else state._replace(v=np.ones(columns + 1))
 
     @staticmethod
     def learn(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
