@@ -167,6 +167,7 @@ class ChainVisitor:
         kind: Any = type(self.learner)
         kernel, tally = kernel_of(chain_pass, kind, self.learner.loss_type()), np.zeros(6)
         tilt = float(issubclass(self.learner.loss_type(), Cost))
-        kernel(order, self.learner.named(state), sums, *self.pair, None, tally, self.room, self.chains, tilt, self.params)
+        own = self.learner.named(state)
+        kernel(order, own, sums, *self.pair, None, tally, self.room, self.chains, tilt, self.params)
         self.learner.finish(state, sums)
         return stats_of(tally)
