@@ -29,7 +29,6 @@ from rerank.learn.base import learners
 from rerank.learn.mert import MertSettings
 from rerank.learn.pairs import pairs
 from rerank.metrics.metric import metrics
-from rerank.readers import base
 from rerank.readers.base import readers
 from rerank.readers.texts.forms import FORMS
 from rerank.recipes.recipe import Recipe
@@ -211,16 +210,6 @@ def _said(part: type) -> str:
     return "\n\n".join(block for block in text.split("\n\n") if not block.lstrip().startswith(">>>"))
 
 
-def outcome_table() -> str:
-    """What becomes of everything that a file can hold."""
-    lines = re.split(r"^=+  =+$", base.__doc__ or "", flags=re.MULTILINE)[2].strip().splitlines()
-    rows = [[cell(part) for part in re.split(r" {2,}", line, maxsplit=1)] for line in lines]
-    named = r"\b(bad (?:list|candidate)) \"([\w ]+)\""
-    return table(
-        ["what a file holds", "outcome"], ([held, re.sub(named, r"\1: `\2`", outcome)] for held, outcome in rows)
-    )
-
-
 def command_pages() -> str:
     """All commands with their arguments and options."""
     return "\n".join(_command(["rerank"], get_command(app)))
@@ -251,7 +240,6 @@ TABLES: dict[str, Callable[..., str]] = {
     "losses": loss_table,
     "forms": form_table,
     "templates": template_table,
-    "outcomes": outcome_table,
     "commands": command_pages,
 }
 

@@ -1,6 +1,5 @@
 """Lists of candidates as readers give them, and what happens to those that cannot be used.
 
-==================================================  ==========================================================
 what a file holds                                   outcome
 ==================================================  ==========================================================
 a list with no or one candidate                     valid
@@ -58,6 +57,8 @@ bytes that are not UTF-8, or of the encoding named  bad candidate "encoding"; ba
 the same in gold trees, sources and references      error
 trees of any depth                                  read; ``Candidate.tree`` (nltk) ends at ``DEEPEST`` levels
 ==================================================  ==========================================================
+=======
+docs/formats.md has a table of what a file can hold, with what becomes of it and the reason that is counted.
 
 A bad list is an error or, with ``on_bad_list="skip"``, is counted by reason, and reading continues at the next list.
 A bad candidate is an error too, or is left out of its list and counted, together with the scores joined to it.

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import lzma
 import os
+import re
 import zlib
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +14,7 @@ import zstandard
 
 from rerank.base.errors import DataError
 
-HEAD = 10  # bytes that identify the compression
+HEAD = 80  # bytes that tell the compression, and what is no text
 
 # What the libraries raise for damaged data; bz2 raises an OSError without a number.
 DAMAGE = (zlib.error, lzma.LZMAError, zstandard.ZstdError, gzip.BadGzipFile)
@@ -22,11 +23,30 @@ _ZSTD_PIECE = 1 << 10  # compressed bytes at a time: even the densest zstd data 
 _SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 _MAGIC = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ\x00", "zstd": b"\x28\xb5\x2f\xfd"}
 _BZIP2_BLOCK, _BZIP2_END = b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90"
-_FOREIGN = {b"PK\x03\x04": "a zip", b"\x1f\x9d": "a compress (.Z)", b"7z\xbc\xaf\x27\x1c": "a 7-Zip"}
-_WORKBOOK = (
-    "a workbook of Excel, which Python makes JSON lines of: import pandas; rows = pandas.read_excel({!r}); "
-    "rows.to_json('lists.jsonl', orient='records', lines=True)"
-)
+MADE = "which Python makes JSON lines of"
+# What holds no text, by how it starts: what it is, and how Python reads rows from it or, where it cannot, what to do.
+_FOREIGN = (
+    (rb"PK\x03\x04(?s:.{26})(\[Content_Types|_rels/|docProps/|xl/|mimetypeapplication/vnd\.oasis)|\xd0\xcf\x11\xe0",
+     "a workbook of Excel or LibreOffice", "pandas.read_excel({!r})"),
+    (rb"PK\x03\x04(?s:.{26})[^\0]*?\.npy", "arrays of numpy",
+     "pandas.DataFrame({{key: list(each) for key, each in __import__('numpy').load({!r}).items()}})"),
+    (rb"\x93NUMPY", "an array of numpy", "pandas.DataFrame(__import__('numpy').load({!r}))"),
+    (rb"\x80[\x02-\x05]", "a pickle, which can run any code", "pandas.DataFrame(pandas.read_pickle({!r}))"),
+    (rb"SQLite format 3\0", "a database of SQLite",
+     "pandas.read_sql('SELECT * FROM TABLE', __import__('sqlite3').connect({!r}))"),
+    (rb"\x89HDF", "a file of HDF5", "pandas.read_hdf({!r})"),
+    (rb"PK\x03\x04|\x1f\x9d|7z\xbc\xaf|Rar!", "an archive; unpack it first, or use gzip, bzip2, xz or zstd", ""),
+    (rb"%PDF-|\x89PNG|\xff\xd8\xff|\x7fELF", "a page, a picture or a program; name the lists that it was made of", ""),
+)  # fmt: skip
+
+
+def check_text(head: bytes, path: str) -> None:
+    """Raises DataError where a file that begins with ``head`` holds no text; says what it is, and what to do."""
+    for form, what, rows in _FOREIGN:
+        if re.match(form, head):
+            made = f"import pandas; rows = {rows.format(path)}"
+            written = "rows.to_json('lists.jsonl', orient='records', lines=True)"
+            raise DataError(f"{what}, {MADE}: {made}; {written}" if rows else what, path=path)
 
 
 def compression_of_name(path: str) -> str:
@@ -36,11 +56,7 @@ def compression_of_name(path: str) -> str:
 
 def recognise(head: bytes, path: str) -> str:
     """The compression of a file whose first ``HEAD`` bytes (fewer if it is shorter) are ``head``."""
-    for magic, kind in _FOREIGN.items():
-        if head.startswith(magic):
-            if path.lower().endswith((".xlsx", ".xlsm")):
-                raise DataError(_WORKBOOK.format(path), path=path)
-            raise DataError(f"{kind} archive; unpack it first, or use gzip, bzip2, xz or zstd", path=path)
+    check_text(head, path)
     named = compression_of_name(path)
     if named != "plain" and len(head) < len(_MAGIC[named]) and _MAGIC[named].startswith(head):
         raise DataError(f"the {named} data ends within its first bytes; copy or download the file again", path=path)

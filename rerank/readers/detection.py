@@ -2,15 +2,18 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING
 
 from rerank.base.errors import DataError, RerankError
 from rerank.base.registry import Registry
-from rerank.readers.lists import Lists
-from rerank.readers.streams import START, PathLike, encoding, open_file, read_once, standard_input, start_alone
+from rerank.readers.compression import MADE
+from rerank.readers.streams import START, encoding, open_file, read_once, standard_input, start_alone
 from rerank.storage.remote import is_url
+
+if TYPE_CHECKING:
+    from rerank.readers.base import Reader  # which asks for advice
 
 MOST = 1000  # lists that are looked at
 MOSTLY = 0.5  # a reader reads a file if it can use a larger share of these lists
@@ -25,37 +28,17 @@ def named_like(path: str) -> str | None:
     return next((name for name, ending in files if ending.search(path)), None)
 
 
-# What programs write that is no list, by how it starts, and what to do instead.
-_JOSHUA = "let Joshua write lists with -top-n 100 -output-format '%i ||| %s ||| %f ||| %c'"
-_NO_LISTS = (
-    (
-        rb"(VERSION|V|UTTERANCE|U)=|[^\s=]+ *\n\d+\s\d+\s[^\n]*\d,[-\d.]+",
-        "this looks like word lattices: let the recogniser write n-best lists",
-    ),
-    (
-        rb"\d+ \|\|\| \(ROOT \(\[\d",
-        f"this looks like Joshua's parses, one for each input and without a score: {_JOSHUA}",
-    ),
-    (
-        rb"\d+ \|\|\| [^\t\n]*\t\d+ \|\|\| ",
-        f"this looks like what several clients of Joshua's server got, side by side and without scores: {_JOSHUA}",
-    ),
-    (rb"SQLite format 3", "this is an SQLite database: sqlite3 -csv -header FILE 'select ...' makes a table of it"),
-    (
-        rb"S [^\n]*\nA -?\d+ -?\d+\|\|\|",
-        "this looks like M2, whose corrections are edits and no sentences: put what ERRANT counts of each candidate "
-        "into the lists (correct, found, right; the metric counts), or write the corrected sentences one a line",
-    ),
-    (
-        rb"\d+ ?\|\|\| (?!.*\|\|\|).*\S",
-        f"this looks like one translation for each input, without scores, as from Joshua's '%i ||| %s': {_JOSHUA}",
-    ),
-)
-
-
-# Files that three statements of Python make JSON lines of: how they start, their program, and how to
-# go through the lines of ``text`` as ids with pairs of a text and a score.
-_LINES = (
+# What programs write that no reader reads, by how it starts: what it is and what to do instead; or the program, and how
+# three statements of Python go through the lines of ``text`` as ids with pairs of a text and a score.
+_OTHERS = (
+    (rb"(VERSION|V|UTTERANCE|U)=|[^\s=]+ *\n\d+\s\d+\s[^\n]*\d,[-\d.]+",
+     "word lattices: let the recogniser write n-best lists", ""),
+    (rb"\d+ ?\|\|\| (\(ROOT \(\[\d|[^\t\n]*\t\d+ \|\|\| |(?!.*\|\|\|).*\S)",
+     "one answer of Joshua for each input, without scores: let it write lists with -top-n 100 -output-format "
+     "'%i ||| %s ||| %f ||| %c'", ""),
+    (rb"S [^\n]*\nA -?\d+ -?\d+\|\|\|",
+     "M2, whose corrections are edits and no sentences: put what ERRANT counts of each candidate into the lists "
+     "(correct, found, right; the metric counts), or write the corrected sentences one a line", ""),
     (rb"NBestList[12]\.0", "SRILM",
      "[('0', [(re.sub('</?s>', '', l.partition(')')[2]), float(l[1:].partition(')')[0])) for l in text[1:]])]"),
     (rb"(-?\d+(\.\d+)? ){2}\d+ (<s> )?\S", "SRILM",
@@ -74,39 +57,24 @@ _LINES = (
      "enumerate([(l.split('\\t')[1], -float(l.split('\\t')[2])) for l in b.splitlines()] for b in '\\n'.join(text)"
      ".split('\\n\\n'))"),
 )  # fmt: skip
-_MADE = (
-    "this looks like a file of {}, which Python makes JSON lines of: import json, re; text = open({!r}).read()"
+_STATEMENTS = (
+    "import json, re; text = open({!r}).read()"
     '.splitlines(); [print(json.dumps({{"id": str(id), "candidates": [{{"text": t, "score": float(s)}} for t, s in '
     "found]}})) for id, found in {} if found]"
 )
+Readers = Iterable[tuple[str, type["Reader"]]]
 
 
-class Reads(Protocol):
-    """The part of a reader that is used; see ``Reader``."""
-
-    trial: ClassVar[Mapping[str, Any]]
-    holds: ClassVar[str]
-    beside: ClassVar[tuple[str, ...]]
-    general: ClassVar[bool]
-
-    @property
-    def within(self) -> "tuple[Reads, ...]": ...
-    @property
-    def files(self) -> int | None: ...
-    def read(self, path: PathLike) -> Iterator[Lists]: ...
-
-
-Readers = Iterable[tuple[str, type[Reads]]]
-
-
-def advice_on(reader: Reads, others: Readers, path: str) -> str:
+def advice_on(reader: "Reader", others: Readers, path: str) -> str:
     """Advice on a file, or a folder, of which ``reader`` cannot use the first list; empty if nobody can tell.
 
     others: the readers to try, by name.
     """
     start, leaves = _start(path), list(_leaves(reader))
     if start is None and not os.path.isdir(path):
-        return _advice_on_several(reader, path.split(","), others)
+        paths = path.split(",")
+        several = len(paths) > 1 and all(map(os.path.isfile, paths))
+        return _advice_on_several(reader, paths[0], others) if several else ""
     if reads(reader, path):
         return ""
     kinds = _fitting(path, start, others)
@@ -114,11 +82,10 @@ def advice_on(reader: Reads, others: Readers, path: str) -> str:
         return ""
     if (name := _meant(kinds)) is not None:
         return _looks_like(name, kinds[name], reader)
-    if what := next((what for form, what in _NO_LISTS if re.match(form, start or b"")), ""):
-        return what
-    for form, program, lists in _LINES:
+    for form, what, lists in _OTHERS:
         if re.match(form, start or b""):
-            return _MADE.format(program, path, lists)
+            made = f"a file of {what}, {MADE}: {_STATEMENTS.format(path, lists)}"
+            return f"this looks like {made if lists else what}"
     needing = (name for name, other in _made(others, needing=True) if _share(other, path, start) > MOSTLY)
     return next((_looks_like(name, dict(others)[name], reader) for name in needing), "")
 
@@ -138,7 +105,7 @@ def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
     return recognised(path, readers) or usual
 
 
-def _fitting(path: str, start: bytes | None, others: Readers) -> dict[str, type[Reads]]:
+def _fitting(path: str, start: bytes | None, others: Readers) -> dict[str, type["Reader"]]:
     """The readers that can use most of the first lists of a file, those for everything only if there are no others."""
     if (start or b"").startswith(TABLES) or TABLE.search(path):
         return {name: kind for name, kind in others if name == "table"}
@@ -148,12 +115,12 @@ def _fitting(path: str, start: bytes | None, others: Readers) -> dict[str, type[
     return {name: kind for name, kind in kinds.items() if not kind.general} or kinds
 
 
-def _meant(kinds: Mapping[str, type[Reads]]) -> str | None:
+def _meant(kinds: Mapping[str, type["Reader"]]) -> str | None:
     """The first of them: a format that takes all files of another, and more, is not the one that is meant."""
     return next((name for name, kind in kinds.items() if not issubclass(kind, tuple({*kinds.values()} - {kind}))), None)
 
 
-def reads(reader: Reads, path: str) -> bool:
+def reads(reader: "Reader", path: str) -> bool:
     """Whether ``reader``, or one of those that it reads through, can use most of the first lists of a file."""
     start = _start(path)
     return any(_share(leaf, path, start) > MOSTLY for leaf in _leaves(reader))
@@ -164,35 +131,31 @@ def holds_texts(path: str) -> bool:
     return not (_start(path) or b"(").lstrip().startswith(b"(")
 
 
-def _advice_on_several(reader: Reads, paths: Sequence[str], others: Readers) -> str:
-    """Advice on a path that a reader of single files takes for the name of one."""
-    if len(paths) == 1 or not all(map(os.path.isfile, paths)):
-        return ""
-    start = _start(paths[0])
-    for name, other in _made(others, needing=False) if start is not None else ():
-        if other.beside and _share(other, paths[0], start) > MOSTLY:
-            return _looks_like(name, type(other), reader, needed=other.beside)
+def _advice_on_several(reader: "Reader", first: str, others: Readers) -> str:
+    """Advice on the names of several files, which a reader of single files takes for the name of one."""
+    start = _start(first)
+    for name, other in _made(others, needing=False):
+        if other.beside and _share(other, first, start) > MOSTLY:
+            return _looks_like(name, type(other), reader, other.beside)
     message = "these are several files; --reader '{name: joined, of: ...}' reads lists and scores, "
     return f"{message}'{{name: merged, of: ...}}' the lists of several systems"
 
 
-def _looks_like(name: str, kind: type[Reads], reader: Reads, needed: Iterable[str] | None = None) -> str:
+def _looks_like(name: str, kind: type["Reader"], reader: "Reader", needed: Iterable[str] = ()) -> str:
     """The advice to use another reader, of this ``kind``, with the options that it needs; or, where its lists hold what
     ``reader`` is not for, that they do."""
-    needed = kind.trial if needed is None else needed
     if (expected := next(_leaves(reader)).holds) and kind.holds and kind.holds != expected:
         message = f"this looks like {name}, whose lists hold {kind.holds}"
         return f"{message}; expected {expected}, as the model or the recipe's task says"
-    one = reader.files == 1
-    options = "".join(f", {key}: ..." for key in needed)
+    options = "".join(f", {key}: ..." for key in needed or kind.trial)
     spec = f"{{name: {name}{options}}}"
-    short = spec if options else name
-    quoted = f"'{short}'" if options else short
-    how = f"--reader {quoted} (in a recipe: data.reader: {spec})" if one else f"the option of: {short}"
-    return f"this looks like {name}: use {how}"
+    if reader.files != 1:
+        return f"this looks like {name}: use the option of: {spec if options else name}"
+    quoted = f"'{spec}'" if options else name
+    return f"this looks like {name}: use --reader {quoted} (in a recipe: data.reader: {spec})"
 
 
-def _made(kinds: Readers, *, needing: bool) -> Iterator[tuple[str, Reads]]:
+def _made(kinds: Readers, *, needing: bool) -> Iterator[tuple[str, "Reader"]]:
     """Readers of single files: those that need options or, on the contrary, those that do not."""
     for name, kind in kinds:
         try:
@@ -203,7 +166,7 @@ def _made(kinds: Readers, *, needing: bool) -> Iterator[tuple[str, Reads]]:
             yield name, reader
 
 
-def _leaves(reader: Reads) -> Iterator[Reads]:
+def _leaves(reader: "Reader") -> Iterator["Reader"]:
     """The readers of single files in ``reader``."""
     for inner in reader.within:
         yield from _leaves(inner)
@@ -220,15 +183,12 @@ def _start(path: str) -> bytes | None:
         return None
     try:
         with open_file(path) as stream:
-            start = b""
-            while len(start) < START and (piece := stream.read(START - len(start))):
-                start += piece
+            return stream.look()
     except DataError:
         return None
-    return start
 
 
-def _share(reader: Reads, path: str, start: bytes | None) -> float:
+def _share(reader: "Reader", path: str, start: bytes | None) -> float:
     """The share of lists that ``reader`` can use whole, of those in the ``start`` of a file, or at first in a folder;
     0 if none."""
     usable, cut = list[bool](), start is not None and len(start) >= START

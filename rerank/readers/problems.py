@@ -27,7 +27,7 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
 
     Parameters
     ----------
-    reason: a key of the table in ``rerank.readers.base``.
+    reason: one of the table in docs/formats.md.
     message: what was found and what was expected.
     path, line: where it is; by default the place of the list or candidate.
     list_id: the list.

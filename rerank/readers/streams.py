@@ -71,6 +71,7 @@ class InputStream:
     """
 
     strict = False
+    keeps = False  # whether its start can be looked at whatever has been read of it
     at_end: Callable[[str, str], None] | None = None  # of the path and the SHA-256 of what was read
     _unlike: codecs.IncrementalDecoder | None  # of UTF-8, until the file turns out not to be in it
 
@@ -80,6 +81,7 @@ class InputStream:
         self.compression = recognise(self._guard(source.look, HEAD), path)
         self._source = READING[self.compression](source)
         self._pending: bytes | None = None
+        self._start = self._ahead = b""  # the first bytes, if it ``keeps`` them; those that are still to be given out
         self._sum = hashlib.sha256()
 
     @property
@@ -89,6 +91,22 @@ class InputStream:
 
     def read(self, size: int) -> bytes:
         """Up to ``size`` bytes; b"" only at the end."""
+        if self._ahead:
+            piece, self._ahead = self._ahead[:size], self._ahead[size:]
+            return piece
+        piece = self._read(size)
+        if self.keeps and len(self._start) < START:
+            self._start += piece
+        return piece
+
+    def look(self) -> bytes:
+        """The first ``START`` bytes, or a little more; fewer if that is all, or what follows cannot be read."""
+        with contextlib.suppress(DataError):
+            while len(self._start) < START and (piece := self._read(START)):
+                self._start, self._ahead = self._start + piece, self._ahead + piece
+        return self._start
+
+    def _read(self, size: int) -> bytes:
         if self._pending is None:
             self._pending = self._first(size)
         if not self._pending:
@@ -170,30 +188,7 @@ class InputStream:
             raise DataError(message + "copy, download or compress the file again", path=self.path) from None
 
 
-class StandardInput(InputStream):
-    """Standard input, which cannot be read twice, but whose start can be looked at whatever has been read of it."""
-
-    _first_bytes = b""  # that have been read of it, about as many as ``START``
-    _ahead = b""  # those of them that are still to be given out
-
-    def read(self, size: int) -> bytes:
-        if self._ahead:
-            piece, self._ahead = self._ahead[:size], self._ahead[size:]
-            return piece
-        piece = super().read(size)
-        if len(self._first_bytes) < START:
-            self._first_bytes += piece
-        return piece
-
-    def look(self) -> bytes:
-        """The first ``START`` bytes, or a little more; fewer if that is all, or what follows cannot be read."""
-        with contextlib.suppress(DataError):
-            while len(self._first_bytes) < START and (piece := super().read(START)):
-                self._first_bytes, self._ahead = self._first_bytes + piece, self._ahead + piece
-        return self._first_bytes
-
-
-standard_input: ContextVar[StandardInput | None] = ContextVar("standard_input", default=None)  # opened last
+standard_input: ContextVar[InputStream | None] = ContextVar("standard_input", default=None)  # opened last
 # What stands for all files: the start of one that is tried; and who learns of the digests of files.
 start_alone: ContextVar[bytes | None] = ContextVar("start_alone", default=None)
 at_end: ContextVar[Callable[[str, str], None] | None] = ContextVar("at_end", default=None)
@@ -211,8 +206,9 @@ def open_stream(path: PathLike, *, others: Collection[str] = (), strict: bool = 
     if name == "-":
         if sys.stdin is None:
             raise DataError("standard input is closed: redirect it, or name a file", path=stream_name(name))
-        stream: InputStream = StandardInput(sys.stdin.buffer, stream_name(name), owned=False)
-        standard_input.set(cast(StandardInput, stream))
+        stream = InputStream(sys.stdin.buffer, stream_name(name), owned=False)
+        stream.keeps = True
+        standard_input.set(stream)
     elif (start := start_alone.get()) is not None:
         stream = InputStream(io.BytesIO(start), name)
     else:

@@ -4,7 +4,9 @@ import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from commands import Command, refused
 from formats import CANDIDATES, FORMATS, LISTS, lists_in
@@ -190,6 +192,36 @@ def test_commands_that_find_the_format_say_which_program_wrote_a_file(
     for program, data in expected.items():
         (tmp_path / "foreign").write_text(data)
         refused(rerank(name, tmp_path / "foreign"), program)
+
+
+# Files that hold no text, by how they begin.
+BINARY = {
+    b"PK\x03\x04" + bytes(26) + b"[Content_Types].xml": "Excel", b"\xd0\xcf\x11\xe0\xa1": "read_excel",
+    b"PK\x03\x04" + bytes(26) + b"mimetypeapplication/vnd.oasis.opendocument": "LibreOffice",
+    b"PK\x03\x04" + bytes(26) + b"scores.npy": "arrays of numpy", b"\x93NUMPY\x01\0": "an array of numpy",
+    b"\x80\x04\x95": "read_pickle", b"SQLite format 3\0": "SELECT", b"\x89HDF\r\n": "read_hdf",
+    b"PK\x03\x04" + bytes(26) + b"lists.jsonl": "unpack it first", b"\x1f\x9d\x90": "unpack it first",
+    b"7z\xbc\xaf\x27\x1c": "unpack it first", b"%PDF-1.7": "name the lists",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("start", BINARY)
+@pytest.mark.parametrize("reader", ["jsonl", "charniak"])
+def test_files_that_hold_no_text_are_named(start: bytes, reader: str, tmp_path: Path) -> None:
+    assert BINARY[start] in error_of(reader, tmp_path / "file", start + b"\0 \xff\n" * 40)
+
+
+@pytest.mark.parametrize("ending", ["pickle", "npz"])
+def test_statements_that_errors_show_make_rows_of_arrays(ending: str, tmp_path: Path, monkeypatch: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    columns = {"query": np.array(["q0", "q0", "q1", "q1"]), "text": np.array(["a", "b", "c", "d"]), "lm": np.arange(4)}
+    if ending == "npz":
+        np.savez("rows.npz", **columns)
+    else:
+        pandas.DataFrame(columns).to_pickle("rows.pickle")
+    exec(error_of("jsonl", tmp_path / f"rows.{ending}").partition("which Python makes JSON lines of: ")[2], {})
+    assert [one.texts for one in read_lists(make_reader("jsonl"), "lists.jsonl")] == [[b"a", b"b"], [b"c", b"d"]]
 
 
 def test_statements_that_errors_show_make_rows_of_a_workbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

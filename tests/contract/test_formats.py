@@ -13,6 +13,7 @@ from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, lists_in
 from rerank.base.errors import DataError
 from rerank.extraction.content import make_reader
 from rerank.readers.base import SkipCount, read_lists
+from rerank.readers.lists import one_by_one
 
 every_format = pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if name != "espnet"])
 PLAIN = [case for case in CASES if case.name not in ("joined", "merged")]
@@ -80,3 +81,27 @@ def test_candidates_that_come_twice_are_counted_and_kept_or_dropped(tmp_path: Pa
     (tmp_path / "written").write_bytes(out.getvalue())
     again = [nbest for nbest in reader.read(str(tmp_path / "written")) if nbest.problem is None and len(nbest)]
     assert [(nbest.texts, nbest.base.tolist()) for nbest in again] == [(dropped.texts[::-1], [4.5, 0.25])]
+
+
+# The formats of files that can be cut between lists, and those of files that cannot, though they are alike.
+CUT = {"moses": True, "charniak": True, "jsonl": True, "sockeye": True, "trees": False, "stanford": False}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_stretches_between_cuts_are_read_as_the_file_is(name: str) -> None:
+    data, reader, cuts = lists_in(name), make_reader(spec_of(name)), set[int]()
+
+    def lists(part: bytes) -> list[tuple[Any, ...]]:
+        return [(one.id, one.texts, one.scores.tolist()) for one in one_by_one(reader.parse(part)) if len(one)]
+
+    for size in range(len(data) + 1):
+        cuts.add(cut := reader.cut(data[:size]))
+        assert cut <= size
+    assert (len(cuts) > LISTS - 1) == CUT[name]
+    for cut in cuts:
+        assert lists(data[:cut]) + lists(data[cut:]) == lists(data)
+
+
+def test_rows_of_lists_and_arrays_are_cut_nowhere() -> None:
+    for text in ('{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}\n' * 2, '[{"candidates": ["x"]},\n{}]\n'):
+        assert make_reader("jsonl").cut(text.encode()) == 0

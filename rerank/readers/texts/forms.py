@@ -17,7 +17,7 @@ from typing import Any
 from rerank.readers.lines import word_scores
 from rerank.readers.problems import Problem
 from rerank.readers.texts.answers import Grader
-from rerank.readers.texts.json_lines import FINISH, Doubtful, is_conversation, shown
+from rerank.readers.texts.json_lines import FINISH, is_conversation, shown
 from rerank.readers.texts.text_list import BASE_SCORE, OF_WORDS, SCORE
 
 Object = dict[str, Any]
@@ -132,7 +132,7 @@ class Roles:
         once["references" if isinstance(reference, list) else "reference"] = reference
         made = {key: value for key, value in head.items() if key != self.many} if self.whole else {}
         made |= {key: value for key, value in once.items() if value is not None} | {"candidates": candidates}
-        return Doubtful(made) if any(isinstance(row, Doubtful) for row in rows) else made
+        return made
 
     def _candidates(self, row: Object, columns: Mapping[str, Paths]) -> Iterator[Object]:
         """The candidates of an object."""

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import chain, islice
 from typing import Any, Literal
 
@@ -14,13 +15,12 @@ import msgspec
 import numpy as np
 
 from rerank.base.encoding import encoded
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import DataError
 from rerank.readers.base import excerpt, nameless
 from rerank.readers.lines import LineReader, Record
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, Problem
-from rerank.readers.score_columns import check_names
-from rerank.readers.streams import Writable
+from rerank.readers.streams import InputStream, Writable
 from rerank.readers.texts.text_list import Pieces, TextReader
 from rerank.storage.documents import as_json
 
@@ -46,6 +46,11 @@ class JsonReader(TextReader):
     def nothing(self) -> dict[str, Any]:
         """The contents of an object without candidates besides its id."""
         return {"candidates": []}
+
+    def cut(self, data: bytes) -> int:
+        """Behind the last line; an array can be cut nowhere."""
+        lines = LineReader(InputStream(BytesIO(data), ""))
+        return 0 if lines.begins() == b"[" and not lines.two_arrays else data.rfind(b"\n") + 1
 
     def records(self, lines: LineReader) -> Iterator[Record]:
         objects = iter(self.objects(lines))
@@ -88,10 +93,6 @@ class JsonReader(TextReader):
         out.write(json_line(({self.id_key: bad.name} if named else {}) | self.nothing, bad))
 
 
-class Doubtful(dict[str, Any]):
-    """An object on a line that only Python's own parser takes: one with NaN, or with text that is not UTF-8."""
-
-
 _DECODER = msgspec.json.Decoder()
 # The end of a key, as it may stand in a text too, and as it may not. A repeated key would hide a value: the line has
 # then more keys than the object. What tells is tried from the fastest on.
@@ -111,7 +112,7 @@ def parse_object(line: bytes) -> dict[str, Any]:
     return _parse_strictly(line)
 
 
-_SPACE = re.compile(r"\s*")
+_SIGN = re.compile(r"\s*(\S?)\s*")
 _NESTED = {dict, list}
 
 
@@ -134,19 +135,13 @@ def members(lines: LineReader, expected: str) -> Iterator[tuple[int, str, bytes]
 def _items(lines: LineReader, opening: str, expected: str) -> Iterator[tuple[int, str, bytes]]:
     """The lines, keys (of an array: empty) and texts of what a JSON array or object holds."""
     text, decoder = lines.rest().decode("utf-8", "surrogateescape"), json.JSONDecoder()
-    closing = "]" if opening == "[" else "}"
-    whole, following = ("array", "the next object") if opening == "[" else ("object", "the next key")
-
-    def behind_space(at: int) -> int:
-        space = _SPACE.match(text, at)
-        assert space is not None, "it matches anything"
-        return space.end()
+    what, entry, closing = ("array", "object", "]") if opening == "[" else ("object", "key", "}")
 
     def damaged(at: int, expected: str) -> DataError:
         found = excerpt(encoded(text[at : at + 41])) if at < len(text) else "the end of the file"
         return DataError(f"found {found}; expected {expected}", path=lines.path, line=1 + text.count("\n", 0, at))
 
-    def decoded_at(at: int) -> tuple[Any, int]:
+    def value_at(at: int) -> tuple[Any, int]:
         try:
             return decoder.raw_decode(text, at)
         except json.JSONDecodeError as error:
@@ -154,26 +149,27 @@ def _items(lines: LineReader, opening: str, expected: str) -> Iterator[tuple[int
         except (ValueError, RecursionError):
             raise damaged(at, "objects without thousands of digits or levels") from None
 
-    at = behind_space(text.index(opening) + 1)
-    more, line, counted = text[at : at + 1] != closing, 1, 0
-    while more:
-        line, counted = line + text.count("\n", counted, at), at
-        key = ""
+    def sign_at(at: int, signs: str, expected: str) -> tuple[str, int]:
+        """The sign that follows, one of ``signs``, and the place of what comes after it."""
+        found = _SIGN.match(text, at)
+        assert found is not None, "it matches anything"
+        if not found[1] or found[1] not in signs:
+            raise damaged(found.start(1), expected)
+        return found[1], found.end()
+
+    (_, at), line, counted = sign_at(0, opening, expected), 1, 0
+    sign = text[at : at + 1]
+    at += sign == closing
+    while sign != closing:
+        line, counted, key = line + text.count("\n", counted, at), at, ""
         if opening == "{":
-            key, after = decoded_at(at)
-            colon = behind_space(after)
-            if not isinstance(key, str) or text[colon : colon + 1] != ":":
-                raise damaged(at, expected)
-            at = behind_space(colon + 1)
-        end = decoded_at(at)[1]
+            key, colon = value_at(at)
+            _, at = sign_at(colon, ":" if isinstance(key, str) else "", expected)
+        end = value_at(at)[1]
         yield line, key, encoded(text[at:end])
-        after = behind_space(end)
-        if text[after : after + 1] not in (closing, ","):
-            raise damaged(after, f"a comma and {following}, or the end of the {whole}")
-        more = text[after] == ","
-        at = behind_space(after + 1) if more else after
-    if (after := behind_space(at + 1)) < len(text):
-        raise damaged(after, f"nothing after the {whole}, or objects on lines of their own")
+        sign, at = sign_at(end, f",{closing}", f"a comma and the next {entry}, or the end of the {what}")
+    if text[at:].strip():
+        raise damaged(at, f"nothing after the {what}, or objects on lines of their own")
 
 
 def _keys(value: Any) -> int:
@@ -184,7 +180,7 @@ def _keys(value: Any) -> int:
     return count + sum([_keys(part) for part in inner if type(part) in _NESTED])
 
 
-def _parse_strictly(line: bytes) -> Doubtful:
+def _parse_strictly(line: bytes) -> dict[str, Any]:
     """``parse_object``, with all that Python's own parser takes, and what is wrong where something is."""
     try:
         item = json.loads(line.decode("utf-8", "surrogateescape"), object_pairs_hook=_unique)
@@ -198,7 +194,7 @@ def _parse_strictly(line: bytes) -> Doubtful:
     if not isinstance(item, dict):
         advice = " (jq -c '.[]' takes a list apart)" if isinstance(item, list) else ""
         raise Problem("json", f"found {excerpt(line)}; expected a JSON object, {{...}}{advice}")
-    return Doubtful(item)
+    return item
 
 
 def list_id(item: dict[str, Any], key: str) -> str | None:
@@ -301,38 +297,6 @@ STEPS: dict[str, Callable[[Sequence[float]], float]] = {
     "last": lambda values: values[-1],
     "prod": product,
 }
-
-
-@dataclass(frozen=True)
-class SampleReader(JsonReader):
-    """A reader of samples, each with what an object says of it.
-
-    Parameters
-    ----------
-    duplicates, ids: see ``JsonReader``.
-    steps: the columns that scores of steps give, ``prm:min`` for the least under ``prm``: some of min, mean, last and
-        prod.
-    labels: the keys of texts, such as ``model``, that are sparse features: ``model=a``.
-    """
-
-    steps: tuple[str, ...] = tuple(STEPS)
-    labels: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_names(self.labels, "labels")
-        check_names(self.steps, "steps")
-        if unknown := set(self.steps) - set(STEPS):
-            raise RecipeError(f"found {min(unknown)!r}; expected some of {', '.join(STEPS)}", key="steps")
-
-    def derived(self, stepped: Iterable[str], entry: Mapping[str, Any], k: int) -> dict[str, float]:
-        """The numbers of ``derived`` that are asked for."""
-        return derived(entry, stepped, self.steps, k)
-
-    def labelled(self, entry: Mapping[str, Any]) -> dict[str, float]:
-        """The sparse features that the texts of a candidate are."""
-        pairs = ((key, entry.get(key)) for key in self.labels)
-        return {f"{key}={value}": 1.0 for key, value in pairs if isinstance(value, str) and value}
 
 
 def derived(

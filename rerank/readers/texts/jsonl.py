@@ -16,7 +16,8 @@ all candidates of the file must then have; the others are sparse features. Texts
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from io import BytesIO
+from itertools import chain, islice
 from math import fsum, isfinite
 from sys import float_info
 from typing import Any, ClassVar
@@ -28,12 +29,14 @@ from rerank.readers.lines import LineReader
 from rerank.readers.lists import Lists, plain_texts
 from rerank.readers.problems import Problem
 from rerank.readers.score_columns import check_names
-from rerank.readers.streams import Writable
+from rerank.readers.streams import InputStream, Writable
 from rerank.readers.texts.answers import check_rule, plain
 from rerank.readers.texts.forms import Roles
 from rerank.readers.texts.json_lines import (
     FINISH,
-    SampleReader,
+    STEPS,
+    JsonReader,
+    derived,
     json_line,
     number_of,
     shown,
@@ -42,12 +45,12 @@ from rerank.readers.texts.json_lines import (
     texts_of,
     written,
 )
-from rerank.readers.texts.roles import as_lists, check_roles
-from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, PARTS, SCORE, Draft, Pieces
+from rerank.readers.texts.roles import as_lists, check_roles, roles_of
+from rerank.readers.texts.text_list import BASE_SCORE, LOOK, NUMBERS, PARTS, SCORE, Draft, Pieces
 
 
 @dataclass(frozen=True)
-class JsonlReader(SampleReader):
+class JsonlReader(JsonReader):
     """Lists in JSON lines.
 
     >>> (nbest,) = JsonlReader().parse(b'{"candidates": [{"text": "Yes .", "score": -1.5, "lm": -2}]}')
@@ -56,7 +59,10 @@ class JsonlReader(SampleReader):
 
     Parameters
     ----------
-    duplicates, ids, steps, labels: see ``SampleReader``.
+    duplicates, ids: see ``JsonReader``.
+    steps: the columns that scores of steps give, ``prm:min`` for the least under ``prm``: some of min, mean, last and
+        prod.
+    labels: the keys of texts, such as ``model``, that are sparse features: ``model=a``.
     base: the name of the number that is the base score; in a file without any "score", all base scores are 0.
     dense: the names of the dense columns in addition to the base score; by default the file's first lists decide.
     answer: the rule for answers where the right one is known; by default as that suggests.
@@ -67,6 +73,8 @@ class JsonlReader(SampleReader):
     form: ClassVar[str] = "jsonl"
     general: ClassVar[bool] = True
 
+    steps: tuple[str, ...] = tuple(STEPS)
+    labels: tuple[str, ...] = ()
     base: str = SCORE
     dense: tuple[str, ...] | None = None
     answer: str | None = None
@@ -74,6 +82,10 @@ class JsonlReader(SampleReader):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_names(self.labels, "labels")
+        check_names(self.steps, "steps")
+        if unknown := set(self.steps) - set(STEPS):
+            raise RecipeError(f"found {min(unknown)!r}; expected some of {', '.join(STEPS)}", key="steps")
         if not isinstance(self.base, str) or not self.base:
             raise RecipeError(f"found {self.base!r}; expected the name of a number", key="base")
         if self.dense is not None:
@@ -82,6 +94,13 @@ class JsonlReader(SampleReader):
         check_roles(self.roles)
         more = (key for key, role in (self.roles or {}).items() if role == "label")
         object.__setattr__(self, "labels", tuple(dict.fromkeys([*self.labels, *more])))
+
+    def cut(self, data: bytes) -> int:
+        """Behind the last line, where each holds a list; rows of one list may stand anywhere."""
+        lines = LineReader(InputStream(BytesIO(data[: super().cut(data)]), ""))
+        first = [item for _, item in islice(self.found(lines), LOOK) if not isinstance(item, Problem)]
+        roles = roles_of(first, self.roles or {}) if first else None
+        return 0 if roles is None or roles.group else super().cut(data)
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """A new score is "score", the old one "base_score" unless there is one already.
@@ -133,15 +152,19 @@ class JsonlReader(SampleReader):
         if not keys.keys().isdisjoint(_NESTED):
             draft.put_features(draft.tried(rows, _nested, {}))
         if steps or FINISH in keys:
-            found: list[dict[str, float]] = draft.tried(rows, partial(self.derived, steps), {})
+            found: list[dict[str, float]] = draft.tried(rows, lambda row, k: derived(row, steps, self.steps, k), {})
             for k, numbers in enumerate(found):
                 for name, value in numbers.items():
                     draft.put(name, k, value)
         if self.labels:
-            labels = map(self.labelled, rows)
             features = draft.features or [{}] * len(rows)
-            draft.features = [one | more for one, more in zip(features, labels, strict=True)]
+            draft.features = [one | self._labelled(row) for one, row in zip(features, rows, strict=True)]
         return draft
+
+    def _labelled(self, row: Mapping[str, Any]) -> dict[str, float]:
+        """The sparse features that the texts of a candidate are."""
+        pairs = ((key, row.get(key)) for key in self.labels)
+        return {f"{key}={value}": 1.0 for key, value in pairs if isinstance(value, str) and value}
 
 
 HIGHEST = float_info.max

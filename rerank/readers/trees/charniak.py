@@ -40,6 +40,21 @@ class CharniakReader(ParseReader):
     ('wsj-1', [b'(S1 (NN Art))'], array([-81.5]))
     """
 
+    def cut(self, data: bytes) -> int:
+        """Behind the last blank line before which all lists are as long as their headers say."""
+        rows, row, end = data.split(b"\n")[:-1], 0, 0
+        while row < len(rows):
+            if blank(rows[row]):
+                end = row = row + 1
+            elif _is_header(rows[row : row + 2]):
+                body = rows[row + 1 : row + 1 + 2 * int(rows[row].split()[0])]
+                if not all(body) or not all(map(_is_tree, body[1::2])):
+                    break
+                row += 1 + len(body)
+            else:
+                break
+        return sum(len(text) + 1 for text in rows[:end])
+
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New and old scores share the score line, separated by tabs."""
         chosen = range(len(nbest)) if order is None else order
