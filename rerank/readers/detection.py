@@ -4,16 +4,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Any
 
 from rerank.base.errors import DataError, RerankError
 from rerank.base.registry import Registry
 from rerank.readers.compression import MADE
 from rerank.readers.streams import START, encoding, open_file, read_once, standard_input, start_alone
 from rerank.storage.remote import is_url
-
-if TYPE_CHECKING:
-    from rerank.readers.base import Reader  # which asks for advice
 
 MOST = 1000  # lists that are looked at
 MOSTLY = 0.5  # a reader reads a file if it can use a larger share of these lists
@@ -62,10 +59,11 @@ _STATEMENTS = (
     '.splitlines(); [print(json.dumps({{"id": str(id), "candidates": [{{"text": t, "score": float(s)}} for t, s in '
     "found]}})) for id, found in {} if found]"
 )
-Readers = Iterable[tuple[str, type["Reader"]]]
+Reader = Any  # that of ``base``, which asks for advice
+Readers = Iterable[tuple[str, type[Reader]]]
 
 
-def advice_on(reader: "Reader", others: Readers, path: str) -> str:
+def advice_on(reader: Reader, others: Readers, path: str) -> str:
     """Advice on a file, or a folder, of which ``reader`` cannot use the first list; empty if nobody can tell.
 
     others: the readers to try, by name.
@@ -105,7 +103,7 @@ def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
     return recognised(path, readers) or usual
 
 
-def _fitting(path: str, start: bytes | None, others: Readers) -> dict[str, type["Reader"]]:
+def _fitting(path: str, start: bytes | None, others: Readers) -> dict[str, type[Reader]]:
     """The readers that can use most of the first lists of a file, those for everything only if there are no others."""
     if (start or b"").startswith(TABLES) or TABLE.search(path):
         return {name: kind for name, kind in others if name == "table"}
@@ -115,12 +113,12 @@ def _fitting(path: str, start: bytes | None, others: Readers) -> dict[str, type[
     return {name: kind for name, kind in kinds.items() if not kind.general} or kinds
 
 
-def _meant(kinds: Mapping[str, type["Reader"]]) -> str | None:
+def _meant(kinds: Mapping[str, type[Reader]]) -> str | None:
     """The first of them: a format that takes all files of another, and more, is not the one that is meant."""
     return next((name for name, kind in kinds.items() if not issubclass(kind, tuple({*kinds.values()} - {kind}))), None)
 
 
-def reads(reader: "Reader", path: str) -> bool:
+def reads(reader: Reader, path: str) -> bool:
     """Whether ``reader``, or one of those that it reads through, can use most of the first lists of a file."""
     start = _start(path)
     return any(_share(leaf, path, start) > MOSTLY for leaf in _leaves(reader))
@@ -131,7 +129,7 @@ def holds_texts(path: str) -> bool:
     return not (_start(path) or b"(").lstrip().startswith(b"(")
 
 
-def _advice_on_several(reader: "Reader", first: str, others: Readers) -> str:
+def _advice_on_several(reader: Reader, first: str, others: Readers) -> str:
     """Advice on the names of several files, which a reader of single files takes for the name of one."""
     start = _start(first)
     for name, other in _made(others, needing=False):
@@ -141,7 +139,7 @@ def _advice_on_several(reader: "Reader", first: str, others: Readers) -> str:
     return f"{message}'{{name: merged, of: ...}}' the lists of several systems"
 
 
-def _looks_like(name: str, kind: type["Reader"], reader: "Reader", needed: Iterable[str] = ()) -> str:
+def _looks_like(name: str, kind: type[Reader], reader: Reader, needed: Iterable[str] = ()) -> str:
     """The advice to use another reader, of this ``kind``, with the options that it needs; or, where its lists hold what
     ``reader`` is not for, that they do."""
     if (expected := next(_leaves(reader)).holds) and kind.holds and kind.holds != expected:
@@ -155,7 +153,7 @@ def _looks_like(name: str, kind: type["Reader"], reader: "Reader", needed: Itera
     return f"this looks like {name}: use --reader {quoted} (in a recipe: data.reader: {spec})"
 
 
-def _made(kinds: Readers, *, needing: bool) -> Iterator[tuple[str, "Reader"]]:
+def _made(kinds: Readers, *, needing: bool) -> Iterator[tuple[str, Reader]]:
     """Readers of single files: those that need options or, on the contrary, those that do not."""
     for name, kind in kinds:
         try:
@@ -166,7 +164,7 @@ def _made(kinds: Readers, *, needing: bool) -> Iterator[tuple[str, "Reader"]]:
             yield name, reader
 
 
-def _leaves(reader: "Reader") -> Iterator["Reader"]:
+def _leaves(reader: Reader) -> Iterator[Reader]:
     """The readers of single files in ``reader``."""
     for inner in reader.within:
         yield from _leaves(inner)
@@ -188,7 +186,7 @@ def _start(path: str) -> bytes | None:
         return None
 
 
-def _share(reader: "Reader", path: str, start: bytes | None) -> float:
+def _share(reader: Reader, path: str, start: bytes | None) -> float:
     """The share of lists that ``reader`` can use whole, of those in the ``start`` of a file, or at first in a folder;
     0 if none."""
     usable, cut = list[bool](), start is not None and len(start) >= START

@@ -36,6 +36,8 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
     size: the number of candidates of the list, if it is known.
     """
 
+    keys: tuple[str, ...] = ()  # where the fault is in an object of a candidate
+
     def __init__(
         self, reason: str, message: str, line: int | None = None, *, path: str | None = None,
         list_id: str | None = None, place: int | None = None, advice: str = "", size: int | None = None,

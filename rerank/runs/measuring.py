@@ -26,7 +26,7 @@ from rerank.models.scorer import Opened, Ranked, Scorer
 from rerank.readers.account import MOST, Account, tell
 from rerank.readers.base import SkipCount
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
-from rerank.readers.given.nbest import NBest, candidate_of, each_of, told
+from rerank.readers.given.nbest import NBest, each_of, row_of, told
 from rerank.readers.given.reading import blocks_given, first_list, lists_from
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.texts.table import is_table
@@ -312,7 +312,7 @@ def _place(choice: Any, nbest: Lists) -> int:
         if choice in nbest.places:
             return nbest.places.index(int(choice))
         raise DataError(f"found the choice {choice}; expected a place from 0 to {len(nbest) - 1}", list_id=nbest.id)
-    text = encoded(candidate_of(choice, 1).text).strip()
+    text = encoded(row_of(choice, 1)["text"]).strip()
     if text not in nbest.texts:
-        raise DataError(f"the choice {candidate_of(choice, 1).text!r} is not among the candidates", list_id=nbest.id)
+        raise DataError(f"the choice {row_of(choice, 1)['text']!r} is not among the candidates", list_id=nbest.id)
     return nbest.texts.index(text)

@@ -226,10 +226,14 @@ FRAME: dict[str, list[Any]] = {
 }  # fmt: skip
 PLAIN: dict[str, Any] = {"group": "prompt", "text": "response", "gain": "correct", "columns": ["reward"]}
 BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    ({"reward": [0.5, None, 2.0]}, {}, "list b: candidate 1: found no number as 'reward'; expected a finite number"),
-    ({"reward": [float("inf"), 1, 2.0]}, {}, "list a: candidate 1: found inf as 'reward'; expected a finite number"),
-    ({"reward": ["1", "b", "3"]}, {}, "list b: candidate 1: found 'b' as 'reward'; expected a finite number"),
-    ({"response": [1, 2, 3]}, {}, "list a: found 1 as candidate 1; expected a string"),
+    ({"reward": [0.5, None, 2.0]}, {}, "list b: candidate 1: found null; expected column 'reward' of candidate 1"),
+    (
+        {"reward": [float("inf"), 1, 2.0]},
+        {},
+        "list a: candidate 1: found Infinity; expected column 'reward' of candidate 1",
+    ),
+    ({"reward": ["1", "b", "3"]}, {}, "list b: candidate 1: found \"b\"; expected column 'reward' of candidate 1"),
+    ({"response": [1, 2, 3]}, {}, "list a: candidate 1: found 1; expected candidate 1 as a string"),
     ({"correct": [None, 0, None]}, {}, "list a: found None as the gain of candidate 1; expected a finite number"),
     ({"prompt": ["a", None, "b"]}, {}, "row 1 (from 0) of the column 'prompt': found None"),
     ({"prompt": [["a"], ["b"], ["a"]]}, {}, "expected a name or a number"),
@@ -315,7 +319,8 @@ def test_values_of_any_type_in_a_column_of_objects() -> None:
         with pytest.raises(rerank.RerankError, match=r"of the column 'prompt': found .*expected a name or a number"):
             list(rerank.read(frame, **PLAIN))
     with pytest.raises(
-        rerank.RerankError, match=r"list a: candidate 1: found 1000.* as 'reward'; expected a finite number"
+        rerank.RerankError,
+        match=r"list a: candidate 1: found 1000.*; expected column 'reward' of candidate 1 as a finite number",
     ):
         list(rerank.read(pd.DataFrame(FRAME | {"reward": [10**400, 1, 2]}), **PLAIN))
 

@@ -5,41 +5,28 @@ score columns are sparse features. Where they are sorted already, under ``column
 not asked for are left out. Bad candidates are errors that say which one it is.
 """
 
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import lru_cache
 from io import BytesIO
-from itertools import chain
 from math import isfinite
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from rerank.base.encoding import decoded, encoded
+from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.corpus import offsets
 from rerank.readers.base import OnBadList, SkipCount, counted, usable
 from rerank.readers.lines import LineReader
-from rerank.readers.lists import (
-    NOTHING,
-    Candidate,
-    Candidates,
-    Lists,
-    SparseScores,
-    answers_of,
-    one_by_one,
-    plain_texts,
-    stripped,
-)
-from rerank.readers.problems import NUL, Problem
+from rerank.readers.lists import Candidate, Candidates, Lists, one_by_one
+from rerank.readers.problems import Problem
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import InputStream
 from rerank.readers.texts.answers import with_answers
-from rerank.readers.texts.json_lines import JsonReader, derived, stepped
-from rerank.readers.texts.text_list import NUMBERS, SCORE
+from rerank.readers.texts.json_lines import JsonReader, text_of
+from rerank.readers.texts.jsonl import JsonlReader
+from rerank.readers.texts.text_list import NUMBERS, SCORE, lists_of
 
 
 class GivenError(DataError):
@@ -74,14 +61,18 @@ def refusal(problem: Problem) -> GivenError:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def told(list_id: str | None = None) -> Iterator[None]:
     """Within the block, errors in lists that have no file name the list and the candidate."""
     try:
         yield
-    except Problem as problem:
-        raise problem if problem.path else refusal(problem) from None
     except DataError as error:
-        raise error if error.path else DataError(error.message, list_id=error.list_id) from None
+        if error.path:
+            raise
+        error = refusal(error) if isinstance(error, Problem) else error
+        name = error.list_id or list_id
+        if isinstance(error, GivenError):
+            raise GivenError(error.message, error.field, list_id=name) from None
+        raise DataError(error.message, list_id=name) from None
 
 
 # A text, (text, score), a dict (text or tree and what else a Candidate has), an ``nltk.Tree`` or a Candidate.
@@ -116,27 +107,23 @@ class NBest:
     gains: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.candidates, Sequence) or isinstance(self.candidates, str | bytes):
-            self._take("candidates", each_of(self.candidates, "candidates, in a list", "candidates", list_id=self.id))
-        if isinstance(self.references, str) or is_tree(self.references):
-            self._take("references", (self.references,))
-        elif not isinstance(self.references, Sequence):
-            self._take("references", each_of(self.references, "references, in a list", "references", list_id=self.id))
+        for name in ("candidates", "references"):
+            values = getattr(self, name)
+            if name == "references" and (isinstance(values, str) or is_tree(values)):
+                values = (values,)
+            if not isinstance(values, Sequence) or isinstance(values, str | bytes):
+                values = tuple(each_of(values, f"{name}, in a list", name, list_id=self.id))
+            object.__setattr__(self, name, values)
         if self.gains is not None:
-            self._take("gains", _gains(self.gains, self.id))
-
-    def _take(self, name: str, values: Iterable[Any]) -> None:
-        object.__setattr__(self, name, tuple(values))
+            object.__setattr__(self, "gains", _gains(self.gains, self.id))
 
     @staticmethod
     def of(rows: Lists, *, known: bool = True, rule: str | None = None) -> "NBest":
         """A list that was read, with the answers that ``rule`` finds; without its references and gains if these are not
         ``known``."""
         rows = with_answers(rows, rule)
-        if not rows.of_trees:
-            source, right = None if rows.source is None else decoded(rows.source), rows.references
-        else:
-            source, right = None, () if rows.gold is None else (rows.gold.text,)
+        source = None if rows.source is None else decoded(rows.source)
+        right = rows.references if rows.gold is None else (rows.gold.text,)
         if not known:
             return NBest(rows.id, rows.candidates, source)
         gains = tuple(rows.scores[:, rows.names.index(GAIN)].tolist()) if GAIN in rows.names else None
@@ -156,15 +143,18 @@ class NBest:
         return f"<NBest {self.id}: {len(self)} candidates>"
 
 
-def _gains(gains: Any, name: str) -> Iterable[float]:
+def _gains(gains: Any, name: str) -> tuple[float, ...]:
     """Gains as float64, of whatever library their numbers are."""
     values = list(each_of(gains, "gains, in a list", "gains", list_id=name))
-
-    def wrong(k: int) -> GivenError:
-        message = f"found {values[k]!r:.60} as the gain of candidate {k + 1}; expected a finite number"
-        return GivenError(message, f"gains[{k}]", list_id=name)
-
-    return map(float, _finite(values, wrong))
+    for k, gain in enumerate(values):
+        try:
+            values[k] = float(gain)
+        except (TypeError, ValueError, OverflowError):
+            values[k] = float("nan")
+        if not isfinite(values[k]) or isinstance(gain, str):
+            message = f"found {gain!r:.60} as the gain of candidate {k + 1}; expected a finite number"
+            raise GivenError(message, f"gains[{k}]", list_id=name)
+    return tuple(values)
 
 
 def is_tree(value: Any) -> bool:
@@ -172,14 +162,14 @@ def is_tree(value: Any) -> bool:
     return hasattr(value, "pformat") and hasattr(value, "leaves")
 
 
-def used(items: Iterable[Lists], on_bad_list: OnBadList) -> Iterator[Lists | Lists]:
+def used(items: Iterable[Lists], on_bad_list: OnBadList) -> Iterator[Lists]:
     """The lists that can be used; the others are errors, or are left out and logged."""
     count = SkipCount(on_bad_list)
     yield from usable(items, counted, count)
     count.warn()
 
 
-def nbests(items: Iterable[Lists | Lists], rule: str | None = None) -> Iterator[NBest]:
+def nbests(items: Iterable[Lists], rule: str | None = None) -> Iterator[NBest]:
     """Lists as users see them; ``rule``: see ``NBest.of``."""
     return (NBest.of(rows, rule=rule) for rows in one_by_one(items))
 
@@ -224,93 +214,75 @@ def _plain(value: Any) -> Any:
         return list(map(_plain, value))
     if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist())
-    if isinstance(value, Decimal):
-        return float(value)
     if value is None or isinstance(value, str | int | float):
         return value
+    if hasattr(value, "__float__"):
+        return float(value)
     raise TypeError(f"found {type(value).__name__}")
 
 
 # The keys of a candidate that is a dict.
 KEYS = "text", "tree", "score", "columns", "features", "segmentation", "alignment", "answer"
+JSON = JsonlReader()  # whose candidates those in memory are
 TWO_GAINS = f"the column {GAIN!r} does not hold the gains of the list; rename it"
 _PLAIN = {key.rstrip("s"): key for key in KEYS}
 
 
-class FlatCandidate(Candidate):
-    """A candidate with ``numbers`` by name, of which the list decides whether they are columns or features."""
-
-    numbers: Mapping[str, float] = NOTHING
-
-
-def candidate_of(given: CandidateLike, k: int) -> Candidate:
-    """Candidate number ``k`` (from 1) of a list, whatever it was given as; a GivenError if it can be none."""
+def row_of(given: CandidateLike, k: int) -> dict[str, Any]:
+    """Candidate number ``k`` (from 1) of a list as a line of JSON holds one, whatever it was given as; a GivenError if
+    it can be none."""
     if isinstance(given, str):
-        return Candidate(given)
+        return {"text": given}
     if isinstance(given, Candidate):
-        return given
+        return {key: value for key in KEYS if key != "tree" and (value := getattr(given, key)) not in (None, {})}
     if isinstance(given, MAPPINGS):
         return _of_mapping(given, k)
-    if isinstance(given, tuple) and len(given) == 2 and given[0] is not None:
-        return Candidate(tree=given[0], score=given[1]) if is_tree(given[0]) else Candidate(given[0], given[1])
-    if is_tree(given):
-        return Candidate(tree=given)
-    expected = "a text, a pair (text, score), a dict, an nltk.Tree or a Candidate"
-    raise _error(k, f"found {type(given).__name__}; expected {expected}")
+    choice, score = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+    if is_tree(choice):
+        return {"text": str(choice), "score": _plain(score)}
+    if choice is None or choice is given:
+        expected = "a text, a pair (text, score), a dict, an nltk.Tree or a Candidate"
+        raise _error(k, f"found {type(given).__name__}; expected {expected}")
+    return {"text": choice, "score": _plain(score)}
 
 
-def _of_mapping(given: Mapping[str, Any], k: int) -> Candidate:
-    mistake, names = _keys(tuple(given))
-    parts = {key: given[key] for key in KEYS if given.get(key) is not None}
-    if not mistake and not parts.keys() & {"text", "tree"}:
-        key = "text" if "text" in given else "tree"
-        raise _error(k, f"found None as its {key}; expected a string", key)
-    for key in parts.keys() & {"columns", "features"}:
-        if not isinstance(parts[key], MAPPINGS):
-            mistake = f"found {type(parts[key]).__name__} under {key!r}; expected a mapping of names to numbers"
-    if mistake:
+def _of_mapping(given: Mapping[str, Any], k: int) -> dict[str, Any]:
+    if mistake := _mistake(tuple(given)):
         raise _error(k, mistake)
-    if not names:
-        return Candidate(**parts)
-    steps = [name for name in names if type(given[name]) is list and stepped([given[name]])]
-    try:
-        more = derived(given, steps, k=k)
-    except Problem as problem:
-        raise GivenError(problem.message, _place(k)) from None
-    candidate = FlatCandidate(**parts)
-    candidate.numbers = {name: given[name] for name in names if _is_number(given[name])} | more
-    if twice := next(
-        (name for name in candidate.numbers for own in (candidate.columns, candidate.features) if name in own), ""
-    ):
-        raise _error(k, f"found two numbers called {twice!r}; rename one of them", twice)
-    return candidate
-
-
-def _place(k: int, *keys: str) -> str:
-    """The field of candidate number ``k``, or of what it has under ``keys``."""
-    return ".".join([f"candidates[{k - 1}]", *keys])
+    row = dict[str, Any]()
+    for key, value in given.items():
+        if isinstance(key, str) and not isinstance(value, bool):
+            with suppress(TypeError):  # what JSON does not have is not used
+                row[key] = value if type(value) in (str, float, int) else _plain(value)
+    key = "text" if "text" in given else "tree"
+    if given[key] is None:
+        raise _error(k, f"found None as its {key}; expected a string", key)
+    if key == "tree":
+        del row[key]
+        row["text"] = str(given[key])
+    return row
 
 
 def _error(k: int, message: str, *keys: str) -> GivenError:
-    return GivenError(f"candidate {k}: {message}", _place(k, *keys))
+    """The error about candidate number ``k``, or what it has under ``keys``."""
+    return GivenError(f"candidate {k}: {message}", ".".join([f"candidates[{k - 1}]", *keys]))
 
 
 @lru_cache(maxsize=256)
-def _keys(keys: tuple[Any, ...]) -> tuple[str, tuple[str, ...]]:
-    """The mistake in the keys of a candidate, empty if there is none, and those that may name numbers."""
+def _mistake(keys: tuple[Any, ...]) -> str:
+    """The mistake in the keys of a candidate; empty if there is none."""
     for key in keys:
         if (meant := _PLAIN.get(str(key).lower().rstrip("s"), key)) != key:
-            return f"found the key {key!r}; did you mean {meant!r}?", ()
+            return f"found the key {key!r}; did you mean {meant!r}?"
     if ("text" in keys) == ("tree" in keys):
-        return f"expected either 'text' or 'tree' among its keys, which are {', '.join(map(repr, keys)) or 'none'}", ()
-    return "", tuple(key for key in keys if isinstance(key, str) and key not in KEYS)
+        return f"expected either 'text' or 'tree' among its keys, which are {', '.join(map(repr, keys)) or 'none'}"
+    return ""
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
-
-
-def list_given(given: Iterable[CandidateLike], columns: ScoreColumns | None = None, *, name: str, **how: Any) -> Lists:
+def list_given(
+    given: Iterable[CandidateLike], columns: ScoreColumns | None = None, *, name: str, texts: bool,
+    source: str | None = None, scored: bool = False, gains: Sequence[float] | None = None,
+) -> Lists:  # fmt: skip
     """Candidates as a list of texts or of parses with ``columns``, by default "score" and those that they show; a
     GivenError where one lacks a column, has something that is not a finite number, or is not a text.
 
@@ -318,126 +290,57 @@ def list_given(given: Iterable[CandidateLike], columns: ScoreColumns | None = No
     are 0 where no candidate has one and they have no name of their own. gains: those of the candidates, where they are
     known; no column "gain" may say anything else.
     """
+    with told(name or None):
+        rows = [row_of(candidate, k) for k, candidate in enumerate(given, start=1)]
+        columns = columns if columns is None or gains is None else columns.without({GAIN})
+        base = SCORE if columns is None else columns.base or SCORE
+        first = rows[0].get("columns", ()) if rows else ()
+        known, others = {base, *(first if columns is None else columns.names)}, dict[str, None]()
+        for k, row in enumerate(rows, start=1):
+            own = row.get("columns", {})
+            if isinstance(own, dict):
+                others |= dict.fromkeys(name for name in own if name not in known)
+                row["columns"] = own = {name: value for name, value in own.items() if name in known}
+                score = row.get(SCORE) if base == SCORE else row.pop(SCORE, None)
+                if score is not None and own.get(base, score) != score == score:
+                    message = f"found the score {score!r}, and another, {own[base]!r}, among its columns as {base!r}"
+                    raise _error(k, f"{message}; give one", "score")
+                if score is not None:
+                    own.pop(SCORE, None) if base == SCORE else own.setdefault(base, score)
+        draft = JSON.draft({"candidates": rows})
+        if columns is None:
+            sparse = {name for row in rows for name in row.get("features") or ()}
+            shared = [
+                name for name, of in draft.numbers.items() if name in NUMBERS or not (None in of or name in sparse)
+            ]
+            columns = ScoreColumns(tuple(dict.fromkeys((SCORE, *first, *shared))), SCORE)
+        for k, problem in sorted(draft.bad.items()):
+            raise _error(k + 1, problem.message, *problem.keys)
+        for k, (gain, own) in enumerate(zip(gains or (), draft.numbers.get(GAIN, ()), strict=False), start=1):
+            if own not in (None, gain):
+                raise _error(k, TWO_GAINS)
+        others |= {number: None for number in NUMBERS if number not in columns.names and draft.numbers.pop(number, [])}
+        unscored = base == SCORE and not any(score is not None for score in draft.numbers.get(base, ()))
+        for column in columns.names:
+            of = draft.numbers.get(column) or [one.get(column) for one in draft.features or rows]
+            draft.numbers[column] = of = [0.0] * len(rows) if column == base and unscored and not scored else of
+            if None in of:
+                expected = f"a finite number of every candidate as {', '.join(map(repr, columns.names))}"
+                keys = ("score",) if column == base else ("columns", column)
+                raise _error(of.index(None) + 1, f"found no number as {column!r}; expected {expected}", *keys)
+        draft.id, draft.lines, draft.names, draft.unscored = name, range(1, len(rows) + 1), columns.names, unscored
+        draft.settle()
+        lists = lists_of([draft], "", "jsonl" if texts else "")
+        named = texts or len(columns.names) > 1 or bool(columns.sources)  # parsers give a single score no name
+        return lists.changed(
+            column=columns.names.index(base) if named else 0, names=columns.names if named else (),
+            sources=columns.sources, others=tuple(others), of_trees=not texts,
+            sparse=lists.sparse if texts else None, sides={"source": [source and _source(source)]} if texts else {},
+        )  # fmt: skip
+
+
+def _source(source: Any) -> bytes:
     try:
-        return _list_given(given, columns, name, **how)
-    except GivenError as error:
-        raise GivenError(error.message, error.field, list_id=name or None) from None
-
-
-def _list_given(
-    given: Iterable[CandidateLike],
-    columns: ScoreColumns | None,
-    name: str,
-    *,
-    texts: bool,
-    source: str | None = None,
-    scored: bool = False,
-    gains: Sequence[float] | None = None,
-) -> Lists:
-    candidates = [candidate_of(candidate, k) for k, candidate in enumerate(given, start=1)]
-    columns = _columns_shown(candidates) if columns is None else columns
-    columns = columns if gains is None else columns.without({GAIN})
-    base, known = columns.base or SCORE, {*columns.names, columns.base or SCORE}
-    named = [_numbers(candidate, k, base, known) for k, candidate in enumerate(candidates, start=1)]
-    unscored = base == SCORE and not any(SCORE in own for own, _ in named)
-    for own, _ in named if unscored and not scored else ():
-        own[SCORE] = 0.0
-    for k, ((own, _), gain) in enumerate(zip(named, gains or (), strict=False), start=1):
-        if own.get(GAIN, gain) != gain:
-            raise _error(k, TWO_GAINS)
-    every = dict.fromkeys(chain(*(own for own, _ in named if not known.issuperset(own))))
-    fields: dict[str, Any] = {"unscored": unscored, "others": tuple(key for key in every if key not in known)}
-    if texts:
-        fields["source"] = None if source is None else checked_text(source, "the source", "source").strip()
-        fields["sparse"] = _sparse([features for _, features in named], known)
-    for part in KEYS[-3:] if texts else KEYS[-1:]:
-        if any(values := [getattr(one, part) for one in candidates]):
-            fields[part] = [checked_text(value or "", f"{part} of candidate {k}", _place(k, part)).strip()
-                            for k, value in enumerate(values, start=1)]  # fmt: skip
-    fields["answers"] = answers_of(fields.pop("answer", ()))
-    exact = plain_texts(written := [one.text for one in candidates]) or [
-        checked_text(text, f"candidate {k}", _place(k)) for k, text in enumerate(written, start=1)
-    ]
-    plain, as_written = stripped(exact)
-    named_columns = texts or len(columns.names) > 1 or bool(columns.sources)  # parsers give a single score no name
-    return Lists.one(
-        name, "", 0, plain, range(1, len(candidates) + 1), _scores(named, columns),
-        columns.names.index(base) if named_columns else 0, given=as_written, form="jsonl" if texts else "",
-        of_trees=not texts, names=columns.names if named_columns else (), sources=columns.sources, **fields,
-    )  # fmt: skip
-
-
-def _numbers(one: Candidate, k: int, base: str, known: set[str]) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """The columns of candidate ``k``, its base score among them if it has one, and its features."""
-    own, features = dict(one.columns), one.features
-    if isinstance(one, FlatCandidate):
-        own |= {name: value for name, value in one.numbers.items() if name in known or name in NUMBERS}
-        features = {**{name: value for name, value in one.numbers.items() if name not in own}, **features}
-    if one.score is not None:
-        if own.setdefault(base, one.score) != one.score == one.score:  # one that is not a number is refused later
-            message = f"found the score {one.score!r}, and another, {own[base]!r}, among its columns as {base!r}"
-            raise _error(k, f"{message}; give one", "score")
-    return own, features
-
-
-def _columns_shown(candidates: Sequence[Candidate]) -> ScoreColumns:
-    """The columns of a first list: those of its first candidate, and the numbers that all of its candidates have."""
-    columns = candidates[0].columns if candidates else ()
-    numbers = [candidate.numbers if isinstance(candidate, FlatCandidate) else NOTHING for candidate in candidates]
-    shared = set.intersection(*map(set, numbers)).union(NUMBERS) if numbers else ()
-    names = [name for candidate in numbers for name in candidate if name in shared]
-    return ScoreColumns(tuple(dict.fromkeys((SCORE, *columns, *names))), SCORE)
-
-
-def checked_text(value: Any, what: str, field: str) -> bytes:
-    """A text as it stands, or a GivenError; ``what`` and ``field`` say what it is, and where."""
-    if not isinstance(value, str):
-        raise GivenError(f"found {value!r:.60} as {what}; expected a string", field)
-    if "\0" in value:
-        raise GivenError(f"in {what}: {NUL}", field)
-    return encoded(value)
-
-
-def _scores(named: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], columns: ScoreColumns) -> np.ndarray:
-    """float64 [N, K]: the columns of all candidates."""
-    values = [own.get(name) for own, _ in named for name in columns.names]
-    if None in values:  # something is missing, or is among the features
-        values = [{**features, **own}.get(name) for own, features in named for name in columns.names]
-
-    def wrong(i: int) -> GivenError:
-        row, k = divmod(i, len(columns.names))
-        name, found = columns.names[k], "no number" if values[i] is None else f"{values[i]!r:.60}"
-        keys = ("score",) if name == (columns.base or SCORE) else ("columns", name)
-        every = f"a finite number of every candidate as {', '.join(map(repr, columns.names))}"
-        return _error(row + 1, f"found {found} as {name!r}; expected {every}", *keys)
-
-    return _finite(values, wrong).reshape(len(named), len(columns.names))
-
-
-def _finite(values: Sequence[Any], wrong: Callable[[int], GivenError]) -> np.ndarray:
-    """``values`` as float64, or the error about the first that is no finite number, by its place."""
-    numbers = array("d")
-    with suppress(TypeError, OverflowError):
-        numbers.extend(values)
-    found = np.frombuffer(numbers)
-    if len(found) < len(values) or not isfinite(sum(numbers)):
-        finite = np.append(np.isfinite(found), False)
-        if (place := int(np.argmin(finite))) < len(values):
-            raise wrong(place)
-    return found
-
-
-def _sparse(features: Sequence[Mapping[str, Any]], columns: set[str]) -> SparseScores | None:
-    """The features of all candidates, without those that are columns."""
-    if not any(features):
-        return None
-    entries = [(k, str(name), value) for k, own in enumerate(features, start=1)
-               for name, value in own.items() if name not in columns]  # fmt: skip
-
-    def wrong(i: int) -> GivenError:
-        k, name, value = entries[i]
-        return _error(k, f"found {value!r:.60} as the feature {name!r}; expected a finite number", "features", name)
-
-    sizes = np.bincount([k - 1 for k, *_ in entries], minlength=len(features))
-    keys = [encoded(name) for _, name, _ in entries]
-    return SparseScores(offsets(sizes), keys, _finite([value for *_, value in entries], wrong))
+        return text_of(source, "the source")
+    except Problem as problem:
+        raise GivenError(problem.message, "source") from None

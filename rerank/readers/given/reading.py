@@ -20,12 +20,12 @@ from rerank.readers.given.nbest import (
     TWO_GAINS,
     NBest,
     ObjectLists,
-    candidate_of,
     check_for_files,
     each_of,
     is_tree,
     list_given,
     nbests,
+    row_of,
     used,
 )
 from rerank.readers.lists import Lists
@@ -276,7 +276,7 @@ def holds_trees(nbest: NBest) -> bool:
         return nbest.rows.of_trees
     if not len(nbest) or nbest.gains:
         return False
-    return candidate_of(nbest.candidates[0], 1).text.lstrip().startswith("(")
+    return str(row_of(nbest.candidates[0], 1)["text"]).lstrip().startswith("(")
 
 
 def _rows(nbest: NBest, texts: bool, columns: ScoreColumns | None) -> Lists:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import chain, islice
+from sys import float_info
 from typing import Any, Literal
 
 import msgspec
@@ -230,17 +231,15 @@ def texts_of(value: Any, what: str) -> tuple[bytes, ...]:
     return tuple(text_of(one, what) for one in value)
 
 
-def number_of(value: Any, what: str, reason: str = "score") -> float:
-    """A JSON number; true and false are 1 and 0. Raises Problem, with ``reason``, if it is not one."""
-    if not isinstance(value, int | float):
-        raise Problem(reason, f"found {shown(value)}; expected {what} as a number")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = float("inf")
-    if number - number != 0.0:
-        raise Problem("infinite score", f"found {shown(value)}; expected {what} as a finite number")
-    return number
+def number_of(value: Any, what: str, reason: str = "score", keys: tuple[str, ...] = ()) -> float:
+    """A JSON number; true and false are 1 and 0. Raises Problem, with ``reason`` and ``keys``, if it is not one."""
+    problem = Problem(reason, f"found {shown(value)}; expected {what} as a number")
+    if isinstance(value, int | float):
+        if abs(value) <= HIGHEST:
+            return float(value)
+        problem = Problem("infinite score", f"found {shown(value)}; expected {what} as a finite number")
+    problem.keys = keys
+    raise problem
 
 
 def json_line(item: dict[str, Any], nbest: Lists | Problem) -> bytes:
@@ -281,6 +280,7 @@ def is_conversation(value: Any) -> bool:
     )
 
 
+HIGHEST = float_info.max  # of a number
 MOST = float(np.finfo(np.float32).max)  # of a feature's value
 FINISH, CUT = "finish_reason", "finish_length"  # how a sample ended, and the column: whether at the limit of its length
 LIMITS = ("length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete")  # as servers call it

@@ -19,7 +19,6 @@ from functools import partial
 from io import BytesIO
 from itertools import chain, islice
 from math import fsum, isfinite
-from sys import float_info
 from typing import Any, ClassVar
 
 from rerank.base.encoding import decoded
@@ -34,6 +33,7 @@ from rerank.readers.texts.answers import check_rule, plain
 from rerank.readers.texts.forms import Roles
 from rerank.readers.texts.json_lines import (
     FINISH,
+    HIGHEST,
     STEPS,
     JsonReader,
     derived,
@@ -167,7 +167,6 @@ class JsonlReader(JsonReader):
         return {f"{key}={value}": 1.0 for key, value in pairs if isinstance(value, str) and value}
 
 
-HIGHEST = float_info.max
 _NESTED = "columns", "features"
 _OTHERS = "text", *_NESTED  # keys of candidates that are no numbers
 _NUMERIC = {float, int, bool}
@@ -200,7 +199,7 @@ def _number(name: str, value: Any, k: int) -> float | None:
         return float(value)
     if value is None or not (name in NUMBERS or isinstance(value, float | int)):
         return None
-    return number_of(value, f"{name!r} of candidate {k}")
+    return number_of(value, f"{name!r} of candidate {k}", keys=(name,))
 
 
 def _nested(entry: Mapping[str, Any], k: int) -> dict[str, float]:
@@ -217,7 +216,9 @@ def _nested(entry: Mapping[str, Any], k: int) -> dict[str, float]:
             if name in numbers or isinstance(entry.get(name), float | int):
                 raise Problem("columns", f"candidate {k} has two numbers called {name!r}; rename one of them")
             finite = type(value) in _NUMERIC and abs(value) <= HIGHEST
-            numbers[name] = value if finite else number_of(value, f"{what} {name!r} of candidate {k}", "columns")
+            numbers[name] = (
+                value if finite else number_of(value, f"{what} {name!r} of candidate {k}", "columns", (key, name))
+            )
     return numbers
 
 

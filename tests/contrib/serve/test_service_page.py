@@ -61,5 +61,5 @@ def test_what_is_pasted_is_ranked(tmp_path: Path) -> None:
         assert by_lines == by_json == {
             "texts": [each["text"] for each in ranking.candidates], "features": features, "wrong": "", "wide": 0
         }  # fmt: skip
-        assert wrong["wrong"].startswith("candidates[1].columns.reward: candidate 2: found 'xxx")
+        assert wrong["wrong"].startswith('candidates[1].columns.reward: candidate 2: found "xxx')
         assert (wrong["texts"], wrong["wide"]) == ([], 0)
