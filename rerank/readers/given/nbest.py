@@ -322,7 +322,7 @@ def list_given(
         others |= {number: None for number in NUMBERS if number not in columns.names and draft.numbers.pop(number, [])}
         unscored = base == SCORE and not any(score is not None for score in draft.numbers.get(base, ()))
         for column in columns.names:
-            of = draft.numbers.get(column) or [one.get(column) for one in draft.features or rows]
+            of = draft.numbers.get(column) or [one.get(column) for one in draft.features or [{}] * len(rows)]
             draft.numbers[column] = of = [0.0] * len(rows) if column == base and unscored and not scored else of
             if None in of:
                 expected = f"a finite number of every candidate as {', '.join(map(repr, columns.names))}"
