@@ -307,7 +307,11 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
         "the recipe needs a split 'tune'; found only train; MERT can tune on dev",
     ),
     ([GOOD], {"recipe": {"task": "classification"}}, "which has no lists; `rerank run` runs it"),
-    ([rerank.NBest("b", [{"text": "x", "alignment": 5}], gains=[1])], {}, "found 5 as alignment of candidate 1"),
+    (
+        [rerank.NBest("b", [{"text": "x", "alignment": 5}], gains=[1])],
+        {},
+        "candidate 1: found 5; expected 'alignment' as a string",
+    ),
     ([GOOD], {"oracle": [1]}, "oracle: found [1]; expected a mapping of settings"),
     ([GOOD], {"recipe": {"training": None}, "epochs": 0}, "training.epochs"),
     (None, {}, "found NoneType; expected lists"),

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -118,21 +119,7 @@ def parse_scores(texts: list[bytes], lines: Sequence[int], column: int) -> tuple
 
     K > ``column`` whenever N > 0. If lines have different numbers of scores, the most frequent number is right.
     """
-    problems: dict[int, Problem] = {}
-    try:
-        scores = np.array(list(map(float, texts)), dtype=np.float64).reshape(len(texts), 1)
-        if column > 0 or b"_" in b"".join(texts):  # Python reads 1_000 as a number
-            raise ValueError
-    except ValueError:
-        scores, problems = _parse_rows(texts, lines, column)
-    infinite = np.flatnonzero(~np.isfinite(scores).all(axis=1)).tolist()
-    found = {i: f"found {excerpt(texts[i])}; expected finite scores" for i in infinite}
-    return scores, {i: Problem("infinite score", message, lines[i]) for i, message in found.items()} | problems
-
-
-def _parse_rows(texts: list[bytes], lines: Sequence[int], column: int) -> tuple[np.ndarray, dict[int, Problem]]:
-    """``parse_scores`` line by line, whether finite or not."""
-    problems: dict[int, Problem] = {}
+    problems = dict[int, Problem]()
     rows = [numbers(text) for text in texts]
     widths = Counter(len(row) for row in rows if row is not None and len(row) > column)
     width = widths.most_common(1)[0][0] if widths else column + 1
@@ -146,6 +133,8 @@ def _parse_rows(texts: list[bytes], lines: Sequence[int], column: int) -> tuple[
             needs = f"the reader's option score: {column} needs at least one more"
             message = needs if len(row) <= column else f"most candidates of the list have {width}"
             problems[i] = Problem("columns", f"found {len(row)} scores; {message}", lines[i])
+        elif not all(map(isfinite, row)):
+            problems[i] = Problem("infinite score", f"found {excerpt(texts[i])}; expected finite scores", lines[i])
         else:
             scores[i] = row
     return scores, problems

@@ -12,9 +12,7 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from io import BytesIO
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from typing import Any, NamedTuple
 
@@ -22,12 +20,12 @@ import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.readers.base import TRACE, Lists, Problem, Reader, excerpt, lists_of
+from rerank.readers.base import TRACE, Lists, Problem, Reader, excerpt
 from rerank.readers.compression import compression_of_name
-from rerank.readers.lines import LONGEST
+from rerank.readers.lines import LONGEST, LineReader
 from rerank.readers.problems import NUL
 from rerank.readers.sides import Side, in_step
-from rerank.readers.streams import PathLike, open_stream, read_once, split_paths, stream_name
+from rerank.readers.streams import PathLike, open_stream, split_paths, stream_name
 from rerank.readers.trees.trees import FOREST, Trees, parse_brackets
 from rerank.readers.trees.words import (
     CANDIDATES,
@@ -39,13 +37,13 @@ from rerank.readers.trees.words import (
     leaves,
     normalized,
     same_yield,
-    unchanged,
     yield_words,
 )
 from rerank.storage.remote import is_url
 
 CHUNK = 1 << 18  # bytes read at once
 _MARKS = re.compile(rb"[()\0]")
+_OUTSIDE = "text outside of a tree; a tree starts with '('"
 _MARKED = "a '(' in a line that starts with '<', as SGML has, which is passed over; put trees on lines of their own"
 
 
@@ -56,60 +54,52 @@ def read_trees(path: PathLike, *, chunk: int = CHUNK, empty_lines: bool = False)
     of the texts are balanced; ``parse_brackets`` checks whether they are well-formed trees.
     """
     with open_stream(path) as stream:
-        tree, held, depth, start, margin = list[bytes](), 0, 0, 0, 0  # the open tree: its pieces, and where it starts
-        line, begins, passed, after = 1, True, b"", 1  # after: the line after that of the last tree's end
+        lines, after = LineReader(stream, chunk=chunk), 1  # the line after that of the last tree's end
+        tree, held, depth, start, margin = list[bytes](), 0, 0, 0, 0  # the open tree: its lines, and where it starts
 
-        def outside(end: int, at: int) -> None:
-            if text := piece[end:at].lstrip():
-                raise fault("text outside of a tree; a tree starts with '('", at - len(text))
+        def blanks(end: int) -> Iterator[tuple[bytes, int]]:
+            return ((b"", number) for number in range(after, end if empty_lines else 0))
 
-        def fault(what: str, at: int) -> DataError:
-            return DataError(f"{what} (near {excerpt(piece[at : at + 40])})", path=stream.path, line=line)
+        def fault(what: str, near: bytes) -> DataError:
+            return DataError(f"{what} (near {excerpt(near[:40])})", path=stream.path, line=lines.number)
 
-        for piece in (piece for data in iter(lambda: stream.read(chunk), b"") for piece in BytesIO(data)):
-            if begins and not depth:
-                passed = piece[:1] if piece[:1] in (b"*", b"<") else b""
-                if passed and empty_lines:
-                    yield from ((b"", empty) for empty in range(after, line))
-                    after = line + 1
-            elif begins and not margin and piece[:1] == b"(":
-                margin = line
-            if passed == b"<" and b"(" in piece:
-                raise fault(_MARKED, piece.index(b"("))
-            end = len(piece) if passed else 0  # of the last tree, or where the open one begins
-            for mark in _MARKS.finditer(piece, end):
-                if not depth:
-                    outside(end, mark.start())
+        for number, line in lines:
+            end = 0  # of the last tree on the line, or where the open one begins
+            if not depth and line[:1] in (b"*", b"<"):
+                if line[:1] == b"<" and b"(" in line:
+                    raise fault(_MARKED, line[line.index(b"(") :])
+                yield from blanks(number)
+                after = number + 1
+                continue
+            if depth and not margin and line[:1] == b"(":
+                margin = number
+            for mark in _MARKS.finditer(line):
+                at = mark.start()
+                if not depth and (text := line[end:at].lstrip()):
+                    raise fault(_OUTSIDE, text + line[at:])
                 if mark[0] == b"\0":
-                    raise fault(NUL, mark.start())
+                    raise fault(NUL, line[at:])
                 if mark[0] == b"(":
-                    if not depth:
-                        end, start, margin = mark.start(), line, 0
+                    end, start, margin = (end, start, margin) if depth else (at, number, 0)
                     depth += 1
                     continue
                 if not depth:
-                    raise fault("a ')' without its '('", mark.start())
+                    raise fault("a ')' without its '('", line[at:])
                 depth -= 1
                 if not depth:
-                    text, end = b"".join([*tree, piece[end : mark.end()]]), mark.end()
-                    if empty_lines:
-                        yield from ((b"", empty) for empty in range(after, start))
-                        after = line + 1
-                    yield text, start
-                    tree, held = [], 0
+                    yield from blanks(start)
+                    yield b"\n".join([*tree, line[end : at + 1]]), start
+                    tree, held, end, after = [], 0, at + 1, number + 1
             if depth:
-                tree.append(piece[end:])
+                tree.append(line[end:])
                 held += len(tree[-1])
-            else:
-                outside(end, len(piece))
-            if held > LONGEST:
-                raise _unclosed(f"within {LONGEST >> 20} MiB", depth, margin, stream.path, start)
-            begins = piece.endswith(b"\n")
-            line += begins
+                if held > LONGEST:
+                    raise _unclosed(f"within {LONGEST >> 20} MiB", depth, margin, stream.path, start)
+            elif text := line[end:].lstrip():
+                raise fault(_OUTSIDE, text)
         if depth:
             raise _unclosed("before the end of the file", depth, margin, stream.path, start)
-        if empty_lines:
-            yield from ((b"", empty) for empty in range(after, line))
+        yield from blanks(lines.number + 1)
 
 
 def _unclosed(where: str, depth: int, margin: int, path: str, line: int) -> DataError:
@@ -199,22 +189,17 @@ def read_treebank(paths: Iterable[PathLike]) -> Iterator[GoldText]:
 
 
 class TreebankSide(Side):
-    """The gold trees of lists, as a side file of ``GoldText``; messages name the file of the last tree taken, and where
-    there are too few or too many, what ``apart`` says of the lists whose trees they are not."""
+    """The gold trees of lists, as a side file of ``GoldText``; messages name the file of the last tree taken."""
 
-    def __init__(self, paths: Sequence[PathLike], apart: Callable[[], str]) -> None:
+    def __init__(self, paths: Sequence[PathLike]) -> None:
         golds = ((gold.line, gold) for gold in read_treebank(paths))
         super().__init__(paths, golds, ("gold tree", "gold trees"))
-        self.path, self._apart = stream_name(paths[0]), apart
+        self.path = stream_name(paths[0])
 
     def take(self, number: int = 1) -> list[Any]:
         if entries := super().take(number):
             self.path = entries[-1].path
         return entries
-
-    @property
-    def _rule(self) -> str:
-        return super()._rule + self._apart()
 
 
 class SentenceText(NamedTuple):
@@ -283,26 +268,8 @@ def parse_list(nbest: Lists, symbols: SymbolTable, changed: Counter[str] | None 
 
 def lists_of_trees(reader: Reader, path: PathLike, gold: Sequence[PathLike] | None) -> Iterator[Lists]:
     """Every list, usable or not, with its gold tree if there are files of ``gold`` trees."""
-    sides = [] if gold is None else [TreebankSide(gold, partial(_first_apart, reader, path, gold))]
-    for nbest, entries in in_step(reader, path, sides):
+    for nbest, entries in in_step(reader, path, [] if gold is None else [TreebankSide(gold)]):
         yield nbest.changed(gold=entries[0]) if entries and nbest.problem is None else nbest
-
-
-def _first_apart(reader: Reader, path: PathLike, gold: Sequence[PathLike]) -> str:
-    """For a message: the first list whose words are not those of its tree, however they are written."""
-    symbols = SymbolTable()
-    every = () if any(map(read_once, (path, *gold))) else zip(lists_of(reader, path), read_treebank(gold), strict=False)
-    for nbest, tree in every:
-        try:
-            pair = parse_pair(nbest.sound().changed(gold=tree), symbols, unchanged())
-        except Problem:
-            continue
-        if (k := same_yield(pair[1], pair[2], 0, symbols.intern(TRACE))) < 0:
-            continue
-        words = difference(yield_words(pair[1], k, symbols), yield_words(pair[2], 0, symbols))
-        where = f"list {nbest.id} at line {nbest.line}, whose tree is {tree.path}:{tree.line}"
-        return f"; the first with other words than its tree: {where}: {words}"
-    return ""
 
 
 def parse_pair(nbest: Lists, symbols: SymbolTable, changed: Counter[str] | None = None) -> tuple[Lists, Trees, Trees]:
