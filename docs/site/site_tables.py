@@ -31,8 +31,7 @@ from rerank.learn.pairs import pairs
 from rerank.metrics.metric import metrics
 from rerank.readers.base import readers
 from rerank.readers.texts.forms import FORMS
-from rerank.recipes.recipe import Recipe
-from rerank.recipes.recipe import TextRecipe
+from rerank.recipes.recipe import Recipe, TextRecipe
 
 load_commands()
 END = "<!-- end -->"
