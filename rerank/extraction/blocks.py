@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -69,17 +69,21 @@ class Shared(NamedTuple):
 
 @dataclass(frozen=True)
 class Spool:
-    """The directory where blocks are left, by number and name of array."""
+    """Where blocks are left, by number and name of array: a directory or, without one, the memory of this process."""
 
-    directory: str
+    directory: str | None
+    memory: dict[int, dict[str, np.ndarray]] = field(default_factory=dict)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Spool, (self.directory,)  # a worker sends back what it would leave
 
     def path(self, number: int) -> Path:
         """The directory of a block."""
-        return Path(self.directory) / f"{number:06d}"
+        return Path(str(self.directory)) / f"{number:06d}"
 
     def save(self, number: int, arrays: dict[str, np.ndarray], about: Mapping[str, Any]) -> None:
         """Leave a block; one that is there already, of a task that was done twice, is the same."""
-        check_visible(self.directory)
+        check_visible(str(self.directory))
         with new_directory(self.path(number), keep=True, synced=False) as new:
             save_arrays(new, arrays)
             sizes = {file.name: file.stat().st_size for file in new.iterdir()}
@@ -87,6 +91,8 @@ class Spool:
 
     def about(self, number: int) -> dict[str, Any] | None:
         """The record of a block that an extraction has left which was stopped; None where it is not all there."""
+        if self.directory is None:
+            return None
         path = self.path(number)
         with suppress(OSError, ValueError, KeyError):  # not there, or not all of it: blocks are not synced
             about = json.loads((path / ABOUT).read_text())
@@ -97,6 +103,8 @@ class Spool:
 
     def array(self, number: int, name: str) -> np.ndarray:
         """An array of a block, memory-mapped."""
+        if self.directory is None:
+            return self.memory[number][name]
         return np.asarray(read_array(self.path(number) / f"{name}.npy", mmap=True))
 
     def load(self, number: int, kind: Callable[..., T]) -> T:
@@ -108,12 +116,13 @@ class Spool:
 class Numbering:
     """The columns that the features of blocks have.
 
-    table: a file with a FeatureTable's hashes, None for hashed columns; width, free: how many columns there are, and
-    how many of them are free; known: the columns were known before the lists were read, and blocks have them already.
+    table: a file with a FeatureTable's hashes, or their index, None for hashed columns; width, free: how many columns
+    there are, and how many of them are free; known: the columns were known before the lists were read, and blocks have
+    them already.
     """
 
     spool: Spool
-    table: str | None
+    table: str | HashIndex | None
     width: int
     free: int
     known: bool
@@ -123,6 +132,8 @@ class Numbering:
         """The columns of ``table``, which is left in the spool."""
         if isinstance(table, HashedTable):
             return Numbering(spool, None, table.width, 0, known)
+        if spool.directory is None:
+            return Numbering(spool, index_of(table.hashes), table.width, table.free, known)
         with new_file(place := Path(spool.directory, TABLE)) as new, new.open("wb") as out:
             np.save(out, table.hashes, allow_pickle=False)
         return Numbering(spool, str(place), table.width, table.free, known)
@@ -135,7 +146,9 @@ class Numbering:
         """int32 [F]: the columns of features, ABSENT for those that have none."""
         if self.table is None:
             return hashed_columns(hashes)
-        return numbers_of(_index(self.table, Path(self.table).stat().st_ino), hashes)
+        if isinstance(self.table, str):
+            return numbers_of(_index(self.table, Path(self.table).stat().st_ino), hashes)
+        return numbers_of(self.table, hashes)
 
 
 @lru_cache(maxsize=1)
@@ -163,6 +176,7 @@ class Summary(NamedTuple):
     met: SkipCount
     features: int  # how many different features vary; 0 where they have columns
     warnings: Warnings
+    arrays: dict[str, np.ndarray] | None = None  # what is left in memory
 
 
 @dataclass(frozen=True)
@@ -179,9 +193,10 @@ class BlockJob:
     numbering: Numbering | None = None
 
     @staticmethod
-    def of(recipe: ListRecipe, directory: Path) -> "BlockJob":
-        """The job of extracting a split; its blocks go to ``directory``."""
-        return BlockJob(recipe, Spool(str(directory)), tuple(sys.path) if recipe.features.user else ())
+    def of(recipe: ListRecipe, directory: Path | None) -> "BlockJob":
+        """The job of extracting a split; its blocks go to ``directory``, or stay in memory."""
+        spool = Spool(None if directory is None else str(directory))
+        return BlockJob(recipe, spool, tuple(sys.path) if recipe.features.user else ())
 
     def content(self) -> Content[Any]:
         """The kind of candidates in the lists; a new one, with no symbols."""
@@ -219,6 +234,8 @@ def extract_block(job: BlockJob, block: Block) -> Summary:
         summary, parts = _extract(job, block)
     summary = summary._replace(warnings=warnings)
     arrays = {name: array for part in parts for name, array in part._asdict().items()}
+    if job.spool.directory is None:
+        return summary._replace(arrays=arrays)
     job.spool.save(block.number, arrays, summary._asdict() | {"met": vars(summary.met)})
     return summary
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice, pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy as np
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.data.corpus import Corpus, Sizes, concatenate, save_joined
-from rerank.data.shards import Corpora, join_shards, part_directory, parts
+from rerank.data.shards import Corpora, join_shards, part_directory
 from rerank.extraction.blocks import Block, BlockJob, Numbering, Shared, Spool, Texts, cut, extract_block
 from rerank.extraction.content import columns_of
 from rerank.extraction.kinds import content_of
@@ -112,7 +111,7 @@ class ShardJob:
     numbering: Numbering
     scale: np.ndarray | None
     about: dict[str, Any]
-    corpus: Path
+    corpus: Path | None
     origins: Path | None
 
 
@@ -183,9 +182,9 @@ class Extracted:
 
 
 class Extraction:
-    """A split on its way from its files to the shards of a corpus, in an existing directory.
+    """A split on its way from its files to the shards of a corpus, in an existing directory, or to one in memory.
 
-    spool: another directory, for the blocks.
+    spool: another directory, for the blocks; without one they are in memory too, and workers parse alone.
     inputs: where the files of the split are open, or will be.
     known: the table of its columns, by which its lists are held to score columns; without one, the score columns are
     those of its first list, and ``table`` makes the table.
@@ -198,14 +197,15 @@ class Extraction:
         self,
         recipe: ListRecipe,
         split: str,
-        directory: Path,
-        spool: Path,
+        directory: Path | None,
+        spool: Path | None,
         engine: Engine,
         inputs: Inputs,
         known: Table | None = None,
     ) -> None:
         columns = None if known is None else ScoreColumns.of_table(known.about)
         self._recipe, self._split, self._engine, self._inputs = recipe, split, engine, inputs
+        self._here = Engine() if spool is None else engine  # for what reads the blocks
         self._directory, self._start = directory, time.monotonic()
         self._content = content_of(recipe, columns=columns)
         held = False if known is None else bool(known.about.get("scored"))
@@ -270,6 +270,8 @@ class Extraction:
         for summary in self._engine.map(partial(extract_block, self._job), blocks):
             self._count.add(summary.met)
             self._ids += summary.ids
+            if summary.arrays is not None:
+                self._job.spool.memory[len(self._features)] = summary.arrays
             self._features.append(summary.features)
             for warning in summary.warnings:
                 if warning not in warned:
@@ -290,7 +292,7 @@ class Extraction:
             return hashed
         pruning = Pruning(names, features.min_lists, content.free)
         ranges = divide_hashes(self._features)
-        columns = list(self._engine.map(partial(count_range, spool, pruning.limits), ranges))
+        columns = list(self._here.map(partial(count_range, spool, pruning.limits), ranges))
         symbols = np.unique(np.concatenate([part.symbols for part in columns]))
         table = make_table(columns, pruning, texts_of(spool, len(self._features), symbols))
         table.about.update(scores)
@@ -319,7 +321,7 @@ class Extraction:
         """Write the shards; the table with the scale of its free columns, which one that was known has already."""
         numbering = self._job.numbering or Numbering.of(table, self._job.spool, known=False)
         sizes, spread = list[np.ndarray](), ColumnSpread(table.free)
-        for of_lists, dense in self._engine.map(partial(measure_block, numbering), range(len(self._features))):
+        for of_lists, dense in self._here.map(partial(measure_block, numbering), range(len(self._features))):
             sizes.append(of_lists)
             if dense is not None:
                 spread.add(dense)
@@ -328,21 +330,26 @@ class Extraction:
         about: dict[str, Any] = {"metric": self._content.metric.signature, "split": self._split}
         if len(sources := self._sources()) > 1:
             about["sources"] = [list(source) for source in sources.items()]  # in this order
-        places = [
-            self._directory / name for name in ("corpus", "origins")[: 1 + keeps_origins(self._recipe, self._split)]
-        ]
-        for place in places:
-            place.mkdir()
+        names = ("corpus", "origins")[: 1 + keeps_origins(self._recipe, self._split)]
         scale = table.scale if table.free else None
         if self._known is None and (apart := getattr(self._recipe.features, "apart", ())):
             scale = np.array(table.scale)
             scale[dense_columns(table, apart, "features.apart")] = 0.0
-        job = ShardJob(numbering, scale, about, *places, *[None] * (2 - len(places)))
-        shards = enumerate(divide(sizes, self._recipe.data.shard_size * 1e6))
-        written = zip(*self._engine.map(partial(write_shard, job), shards), strict=True)
-        corpus, *origins = (
-            join_shards(place, of, table.width, table.free, about) for place, of in zip(places, written, strict=True)
-        )
+        if self._directory is None:
+            job, every = ShardJob(numbering, scale, about, None, None), list[Corpora]()
+            blocks = [BlockPart(block, 0, of_block.size) for block, of_block in enumerate(sizes) if of_block.size]
+            for name in names:
+                every.append(concatenate([_piece(job, block, origins=name == "origins") for block in blocks]))
+        else:
+            places = [self._directory / name for name in names]
+            for place in places:
+                place.mkdir()
+            job = ShardJob(numbering, scale, about, *places, *[None] * (2 - len(places)))
+            shards = enumerate(divide(sizes, self._recipe.data.shard_size * 1e6))
+            written = zip(*self._engine.map(partial(write_shard, job), shards), strict=True)
+            width = table.width, table.free
+            every = [join_shards(place, of, *width, about) for place, of in zip(places, written, strict=True)]
+        corpus, *origins = every
         known = {**self._count.as_dict(), "seconds": time.monotonic() - self._start}
         account = Account.of("", self._first, measure=self._content.metric.signature)
         roles = getattr(self._first[0], "roles", None) if self._first else None
@@ -365,7 +372,13 @@ def extract_split(recipe: ListRecipe, split: str, table: Table, engine: Engine |
 
 
 def write_extracted(
-    recipe: ListRecipe, split: str, table: Table | None, place: Path, spool: Path, engine: Engine, inputs: Inputs
+    recipe: ListRecipe,
+    split: str,
+    table: Table | None,
+    place: Path | None,
+    spool: Path | None,
+    engine: Engine,
+    inputs: Inputs,
 ) -> tuple[Extracted, Table]:
     """``extract_split`` to shards in ``place``, an existing directory, or ``extract_training`` without a table; see
     Extraction."""
@@ -375,16 +388,8 @@ def write_extracted(
 
 
 def _in_memory(recipe: ListRecipe, split: str, table: Table | None, engine: Engine | None) -> tuple[Extracted, Table]:
-    """A split whose shards are removed."""
-    with TemporaryDirectory() as place, TemporaryDirectory() as spool, Inputs() as inputs:
-        paths = Path(place), Path(spool)
-        extracted, table = write_extracted(recipe, split, table, *paths, engine or Engine(), inputs)
-        origins = None if extracted.origins is None else _joined(extracted.origins)
-        return replace(extracted, corpus=_joined(extracted.corpus), origins=origins), table
-
-
-def _joined(lists: Corpora) -> Corpus:
-    return concatenate([part for _, part in parts(lists)])
+    with Inputs() as inputs:
+        return write_extracted(recipe, split, table, None, None, engine or Engine(), inputs)
 
 
 def keeps_origins(recipe: ListRecipe, split: str) -> bool:

@@ -447,3 +447,13 @@ def test_metrics_of_an_order_are_those_of_rankings_and_their_grades_no_features(
     made = [rerank.fit(lists, **settings).model for settings in ({}, {"metric": "ndcg@3"})]
     assert made[0].settings["task"] == made[1].settings["task"] == "ranking"
     assert made[0].table.about == made[1].table.about
+
+
+def test_nothing_is_written(tasks: dict[str, Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In memory: neither blocks nor corpora, models or runs."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    monkeypatch.chdir(tmp_path)
+    first = rerank.fit(tasks["ranking"].read("train"), features="dense")
+    rerank.fit(tasks["ranking"].read("train"), start=first)
+    assert not any(tmp_path.iterdir())
