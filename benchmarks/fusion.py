@@ -11,14 +11,14 @@ import random
 import tempfile
 from pathlib import Path
 
-import rerank
-from rerank.runs.weigh import table_of_weights
+from rerank.contrib.search.fuse import fused
+from rerank.runs.report.table import plain_text
 
 ENGINES = (("a.run", 1.0, 5.0), ("b.run", 1.6, 0.1))  # the deviation of its noise, and its unit
 
 
 def main() -> None:
-    """Make the runs, and print the table of their weights."""
+    """Make the runs, and print what they are worth, and their weights."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
@@ -35,8 +35,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         for name, own in lines.items():
             Path(place, name).write_text("".join(own))
-        reader = {"name": "trec", "qrels": f"{place}/qrels", "others": [f"{place}/b.run"]}
-        print(table_of_weights(rerank.read(f"{place}/a.run", reader), "ndcg@10"))
+        runs = [f"{place}/{name}" for name, *_ in ENGINES]
+        for table in fused(runs, f"{place}/qrels", {"name": "ndcg", "k": 10}).tables():
+            print(plain_text(table.rich()) + table.note)
 
 
 if __name__ == "__main__":

@@ -15,11 +15,12 @@ METRICS = {
 
 
 def register(add: Add) -> None:
-    """Make the readers known, the metrics and the learner."""
+    """Make the readers known, the metrics, the learner and the command."""
     add("reader", "letor", f"{__name__}.letor:LetorReader")
     add("reader", "trec", f"{__name__}.trec:TrecReader")
     for name, of in METRICS.items():
         add("metric", name, f"{__name__}.order:{of}")
+    add("command", "fuse", f"{__name__}.fuse")
     add("files", "letor", re.compile(r"\.(letor|svm|svmlight|libsvm)(\.\w+)?$"))
     add("recommended", "lambdamart", "learner")
     add("learner", "lambdamart", f"{__name__}.lambdamart:LambdaMart")

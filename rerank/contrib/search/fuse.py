@@ -1,0 +1,114 @@
+"""``rerank fuse``: what several runs of a search engine are worth, each alone and fused, and the weights to fuse by."""
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from rerank.base.errors import RecipeError
+from rerank.cli.application import command, show
+from rerank.cli.evaluating import shown_names
+from rerank.cli.measuring import metric_settings
+from rerank.metrics.metric import measures_orders
+from rerank.metrics.oracle import rows_of_scores
+from rerank.readers.given.reading import read
+from rerank.readers.score_columns import MINMAX
+from rerank.readers.streams import single_stdin
+from rerank.runs.compared import Compared
+from rerank.runs.report.table import TextTable
+from rerank.runs.vote import about, table_of
+from rerank.runs.weigh import BASE, COMBSUM, MAXENT, ORACLE, WEIGHED, WeightTable, table_of_weights
+from rerank.storage.documents import as_json
+
+RRF = "RRF"
+NEARNESS = "rrf_"  # how columns of reciprocal ranks begin, which are 0 for documents that a run has not found
+ROWS = {BASE: RRF, COMBSUM: COMBSUM, MAXENT: f"learned: {MAXENT}", WEIGHED: f"learned: {WEIGHED}", ORACLE: ORACLE}
+
+
+@command()
+def fuse(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Runs of the same queries, two or more.")],
+    *,
+    qrels: Annotated[str, typer.Option(metavar="FILE", help="Judgements of relevance.")],
+    metric: Annotated[str, typer.Option(metavar="NAME", help="Measure of the order.")] = "ndcg@10",
+) -> None:
+    """Compare runs of search engines with their fusion: by reciprocal ranks, by summed scores, by learned weights.
+
+    Every row is tested against reciprocal rank fusion. Learned weights are cross-validated over queries. They are
+    weights of scores from 0 to 1 in each run, as OpenSearch and Elasticsearch take them.
+
+    Example: rerank fuse bm25.run dense.run --qrels qrels.txt
+    """
+    single_stdin(*runs, qrels)
+    if len(runs) < 2:
+        raise typer.BadParameter("found one run; expected two or more to fuse")
+    table = fused(runs, qrels, metric_settings(metric))
+    text, weights = table.tables()
+    show(text.rich(), **about(table.compared, table.table.source))
+    show(text.note)
+    show(weights.rich(), weights=table.weights)
+    show(table.advice, pipeline=table.pipeline)
+
+
+@dataclass(frozen=True)
+class FusedRuns:
+    """The rows of ``table`` under the names of runs; weights: of the better learned row, by run."""
+
+    table: WeightTable
+    compared: Compared
+    weights: dict[str, float]
+
+    def tables(self) -> tuple[TextTable, TextTable]:
+        """What runs and their fusions are worth, and the weights."""
+        note = f"Learned weights are cross-validated over queries in {self.table.folds} folds."
+        rows = [{"run": name, "weight": f"{weight:.3f}"} for name, weight in self.weights.items()]
+        return table_of(self.compared, self.table.source, note), TextTable.of("Weights of all queries", rows)
+
+    @property
+    def pipeline(self) -> dict[str, Any] | None:
+        """A search pipeline of OpenSearch with these weights; None where an engine does not take them."""
+        if min(self.weights.values()) < 0:
+            return None
+        rounded = [round(weight, 3) for weight in self.weights.values()]
+        last = round(1 - sum(rounded[:-1]), 3)
+        combined = {"technique": "arithmetic_mean", "parameters": {"weights": [*rounded[:-1], last]}}
+        processor = {"normalization": {"technique": "min_max"}, "combination": combined}
+        return {"phase_results_processors": [{"normalization-processor": processor}]}
+
+    @property
+    def advice(self) -> str:
+        """What to do with the weights."""
+        if self.pipeline is None:
+            worst = min(self.weights, key=lambda name: self.weights[name])
+            return f"{worst} has a negative weight, which search engines do not take: fuse the others alone."
+        return (
+            f"OpenSearch (weights in the order of the queries): PUT /_search/pipeline/fused\n{as_json(self.pipeline)}"
+        )
+
+
+def fused(runs: list[str], qrels: str, metric: dict[str, Any]) -> FusedRuns:
+    """Runs of TREC, or in JSON, and their fusions, by a ``metric`` of the order.
+
+    Raises
+    ------
+    DataError: files that cannot be read, or too few queries. RecipeError: a metric of another kind.
+    """
+    if not measures_orders(metric["name"]):
+        raise RecipeError(f"found {metric['name']}; expected a measure of the order, such as ndcg@10", key="--metric")
+    lists = read(runs[0], {"name": "trec", "qrels": qrels, "others": runs[1:]})
+    columns, near = ([f"{kind}{k}" for k in range(1, len(runs) + 1)] for kind in (MINMAX, NEARNESS))
+    table = table_of_weights(lists, metric, use=columns)
+    names, source = shown_names(runs), table.source
+    alone = np.array([[candidate.columns[name] for nbest in lists for candidate in nbest.candidates] for name in near])
+    rows = {
+        name: rows_of_scores(
+            source.metric, source.samples.first, own, source.scores, source.stats * (own > 0)[:, None], source.reference
+        )
+        for name, own in zip(names, alone, strict=True)
+    } | {name: table.compared.rows[key] for key, name in ROWS.items()}
+    compared = replace(table.compared, rows=rows, against=RRF)
+    learned = {line.column: line.weight if table.learned == WEIGHED else line.maxent for line in table.weights}
+    weights = {name: learned.get(column, 0.0) for name, column in zip(names, columns, strict=True)}
+    total = sum(map(abs, weights.values()))
+    return FusedRuns(table, compared, {name: weight / total for name, weight in weights.items()})
