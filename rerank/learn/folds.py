@@ -8,7 +8,7 @@ the smaller ones, from the largest down to the first that brings nothing. What t
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ BUDGET = 2e7  # nonzeros of all columns in all folds together: with more, fewer 
 HURRY = 40  # iterations in a fold with columns that are not dense
 FOLD_TOLERANCE = 1e-5  # of what is learned in folds, which is thrown away: relative to the loss
 
-Columns = Literal["dense", "all"]
+Columns = Literal["dense", "all", "listnet", "pointwise"]  # the last two: of dense columns alone, by another loss
 
 
 @dataclass(frozen=True)
@@ -72,27 +72,61 @@ def trials(
     if lists.list_count < 2:
         l2 = FEW if learner.l2 is None else learner.l2
         return {kinds[0]: [FoldTrial(kinds[0], l2, 0.0, np.zeros((0, len(metric.columns))), np.zeros(0))]}
-    reference = reference_rows(lists)
-    made_of: dict[Columns, list[FoldTrial]] = {kind: [] for kind in kinds}
-    for kind, tried in made_of.items():
+
+    def lesson(rest: Corpora) -> Lesson:
+        return Lesson(rest, targets(rest), any_ties)
+
+    made_of = dict[Columns, list[FoldTrial]]()
+    for kind in kinds:
         corpus = dense_alone(latest(lists)) if kind == "dense" else lists
         if corpus.free == corpus.width:
             corpus = latest(corpus)
-        slow = kind == "all" and several
-        folds = list(held_out(corpus))
-        states = [cut_state(begun, corpus.width) for _ in folds]
-        for l2 in (SPARSE_PENALTIES if slow else PENALTIES) if learner.l2 is None else (learner.l2,):
-            made = replace(learner, l2=l2, iterations=min(learner.iterations, HURRY) if slow else learner.iterations)
-            rows, scored = [], []
-            for state, (rest, apart) in zip(states, folds, strict=True):
-                made.solve(rest, targets(rest), state, any_ties=any_ties, tolerance=FOLD_TOLERANCE)
-                rows.append(weighed_rows(apart, made.last(state), metric))
-                scored.append(candidate_scores(apart, made.last(state)))
-            both = np.concatenate(rows), np.concatenate(scored)
-            tried.append(FoldTrial(kind, l2, score_of(both[0], reference, metric), *both))
-            if slow and len(tried) > 1 and tried[-1].score <= tried[-2].score:
-                break
+        made_of[kind] = penalties_tried(kind, learner, corpus, metric, lesson, begun)
     return made_of
+
+
+class Lesson(NamedTuple):
+    """What is learned from: lists, the right candidates (int64 [L]), and whether all that are as good count as right.
+
+    The first columns of ``lists`` are those that weights are wanted of.
+    """
+
+    lists: Corpora
+    oracle: np.ndarray
+    any_ties: bool
+
+    def weights(self, learner: Maxent, state: State, width: int, **how: float) -> Weights:
+        """Those of ``width`` columns that ``learner`` finds from ``state``, which then has them."""
+        learner.solve(self.lists, self.oracle, state, any_ties=self.any_ties, **how)
+        last = learner.last(state)
+        return last._replace(w=last.w[:width])
+
+
+def penalties_tried(
+    kind: Columns,
+    learner: Maxent,
+    lists: Corpora,
+    metric: Metric,
+    lesson: Callable[[Corpora], Lesson],
+    begun: State | None = None,
+) -> list[FoldTrial]:
+    """Every penalty that ``learner`` leaves open, the largest first, on lists held out from the ``lesson`` of the
+    others, which begins at ``begun`` or 0."""
+    slow, reference, tried = 0 < lists.free < lists.width, reference_rows(lists), list[FoldTrial]()
+    folds = [(lesson(rest), apart) for rest, apart in held_out(lists)]
+    states = [learner.init(each.lists.width) if begun is None else cut_state(begun, lists.width) for each, _ in folds]
+    for l2 in (SPARSE_PENALTIES if slow else PENALTIES) if learner.l2 is None else (learner.l2,):
+        made = replace(learner, l2=l2, iterations=min(learner.iterations, HURRY) if slow else learner.iterations)
+        rows, scored = [], []
+        for state, (lesson_of_rest, apart) in zip(states, folds, strict=True):
+            weights = lesson_of_rest.weights(made, state, lists.width, tolerance=FOLD_TOLERANCE)
+            rows.append(weighed_rows(apart, weights, metric))
+            scored.append(candidate_scores(apart, weights))
+        both = np.concatenate(rows), np.concatenate(scored)
+        tried.append(FoldTrial(kind, l2, score_of(both[0], reference, metric), *both))
+        if slow and len(tried) > 1 and tried[-1].score <= tried[-2].score:
+            break
+    return tried
 
 
 def best_trial(trials: Sequence[FoldTrial]) -> FoldTrial:

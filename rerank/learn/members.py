@@ -1,29 +1,43 @@
 """One linear model that is the sum of several: what cannot be told from the best on lists held out.
 
 The base score, the best single column, and what maxent learns from dense columns or from all are often within an error
-of each other, and to pick one is to toss a coin. Every member that is at most FAR standard errors behind the best is
-kept instead; the model is the sum of their scores, each in units of its deviation within lists. The sum is scaled so
-that the right candidates of the lists held out are most likely.
+of each other, and to pick one is to toss a coin; so are the losses: that of the best candidates of a list, of the gains
+of all (listnet), or of right and wrong candidates, whatever list they are in (logistic regression). Every member that
+is at most FAR standard errors behind the best is kept instead; the model is the sum of their scores, each in units of
+its deviation within lists. The sum is scaled so that the right candidates of the lists held out are most likely.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from typing import Any, Literal
 
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Corpora, list_sizes, parts, reference_rows, section
+from rerank.data.shards import Corpora, list_sizes, parts, reference_rows, section, whole
 from rerank.features.dense import dense_alone, free_values
 from rerank.learn.base_weight import add_base_squares, base_unit
-from rerank.learn.folds import FOLDS, Columns, FoldTrial, best_trial, latest, padded, score_of, sections, trials
+from rerank.learn.folds import (
+    FOLDS,
+    Columns,
+    FoldTrial,
+    Lesson,
+    best_trial,
+    latest,
+    padded,
+    penalties_tried,
+    score_of,
+    sections,
+    trials,
+)
 from rerank.learn.predictor import State
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights
 from rerank.metrics.metric import Metric
-from rerank.metrics.oracle import base_rows, rows_of_scores, scored_rows
+from rerank.metrics.oracle import base_rows, oracles, rows_of_scores, scored_rows, two_valued
 from rerank.metrics.significance import compare
 
 # On fresh re-splits of seven sets of 50 to 3,703 lists, with all or 100 of them, such sums are level with shares by the
@@ -31,7 +45,11 @@ from rerank.metrics.significance import compare
 FAR = 2.0
 ONE_ERROR, SAMPLES = 0.6827, 1000  # the middle of a normal distribution within ±1 deviation; bootstrap samples
 LEAST, EXPONENTS = 1e-300, (-20.0, 20.0)  # of a likelihood; of the factor of scores whose deviation is about 1
-NAMES = {"base": "base score", "column": "best column", "dense": "dense columns", "all": "all columns"}
+TEMPERATURES = (2.0, 1.0, 0.5)  # of listnet: gains are divided by so many deviations within lists
+NAMES = {
+    "base": "base score", "column": "best column", "dense": "dense columns", "all": "all columns",
+    "listnet": "listnet of dense columns", "pointwise": "logistic regression",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,7 +60,7 @@ class Member:
     out.
     """
 
-    name: Literal["base", "column", "dense", "all"]
+    name: Literal["base", "column"] | Columns
     score: float
     rows: np.ndarray
     scores: np.ndarray
@@ -135,7 +153,9 @@ def mixture(
     if learner.l2 is not None or start is not None or (unit is not None and not learner.base_rate):
         members = members[:1]
     else:
-        members += best_column(dense_alone(latest(lists)), metric) if lists.free else []
+        if lists.free:
+            alone = dense_alone(latest(lists))
+            members += [*best_column(alone, metric), *other_losses(learner, alone, metric)]
         if unit is not None:
             own = np.concatenate([part.base for _, part in parts(lists)])
             members.append(Member("base", score_of(base, reference, metric), base, own, Weights(np.zeros(0), 1.0)))
@@ -144,8 +164,8 @@ def mixture(
     last = section(lists, lists.list_count - common, lists.list_count)
     kept = [member for member in members if member.factor]
     held = np.sum([m.factor * m.scores[m.scores.size - last.candidate_count :] for m in kept], axis=0)
-    alone = len(kept) == 1 and kept[0].weights is None  # then its scores mean what they were learned for
-    scale = 1.0 / kept[0].factor if alone else likely_scale(last, held, targets, any_ties=any_ties)
+    single = len(kept) == 1 and kept[0].weights is None  # then its scores mean what they were learned for
+    scale = 1.0 / kept[0].factor if single else likely_scale(last, held, targets, any_ties=any_ties)
     pieces = iter(np.split(scale * held, np.cumsum([part.candidate_count for _, part in parts(last)])[:-1]))
     rows = scored_rows(last, metric, lambda _: next(pieces))
     sign = -1.0 if metric.lower_is_better else 1.0
@@ -176,6 +196,56 @@ def best_column(corpus: Corpus, metric: Metric) -> list[Member]:
         scores[held] = factor * values[held, column]
     weights = Weights(np.where(np.arange(corpus.width) == chosen, sign, 0.0), 0.0)
     return [Member("column", score_of(rows, reference, metric), rows, scores, weights)]
+
+
+def other_losses(learner: Maxent, corpus: Corpus, metric: Metric) -> list[Member]:
+    """What dense columns teach by logistic regression of single candidates and, where gains have more than two values,
+    by listnet at the best of TEMPERATURES; nothing where ``learner`` has a loss of its own."""
+    if learner.loss != "log":
+        return []
+    deviation = math.sqrt(add_base_squares(corpus.lists, corpus.gain, 0.0) / max(1, corpus.candidate_count))
+    ways: list[tuple[Columns, Maxent, Callable[[Corpora], Lesson]]] = [("pointwise", learner, pairs_with_nothing)]
+    for temperature in () if two_valued(corpus) or not deviation else TEMPERATURES:
+        unit = temperature * deviation
+        ways.append(("listnet", replace(learner, loss="listnet"), partial(by_gains, unit=unit)))
+    best = dict[Columns, Member]()
+    for name, made, lesson in ways:
+        trial = best_trial(penalties_tried(name, made, corpus, metric, lesson))
+        if name not in best or trial.score > best[name].score:
+            every = lesson(corpus)
+            weights = every.weights(replace(made, l2=trial.l2), made.init(every.lists.width), corpus.width)
+            best[name] = Member(name, trial.score, trial.rows, trial.scores, weights)
+    return [*best.values()]
+
+
+def by_gains(lists: Corpora, unit: float) -> Lesson:
+    """Lists whose gains are divided by ``unit``."""
+    corpus = whole(lists)
+    return Lesson(replace(corpus, gain=corpus.gain / unit, trusted=True), oracles(lists), any_ties=False)
+
+
+def pairs_with_nothing(lists: Corpora) -> Lesson:
+    """Every candidate beside one whose columns are 0, which is right where the candidate is not among the best of its
+    list, or is as bad as the worst of all: so maxent is logistic regression. Columns are less their lists' means, and
+    there is one more, 1, for the intercept."""
+    corpus = whole(lists)
+    sizes, (n, D) = np.diff(corpus.lists), (corpus.candidate_count, corpus.width)
+    full = sizes > 0
+    first, sizes = corpus.lists[:-1][full], sizes[full]
+    columns = np.column_stack([free_values(corpus), corpus.base])
+    columns -= np.repeat(np.add.reduceat(columns, first) / sizes[:, np.newaxis], sizes, axis=0)
+    right = (corpus.gain == np.repeat(np.maximum.reduceat(corpus.gain, first), sizes)) & (
+        corpus.gain > corpus.gain.min(initial=np.inf)
+    )
+    values = np.column_stack([columns[:, :-1], np.ones(n)]).astype(np.float32).ravel()
+    rows = np.append(0, np.repeat(np.arange(1, n + 1) * (D + 1), 2))  # of nothing there are no columns
+    base, gain = (np.column_stack(pair).ravel() for pair in ((columns[:, -1], np.zeros(n)), (right, ~right)))
+    weight, numbers = np.repeat(corpus.weight[full], sizes), np.tile(np.arange(D + 1, dtype=np.int32), n)
+    made = Corpus(
+        np.arange(n + 1) * 2, rows, numbers, values, base, gain, gain[:, np.newaxis], np.ones((n, 1)), weight, D + 1,
+        free=D + 1, trusted=True,
+    )  # fmt: skip
+    return Lesson(made, oracles(made), any_ties=False)
 
 
 def weighed(members: Sequence[Member], lists: Corpora, metric: Metric, reference: np.ndarray) -> list[Member]:

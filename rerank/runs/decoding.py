@@ -146,7 +146,7 @@ def tune_decoding(recipe: ListRecipe, data: Data, runs: list[Run], metric: Metri
         tuned = {kind: _best_point(recipe, kind, sweep, extracted.corpus, metric) for kind, sweep in sweeps.items()}
         if _unbeaten(run, extracted.corpus, metric, [best, *(entry["dev"] for entry in tuned.values())]):
             log.warning(NOT_BEATEN)
-            run.weights, tuned = base_alone(run.weights), {}
+            run.weights, tuned = base_alone(run.weights, run.training, data.training.corpus), {}
             run.training["base"]["kept"] = True
             run.training |= weight_counts(run.weights, run.recipe.training.predictor)
             again += [run] if settings.margin > 0 else []

@@ -27,7 +27,7 @@ from rerank.learn.pairs import pairs as pair_sources
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import candidate_scores
 from rerank.learn.train import Epoch, ListProblem, Training, train
-from rerank.metrics.metric import Metric
+from rerank.metrics.metric import Metric, owners
 from rerank.metrics.oracle import corpus_oracle, oracles, two_valued, with_corpus_gains
 from rerank.models.model import Model, check_state
 from rerank.models.predictions import corpus_score
@@ -40,7 +40,7 @@ from rerank.storage.outputs import Work
 log = logging.getLogger("rerank")
 IN_MEMORY = "(a model in memory)"  # what stands for the path of a model that training continues from
 HELD_OUT = "held-out training lists"  # what stands in for a dev split where there is none
-NOT_BEATEN = "nothing that was learned beats the base score: candidates are ranked by it alone"
+NOT_BEATEN = "nothing that was learned beats the base score: candidates are ranked by it, and at most ties by the rest"
 NOTHING = 1e-100  # weights below it say nothing
 
 
@@ -108,7 +108,7 @@ def train_run(task: RunTask) -> Run:
         corpus = corpus.keep_columns(columns)
     lists = trained_on(task.digests[0], recipe)
     training = _train(replace(task, corpus=corpus, dev=dev), recipe.learner, "training", lists)
-    base = _judge_base(recipe, training, split, metric)
+    base = _judge_base(recipe, training, split, metric, corpus)
     best = next((line for line in training.history if line["epoch"] == training.epoch), training.history[-1])
     reached = {key: best[key] for key in ("train", "dev") if key in best}
     if len(training.history) > 1:
@@ -192,7 +192,9 @@ def _sources_from(corpus: Corpora, first: int) -> str:
     return f" (from {', '.join(names)})" if names else ""
 
 
-def _judge_base(recipe: ListRecipe, training: Training, split: str | None, metric: Metric) -> dict[str, Any]:
+def _judge_base(
+    recipe: ListRecipe, training: Training, split: str | None, metric: Metric, corpus: Corpora
+) -> dict[str, Any]:
     """The entry of metrics.json on the base score; where no epoch beats the base, an automatic weight leaves
     only the base score in ``training``.
 
@@ -214,7 +216,7 @@ def _judge_base(recipe: ListRecipe, training: Training, split: str | None, metri
     start = getattr(training.learner, "base", 0.0)
     moved = training.weights["last"].base - training.learner.last(training.state).base
     if kept:
-        training.weights = base_alone(training.weights)
+        training.weights = base_alone(training.weights, training.about, corpus)
     return {
         "setting": setting,
         "training": start,
@@ -227,9 +229,24 @@ def _judge_base(recipe: ListRecipe, training: Training, split: str | None, metri
     }
 
 
-def base_alone(weights: dict[str, Weights]) -> dict[str, Weights]:
-    """The weights of a model that is the base itself, in place of others."""
-    return {name: Weights(np.zeros_like(other.w), 1.0) for name, other in weights.items()}
+def base_alone(weights: dict[str, Weights], about: Mapping[str, Any], corpus: Corpora) -> dict[str, Weights]:
+    """The weights of a model that is the base itself, in place of others.
+
+    Where the base has ties, and the others have done no worse on training lists held out, these break the ties: their
+    greatest difference between candidates of ``corpus`` is a quarter of the base's least.
+    """
+    alone, leads = {name: Weights(np.zeros_like(other.w), 1.0) for name, other in weights.items()}, [np.zeros(0)]
+    for _, part in parts(corpus) if about.get("columns", {}).get("lists") else ():
+        owner = owners(part.lists)
+        order = np.lexsort((part.base, owner))
+        leads.append(np.diff(part.base[order])[owner[1:] == owner[:-1]])
+    apart = np.concatenate(leads)
+    if (apart > 0).all() or not apart.any():
+        return alone
+    for name, other in weights.items():
+        if most := float(np.ptp(candidate_scores(corpus, other._replace(base=0.0)))):
+            alone[name] = Weights(other.w * (float(apart[apart > 0].min()) / (4 * most)), 1.0)
+    return alone
 
 
 def _bounds(recipe: ListRecipe, training: Training, corpus: Corpora, metric: Metric) -> Bounds:

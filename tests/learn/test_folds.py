@@ -4,13 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from strategies import corpus_of
 
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Corpora
+from rerank.features.dense import free_values
 from rerank.learn import folds
 from rerank.learn.folds import FEW, held_out, sections, trials, with_base_column
-from rerank.learn.members import Mixture, best_column, mixture
+from rerank.learn.members import Mixture, best_column, mixture, pairs_with_nothing
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights, candidate_scores, weighed_rows
 from rerank.metrics.gain import Gain
@@ -50,8 +52,8 @@ def kept(found: Mixture) -> set[str]:
 
 def test_only_what_is_as_good_as_the_best_is_a_member() -> None:
     found = members_of(lists(60, dense=2.0))
-    assert {member.name for member in found.members} == {"dense", "all", "column", "base"}
-    assert {"dense", "column"} <= kept(found) <= {"dense", "column", "all"}
+    assert {member.name for member in found.members} == {"dense", "all", "pointwise", "column", "base"}
+    assert {"dense", "column", "pointwise"} <= kept(found) <= {"dense", "column", "pointwise", "all"}
     assert found.score > 0.6 > 0.4 > found.base
     assert found.lists == 60
     assert found.beaten
@@ -68,6 +70,28 @@ def test_the_base_alone_where_nothing_else_is_near() -> None:
     assert "base" in kept(found)
     noise = [member for member in found.members if member.name == "column"]
     assert noise[0].factor == 0.0
+
+
+def test_logistic_regression_of_single_candidates() -> None:
+    """The weights are those of scikit-learn, of columns less their lists' means."""
+    corpus = lists(60, dense=1.0).keep_columns(np.arange(SPARSE) < DENSE)
+    corpus, learner = replace(corpus, width=DENSE), Maxent(l2=1e-4, base=0.0, base_rate=1.0)
+    lesson = pairs_with_nothing(corpus)
+    found = lesson.weights(learner, learner.init(DENSE + 1), DENSE)
+    columns = np.column_stack([free_values(corpus), corpus.base]).reshape(60, 6, 3)
+    columns = (columns - columns.mean(axis=1, keepdims=True)).reshape(360, 3)
+    peer = LogisticRegression(C=1e6, tol=1e-8).fit(columns, corpus.gain).coef_[0]
+    np.testing.assert_allclose([*found.w, found.base], peer, rtol=1e-3)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_the_unit_of_gains_does_not_matter(unit: float) -> None:
+    corpus = lists(60, dense=1.0)
+    graded = replace(corpus, gain=corpus.gain + 0.1 * np.abs(corpus.base))
+    one, other = members_of(graded), members_of(replace(graded, gain=unit * graded.gain))
+    assert "listnet" in {member.name for member in one.members}
+    assert [m.name for m in one.members] == [m.name for m in other.members]
+    np.testing.assert_allclose([m.factor for m in one.members], [m.factor for m in other.members], rtol=1e-6)
 
 
 def test_the_sum_is_what_was_held_out() -> None:

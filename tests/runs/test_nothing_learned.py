@@ -56,3 +56,23 @@ def test_the_last_line_says_what_the_base_was_compared_on() -> None:
         == "Nothing beat the base on 40 training lists held out in turn (F 50.00): the model is the base itself."
     )
     assert "may be no better than the base" in said[False]
+
+
+def test_ties_of_the_base_are_broken_by_what_was_learned(caplog: pytest.LogCaptureFixture) -> None:
+    """Though no list held out was chosen from better than by the base: where that differs, it decides."""
+
+    def candidate(base: float, reward: float) -> dict[str, Any]:
+        return {"text": f"{base} {reward}", "score": base, "columns": {"reward": reward}}
+
+    every = [
+        rerank.NBest(
+            id=str(i), candidates=[candidate(1, 0.6 + 0.01 * (i % 7)), candidate(1, 0.5), candidate(0, 0.1)],
+            gains=[1.0, 1.0, 0.0],
+        )
+        for i in range(40)
+    ]  # fmt: skip
+    with caplog.at_level(logging.WARNING, logger="rerank"):
+        model = rerank.fit(every, features="dense")
+    assert "nothing that was learned beats the base score" in caplog.text
+    assert model.rank([candidate(1, 0.1), candidate(1, 0.9)]).text == "1 0.9"
+    assert model.rank([candidate(0, 0.9), candidate(1, 0.1)]).text == "1 0.1"
