@@ -73,19 +73,19 @@ def trials(
         l2 = FEW if learner.l2 is None else learner.l2
         return {kinds[0]: [FoldTrial(kinds[0], l2, 0.0, np.zeros((0, len(metric.columns))), np.zeros(0))]}
 
-    def lesson(rest: Corpora) -> Lesson:
-        return Lesson(rest, targets(rest), any_ties)
+    def material(rest: Corpora) -> Material:
+        return Material(rest, targets(rest), any_ties)
 
     made_of = dict[Columns, list[FoldTrial]]()
     for kind in kinds:
         corpus = dense_alone(latest(lists)) if kind == "dense" else lists
         if corpus.free == corpus.width:
             corpus = latest(corpus)
-        made_of[kind] = penalties_tried(kind, learner, corpus, metric, lesson, begun)
+        made_of[kind] = penalties_tried(kind, learner, corpus, metric, material, begun)
     return made_of
 
 
-class Lesson(NamedTuple):
+class Material(NamedTuple):
     """What is learned from: lists, the right candidates (int64 [L]), and whether all that are as good count as right.
 
     The first columns of ``lists`` are those that weights are wanted of.
@@ -107,19 +107,19 @@ def penalties_tried(
     learner: Maxent,
     lists: Corpora,
     metric: Metric,
-    lesson: Callable[[Corpora], Lesson],
+    material: Callable[[Corpora], Material],
     begun: State | None = None,
 ) -> list[FoldTrial]:
-    """Every penalty that ``learner`` leaves open, the largest first, on lists held out from the ``lesson`` of the
+    """Every penalty that ``learner`` leaves open, the largest first, on lists held out from the ``material`` of the
     others, which begins at ``begun`` or 0."""
     slow, reference, tried = 0 < lists.free < lists.width, reference_rows(lists), list[FoldTrial]()
-    folds = [(lesson(rest), apart) for rest, apart in held_out(lists)]
+    folds = [(material(rest), apart) for rest, apart in held_out(lists)]
     states = [learner.init(each.lists.width) if begun is None else cut_state(begun, lists.width) for each, _ in folds]
     for l2 in (SPARSE_PENALTIES if slow else PENALTIES) if learner.l2 is None else (learner.l2,):
         made = replace(learner, l2=l2, iterations=min(learner.iterations, HURRY) if slow else learner.iterations)
         rows, scored = [], []
-        for state, (lesson_of_rest, apart) in zip(states, folds, strict=True):
-            weights = lesson_of_rest.weights(made, state, lists.width, tolerance=FOLD_TOLERANCE)
+        for state, (of_rest, apart) in zip(states, folds, strict=True):
+            weights = of_rest.weights(made, state, lists.width, tolerance=FOLD_TOLERANCE)
             rows.append(weighed_rows(apart, weights, metric))
             scored.append(candidate_scores(apart, weights))
         both = np.concatenate(rows), np.concatenate(scored)

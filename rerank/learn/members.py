@@ -24,7 +24,7 @@ from rerank.learn.folds import (
     FOLDS,
     Columns,
     FoldTrial,
-    Lesson,
+    Material,
     best_trial,
     latest,
     padded,
@@ -204,27 +204,27 @@ def other_losses(learner: Maxent, corpus: Corpus, metric: Metric) -> list[Member
     if learner.loss != "log":
         return []
     deviation = math.sqrt(add_base_squares(corpus.lists, corpus.gain, 0.0) / max(1, corpus.candidate_count))
-    ways: list[tuple[Columns, Maxent, Callable[[Corpora], Lesson]]] = [("pointwise", learner, pairs_with_nothing)]
+    ways: list[tuple[Columns, Maxent, Callable[[Corpora], Material]]] = [("pointwise", learner, pairs_with_nothing)]
     for temperature in () if two_valued(corpus) or not deviation else TEMPERATURES:
         unit = temperature * deviation
         ways.append(("listnet", replace(learner, loss="listnet"), partial(by_gains, unit=unit)))
     best = dict[Columns, Member]()
-    for name, made, lesson in ways:
-        trial = best_trial(penalties_tried(name, made, corpus, metric, lesson))
+    for name, made, material in ways:
+        trial = best_trial(penalties_tried(name, made, corpus, metric, material))
         if name not in best or trial.score > best[name].score:
-            every = lesson(corpus)
+            every = material(corpus)
             weights = every.weights(replace(made, l2=trial.l2), made.init(every.lists.width), corpus.width)
             best[name] = Member(name, trial.score, trial.rows, trial.scores, weights)
     return [*best.values()]
 
 
-def by_gains(lists: Corpora, unit: float) -> Lesson:
+def by_gains(lists: Corpora, unit: float) -> Material:
     """Lists whose gains are divided by ``unit``."""
     corpus = whole(lists)
-    return Lesson(replace(corpus, gain=corpus.gain / unit, trusted=True), oracles(lists), any_ties=False)
+    return Material(replace(corpus, gain=corpus.gain / unit, trusted=True), oracles(lists), any_ties=False)
 
 
-def pairs_with_nothing(lists: Corpora) -> Lesson:
+def pairs_with_nothing(lists: Corpora) -> Material:
     """Every candidate beside one whose columns are 0, which is right where the candidate is not among the best of its
     list, or is as bad as the worst of all: so maxent is logistic regression. Columns are less their lists' means, and
     there is one more, 1, for the intercept."""
@@ -245,7 +245,7 @@ def pairs_with_nothing(lists: Corpora) -> Lesson:
         np.arange(n + 1) * 2, rows, numbers, values, base, gain, gain[:, np.newaxis], np.ones((n, 1)), weight, D + 1,
         free=D + 1, trusted=True,
     )  # fmt: skip
-    return Lesson(made, oracles(made), any_ties=False)
+    return Material(made, oracles(made), any_ties=False)
 
 
 def weighed(members: Sequence[Member], lists: Corpora, metric: Metric, reference: np.ndarray) -> list[Member]:

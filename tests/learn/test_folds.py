@@ -76,8 +76,8 @@ def test_logistic_regression_of_single_candidates() -> None:
     """The weights are those of scikit-learn, of columns less their lists' means."""
     corpus = lists(60, dense=1.0).keep_columns(np.arange(SPARSE) < DENSE)
     corpus, learner = replace(corpus, width=DENSE), Maxent(l2=1e-4, base=0.0, base_rate=1.0)
-    lesson = pairs_with_nothing(corpus)
-    found = lesson.weights(learner, learner.init(DENSE + 1), DENSE)
+    material = pairs_with_nothing(corpus)
+    found = material.weights(learner, learner.init(DENSE + 1), DENSE)
     columns = np.column_stack([free_values(corpus), corpus.base]).reshape(60, 6, 3)
     columns = (columns - columns.mean(axis=1, keepdims=True)).reshape(360, 3)
     peer = LogisticRegression(C=1e6, tol=1e-8).fit(columns, corpus.gain).coef_[0]
