@@ -8,7 +8,7 @@ recipe are kept unless others are better by one standard error of the mean diffe
 import time
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ import scipy.sparse
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build, nearest
 from rerank.contrib.classification.recipe import Spec
-from rerank.contrib.classification.results import Result
+from rerank.contrib.classification.results import Fit, Result
 from rerank.contrib.classification.sections import combined, divided
 from rerank.contrib.classification.sets import Draw, draw_folds
 from rerank.data.corpus import Corpus
@@ -37,23 +37,6 @@ BASELINES: dict[str, tuple[str, str, Settings]] = {  # by name: the module, the 
     "svm": ("svm", "LinearSVC", {"max_iter": 1000, "random_state": 0, "tol": 0.01}),
 }
 FOUND = ("epochs", "held_out_error", "default_error", "standard_error")
-
-
-@dataclass
-class Fit:
-    """The result of a fit.
-
-    predictions: the class of every test example by predictor (int64 [n]); errors: the share of wrong ones by predictor;
-    train_error: of the main predictor (of the average where that votes); seconds: of training; mistakes: by epoch.
-    """
-
-    predictions: dict[str, np.ndarray]
-    errors: dict[str, float]
-    train_error: float
-    seconds: float
-    updates: int = 0
-    mistakes: list[int] = field(default_factory=list)
-    history: list[dict[str, Any]] = field(default_factory=list)
 
 
 def make_learner(spec: Spec) -> Learner:
@@ -123,7 +106,10 @@ def error_of(classes: np.ndarray, label: np.ndarray) -> float:
 
 
 def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> Fit:
-    """Train ``spec`` for its number of epochs and predict ``test_part``."""
+    """Train ``spec`` for its number of epochs and predict ``test_part``.
+
+    With sections there is a training for each, and the errors are of their combination, or the means of theirs.
+    """
     settings = spec.recipe.training
     if spec.baseline is not None:
         start = time.perf_counter()
@@ -132,50 +118,38 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
         wrong = error_of(predict_baseline(fitted, train_part), train_part.label)
         classes = predict_baseline(fitted, test_part)
         name: str = settings.predictor
-        return Fit({name: classes}, {name: error_of(classes, test_part.label)}, wrong, seconds)
-    if settings.sections is not None:
-        return _fit_sections(spec, train_part, test_part, seed)
-    corpus, test = train_part.corpus(), test_part.corpus()
-    voting = settings.vote or settings.predictor == "voted"
-    training = train_on(spec, corpus, train_part.label, epochs=settings.epochs, seed=seed, keep_log=voting)
-    predictions = {name: predicted(test, weights) for name, weights in training.weights.items()}
-    if voting and training.log is not None:
-        predictions["voted"] = predicted(test, vote(training.learner.votes(training.log, corpus), test, 1))
-    main = training.weights["last" if settings.predictor == "last" else "average"]
-    return Fit(
-        predictions,
-        {name: error_of(classes, test_part.label) for name, classes in predictions.items()},
-        train_error=error_of(predicted(corpus, main), train_part.label),
-        seconds=sum(line["seconds"] for line in training.history),
-        updates=sum(line["updates"] for line in training.history),
-        mistakes=[line["mistakes"] for line in training.history],
-        history=training.history,
-    )
-
-
-def _fit_sections(spec: Spec, train_part: Labelled, test_part: Labelled, seed: int) -> Fit:
-    """A training for each section, and the errors of their combination, or the means of theirs."""
-    settings = spec.recipe.training
-    assert settings.sections is not None
-    test, rule, trainings = test_part.corpus(), settings.sections.rule, list[Training]()
-    for place, own in divided(train_part.size, settings.sections.count, seed):
-        part = train_part.take(place)
-        trainings.append(train_on(spec, part.corpus(), part.label, epochs=settings.epochs, seed=own))
-    models = [one.weights for one in trainings] if rule == "alone" else [combined(trainings, rule)]
+        errors = {name: error_of(classes, test_part.label)}
+        return Fit(np.arange(test_part.size), {name: classes}, errors, wrong, seconds, train_part.size)
+    whole, test, sections = train_part.corpus(), test_part.corpus(), settings.sections
+    voting = sections is None and (settings.vote or settings.predictor == "voted")
+    parts = [(whole, train_part.label, seed)]
+    if sections is not None:
+        drawn = divided(train_part.size, sections.count, seed)
+        parts = [((part := train_part.take(place)).corpus(), part.label, own) for place, own in drawn]
+    how: dict[str, Any] = {"epochs": settings.epochs, "keep_log": voting}
+    trainings = [train_on(spec, corpus, label, seed=own, **how) for corpus, label, own in parts]
+    models = [one.weights for one in trainings]
+    if sections is not None and sections.rule != "alone":
+        models = [combined(trainings, sections.rule)]
     predictions = [{name: predicted(test, weights) for name, weights in model.items()} for model in models]
-    whole = train_part.corpus()
+    if voting and (log := trainings[0].log) is not None:
+        predictions[0]["voted"] = predicted(test, vote(trainings[0].learner.votes(log, whole), test, 1))
     main = "last" if settings.predictor == "last" else "average"
-    wrong = [error_of(predicted(whole, model[main]), train_part.label) for model in models]
+    wrongs = [error_of(predicted(whole, model[main]), train_part.label) for model in models]
     lines = [line for one in trainings for line in one.history]
     return Fit(
+        np.arange(test_part.size),
         predictions[0],
-        {name: float(np.mean([error_of(one[name], test_part.label) for one in predictions])) for name in models[0]},
-        train_error=float(np.mean(wrong)),
+        {
+            name: float(np.mean([error_of(one[name], test_part.label) for one in predictions]))
+            for name in predictions[0]
+        },
+        train_error=float(np.mean(wrongs)),
         seconds=sum(line["seconds"] for line in lines),
+        size=train_part.size,
         updates=sum(line["updates"] for line in lines),
-        mistakes=[
-            sum(every) for every in zip(*([x["mistakes"] for x in one.history] for one in trainings), strict=True)
-        ],
+        mistakes=np.sum([[line["mistakes"] for line in one.history] for one in trainings], axis=0).tolist(),
+        history=lines if sections is None else [],
     )
 
 
@@ -310,12 +284,12 @@ class FoldJob(NamedTuple):
         return f"fold {self.fold + 1} with seed {self.seed}"
 
 
-def fit_fold(job: FoldJob) -> tuple[Fit, np.ndarray, int]:
-    """Fit one fold with one seed; also which examples were tested, and how many trained."""
-    part = job.draw(job.seed).split(job.fold, job.spec.noise, job.seed)
-    train = part.train.shared(job.spec.recipe.training.share, job.seed)
-    _compile(job.spec, train, part.test, job.seed)
-    return fit(job.spec, train, part.test, seed=job.seed), part.index, train.size
+def fit_fold(job: FoldJob) -> Fit:
+    """Fit one fold with one seed."""
+    train, test, index = job.draw(job.seed).split(job.fold, job.spec.noise, job.seed)
+    train = train.shared(job.spec.recipe.training.share, job.seed)
+    _compile(job.spec, train, test, job.seed)
+    return replace(fit(job.spec, train, test, seed=job.seed), index=index)
 
 
 def errors_of(job: FoldJob) -> list[list[float]]:
@@ -335,11 +309,8 @@ def run_spec(spec: Spec, draw: Draw, engine: Engine | None = None) -> list[Resul
         tuned = best_point(spec, engine.map(errors_of, points))
         single = applied(spec, tuned)
     jobs = [FoldJob(single, draw, seed, fold) for seed in seeds for fold in range(draw(seeds[0]).splits)]
-    outcomes = list(zip(jobs, engine.map(fit_fold, jobs), strict=True))
-    return [
-        _result(spec, seed, [outcome for job, outcome in outcomes if job.seed == seed], draw(seed).tested.size, tuned)
-        for seed in seeds
-    ]
+    fits = list(zip(jobs, engine.map(fit_fold, jobs), strict=True))
+    return [Result(spec, seed, [fit for job, fit in fits if job.seed == seed], tuned) for seed in seeds]
 
 
 _COMPILED = set[str]()  # the recipes of single runs whose kernels this process has
@@ -352,27 +323,3 @@ def _compile(spec: Spec, train: Labelled, test: Labelled, seed: int) -> None:
         few, some = (side.take(np.arange(min(4, side.size))) for side in (train, test))
         fit(spec.at({"training.epochs": 1}), few, some, seed=seed)
         _COMPILED.add(key)
-
-
-def _result(
-    spec: Spec, seed: int, outcomes: list[tuple[Fit, np.ndarray, int]], tested: int, tuned: dict[str, Any]
-) -> Result:
-    """The outcomes of all folds as one."""
-    fits, places, sizes = zip(*outcomes, strict=True)
-    predictions = {name: np.full(tested, -1, np.int64) for name in fits[0].errors}
-    for fitted, place in zip(fits, places, strict=True):
-        for name, classes in fitted.predictions.items():
-            predictions[name][place] = classes
-    return Result(
-        spec=spec,
-        seed=seed,
-        errors={name: [fitted.errors[name] for fitted in fits] for name in fits[0].errors},
-        train_errors=[fitted.train_error for fitted in fits],
-        seconds=[fitted.seconds for fitted in fits],
-        updates=[fitted.updates for fitted in fits],
-        mistakes=[fitted.mistakes for fitted in fits],
-        predictions=predictions,
-        size=sizes[0],
-        tuned=tuned,
-        history=[{"fold": number, **line} for number, fitted in enumerate(fits) for line in fitted.history],
-    )

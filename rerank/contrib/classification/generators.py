@@ -5,9 +5,10 @@ modulo 2^64.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from rerank.base.errors import RecipeError
 from rerank.base.ranges import Checked, Range
@@ -17,7 +18,7 @@ from rerank.data.symbols import mix
 from rerank.kernels.compile import kernel
 
 G = np.uint64(0x9E3779B97F4A7C15)
-ONE, U11, U32, U40 = (np.uint64(n) for n in (1, 11, 32, 40))
+ONE, U11, U27, U30, U31, U32, U40 = map(np.uint64, (1, 11, 27, 30, 31, 32, 40))
 UNIT = 2.0**-53
 NOISE = 0.05  # share of labels that are flipped
 
@@ -60,10 +61,25 @@ class Winnow(Checked):
         It gives ⌈d/64⌉ words of bits per example (the lowest bit is the first feature) and, for those that are not left
         out, a number in [0, 1); the label is flipped if it is below 0.05.
         """
-        bits = np.empty((2 * WINNOW_EXAMPLES, self.dimension), np.uint8)
-        positive = np.empty(2 * WINNOW_EXAMPLES, np.uint8)
-        winnow_examples(np.uint64(seed % (1 << 64)), bits, positive)
-        return _parted(bits, positive, WINNOW_EXAMPLES)
+        words = -(-self.dimension // 64)
+        steps = np.arange(1, words + 2, dtype=np.uint64) * G
+        state, bits, positive = np.array([seed % (1 << 64)], np.uint64), list[np.ndarray](), list[bool]()
+        while len(bits) < 2 * WINNOW_EXAMPLES:
+            drawn = mixed(state + steps)
+            x = np.unpackbits(drawn[:-1].astype("<u8").view(np.uint8), count=self.dimension, bitorder="little")
+            margin = int(x[:5].sum()) - int(x[5]) - 2
+            state += steps[words - (margin == 0)]
+            if margin != 0:
+                bits.append(x)
+                positive.append((margin > 0) != (float(drawn[-1] >> U11) * UNIT < NOISE))
+        return _parted(np.stack(bits), np.array(positive), WINNOW_EXAMPLES)
+
+
+def mixed(z: np.ndarray) -> np.ndarray:
+    """The numbers of splitmix64 by its states (uint64)."""
+    z = (z ^ (z >> U30)) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> U27)) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> U31))
 
 
 @dataclass(frozen=True)
@@ -122,59 +138,22 @@ class Ellipse(Checked):
 def _zipf_part(first: int, size: int) -> Labelled:
     columns, positive = np.zeros((size, ZIPF_IDS), np.int32), np.zeros(size, np.uint8)
     zipf_examples(first, columns, positive, np.zeros(1 << ZIPF_BITS, np.int32))
-    return _binary(np.arange(size + 1) * ZIPF_IDS, columns.reshape(-1), None, positive, (1 << ZIPF_BITS) - 1)
+    values = np.ones(columns.size, np.float32)
+    return _binary(np.arange(size + 1) * ZIPF_IDS, columns.reshape(-1), values, positive, (1 << ZIPF_BITS) - 1)
 
 
 def _parted(points: np.ndarray, positive: np.ndarray, size: int) -> tuple[Labelled, Labelled]:
-    """The first ``size`` of the dense rows ``points`` as examples, and the others; all nonzero bits are 1."""
+    """The first ``size`` of the dense rows ``points`` as examples, and the others."""
     parts = []
     for part in (slice(size), slice(size, None)):
-        place, columns = np.nonzero(points[part])
-        values = None if points.dtype == np.uint8 else points[part][place, columns]
-        rows = np.searchsorted(place, np.arange(len(points[part]) + 1))
-        parts.append(_binary(rows, columns, values, positive[part], points.shape[1]))
+        matrix = csr_array(points[part])
+        parts.append(_binary(matrix.indptr, matrix.indices, matrix.data, positive[part], points.shape[1]))
     return parts[0], parts[1]
 
 
-def _binary(
-    rows: np.ndarray, columns: np.ndarray, values: np.ndarray | None, positive: np.ndarray, width: int
-) -> Labelled:
-    """Examples of two classes; without ``values`` all are 1."""
-    return Labelled(
-        rows=rows,
-        columns=columns,
-        values=np.ones(columns.size, np.float32) if values is None else values,
-        label=positive,
-        classes=("-1", "1"),
-        group=np.empty(0, np.int64),
-        weight=np.ones(positive.size),
-        width=width,
-    )
-
-
-@kernel
-def unit(h: Any) -> float:
-    """A number in [0, 1) from the upper 53 bits."""
-    return np.float64(h >> U11) * UNIT
-
-
-@kernel
-def winnow_examples(seed: Any, bits: np.ndarray, positive: np.ndarray) -> None:
-    """Fill ``bits`` (uint8 [n, D]) and ``positive`` (uint8 [n]) with winnow examples."""
-    state, i = np.uint64(seed), 0
-    while i < bits.shape[0]:
-        word: Any = np.uint64(0)
-        for j in range(bits.shape[1]):
-            if j % 64 == 0:
-                state += G
-                word = mix(state)
-            bits[i, j] = (word >> np.uint64(j % 64)) & ONE
-        margin = np.int64(bits[i, 0]) + bits[i, 1] + bits[i, 2] + bits[i, 3] + bits[i, 4] - bits[i, 5] - 2
-        if margin == 0:
-            continue
-        state += G
-        positive[i] = (margin > 0) != (unit(mix(state)) < NOISE)
-        i += 1
+def _binary(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, positive: np.ndarray, width: int) -> Labelled:
+    """Examples of two classes."""
+    return Labelled(rows, columns, values, positive, ("-1", "1"), np.empty(0, np.int64), np.ones(positive.size), width)
 
 
 @kernel
@@ -204,4 +183,6 @@ def zipf_examples(first: int, columns: np.ndarray, positive: np.ndarray, seen: n
             count += 1
             if count == ZIPF_IDS:
                 break
-        positive[i] = (total > ZIPF_THRESHOLD) != (unit(mix(start + np.uint64(ZIPF_STRIDE) * G)) < NOISE)
+        positive[i] = (total > ZIPF_THRESHOLD) != (
+            np.float64(mix(start + np.uint64(ZIPF_STRIDE) * G) >> U11) * UNIT < NOISE
+        )

@@ -9,7 +9,7 @@ from rerank.contrib.classification.results import (
     Data,
     Result,
     best_of,
-    groups_of,
+    first_seeds,
     paper_of,
 )
 from rerank.runs.compared import Compared
@@ -23,7 +23,8 @@ TIE = 1e-12  # means that are this close are equal: they are sums of the same nu
 
 def headline(metrics: Mapping[str, Any], results: Sequence[Result], compared: Mapping[str, Compared]) -> dict[str, Any]:
     """Tiles and a sentence: the best run of the one set, or the best mean ranks over several."""
-    groups, ranks = groups_of(results), metrics["tables"]["ranks"]
+    ranks = metrics["tables"]["ranks"]
+    groups = {name: runs for (name, noise), runs in first_seeds(results).items() if noise == results[0].spec.noise}
     if len(groups) > 1 and ranks and len(ranks[0]["ranks"]) > 1:
         first, second, *_ = sorted(ranks[0]["ranks"].items(), key=lambda run: run[1])
         tiles = [(name, fixed(rank), f"mean rank over {len(groups)} sets") for name, rank in (first, second)]
@@ -31,7 +32,7 @@ def headline(metrics: Mapping[str, Any], results: Sequence[Result], compared: Ma
         return {"tiles": tiles, "sentence": f"{sentence}; {second[0]} follows with {fixed(second[1])}."}
     tiles, sentences = [], list[str]()
     for name, runs in groups.items():
-        best, error = best_of(runs), Spread.of(best_of(runs).values("error"))
+        best, error = best_of(runs), Spread.of(best_of(runs).own_errors)
         folds = f"mean of {error.values} folds" if error.values > 1 else "of the test part"
         folds += f" ±{fixed(100 * error.error)}" if error.error is not None else ""
         sentence = f"On {name}, {best.spec.name} errs on {fixed(100 * error.mean)} % of the test examples ({folds})"

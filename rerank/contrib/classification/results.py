@@ -9,7 +9,6 @@ import numpy as np
 
 from rerank.base.encoding import file_name
 from rerank.contrib.classification.recipe import ClassificationRecipe, Spec
-from rerank.contrib.classification.sets import ExampleSet
 from rerank.metrics.metric import Metric
 from rerank.recipes.settings import Settings
 from rerank.runs.compared import Compared
@@ -56,110 +55,132 @@ class Classification(Metric):
 
 
 @dataclass
-class Result:
-    """A single run, on one set at one noise level, with one seed.
+class Fit:
+    """A run trained on a training part of ``size`` examples and tried on a test part.
 
-    errors: by predictor, one per fold; predictions: by predictor, the class of every tested example (int64 [n]).
+    index: int64 [n], the test examples in their set; predictions: the class of each by predictor (int64 [n]); errors:
+    the share of wrong ones by predictor; train_error: of the main predictor (of the average where that votes); seconds:
+    of training; mistakes: by epoch.
     """
+
+    index: np.ndarray
+    predictions: dict[str, np.ndarray]
+    errors: dict[str, float]
+    train_error: float
+    seconds: float
+    size: int
+    updates: int = 0
+    mistakes: list[int] = field(default_factory=list)
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class Result:
+    """A single run, on one set at one noise level, with one seed: its fits, one per fold; tuned: what was chosen."""
 
     spec: Spec
     seed: int
-    errors: dict[str, list[float]]
-    train_errors: list[float]
-    seconds: list[float]
-    updates: list[int]
-    mistakes: list[list[int]]
-    predictions: dict[str, np.ndarray]
-    size: int  # training examples of the first fold
+    fits: list[Fit]
     tuned: Settings = field(default_factory=dict)
-    history: list[dict[str, Any]] = field(default_factory=list)
 
     @property
-    def set(self) -> str:
-        """The name of the set."""
-        return self.spec.set
+    def errors(self) -> dict[str, list[float]]:
+        """By predictor, one per fold."""
+        return {name: [fit.errors[name] for fit in self.fits] for name in self.fits[0].errors}
 
     @property
-    def noise(self) -> float:
-        """The noise level."""
-        return self.spec.noise
+    def predictions(self) -> dict[str, np.ndarray]:
+        """By predictor, the class of every tested example (int64 [n])."""
+        order = np.argsort(np.concatenate([fit.index for fit in self.fits]))
+        names = self.fits[0].predictions
+        return {name: np.concatenate([fit.predictions[name] for fit in self.fits])[order] for name in names}
 
     @property
-    def predictor(self) -> str:
-        """The predictor whose error counts."""
-        return self.spec.recipe.training.predictor
+    def place(self) -> tuple[str, float]:
+        """The set and the noise level."""
+        return self.spec.set, self.spec.noise
 
     @property
     def predicted(self) -> np.ndarray:
-        """int64 [n]: the class of every tested example by that predictor."""
-        return self.predictions[self.predictor]
+        """int64 [n]: the class of every tested example by the predictor whose error counts."""
+        return self.predictions[self.spec.recipe.training.predictor]
 
-    def values(self, measure: str) -> list[float]:
-        """A measure on every fold: error, accuracy, train_error or train_accuracy."""
-        errors = self.train_errors if measure.startswith("train_") else self.errors[self.predictor]
-        return [1 - value for value in errors] if measure.endswith("accuracy") else list(errors)
+    @property
+    def own_errors(self) -> list[float]:
+        """The errors of that predictor, one per fold."""
+        return self.errors[self.spec.recipe.training.predictor]
+
+    @property
+    def error(self) -> float:
+        """Their mean."""
+        return float(np.mean(self.own_errors))
 
     def splits(self) -> dict[str, dict[str, float]]:
         """Means over the folds, by predictor."""
         means = {name: float(np.mean(errors)) for name, errors in self.errors.items()}
         return {name: {"error": error, "accuracy": 1 - error} for name, error in means.items()}
 
+    @property
+    def _head(self) -> Settings:
+        return {"set": self.spec.set, "noise": self.spec.noise, "seed": self.seed}
+
     def entry(self) -> dict[str, Any]:
         """The entry in metrics.json."""
-        mean, sd, se, _ = Spread.of(self.errors[self.predictor])
+        mean, sd, se, _ = Spread.of(self.own_errors)
         recipe, baseline = self.spec.recipe, self.spec.baseline
         return {
-            "name": self.spec.name, **self._place, "learner": recipe.learner if baseline is None else baseline,
-            "predictor": self.predictor, "point": self.spec.point, "tuned": self.tuned, "errors": self.errors,
-            "mean": mean, "sd": sd, "se": se, "splits": {"test": self.splits()},
-            "train_error": float(np.mean(self.train_errors)),
+            "name": self.spec.name, **self._head, "learner": recipe.learner if baseline is None else baseline,
+            "predictor": recipe.training.predictor, "point": self.spec.point, "tuned": self.tuned,
+            "errors": self.errors, "mean": mean, "sd": sd, "se": se, "splits": {"test": self.splits()},
+            "train_error": float(np.mean([fit.train_error for fit in self.fits])),
             "training": {
-                "epochs": len(self.mistakes[0]), "updates": self.updates, "mistakes": self.mistakes,
-                "seconds": [round(seconds, 4) for seconds in self.seconds], "examples": self.size,
+                "epochs": len(self.fits[0].mistakes), "updates": [fit.updates for fit in self.fits],
+                "mistakes": [fit.mistakes for fit in self.fits], "examples": self.fits[0].size,
+                "seconds": [round(fit.seconds, 4) for fit in self.fits],
             },
         }  # fmt: skip
 
-    @property
-    def _place(self) -> Settings:
-        return {"set": self.set, "noise": self.noise, "seed": self.seed}
-
     def lines(self) -> Iterator[dict[str, Any]]:
         """The epochs of training, for the history."""
-        return ({"run": self.spec.name, **self._place, **line} for line in self.history)
+        folds = enumerate(fit.history for fit in self.fits)
+        return ({"run": self.spec.name, **self._head, "fold": k, **line} for k, lines in folds for line in lines)
 
 
-PLAIN = [known.name for known in fields(Result) if known.name not in ("spec", "predictions")]
+PLAIN = [known.name for known in fields(Fit) if known.name not in ("index", "predictions")]
 
 
 def save_results(work: Work, results: list[Result]) -> None:
     """Keep the results of a single run."""
-    entries = [{name: getattr(result, name) for name in PLAIN} for result in results]
-    every = enumerate(result.predictions for result in results)
-    arrays = {f"{i}-{name}": classes for i, predictions in every for name, classes in predictions.items()}
-    work.save({"results": entries}, arrays)
+    header, arrays = list[dict[str, Any]](), dict[str, np.ndarray]()
+    for result in results:
+        fits = [{name: getattr(fit, name) for name in PLAIN} for fit in result.fits]
+        for k, fit in enumerate(result.fits):
+            arrays |= {f"{len(header)}/{k}/{name}": array for name, array in fit.predictions.items()}
+            arrays[f"{len(header)}/{k}/"] = fit.index
+        header.append({"seed": result.seed, "tuned": result.tuned, "fits": fits})
+    work.save({"results": header}, arrays)
 
 
 def load_results(work: Work, spec: Spec) -> list[Result] | None:
     """The results that ``save_results`` kept; None where there is nothing that can be read."""
-    stored = work.load()
-    if stored is None:
+    if (stored := work.load()) is None:
         return None
     header, arrays = stored
-    results = []
-    for i, entry in enumerate(header["results"]):
-        predictions = {name.partition("-")[2]: array for name, array in arrays.items() if name.startswith(f"{i}-")}
-        results.append(Result(spec=spec, predictions=predictions, **entry))
-    return results
-
-
-def mean_error(result: Result) -> float:
-    """The mean error over the folds."""
-    return float(np.mean(result.values("error")))
+    by_fit = dict[str, dict[str, np.ndarray]]()
+    for key, array in arrays.items():
+        number, fold, name = key.split("/")
+        by_fit.setdefault(f"{number}/{fold}", {})[name] = array
+    return [
+        Result(spec, entry["seed"], [
+            Fit(by_fit[f"{i}/{k}"].pop(""), by_fit[f"{i}/{k}"], **plain) for k, plain in enumerate(entry["fits"])
+        ], entry["tuned"])
+        for i, entry in enumerate(header["results"])
+    ]  # fmt: skip
 
 
 def best_of(results: Sequence[Result]) -> Result:
     """The result with the lowest error, the first of equals."""
-    return min(results, key=mean_error)
+    return min(results, key=lambda result: result.error)
 
 
 def grouped(members: Iterable[M], key: Callable[[M], K]) -> dict[K, list[M]]:
@@ -172,12 +193,7 @@ def grouped(members: Iterable[M], key: Callable[[M], K]) -> dict[K, list[M]]:
 
 def first_seeds(results: Sequence[Result]) -> dict[tuple[str, float], list[Result]]:
     """The results of the first seed, by set and noise level."""
-    return grouped((one for one in results if one.seed == results[0].seed), lambda one: (one.set, one.noise))
-
-
-def groups_of(results: Sequence[Result]) -> dict[str, list[Result]]:
-    """The results of the first seed and the lowest noise, by set."""
-    return {name: alike for (name, noise), alike in first_seeds(results).items() if noise == results[0].noise}
+    return grouped((one for one in results if one.seed == results[0].seed), lambda one: one.place)
 
 
 # Over seeds and sets
@@ -193,14 +209,15 @@ class Cell:
     results: tuple[Result, ...]
 
     def spread(self, measure: str) -> Spread:
-        """The spread over the seeds' means where there are several seeds, else over the folds."""
-        by_seed = [result.values(measure) for result in self.results]
-        return Spread.of(by_seed[0] if len(by_seed) == 1 else [float(np.mean(values)) for values in by_seed])
+        """The spread of error or accuracy over the seeds' means where there are several seeds, else over the folds."""
+        first, *more = self.results
+        errors = [result.error for result in self.results] if more else first.own_errors
+        return Spread.of([1 - error for error in errors] if measure == "accuracy" else errors)
 
 
 def cells_of(recipe: ClassificationRecipe, results: Sequence[Result]) -> list[Cell]:
     """A cell for every set, noise level and run; with ``best_of_grid`` the best point of every run."""
-    groups = grouped(results, lambda result: (result.set, result.noise, result.spec.run, result.spec.name))
+    groups = grouped(results, lambda result: (*result.place, result.spec.run, result.spec.name))
     if not recipe.best_of_grid:
         return [Cell(name, noise, shown, tuple(alike)) for (name, noise, _, shown), alike in groups.items()]
     points = [Cell(name, noise, run, tuple(alike)) for (name, noise, run, _), alike in groups.items()]
@@ -231,13 +248,13 @@ def paper_of(recipe: ClassificationRecipe, what: Literal["values", "seconds"], n
 
 
 def as_data(recipe: ClassificationRecipe, results: Sequence[Result], tests: Mapping[str, Data]) -> dict[str, Any]:
-    """The tables as numbers, for metrics.json; tests: ``significance_of`` the results."""
+    """The tables as numbers, for metrics.json; tests: of significance, by ``name_of`` set and noise."""
     cells, baselines, entries = cells_of(recipe, results), recipe.significance.against, list[dict[str, Any]]()
     for cell in cells:
         mean, sd, se, values = cell.spread(recipe.measure)
-        seconds = [second for result in cell.results for second in result.seconds]
+        seconds = [fit.seconds for result in cell.results for fit in result.fits]
         paper = None if cell.noise else paper_of(recipe, "values", cell.set, cell.run)
-        own, name = tests.get(place_of(cell.set, cell.noise)), cell.results[0].spec.name
+        own, name = tests.get(name_of(cell.set, cell.noise)), cell.results[0].spec.name
         p = [own[f"{name}_vs_{other}"]["p"] for other in baselines if name not in baselines] if own else []
         entries.append(
             {"set": cell.set, "noise": cell.noise, "run": cell.run, "point": cell.results[0].spec.point}
@@ -249,8 +266,8 @@ def as_data(recipe: ClassificationRecipe, results: Sequence[Result], tests: Mapp
     return {"measure": recipe.measure, "results": entries, "ranks": ranks}
 
 
-def place_of(name: str, noise: float) -> str:
-    """The key of a set at a noise level in ``significance_of``."""
+def name_of(name: str, noise: float) -> str:
+    """The key of a set at a noise level in tests of significance."""
     return f"{name}, noise {noise:g}" if noise else name
 
 
@@ -264,13 +281,6 @@ class Tested(NamedTuple):
     label: np.ndarray
     classes: tuple[str, ...]
     folds: np.ndarray
-
-    @staticmethod
-    def of(examples: ExampleSet) -> "Tested":
-        """Those of a set."""
-        part = examples.tested
-        folds = examples.folds if examples.folds is not None else np.zeros(part.size, np.int64)
-        return Tested(part.label, part.classes, folds)
 
 
 def write_predictions(directory: Path, name: str, tested: Tested, results: Sequence[Result]) -> None:
@@ -306,11 +316,5 @@ def compared_of(
         predictions = {f"always {classes[usual]}": np.full_like(label, usual)}
         predictions |= {result.spec.name: result.predicted for result in alike}
         how: dict[str, Any] = {"test": settings.test, "samples": settings.samples, "seed": recipe.seed}
-        found[place_of(name, noise)] = selections_of(predictions, label, against=best_of(alike).spec.name, **how)
+        found[name_of(name, noise)] = selections_of(predictions, label, against=best_of(alike).spec.name, **how)
     return found
-
-
-def significance_of(compared: Compared, baselines: Sequence[str]) -> dict[str, Any]:
-    """The tests of every row against the best, and against the ``baselines``."""
-    others = dict.fromkeys([compared.against, *baselines])
-    return compared.significance((name, other) for other in others for name in compared.rows if name != other)

@@ -35,15 +35,6 @@ MISSING = (
 
 
 @dataclass(frozen=True)
-class Split:
-    """A training part, whose labels may be noisy, and a test part, with the indices of its examples in the set."""
-
-    train: Labelled
-    test: Labelled
-    index: np.ndarray  # int64 [n of test]
-
-
-@dataclass(frozen=True)
 class ExampleSet:
     """One set: examples with fold numbers, or examples to train on and others to test on (``test``)."""
 
@@ -71,15 +62,16 @@ class ExampleSet:
             raise RecipeError(f"{message}; leave data.noise out", key="data.noise")
         return self.examples.flip(noise, seed)
 
-    def split(self, number: int, noise: float, seed: int) -> Split:
-        """Division ``number`` (from 0)."""
+    def split(self, number: int, noise: float, seed: int) -> tuple[Labelled, Labelled, np.ndarray]:
+        """Division ``number`` (from 0): a training part, whose labels may be noisy, a test part, and the indices of its
+        examples in the set (int64)."""
         noisy = self.noisy(noise, seed)
         if self.test is not None:
-            return Split(noisy, self.test, np.arange(self.test.label.size))
+            return noisy, self.test, np.arange(self.test.label.size)
         assert self.folds is not None
         held = self.folds == np.unique(self.folds)[number]
         index = np.flatnonzero(held)
-        return Split(noisy.take(np.flatnonzero(~held)), self.examples.take(index), index)
+        return noisy.take(np.flatnonzero(~held)), self.examples.take(index), index
 
 
 Draw = Callable[[int], ExampleSet]  # from a seed to the set; the same for every seed where nothing is drawn
@@ -147,8 +139,7 @@ def _found(data: ExampleData, source: SourceSettings) -> SourceSettings:
 
 def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) -> ExampleSet:
     """Read, draw (from ``seed``) or fetch a set, and give its features bias and scale."""
-    test: Labelled | None = None
-    path = source.path or source.train or ""
+    test, path = None, source.path or source.train or ""
     if source.generator is not None:
         examples, test = build(generators, source.generator, "data.generator").draw(seed)
     else:
@@ -166,24 +157,16 @@ def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) ->
     if len(examples.classes) < 2:
         classes = ", ".join(examples.classes)
         raise DataError(f"all labels are {classes!r}; expected at least two classes", path=path or None)
-    folds = None if test is not None else _folds(source, examples)
-    prepared = None if test is None else _prepared(data, test, examples)
-    return ExampleSet(name, _prepared(data, examples, examples), prepared, folds)
+    folds = None if test is not None or source.folds else draw_folds(examples.label, source.drawn, seed=1)
+    if source.folds is not None:
+        folds = read_folds(source.folds, examples.size)
 
+    def prepared(part: Labelled) -> Labelled:
+        """With scale and bias; columns are divided by their largest size in training."""
+        part = part if data.scale is None else part.normalised(data.scale, like=examples)
+        return part if data.bias is None else part.with_bias(data.bias)
 
-def _prepared(data: ExampleData, part: Labelled, training: Labelled) -> Labelled:
-    """``part`` with scale and bias; columns are divided by their largest size in ``training``."""
-    part = part if data.scale is None else part.normalised(data.scale, like=training)
-    return part if data.bias is None else part.with_bias(data.bias)
-
-
-def _folds(source: SourceSettings, examples: Labelled) -> np.ndarray:
-    if source.folds is None:
-        return draw_folds(examples.label, source.drawn, seed=1)
-    folds = read_folds(source.folds, examples.label.size)
-    if np.unique(folds).size < 2:
-        raise DataError(f"all examples are in fold {folds[0]}; expected at least two folds", path=source.folds)
-    return folds
+    return ExampleSet(name, prepared(examples), None if test is None else prepared(test), folds)
 
 
 def read_folds(path: PathLike, n: int) -> np.ndarray:
@@ -191,7 +174,7 @@ def read_folds(path: PathLike, n: int) -> np.ndarray:
 
     Raises
     ------
-    DataError: a line is not a whole number from 0, or there are not ``n`` lines.
+    DataError: a line is not a whole number from 0, there are not ``n`` lines, or all are in one fold.
     """
     with open_stream(path, strict=False) as stream:
         lines = list(LineReader(stream))
@@ -202,7 +185,10 @@ def read_folds(path: PathLike, n: int) -> np.ndarray:
     if len(lines) != n:
         message = f"found {len(lines):,} fold numbers for {n:,} examples; expected one for each, on a line of its own"
         raise DataError(message, path=stream.path)
-    return np.array([int(text) for _, text in lines], np.int64)
+    folds = np.array([int(text) for _, text in lines], np.int64)
+    if np.unique(folds).size < 2:
+        raise DataError(f"all examples are in fold {folds[0]}; expected at least two folds", path=stream.path)
+    return folds
 
 
 def draw_folds(label: np.ndarray, count: int, seed: int) -> np.ndarray:

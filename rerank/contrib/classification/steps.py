@@ -30,10 +30,8 @@ from rerank.contrib.classification.results import (
     as_data,
     compared_of,
     load_results,
-    mean_error,
     save_results,
     selections_of,
-    significance_of,
     write_predictions,
 )
 from rerank.contrib.classification.sections import require_rule
@@ -98,7 +96,10 @@ class ExampleSteps(Kind[ClassificationRecipe]):
             for name, singles in groupby(singles_in_turn, key=lambda single: single.set):
                 on_set = [result for single in singles for result in self._results(single)]
                 self.fitted += on_set
-                self.tested[name] = Tested.of(self.sets.draw(name, self.recipe.run_seeds[0]))  # still in memory
+                drawn = self.sets.draw(name, self.recipe.run_seeds[0])  # still in memory
+                part, folds = drawn.tested, drawn.folds
+                folds = np.zeros(part.size, np.int64) if folds is None else folds
+                self.tested[name] = Tested(part.label, part.classes, folds)
                 work.append(line for result in on_set for line in result.lines())
         return {"results": len(self.fitted)}
 
@@ -112,7 +113,7 @@ class ExampleSteps(Kind[ClassificationRecipe]):
         if results is None:
             results = run_spec(single, partial(self.sets.draw, single.set), self.engine)
             save_results(work, results)
-        error = float(np.mean([*map(mean_error, results)]))
+        error = float(np.mean([result.error for result in results]))
         level = f", noise {single.noise:g}" if single.noise else ""
         chosen = f" ({_chosen(results[0].tuned)})" if results[0].tuned else ""
         log.info("%s%s, %s%s: error %.2f %%", single.set, level, single.name, chosen, 100 * error)
@@ -128,7 +129,15 @@ class ExampleSteps(Kind[ClassificationRecipe]):
     def evaluate(self) -> Metrics:
         recipe, results = self.recipe, self.fitted
         self.compared = compared_of(recipe, self.tested, results)
-        tests = {place: significance_of(rows, recipe.significance.against) for place, rows in self.compared.items()}
+        tests = {
+            place: rows.significance(
+                (name, other)
+                for other in dict.fromkeys([rows.against, *recipe.significance.against])
+                for name in rows.rows
+                if name != other
+            )
+            for place, rows in self.compared.items()
+        }
         return self.head(recipe.run_seeds[0], Classification().signature) | {
             "corpora": self.counts(),
             "reported": recipe.reported.model_dump() if recipe.reported else None,
@@ -140,10 +149,12 @@ class ExampleSteps(Kind[ClassificationRecipe]):
 
     def predict(self) -> None:
         for name, tested in self.tested.items():
-            write_predictions(self.directory, name, tested, [result for result in self.fitted if result.set == name])
+            write_predictions(
+                self.directory, name, tested, [result for result in self.fitted if result.spec.set == name]
+            )
         if len(self.fitted) == 1:
             (only,) = self.fitted
-            wrong = selections_of(only.predictions, self.tested[only.set].label)
+            wrong = selections_of(only.predictions, self.tested[only.spec.set].label)
             wrong.save(output_file(self.directory, "predictions", "test.selections.npz"))
 
     def sections(self, metrics: Metrics) -> list[PageSection]:

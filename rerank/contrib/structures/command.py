@@ -1,7 +1,6 @@
 """The command that tags words, or writes the best sequences of labels as lists."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,12 +18,6 @@ from rerank.cli.application import (
     show,
     shown_as_json,
 )
-
-if TYPE_CHECKING:
-    from rerank.contrib.structures.readers import SequenceReader, TaggedSentence
-    from rerank.contrib.structures.tagger import Tagger
-    from rerank.readers.problems import SkipCount
-    from rerank.readers.streams import OutputStream
 
 Sentences = Annotated[str, typer.Argument(metavar="FILE", help="Sentences; - for standard input.")]
 SentenceReader = Annotated[
@@ -75,78 +68,44 @@ def tag(
     words with labels behind slashes; the right ones, where the file has them, are the reference. A tagger knows the
     sentences that it was trained on too well: with --folds their lists are like those of others.
     """
+    from rerank.contrib.structures.fitting import best_of, jackknifed, sequence_reader, write_lists
+    from rerank.contrib.structures.readers import as_they_come, sentences_of
     from rerank.contrib.structures.tagger import Tagger
     from rerank.readers.problems import SkipCount
-    from rerank.readers.streams import open_output
+    from rerank.readers.streams import open_output, read_in
+    from rerank.recipes.loading import read_settings
+    from rerank.storage.documents import as_json, read_yaml
 
     if folds is not None and n_best is None:
         raise typer.BadParameter("--folds is of lists, and needs --n-best")
     check_files(file, None, output, model)
     tagger, count = Tagger.load(model, trust), SkipCount(on_bad_list)
-    form = _reader(tagger, reader, labelled=folds is not None)
+    settings, trained = tagger.settings["data"], tagger.settings["data"]["reader"]
+    if reader is not None:
+        form = sequence_reader(read_yaml(reader) if reader.lstrip().startswith("{") else reader, "--reader")
+    else:
+        plain = folds is None and trained["name"] in ("slash", "trees") and tagger.width == 1
+        form = sequence_reader("words" if plain else trained)
+    found = form.read(file, tagger.width if folds is None else None)
+    sentences = sentences_of(read_in(settings["encoding"], found), count)
+    written = 0
     with open_output(output) as out:
         if n_best is None:
-            _write_tagged(out, tagger, form, file, count)
+            for batch in as_they_come(track(sentences, "tag", unit="sentences"), file):
+                for sentence, labels in zip(batch, tagger.tag_many(each.tokens for each in batch), strict=True):
+                    if shown_as_json():
+                        line = {"id": sentence.id, "words": sentence.words, "labels": labels}
+                        out.write(encoded(f"{as_json(line)}\n"))
+                    else:
+                        form.write(out, sentence, labels)
+                out.flush()
         else:
-            written = _write_lists(out, tagger, form, file, count, n_best, folds)
+            best = best_of(tagger, as_they_come(sentences, file), n_best)
+            if folds is not None:
+                recipe: Any = read_settings(tagger.settings)
+                epochs = int(tagger.about.get("epochs", recipe.training.epochs))
+                best = jackknifed(recipe, list(sentences), folds, n_best, epochs)
+            written = write_lists(out, track(best, "tag", unit="sentences"))
     count.warn()
     if n_best is not None and output != "-":
         show(f"{amount(written, 'list')}: {output}", lists=written, output=output)
-
-
-def _write_tagged(out: "OutputStream", tagger: "Tagger", form: "SequenceReader", file: str, count: "SkipCount") -> None:
-    """Write sentences with their labels, as they come."""
-    from rerank.contrib.structures.readers import as_they_come
-    from rerank.storage.documents import as_json
-
-    for batch in as_they_come(track(_sentences(tagger, form, file, count), "tag", unit="sentences"), file):
-        for sentence, labels in zip(batch, tagger.tag_many(each.tokens for each in batch), strict=True):
-            if shown_as_json():
-                line = {"id": sentence.id, "words": sentence.words, "labels": labels}
-                out.write(encoded(f"{as_json(line)}\n"))
-            else:
-                form.write(out, sentence, labels)
-        out.flush()
-
-
-def _write_lists(
-    out: "OutputStream", tagger: "Tagger", form: "SequenceReader", file: str, count: "SkipCount", n: int,
-    folds: int | None,
-) -> int:  # fmt: skip
-    """Write the best ``n`` sequences of every sentence; returns the number of lists."""
-    from rerank.contrib.structures.fitting import best_of, jackknifed, write_lists
-    from rerank.contrib.structures.readers import as_they_come
-    from rerank.contrib.structures.recipe import TaggingRecipe
-    from rerank.recipes.loading import read_settings
-
-    if folds is None:
-        found = best_of(tagger, as_they_come(_sentences(tagger, form, file, count), file), n)
-    else:
-        recipe = read_settings(tagger.settings)
-        assert isinstance(recipe, TaggingRecipe)
-        sentences = list(_sentences(tagger, form, file, count, labelled=True))
-        found = jackknifed(recipe, sentences, folds, n, int(tagger.about.get("epochs", recipe.training.epochs)))
-    return write_lists(out, track(found, "tag", unit="sentences"))
-
-
-def _reader(tagger: "Tagger", given: str | None, *, labelled: bool = False) -> "SequenceReader":
-    """The reader that is named, by default that of training; or of words, where that needs labels."""
-    from rerank.contrib.structures.fitting import sequence_reader
-    from rerank.storage.documents import read_yaml
-
-    if given is not None:
-        return sequence_reader(read_yaml(given) if given.lstrip().startswith("{") else given, "--reader")
-    trained = tagger.settings["data"]["reader"]
-    words = not labelled and trained["name"] in ("slash", "trees") and tagger.width == 1
-    return sequence_reader("words" if words else trained)
-
-
-def _sentences(
-    tagger: "Tagger", form: "SequenceReader", file: str, count: "SkipCount", *, labelled: bool = False
-) -> "Iterable[TaggedSentence]":
-    """The usable sentences of a file, with labels or, unless they have to be ``labelled``, without."""
-    from rerank.contrib.structures.readers import sentences_of
-    from rerank.readers.streams import read_in
-
-    found = form.read(file, None if labelled else tagger.width)
-    return sentences_of(read_in(tagger.settings["data"]["encoding"], found), count)

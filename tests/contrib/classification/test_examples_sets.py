@@ -26,10 +26,10 @@ def test_every_example_is_tested_once(root: Path) -> None:
     found = loaded(root)
     parts = [found.split(number, 0.0, 1) for number in range(found.splits)]
     assert found.splits == small_classes.FOLDS
-    assert np.array_equal(np.sort(np.concatenate([part.index for part in parts])), np.arange(small_classes.SIZE))
-    for part in parts:
-        assert part.train.size + part.test.size == small_classes.SIZE
-        assert np.array_equal(part.test.label, found.examples.label[part.index])
+    assert np.array_equal(np.sort(np.concatenate([index for _, _, index in parts])), np.arange(small_classes.SIZE))
+    for train, test, index in parts:
+        assert train.size + test.size == small_classes.SIZE
+        assert np.array_equal(test.label, found.examples.label[index])
 
 
 def test_noise_is_in_training_labels_only_and_the_same_in_all_folds(root: Path) -> None:
@@ -38,10 +38,10 @@ def test_noise_is_in_training_labels_only_and_the_same_in_all_folds(root: Path) 
     noisy = found.noisy(0.3, 7).label
     assert 0.15 < np.mean(noisy != clean) < 0.45
     for number in range(found.splits):
-        part = found.split(number, 0.3, 7)
-        rest = np.setdiff1d(np.arange(small_classes.SIZE), part.index)
-        assert np.array_equal(part.test.label, clean[part.index])
-        assert np.array_equal(part.train.label, noisy[rest])
+        train, test, index = found.split(number, 0.3, 7)
+        rest = np.setdiff1d(np.arange(small_classes.SIZE), index)
+        assert np.array_equal(test.label, clean[index])
+        assert np.array_equal(train.label, noisy[rest])
     assert not np.array_equal(found.noisy(0.3, 8).label, noisy)
     assert np.array_equal(found.noisy(0.0, 8).label, clean)
 
@@ -56,9 +56,9 @@ def test_train_and_test_files_share_classes_columns_and_scale(tmp_path: Path) ->
     assert found.examples.classes == found.test.classes == ("-1", "1")
     assert found.examples.values.tolist() == [1.0, 1.0, 1.0, 0.5, 1.0]
     assert found.test.values.tolist() == [0.5, 2.0, 1.0]
-    part = found.split(0, 0.0, 1)
-    assert part.test.label.tolist() == [0]
-    assert part.train.size == 2
+    train, test, _ = found.split(0, 0.0, 1)
+    assert test.label.tolist() == [0]
+    assert train.size == 2
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import small_classes
 from rerank.base.errors import RecipeError
 from rerank.contrib.classification.page import tables_of
 from rerank.contrib.classification.recipe import ClassificationRecipe
-from rerank.contrib.classification.results import Result, as_data, cells_of, mean_ranks
+from rerank.contrib.classification.results import Fit, Result, as_data, cells_of, mean_ranks
 from rerank.runs.report.numbers import Spread
 
 RUNS = [{"name": "A"}, {"name": "B"}, {"name": "C"}]
@@ -27,13 +27,7 @@ def results_of(recipe: ClassificationRecipe, errors: dict[tuple[str, float, str,
         Result(
             spec=small_classes.placed(specs[run], name, noise),
             seed=seed,
-            errors={"average": folds, "last": [1.0 for _ in folds]},
-            train_errors=[0.0 for _ in folds],
-            seconds=[0.5 for _ in folds],
-            updates=[1 for _ in folds],
-            mistakes=[[2, 1] for _ in folds],
-            predictions={"average": np.zeros(4, np.int64)},
-            size=100,
+            fits=[Fit(np.arange(0), {}, {"average": error, "last": 1.0}, 0.0, 0.5, 100) for error in folds],
         )
         for (name, noise, run, seed), folds in errors.items()
     ]
