@@ -1,7 +1,7 @@
 """``rerank.evaluate``: what a model's choices, or anybody's, are worth."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -12,9 +12,9 @@ import numpy as np
 from rerank.base.encoding import amount, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
-from rerank.extraction.content import Content, Pair
+from rerank.extraction.content import Pair
 from rerank.extraction.kinds import content_of
-from rerank.extraction.seen import SeenLists, SeenSample
+from rerank.extraction.seen import SeenLists
 from rerank.extraction.texts import TextContent
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import Metric, TestName, chosen_rows
@@ -26,7 +26,7 @@ from rerank.models.scorer import Opened, Ranked, Scorer
 from rerank.readers.account import MOST, Account, tell
 from rerank.readers.base import SkipCount
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
-from rerank.readers.given.nbest import NBest, each_of, row_of, told
+from rerank.readers.given.nbest import each_of, row_of, told
 from rerank.readers.given.reading import blocks_given, first_list, lists_from
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.texts.table import is_table
@@ -138,68 +138,30 @@ def evaluate(
     check_keys("evaluate", columns)
     validate(Sampling, {"samples": samples, "seed": seed})
     model = list(model) if isinstance(model, Iterator) else model
-    models = list(model) if isinstance(model, (list, tuple)) and any(isinstance(m, Reranker) for m in model) else []
+    models: list[Any] = [model]
+    if isinstance(model, list | tuple) and any(isinstance(one, Reranker) for one in model):
+        models = list(model)
     if len(models) > 2:
         raise RecipeError(f"found {len(models)} models; expected one, or two to compare", key="model")
-    if len(models) == 1:
-        model = models[0]
-    if len(models) == 2:
-        lists = list(lists) if isinstance(lists, Iterator) else lists
-        first, other = (_measured(one, lists, metric, decode, columns) for one in models)
-        if first[0].signature != other[0].signature:
-            raise RecipeError(f"found {first[0].signature} and {other[0].signature}; name one", key="metric")
-        if [nbest.id for nbest in first[2]] != [nbest.id for nbest in other[2]]:
+    lists = list(lists) if isinstance(lists, Iterator) and len(models) > 1 else lists
+    (measure, by, every), *others = (_measured(one, lists, metric, decode, columns) for one in models)
+    for other, _, same in others:
+        if measure.signature != other.signature:
+            raise RecipeError(f"found {measure.signature} and {other.signature}; name one", key="metric")
+        if [nbest.id for nbest in every] != [nbest.id for nbest in same]:
             raise DataError("the two models do not use the same lists: one cannot use lists that the other can")
-        return evaluation_of(*first, test, samples, seed, [nbest.answer for nbest in other[2]])
-    return evaluation_of(*_measured(model, lists, metric, decode, columns), test, samples, seed)
-
-
-def _measured(
-    model: Reranker | Iterable[Any],
-    lists: Any,
-    metric: str | Mapping[str, Any] | None,
-    decode: bool | str,
-    columns: Mapping[str, Any],
-) -> tuple[Metric, str, "list[MeasuredList]"]:
-    """The metric, what has chosen, and its answers to all lists."""
-    if isinstance(model, Reranker) and (is_frame(lists) or is_table(lists)):
-        lists = model.frame_lists(lists, columns, known=True)
-    first, lists = first_list(lists_from(lists, columns if not isinstance(lists, FrameLists) else {}))
-    rule = getattr(lists, "answer", None)
-    settings: Settings = {"features": {"set": "base"}, "data": {"answer": rule} if rule else {}}
-    settings = model.recipe.model_dump(mode="json") if isinstance(model, Reranker) else settings
-    if metric is not None:
-        settings["metric"] = named(metric)
-    recipe = read_settings({"name": "evaluate", "task": task_of(settings, first), **settings})
-    assert isinstance(recipe, ListRecipe)
-    scorer: Scorer | None = None
-    if isinstance(model, Reranker):
-        scorer = Scorer(model.model, model.predictor)
-        settled = replace(model.model, settings=recipe.model_dump(mode="json"))
-        content = (scorer if metric is None else Scorer(settled)).content  # decoding is by the model's own metric
-    else:
-        content = content_of(recipe)
-    ordered = content.metric.ordered  # by scores, which decoding does not give
-    if scorer is not None:
-        how = scorer.decoding(decode if isinstance(decode, str) else "best" if ordered or not decode else None)
-        if ordered and how is not None:
-            raise RecipeError(f"{content.metric.primary} measures orders; expected best", key="decode")
-        choose, by = partial(_by_model, scorer, how, ordered), scorer.ranked_by if how is None else how.kind
-    else:
-        what = "the scores of every list's candidates" if ordered else "a choice for every list"
-        given = each_of(model, f"a model, or {what}", "model")
-        choose, by = partial(_as_given, given, _scores if ordered else _place), ""
-    with told():
-        answered, seen, account = _answered(content, lists, choose)
-    tell(account)
-    if scorer is not None:
-        for line in unlike_training(seen, content, scorer.model.about.get("columns", {}), scorer.model.seen):
-            log.warning("%s", line)
-    elif next(given, _MISSING) is not _MISSING:
-        raise DataError(f"found more choices than the {len(answered):,} lists; expected one for each")
-    if not answered:
-        raise DataError("no lists to evaluate")
-    return content.metric, by, answered
+    _, all_base, all_stats, references, answers = zip(*every, strict=True)
+    sizes, base, stats = np.cumsum([0, *map(len, all_base)]), np.concatenate(all_base), np.concatenate(all_stats)
+    reference = np.stack(references)
+    gain = measure.gain(stats, np.repeat(reference, np.diff(sizes), axis=0))
+    by_scores = {"base": base, "first": -np.arange(len(base), dtype=np.float64), "oracle": gain}
+    rows = {name: rows_of_scores(measure, sizes, own, base, stats, reference) for name, own in by_scores.items()}
+    if np.array_equal(rows["first"], rows["base"]):
+        del rows["first"]
+    rows["choice"] = np.stack(answers)
+    for *_, same in others:
+        rows["other"] = np.stack([one.answer for one in same])
+    return Evaluation(Compared(measure, reference, rows, test=test, samples=samples, seed=seed), by)
 
 
 _MISSING = object()
@@ -216,33 +178,68 @@ class MeasuredList(NamedTuple):
     answer: np.ndarray
 
 
-def _answered(
-    content: Content[Any], lists: Iterable[NBest], choose: Callable[[list[Pair]], Iterable[Answer]]
-) -> tuple[list[MeasuredList], SeenSample, Account | None]:
-    """All lists with the answers that ``choose`` gives to some at a time; what they are like, and were taken for."""
-    texts, gains = isinstance(content, TextContent), isinstance(content.metric, Gain)
-    count, seen, answered = (
-        SkipCount(getattr(lists, "on_bad_list", "error")),
-        SeenLists(content.held),
-        list[MeasuredList](),
-    )
-    first = list[Lists]()
-    found = content.measured(one_by_one(blocks_given(lists, texts=texts, gains=gains)), count)
-    while batch := list(islice(found, BATCH)):
-        for one, answer in zip(batch, choose([one.pair for one in batch if one.pair]), strict=True):
-            if isinstance(answer, np.ndarray):
-                about = one.held.base, one.stats, one.reference
-                (row,) = rows_of_scores(content.metric, one.lists.first, answer, *about)
-            elif isinstance(answer, bytes):
-                assert one.pair is not None
-                row = content.text_stats(one.pair, answer)
-            else:
-                (row,) = chosen_rows(one.stats, np.array([answer]))
-            answered.append(MeasuredList(one.lists.id, one.held.base, one.stats, one.reference[0], row))
-            seen.add(one.lists)
-            first += [one.lists][: MOST - len(first)]
-    count.warn()
-    return answered, seen.finish(), Account.of("", first, measure=content.metric.signature)
+def _measured(
+    model: Reranker | Iterable[Any],
+    lists: Any,
+    metric: str | Mapping[str, Any] | None,
+    decode: bool | str,
+    columns: Mapping[str, Any],
+) -> tuple[Metric, str, list[MeasuredList]]:
+    """The metric, what has chosen, and its answers to all lists."""
+    if isinstance(model, Reranker) and (is_frame(lists) or is_table(lists)):
+        lists = model.frame_lists(lists, columns, known=True)
+    first, lists = first_list(lists_from(lists, columns if not isinstance(lists, FrameLists) else {}))
+    rule = getattr(lists, "answer", None)
+    settings: Settings = {"features": {"set": "base"}, "data": {"answer": rule} if rule else {}}
+    settings = model.recipe.model_dump(mode="json") if isinstance(model, Reranker) else settings
+    if metric is not None:
+        settings["metric"] = named(metric)
+    recipe = read_settings({"name": "evaluate", "task": task_of(settings, first), **settings})
+    assert isinstance(recipe, ListRecipe)
+    scorer, content, every, looked_at = None, content_of(recipe), list[MeasuredList](), list[Lists]()
+    if isinstance(model, Reranker):
+        scorer = Scorer(model.model, model.predictor)  # decoding is by the model's own metric
+        settled = model.model if metric is None else replace(model.model, settings=recipe.model_dump(mode="json"))
+        content = Scorer(settled, model.predictor).content
+    ordered = content.metric.ordered  # by scores, which decoding does not give
+    if scorer is not None:
+        how = scorer.decoding(decode if isinstance(decode, str) else "best" if ordered or not decode else None)
+        choose, by = partial(_by_model, scorer, how, ordered), scorer.ranked_by if how is None else how.kind
+        if ordered and how is not None:
+            raise RecipeError(f"{content.metric.primary} measures orders; expected best", key="decode")
+    else:
+        what = ("a choice for every list", "the scores of every list's candidates")[ordered]
+        given = each_of(model, f"a model, or {what}", "model")
+        choose, by = partial(_as_given, given, _scores if ordered else _place), ""
+    count, seen = SkipCount(getattr(lists, "on_bad_list", "error")), SeenLists(content.held)
+    how_given: Any = {"texts": isinstance(content, TextContent), "gains": isinstance(content.metric, Gain)}
+    with told():
+        usable = content.measured(one_by_one(blocks_given(lists, **how_given)), count)
+        while batch := list(islice(usable, BATCH)):
+            for one, answer in zip(batch, choose([one.pair for one in batch if one.pair]), strict=True):
+                if isinstance(answer, np.ndarray):
+                    (row,) = rows_of_scores(
+                        content.metric, one.lists.first, answer, one.held.base, one.stats, one.reference
+                    )
+                elif isinstance(answer, bytes):
+                    assert one.pair is not None
+                    row = content.text_stats(one.pair, answer)
+                else:
+                    (row,) = chosen_rows(one.stats, np.array([answer]))
+                every.append(MeasuredList(one.lists.id, one.held.base, one.stats, one.reference[0], row))
+                seen.add(one.lists)
+                looked_at += [one.lists][: MOST - len(looked_at)]
+        count.warn()
+    tell(Account.of("", looked_at, measure=content.metric.signature))
+    if scorer is not None:
+        known = scorer.model.about.get("columns", {})
+        for line in unlike_training(seen.finish(), content, known, scorer.model.seen):
+            log.warning("%s", line)
+    elif next(given, _MISSING) is not _MISSING:
+        raise DataError(f"found more choices than the {len(every):,} lists; expected one for each")
+    if not every:
+        raise DataError("no lists to evaluate")
+    return content.metric, by, every
 
 
 def _as_given(given: Iterator[Any], take: Callable[[Any, Lists], Answer], pairs: list[Pair]) -> list[Answer]:
@@ -265,29 +262,6 @@ def _by_model(scorer: Scorer, how: Decoding | None, ordered: bool, pairs: list[P
         else answer.place
         for answer in answers
     ]  # fmt: skip
-
-
-def evaluation_of(
-    metric: Metric,
-    by: str,
-    lists: Sequence[MeasuredList],
-    test: TestName,
-    samples: int,
-    seed: int,
-    others: Sequence[np.ndarray] = (),
-) -> Evaluation:
-    """The scores of the answers to ``lists``, which were chosen ``by`` a predictor; ``others``: of another model."""
-    _, all_base, all_stats, references, answers = zip(*lists, strict=True)
-    sizes, base, stats = np.cumsum([0, *map(len, all_base)]), np.concatenate(all_base), np.concatenate(all_stats)
-    reference = np.stack(references)
-    gain = metric.gain(stats, np.repeat(reference, np.diff(sizes), axis=0))
-    by_scores = {"base": base, "first": -np.arange(len(base), dtype=np.float64), "oracle": gain}
-    rows = {name: rows_of_scores(metric, sizes, own, base, stats, reference) for name, own in by_scores.items()}
-    if np.array_equal(rows["first"], rows["base"]):
-        del rows["first"]
-    rows |= {"choice": np.stack(answers)}
-    rows |= {"other": np.stack(others)} if others else {}
-    return Evaluation(Compared(metric, reference, rows, test=test, samples=samples, seed=seed), by)
 
 
 def _scores(given: Any, nbest: Lists) -> np.ndarray:
