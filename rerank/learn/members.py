@@ -123,7 +123,7 @@ class Mixture:
 
     def as_dict(self, metric: Metric) -> dict[str, Any]:
         """The entry ``columns`` of ``training`` in metrics.json."""
-        sign = -1.0 if metric.lower_is_better else 1.0
+        sign = metric.sign
         members = {member.name: {"score": member.score, "factor": member.factor} for member in self.members}
         tried = [{"columns": one.columns, "l2": one.l2, "score": sign * one.score} for one in self.tried]
         kept = "lists", "base", "score", "beaten"
@@ -168,7 +168,7 @@ def mixture(
     scale = 1.0 / kept[0].factor if single else likely_scale(last, held, targets, any_ties=any_ties)
     pieces = iter(np.split(scale * held, np.cumsum([part.candidate_count for _, part in parts(last)])[:-1]))
     rows = scored_rows(last, metric, lambda _: next(pieces))
-    sign = -1.0 if metric.lower_is_better else 1.0
+    sign = metric.sign
     shown = tuple(replace(one, score=sign * one.score, factor=scale * one.factor) for one in members)
     of_base = base[len(base) - common :]
     return Mixture(

@@ -36,6 +36,15 @@ class Metric(Checked, ABC):
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """Primary measure of summed statistics: float64 [..., K] and [..., R] → [...]; finite everywhere."""
 
+    @property
+    def sign(self) -> float:
+        """1, and -1 where lower is better: with it, the highest score is the best."""
+        return -1.0 if self.lower_is_better else 1.0
+
+    def score(self, rows: np.ndarray, reference: np.ndarray) -> float:
+        """The primary measure of a selection: float64 [L, K] and [L, R]."""
+        return float(self.scores(rows.sum(axis=0), reference.sum(axis=0)))
+
     def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
         """All measures of one selection from its sums: float64 [K] and [R]; keys are those of metrics.json; by default
         the primary one."""

@@ -163,7 +163,7 @@ def _climb(
     part: Corpus, metric: Metric, chosen: np.ndarray, sums: np.ndarray, total: np.ndarray
 ) -> tuple[np.ndarray, bool]:
     """A round over a part: all exchanges in ``chosen`` that better the whole; the new sums, and if any was made."""
-    sign = -1.0 if metric.lower_is_better else 1.0
+    sign = metric.sign
     usable = metric.valid(part.stats)
     owner = owners(part.lists)
     rows = chosen_rows(part.stats, chosen)
@@ -289,7 +289,7 @@ class SharedGains:
         around = own(self.around, Place(0, lists_before, candidates_before), corpus)
         metric, rows = self.metric, chosen_rows(corpus.stats, around)
         owner = owners(corpus.lists)
-        unit = self.around.size * metric.percent / metric.gain_percent * (-1.0 if metric.lower_is_better else 1.0)
+        unit = self.around.size * metric.percent / metric.gain_percent * metric.sign
         changed = metric.scores(self.total - rows[owner] + corpus.stats, self.reference)
         gains = unit * (changed - metric.scores(self.total, self.reference))
         return replace(corpus, gain=(1 - self.share) * corpus.gain + self.share * gains, trusted=True)

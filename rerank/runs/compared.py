@@ -55,7 +55,7 @@ class Compared:
 
     def score(self, name: str) -> float:
         """The score of a row."""
-        return float(self.metric.scores(self.rows[name].sum(axis=0), self.reference.sum(axis=0)))
+        return self.metric.score(self.rows[name], self.reference)
 
     def report(self, name: str) -> dict[str, float]:
         """All measures of a row."""

@@ -83,10 +83,8 @@ def check_decoding(recipe: ListRecipe) -> None:
     settings, kinds = recipe.decode, recipe.decoders
     measured = recipe.metric.get("name")
     if (kinds or recipe.training.vote) and measures_orders(measured):
-        message = (
-            f"{measured} measures the order of all candidates, which neither decoding nor votes give; leave them out"
-        )
         asked = "decode" if settings.kinds or settings.margin else "data.answer"
+        message = f"{measured} is of the order of all candidates, which neither decoding nor votes give; leave them out"
         raise RecipeError(message, key=asked if kinds else "training.vote")
     if "fuse" in kinds and settings.threshold is not None and settings.threshold < LEAST:
         message = f"found {settings.threshold:g}; expected one from {LEAST} to below 1, or decode.kinds without fuse"
@@ -133,7 +131,7 @@ def tune_decoding(recipe: ListRecipe, data: Data, runs: list[Run], metric: Metri
         deviation, sweeps = deviation_of(extracted.corpus, scores), dict[str, Sweep]()
         for kind in kinds:
             points = Points(scores, deviation, *_grid(recipe, kind, threshold))
-            sweeps[kind] = make_sweep(kind, points, extracted.corpus, metric, run.brackets)
+            sweeps[kind] = make_sweep(kind, points, extracted.corpus.list_count, metric, run.brackets)
         tried.append((run, extracted, scores, sweeps))
     for group in [tried] if dev is not None else [[one] for one in tried]:  # without dev, runs may have different lists
         every = [sweep for *_, sweeps in group for sweep in sweeps.values()]
@@ -163,9 +161,8 @@ def _unbeaten(run: Run, lists: Corpora, metric: Metric, scores: list[float | Non
     base = run.training["base"]
     if base["beaten"] is not False or base["setting"] != AUTO or base["kept"] or run.recipe.data.dev is not None:
         return False
-    sign = -1.0 if metric.lower_is_better else 1.0
     alone = _score_of(lists, np.concatenate([part.base for _, part in parts(lists)]), metric)
-    return max(sign * score for score in scores if score is not None) <= sign * alone + EQUAL
+    return max(metric.sign * score for score in scores if score is not None) <= metric.sign * alone + EQUAL
 
 
 def _tuned_on(recipe: ListRecipe, data: Data, run: Run) -> tuple[Extracted, np.ndarray] | None:
@@ -184,7 +181,7 @@ def _score_of(lists: Corpora, scores: np.ndarray, metric: Metric) -> float:
     """The metric of the candidates with the best scores (float64 [N])."""
     chosen = ((part, best_of(part, scores[place.candidates :][: part.candidate_count])) for place, part in parts(lists))
     rows = np.concatenate([chosen_rows(part.stats, own) for part, own in chosen])
-    return float(metric.scores(rows.sum(axis=0), reference_rows(lists).sum(axis=0)))
+    return metric.score(rows, reference_rows(lists))
 
 
 def _grid(recipe: ListRecipe, kind: str, threshold: float | None) -> tuple[np.ndarray, np.ndarray]:
@@ -200,9 +197,9 @@ def _best_point(recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Corpora, me
     """The settings of the point with the best score, and that score (None where nothing was to be tuned)."""
     points, score, a, h = sweep.points, None, 0, 0
     if sweep.texts:
-        sign, total = -1.0 if metric.lower_is_better else 1.0, reference_rows(corpus).sum(axis=0)
+        total = reference_rows(corpus).sum(axis=0)
         scores = metric.scores(sums := sweep.sums(corpus), np.broadcast_to(total, (sums.shape[0], total.size)))
-        at = int(np.argmax(sign * scores))
+        at = int(np.argmax(metric.sign * scores))
         score, (a, h) = float(scores[at]), divmod(at, points.thresholds.size if kind != "mbr" else 1)
     settings = {"kind": kind, "sharpness": float(points.sharpness[a]), "deviation": points.deviation}
     settings |= {"threshold": float(points.thresholds[h])} if kind != "mbr" else {}
@@ -216,11 +213,10 @@ def _used(recipe: ListRecipe, tuned: dict[str, dict[str, Any]], best: float, met
         return "" if recipe.decode.use == "best" else recipe.decode.use
     if recipe.decode.margin > 0 and "mbr" in tuned:
         return "mbr"
-    sign = -1.0 if metric.lower_is_better else 1.0
-    scored: dict[str, float] = {"": sign * best}
+    scored = {"": metric.sign * best}
     for kind in get_args(Kind):  # the simplest first
         if tuned.get(kind, {}).get("dev") is not None:
-            scored[kind] = sign * tuned[kind]["dev"]
+            scored[kind] = metric.sign * tuned[kind]["dev"]
     most = max(scored.values())
     return next(kind for kind, score in scored.items() if score >= most - EQUAL)
 
@@ -248,7 +244,7 @@ def evaluate_decoding(
         scores, sweeps = run_scores(run, extracted.corpus), dict[str, Sweep]()
         for kind, how in decodings(run).items():
             points = Points(scores, how.deviation, np.array([how.sharpness]), np.array([how.threshold]))
-            sweeps[kind] = make_sweep(kind, points, extracted.corpus, metric, run.brackets, how)
+            sweeps[kind] = make_sweep(kind, points, extracted.corpus.list_count, metric, run.brackets, how)
         tried.append(sweeps)
     every = [sweep for sweeps_of_run in tried for sweep in sweeps_of_run.values()]
     sizes, columns = list_sizes(extracted.corpus), ScoreColumns.of_table(data.table.about)

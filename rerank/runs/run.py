@@ -271,7 +271,7 @@ def choose(
     """
     if apart is None:
         return best_on_dev(runs, metric), {}
-    seeds, reference, sign = len(recipe.run_seeds), reference_rows(apart), -1.0 if metric.lower_is_better else 1.0
+    seeds, reference, sign = len(recipe.run_seeds), reference_rows(apart), metric.sign
     groups = [runs[first : first + seeds] for first in range(0, len(runs), seeds)]
     rows = [
         np.stack([weighed_rows(apart, run.weights[run.recipe.predictor], metric) for run in group]) for group in groups
@@ -318,8 +318,7 @@ def choose(
 
 def best_on_dev(runs: Sequence[Run], metric: Metric) -> Run:
     """The run with the best dev score, the first of equals."""
-    sign = -1.0 if metric.lower_is_better else 1.0
-    return max(runs, key=lambda each: -np.inf if each.dev_score is None else sign * each.dev_score)
+    return max(runs, key=lambda each: -np.inf if each.dev_score is None else metric.sign * each.dev_score)
 
 
 def chosen_recipe(recipe: ListRecipe, choice: Mapping[str, Any]) -> ListRecipe:

@@ -5,9 +5,10 @@ compares candidates with one another, reads the files again, once for everything
 """
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -54,14 +55,15 @@ class RereadList(NamedTuple):
     evidence: Evidence
 
 
-class Visitor(Protocol):
+class Visitor(ABC):
     """Something that looks at the lists of a split one after the other."""
 
+    @abstractmethod
     def see(self, again: RereadList) -> None:
         """Look at a list."""
 
     def skip(self) -> None:
-        """Pass over a list that is not in the corpus, or has no candidates; nothing by default."""
+        """Pass over a list that is not in the corpus, or has no candidates."""
         return
 
 
@@ -101,34 +103,37 @@ class Points(NamedTuple):
     thresholds: np.ndarray  # float64 [H]
 
 
-class Sweep(Visitor, Protocol):
-    """One way to decode, tried at all points on one list after the other."""
+class Sweep(Visitor):
+    """One way to decode, tried at all points on one list after the other.
 
-    points: Points
-    texts: list[bytes]  # the answers at the first point, empty to lists that cannot be decoded
+    At the first point: texts, the answers, empty to lists that cannot be decoded; candidates (int64 [L]), those of the
+    corpus that these are, -1 for none.
+    """
 
+    def __init__(self, points: Points, lists: int) -> None:
+        self.points, self.texts, self.candidates = points, list[bytes](), np.full(lists, -1, np.int64)
+
+    def skip(self) -> None:
+        self.texts.append(b"")
+
+    @abstractmethod
     def sums(self, corpus: Corpora) -> np.ndarray:
         """float64 [points, K]: the statistics of all answers, by sharpness, then by threshold."""
 
+    @abstractmethod
     def rows(self, corpus: Corpora) -> np.ndarray:
         """float64 [L, K]: the statistics of the answers at the first point."""
 
-    @property
-    def candidates(self) -> np.ndarray:
-        """int64 [L]: the candidates of the corpus that these answers are, where it is the only point; -1 for none."""
 
-
-class GainSweep:
-    """By expected gain: ``chosen`` (int64 [A, L]) are candidates of the corpus, -1 for lists without any.
-
-    At the first point: margins (float64 [L]), and candidates (int64 [L]), what is chosen by a Decoding ``how``, if
-    given, with the margin that it asks for.
+class GainSweep(Sweep):
+    """By expected gain: ``chosen`` (int64 [A, L]) are candidates of the corpus, -1 for lists without any; margins
+    (float64 [L]), and candidates, are those at the first point by a Decoding ``how`` with the margin that it asks for.
     """
 
     def __init__(self, points: Points, lists: int, how: Decoding | None = None) -> None:
-        self.points, self.how, self.texts = points, how, list[bytes]()
+        super().__init__(points, lists)
+        self.how, self.margins = how, np.zeros(lists)
         self.chosen = np.full((points.sharpness.size, lists), -1, np.int64)
-        self.margins, self.candidates = np.zeros(lists), np.full(lists, -1, np.int64)
 
     def see(self, again: RereadList) -> None:
         scores, nbest = self.points.scores[again.own], again.pair.nbest
@@ -143,9 +148,6 @@ class GainSweep:
         if place is not None:
             self.candidates[again.number] = again.own.start + place
 
-    def skip(self) -> None:
-        self.texts.append(b"")
-
     def sums(self, corpus: Corpora) -> np.ndarray:
         return np.stack([statistics_of(corpus, chosen).sum(axis=0) for chosen in self.chosen])
 
@@ -158,17 +160,14 @@ class GainSweep:
         return bool(((self.candidates >= 0) == (self.chosen[0] >= 0)).all())
 
 
-class FusionSweep:
-    """Fused trees, of brackets that ``brackets`` judge if that is given.
-
-    A list of failed parses alone is decoded by its best candidate.
-    """
+class FusionSweep(Sweep):
+    """Fused trees, of brackets that ``brackets`` judge if that is given; of a list of failed parses alone the best
+    candidate."""
 
     def __init__(self, points: Points, lists: int, metric: Parseval, brackets: BracketModel | None = None) -> None:
-        self.points, self.texts, self._metric, self._brackets = points, list[bytes](), metric, brackets
-        K = len(metric.columns)
-        self._rows, self.candidates = np.zeros((lists, K)), np.full(lists, -1, np.int64)
-        self._sums = np.zeros((points.sharpness.size * points.thresholds.size, K))
+        super().__init__(points, lists)
+        self._metric, self._brackets, K = metric, brackets, len(metric.columns)
+        self._rows, self._sums = np.zeros((lists, K)), np.zeros((points.sharpness.size * points.thresholds.size, K))
 
     def see(self, again: RereadList) -> None:
         scores, parses = self.points.scores[again.own], again.pair.content
@@ -187,9 +186,6 @@ class FusionSweep:
         if best is not None:
             self.candidates[again.number] = again.own.start + best
 
-    def skip(self) -> None:
-        self.texts.append(b"")
-
     def sums(self, corpus: Corpora) -> np.ndarray:  # noqa: ARG002
         return self._sums
 
@@ -198,14 +194,13 @@ class FusionSweep:
 
 
 def make_sweep(
-    kind: str, points: Points, corpus: Corpora, metric: Metric, brackets: BracketModel | None = None,
-    how: Decoding | None = None,
-) -> Sweep:  # fmt: skip
+    kind: str, points: Points, lists: int, metric: Metric, brackets: BracketModel | None, how: Decoding | None = None
+) -> Sweep:
     """One way to decode; ``how``: see ``GainSweep``."""
     if kind == "mbr":
-        return GainSweep(points, corpus.list_count, how)
+        return GainSweep(points, lists, how)
     assert isinstance(metric, Parseval)
-    return FusionSweep(points, corpus.list_count, metric, brackets if kind == "learned" else None)
+    return FusionSweep(points, lists, metric, brackets if kind == "learned" else None)
 
 
 log = logging.getLogger("rerank")
@@ -261,13 +256,13 @@ class FoldedFusion(Visitor):
 
     def best(self, lists: Corpora, metric: Metric) -> float:
         """The threshold with the best score on all of the lists, the smallest of equals."""
-        sign, total = -1.0 if metric.lower_is_better else 1.0, reference_rows(lists).sum(axis=0)
+        total = reference_rows(lists).sum(axis=0)
         sums = np.sum([sweep.sums(lists) for sweep in self.sweeps], axis=0)
         reports = [metric.report(row, total) for row in sums]
         for h, report in zip(self.sweeps[0].points.thresholds, reports, strict=True):
             shown = ", ".join(f"{key} {100 * report[key]:.2f}" for key in ("f1", "exact_match"))
             log.info("learned fusion: threshold %g, on folds of training: %s", h, shown, extra={DETAIL: True})
-        best = int(np.argmax([sign * report[metric.primary] for report in reports]))
+        best = int(np.argmax([metric.sign * report[metric.primary] for report in reports]))
         return float(self.sweeps[0].points.thresholds[best])
 
 
@@ -294,9 +289,7 @@ def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Parseval) -
     single = single.changed({"training.vote": False, "training.share": 1.0})
     dev = None if recipe.data.dev is None else data.others[recipe.data.dev].corpus
     if corpus.list_count < FOLDS:
-        message = (
-            f"found {corpus.list_count} training lists; expected at least {FOLDS}, one for each part to learn from"
-        )
+        message = f"found {corpus.list_count} training lists; expected {FOLDS} or more, one for each part to learn from"
         raise RecipeError(message, key="decode.kinds")
     edges = np.linspace(0, corpus.list_count, FOLDS + 1).astype(int).tolist()
     scored: list[np.ndarray] = []

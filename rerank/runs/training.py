@@ -205,8 +205,7 @@ def _judge_base(
     """
     best = next(line for line in training.history if line["epoch"] == training.epoch)
     setting = recipe.learner.get("base")
-    sign = -1.0 if metric.lower_is_better else 1.0
-    beaten = None if split is None else sign * best["dev"] > sign * best["dev_base"]
+    beaten = None if split is None else metric.sign * best["dev"] > metric.sign * best["dev_base"]
     folds = training.about.get("columns", {})
     if folds.get("lists"):
         beaten = folds["beaten"]
@@ -291,7 +290,7 @@ def _train(
     recipe, corpus, dev, metric = task.recipe, task.corpus, task.dev, task.metric
     settings, checkpoint = recipe.training, task.work(stage)
     epochs = epochs or settings.epochs
-    sign = -1.0 if metric.lower_is_better else 1.0  # training keeps the highest
+    sign = metric.sign  # training keeps the highest
     search = None if dev is None else BaseSearch(dev, metric)
 
     def observe(epoch: Epoch) -> None:

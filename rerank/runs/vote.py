@@ -310,7 +310,7 @@ def table_of_votes(
     ways: dict[str, Choose] = {oracle: lambda lists: best_by(lists, lists.gain)}
     ways |= systems(every, source.names) | learned(every, seed)
     rows = {name: source.stats[way(every)] for name, way in ways.items()}
-    sign = -1.0 if source.metric.lower_is_better else 1.0
+    sign = source.metric.sign
     ordered = dict(sorted(rows.items(), key=lambda item: -sign * source.score(item[1])))
     against = MAJORITY if MAJORITY in rows else FIRST
     compared = Compared(source.metric, source.reference, ordered, against, (oracle,), samples=samples, seed=seed)
@@ -354,7 +354,7 @@ def write_curve(table: VoteTable, path: Path) -> None:
 
     assert table.curve is not None
     scores, metric = table.curve.scores, table.source.metric
-    sign, names = -1.0 if metric.lower_is_better else 1.0, [name for name in scores if name != FIRST]
+    sign, names = metric.sign, [name for name in scores if name != FIRST]
     for kind in ("best ", "vote by ", "learned from "):
         alike = [name for name in names if name.startswith(kind) and name != BEST]
         best = max(alike, key=lambda name: sign * scores[name][-1], default="")

@@ -116,7 +116,7 @@ def searched(source: Gathered, starts: Sequence[np.ndarray], restarts: int, seed
         mert(*about, start, MertSettings(random=RANDOM, restarts=tries, noise=NOISE, seed=seed), ties=source.scores)
         for start, tries in zip(starts, (restarts, 0, 0), strict=False)
     ]
-    sign = -1.0 if source.metric.lower_is_better else 1.0
+    sign = source.metric.sign
     return unit(max(found, key=lambda result: sign * result.score).weights)
 
 
