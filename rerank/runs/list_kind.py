@@ -105,7 +105,7 @@ class ListKind(Kind[ListRecipe]):
         self.singles = recipe.expand()
         self.metric = metric_of(recipe)
         self.tested = recipe.data.tests if self.tests else ()
-        self.answers = dict[str, Answers]()  # by test split
+        self.answers, self.decoded = dict[str, Answers](), dict[str, list[bytes] | None]()  # by test split
         self.size = {"splits": len(self.tested)}
         self.predictions = [name for split in recipe.data.tests for name in prediction_files(split)]
         lists = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
@@ -254,9 +254,7 @@ class ListKind(Kind[ListRecipe]):
             run.forget_votes()
         decoding = self.recipe, data, runs, chosen
         decoded = {split: evaluate_decoding(*decoding, split, metric) for split in splits}
-        for split, answers in decoded.items():
-            if answers is not None and data is self.data:
-                write_answers(self.directory, split, answers)
+        self.decoded |= decoded if data is self.data else {}
         if not splits or (line := dense_line(data.training.corpus, data.table, metric)) is None:
             return None
         weights, about = line
@@ -285,7 +283,10 @@ class ListKind(Kind[ListRecipe]):
         recipe, data = self.recipe, self.data
         for split in self.tested:
             extracted = data.others[split]
-            answers = self.answers[split] = answers_of(recipe, self.directory, split, extracted, self.chosen)
+            decoded = self.decoded[split]
+            answers = self.answers[split] = answers_of(recipe, split, extracted, self.chosen, decoded)
+            if decoded is not None:
+                write_answers(self.directory, split, decoded)
             read = recipe, self.directory, split, extracted, self.served, self.chosen, answers.kept
             self.signatures[split] = write_predictions(*read)
         for split, selections in self.chosen.selections.items():

@@ -1,6 +1,5 @@
 """What a run over lists leaves: predictions, and its page with results, choice, lists that changed, weights, data."""
 
-import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.base.encoding import encoded
 from rerank.base.progress import track
 from rerank.data.shards import first_candidates, list_sizes
 from rerank.extraction.content import Content
@@ -24,7 +22,6 @@ from rerank.models.weights import shares
 from rerank.readers.base import ListWriter, Problem, SkipCount
 from rerank.readers.lists import Lists
 from rerank.readers.streams import open_output
-from rerank.readers.texts.text_files import read_lines
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.report.differences import KEY, compare_texts, compare_trees
 from rerank.runs.report.html import Folded, PageSection, Part
@@ -35,7 +32,6 @@ from rerank.runs.report.results import (
     coverage_figure,
     dev_of,
     learning_figure,
-    mert_table,
     notes,
     remarks_table,
     reported_table,
@@ -85,22 +81,7 @@ def write_answers(directory: Path, split: str, answers: list[bytes]) -> None:
             out.write((text if plain else as_json(text.decode("utf-8", "surrogatepass")).encode()) + b"\n")
 
 
-def answers_written(directory: Path, split: str) -> list[bytes]:
-    """The answers that ``write_answers`` wrote, without white space around them."""
-    lines, strings = (directory / "predictions" / name for name in prediction_files(split)[2:])
-    if not strings.exists():
-        return list(read_lines(lines))
-    return [encoded(json.loads(line)).strip() for line in read_lines(strings)]
-
-
-class KeptList(NamedTuple):
-    """A list that was kept while a split was read, and its number in the files."""
-
-    number: int
-    nbest: Lists
-
-
-KeptLists = dict[int, KeptList | None]  # by number in the corpus
+KeptLists = dict[int, tuple[int, Lists] | None]  # by number in the corpus: the number in the files, and the list
 
 
 def write_predictions(
@@ -144,7 +125,7 @@ def _written(
         added = candidate_scores(extracted.origins, Weights(weights.w, 0.0))
     for in_files, (number, nbest) in enumerate(lists):
         if number in kept:
-            kept[number] = KeptList(in_files, nbest)
+            kept[number] = in_files, nbest
         if number < 0 or nbest.problem is not None:
             for ranked in scorer.rank([scorer.open(nbest)]):
                 if isinstance(ranked, Problem):
@@ -184,18 +165,18 @@ class Answers(NamedTuple):
     kept: KeptLists
 
 
-def answers_of(recipe: ListRecipe, directory: Path, split: str, extracted: Extracted, run: Run) -> Answers:
+def answers_of(recipe: ListRecipe, split: str, extracted: Extracted, run: Run, decoded: list[bytes] | None) -> Answers:
     """The answers of a run to a split, of which the page shows up to ``recipe.examples`` that are better and as many
-    that are worse, drawn by its seed."""
+    that are worse, drawn by its seed; decoded: their texts, where lists are decoded."""
     corpus, choices, use = extracted.corpus, run.choices[split], run.decision.predictor
     base, chosen = choices["base"], choices.get(use, choices[recipe.predictor])
     before, best = list_gains(corpus, base), list_gains(corpus, oracles(corpus))
     if use in choices:
         after, changed, texts = list_gains(corpus, chosen), chosen != base, None
-    else:  # decoded: the answers were written to a file
+    else:
         rows, reference = run.selections[split].rows, run.selections[split].reference
         after, changed = metric_of(recipe).gain(rows[use], reference), (rows[use] != rows["base"]).any(axis=1)
-        texts = answers_written(directory, split)
+        texts = [text.strip() for text in decoded or []]
     difference, rng = np.where((base >= 0) & (chosen >= 0), after - before, 0.0), np.random.default_rng(recipe.seed)
     sides = (rng.permutation(np.flatnonzero(sign * difference > SAME_GAIN)) for sign in (1, -1))
     kept = dict.fromkeys(sorted(int(i) for side in sides for i in side[: recipe.examples]))
@@ -238,29 +219,21 @@ class Example:
         )
 
 
-def examples_of(scorer: Scorer, split: str, extracted: Extracted, answers: Answers) -> list[Example]:
+def examples_of(scorer: Scorer, split: str, extracted: Extracted, answers: Answers) -> Iterator[Example]:
     """The lists of a split that were kept, in full."""
-    firsts, examples = first_candidates(extracted.corpus), list[Example]()
-    for i, kept in answers.kept.items():
-        if kept is None or kept.nbest.problem is not None:
-            continue
-        if (pair := scorer.content.pair(kept.nbest, SkipCount("skip"))) is None:
+    firsts = first_candidates(extracted.corpus)
+    for i, (number, nbest) in ((i, kept) for i, kept in answers.kept.items() if kept is not None):
+        pair = scorer.content.pair(nbest, SkipCount("skip")) if nbest.problem is None else None
+        if pair is None:
             continue
         texts, source = pair.nbest.texts, pair.nbest.source
         base, chosen = int(answers.base[i] - firsts[i]), int(answers.chosen[i] - firsts[i])
-        example = Example(
-            split, pair.nbest.id, scorer.content.gold_text(pair), _text(texts[base]),
-            _text(texts[chosen] if answers.texts is None else answers.texts[kept.number]),
-            base_gain=float(answers.before[i]), chosen_gain=float(answers.after[i]), oracle_gain=float(answers.best[i]),
-            contributions=scorer.explain(Opened(pair.nbest, pair.content), chosen, base)[:MAX_FEATURES],
-            source=None if source is None else _text(source),
-        )  # fmt: skip
-        examples.append(example)
-    return examples
-
-
-def _text(text: bytes) -> str:
-    return text.decode("utf-8", "replace")
+        before, after, best = (float(gains[i]) for gains in (answers.before, answers.after, answers.best))
+        written = texts[chosen] if answers.texts is None else answers.texts[number]
+        why = scorer.explain(Opened(pair.nbest, pair.content), chosen, base)[:MAX_FEATURES]
+        first, last, given = (text.decode("utf-8", "replace") for text in (texts[base], written, source or b""))
+        about = why, None if source is None else given
+        yield Example(split, pair.nbest.id, scorer.content.gold_text(pair), first, last, before, after, best, *about)
 
 
 def list_sections(
@@ -279,7 +252,8 @@ def list_sections(
     results += [f"{name}: {text}" for name, text in signatures(metrics)]
     learning = learning_figure(metrics.get("curve") or {}, measure, dev_of(metrics))
     training: list[Part] = [[training_figure(runs, metrics), learning]]
-    sides = [[one for one in examples if sign * (one.chosen_gain - one.base_gain) > 0] for sign in (1, -1)]
+    verdicts = {gain for one in examples for gain in (one.base_gain, one.chosen_gain)} <= {0.0, 1.0}
+    sides = {"Now right" if verdicts else "Now better": 1, "Now wrong" if verdicts else "Now worse": -1}
     return [
         PageSection("Results", results),
         PageSection("Choice", [choice_table(metrics)]),
@@ -288,18 +262,13 @@ def list_sections(
         ),
         *(
             PageSection(heading, [one.folded(task, measure, open=k == 0) for k, one in enumerate(side)])
-            for heading, side in zip(_sides(examples), sides, strict=True)
+            for heading, sign in sides.items()
+            for side in [[one for one in examples if sign * (one.chosen_gain - one.base_gain) > 0]]
         ),
         PageSection("Weights", weights),
-        PageSection("Training", [*training, training_table(metrics), mert_table(metrics)]),
+        PageSection("Training", [*training, training_table(metrics)]),
         PageSection("Data", [metrics.get("account"), corpora_table(corpora), remarks_table(metrics)]),
     ]
-
-
-def _sides(examples: Sequence[Example]) -> tuple[str, str]:
-    """The headings of lists that got better and of those that got worse."""
-    verdicts = {gain for one in examples for gain in (one.base_gain, one.chosen_gain)} <= {0.0, 1.0}
-    return ("Now right", "Now wrong") if verdicts else ("Now better", "Now worse")
 
 
 def changes_row(split: str, answers: Answers) -> dict[str, str]:
@@ -318,14 +287,15 @@ def changes_row(split: str, answers: Answers) -> dict[str, str]:
 
 def contributions_table(contributions: Sequence[Contribution]) -> TextTable:
     """The strongest contributions, each with its bar."""
-    weights = reals([part.weight for part in contributions])
-    differences = reals([part.value - part.other for part in contributions])
-    amounts = reals([part.amount for part in contributions])
-    names = [part.feature for part in contributions]
+    columns = {
+        "feature": [part.feature for part in contributions],
+        "weight": reals([part.weight for part in contributions]),
+        "chosen − base": reals([part.value - part.other for part in contributions]),
+        "contribution": reals([part.amount for part in contributions]),
+    }
     bars = [Bar(min(part.amount, 0.0), max(part.amount, 0.0)) for part in contributions]
-    headings = ["feature", "weight", "chosen − base", "contribution"]
-    rows = list(zip(names, weights, differences, amounts, strict=True))
-    return TextTable("Features that decided; above zero for the chosen candidate", headings, rows, bars=bars)
+    caption = "Features that decided; above zero for the chosen candidate"
+    return TextTable(caption, [*columns], [*zip(*columns.values(), strict=True)], bars=bars)
 
 
 def weight_tables(model: Model, predictor: str) -> list[TextTable]:

@@ -19,7 +19,6 @@ from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import TextRecipe
 from rerank.runs import experiment
-from rerank.runs.results import answers_written
 
 PROGRAM = "def f(x):\n    if x:\n        return 1\n\treturn 2\n"
 TEXTS = [
@@ -178,7 +177,6 @@ def test_predictions_of_a_run(tmp_path: Path, text: str) -> None:
     texts = [f"{i}{text}" for i in range(12)]
     (nbest, *_) = library.read(tmp_path / "run" / "predictions" / "test.nbest.gz")
     assert nbest.candidates[0].text == texts[0]
-    assert answers_written(tmp_path / "run", "test") == [one.strip().encode() for one in texts]
     written = tmp_path / "run" / "predictions"
     if "\n" in text:
         assert not (written / "test.decoded.gz").exists()

@@ -40,6 +40,7 @@ BASELINES = {  # what runs are compared with: its name, and the predictor
 }
 SIGNIFICANT_BELOW = 0.05  # the p
 TESTS_OF_MEASURE = ("approximate_randomization", "paired_bootstrap")  # whose difference is that of corpus scores
+BY_MERT = "start", "score"  # what it begins and ends with
 LEFT_OUT = {"list": "skipped", "candidate": "skipped_candidates"}  # what was left out: the key of its counts
 Metrics = Mapping[str, Any]
 
@@ -364,6 +365,7 @@ def training_table(metrics: Metrics) -> TextTable:
             "epochs": count(trained.get("epochs")),
             "updates": count(trained.get("updates")),
             "mistakes, first → last epoch": first_to_last(trained.get("mistakes") or []),
+            f"{measure.heading} by MERT": " → ".join(measure.text(mert[key]) for key in BY_MERT if key in mert),
             f"{measure.heading} on {dev_of(metrics)}": measure.text(run.get("dev")),
             "nonzero weights": count(trained.get("nonzero_weights")),
             "time": duration(trained.get("seconds")),
@@ -371,7 +373,8 @@ def training_table(metrics: Metrics) -> TextTable:
         }
         for run in runs
         for trained in [run.get("training", {})]
-    ]
+        for mert in [trained.get("mert") or {}]
+    ]  # fmt: skip
     return TextTable.of("Runs", rows, texts=3, merged=True)
 
 
@@ -386,25 +389,6 @@ def learner_text(learner: Any) -> str:
 def first_to_last(mistakes: list[float]) -> str:
     """The mistakes of the first epoch and of the last."""
     return " → ".join(count(value) for value in dict.fromkeys([mistakes[0], mistakes[-1]])) if mistakes else NONE
-
-
-def mert_table(metrics: Metrics) -> TextTable:
-    """Minimum error rate training, one line per run."""
-    measure = primary_of(metrics)
-    rows = [
-        {
-            "run": str(run.get("name", "model")),
-            "tuned on": str(mert.get("split", NONE)),
-            "seed": str(run.get("seed", NONE)),
-            f"{measure.heading} there, before": measure.text(mert.get("start")),
-            "after": measure.text(mert.get("score")),
-            f"{measure.heading} on {dev_of(metrics)}": measure.text(mert.get("dev")),
-            "time": duration(mert.get("seconds")),
-        }
-        for run in runs_of(metrics)
-        if (mert := run.get("training", {}).get("mert"))
-    ]
-    return TextTable.of("Minimum error rate training", rows, texts=2, merged=True)
 
 
 def choice_table(metrics: Metrics) -> TextTable:
