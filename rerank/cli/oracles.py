@@ -53,7 +53,7 @@ def oracle(
     from rerank.readers.lists import one_by_one
     from rerank.readers.several import format_of
     from rerank.readers.streams import stream_name
-    from rerank.readers.trees.parses import ParseReader
+    from rerank.readers.trees.charniak import ParseReader
     from rerank.recipes.loading import read_settings
     from rerank.recipes.recipe import ListRecipe
     from rerank.runs.corpora import references_amiss, written_apart

@@ -8,8 +8,7 @@ from typing import Any
 
 from rerank.base.errors import DataError, RerankError
 from rerank.base.registry import Registry
-from rerank.readers.compression import MADE
-from rerank.readers.streams import START, encoding, open_file, read_once, standard_input, start_alone
+from rerank.readers.streams import MADE, START, encoding, open_file, read_once, standard_input, start_alone
 from rerank.storage.remote import is_url
 
 MOST = 1000  # lists that are looked at

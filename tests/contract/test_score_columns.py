@@ -21,7 +21,7 @@ from rerank.models.scorer import Ranked, Scorer
 from rerank.models.weights import provenance_rows
 from rerank.readers.base import Problem, SkipCount, readers
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.trees.parses import ParseReader
+from rerank.readers.trees.charniak import ParseReader
 
 Change = Callable[[list[list[Candidate]]], Any]
 FORMATS = {name: form for name, form in small_lists.FORMATS.items() if form.columns}

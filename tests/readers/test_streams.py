@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from rerank.base.errors import DataError, RunError
 from rerank.readers import lines as lines_module
-from rerank.readers.compression import recognise
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import (
     InputStream,
@@ -27,6 +26,7 @@ from rerank.readers.streams import (
     open_output,
     open_stream,
     read_in,
+    recognise,
     single_stdin,
 )
 from rerank.readers.texts.text_files import read_lines

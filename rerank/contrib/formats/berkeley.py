@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from rerank.readers.base import Lists, Order, Scores
 from rerank.readers.lines import LineReader, Record, numbers
 from rerank.readers.streams import Writable
-from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.parses import NextList, Parts, apart, blank, block, failed, score_text
+from rerank.readers.trees.charniak import CharniakReader, NextList, Parts, apart, blank, block, failed, score_text
 
 _GROUPS = "groups"  # the variant without headers
 

@@ -22,7 +22,7 @@ from rerank.readers.base import Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record
 from rerank.readers.lists import Lists
 from rerank.readers.streams import Writable
-from rerank.readers.trees.parses import NextList, ParseReader, Parts, blank, block, score_text
+from rerank.readers.trees.charniak import NextList, ParseReader, Parts, blank, block, score_text
 
 _FAILED = b"SENTENCE_SKIPPED_OR_UNPARSABLE"
 _STARTS = (b"# Parse ", _FAILED, b"(())")

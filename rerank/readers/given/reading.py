@@ -36,7 +36,7 @@ from rerank.readers.texts.json_lines import JsonReader
 from rerank.readers.texts.roles import ROWS, roles_given
 from rerank.readers.texts.table import is_table, table
 from rerank.readers.texts.text_files import lists_of_texts
-from rerank.readers.trees.parses import ParseReader
+from rerank.readers.trees.charniak import ParseReader
 from rerank.readers.trees.treebank import GoldText, lists_of_trees, treebank_files
 
 

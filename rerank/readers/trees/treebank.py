@@ -21,11 +21,10 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.readers.base import TRACE, Lists, Problem, Reader, excerpt
-from rerank.readers.compression import compression_of_name
 from rerank.readers.lines import LONGEST, LineReader
 from rerank.readers.problems import NUL
 from rerank.readers.sides import Side, in_step
-from rerank.readers.streams import PathLike, open_stream, split_paths, stream_name
+from rerank.readers.streams import PathLike, compression_of_name, open_stream, split_paths, stream_name
 from rerank.readers.trees.trees import FOREST, Trees, parse_brackets
 from rerank.readers.trees.words import (
     CANDIDATES,
