@@ -269,16 +269,23 @@ class United(NamedTuple):
         texts, given = stripped([nbest.written(i) for nbest in lists for i in range(len(nbest))])
         raws = [nbest.raw for nbest in lists if isinstance(nbest.raw, Pieces)]
         pieces = [piece for raw in raws for piece in raw.candidates]
+        before = accumulate((len(nbest) + len(nbest.bad) for nbest in lists), initial=0)
+        bad = [one.at(one.id, one.path or "", one.line or 0, (one.place or 0) + start)
+               for nbest, start in zip(lists, before, strict=False) for one in nbest.bad]  # fmt: skip
+        few = [nbest.sparse for nbest in lists if nbest.sparse is not None]
+        counts = [np.zeros(len(one), int) if one.sparse is None else np.diff(one.sparse.first) for one in lists]
+        joined = [name for sparse in few for name in sparse.names]
         merged = lists[0].changed(
             texts=texts, given=given, lines=[line for nbest in lists for line in nbest.lines], scores=scores,
-            column=self.base, names=self.names, sources=self.sources, bad=_join_bad(lists),
+            column=self.base, names=self.names, sources=self.sources, bad=tuple(bad),
             others=tuple(dict.fromkeys(name for nbest in lists for name in nbest.others)),
             absent=sum((Counter(nbest.absent) for nbest in lists), Counter[str]()),
             unscored=all(nbest.unscored for nbest in lists),
             raw=Pieces(raws[0].head, pieces) if raws and len(pieces) == len(texts) else None,
             answers=_chained(lists, "answers", None), segmentation=_chained(lists, "segmentation", b""),
             alignment=_chained(lists, "alignment", b""), ended=any(nbest.ended for nbest in lists),
-            sparse=_join_sparse(lists), form=lists[0].form if lists[0].of_trees else "merged",
+            sparse=SparseScores(offsets(np.concatenate(counts)), joined, np.concatenate([one.values for one in few]))
+            if few else None, form=lists[0].form if lists[0].of_trees else "merged",
             source=next((nbest.source for nbest in lists if nbest.source is not None), None),
             references=next((nbest.references for nbest in lists if nbest.references), ()),
         )  # fmt: skip
@@ -302,25 +309,6 @@ def _chained(lists: Sequence[Lists], field: str, blank: bytes | None) -> list[An
         return None
     filled = zip(lists, columns, strict=True)
     return [one for nbest, column in filled for one in ([blank] * len(nbest) if column is None else column)]
-
-
-def _join_bad(lists: Sequence[Lists]) -> tuple[Problem, ...]:
-    """The candidates that were left out of the lists, with their places among the candidates of all systems."""
-    before = accumulate((len(nbest) + len(nbest.bad) for nbest in lists), initial=0)
-    return tuple(
-        problem.at(problem.list_id or "", problem.path or "", problem.line or 0, (problem.place or 0) + start)
-        for nbest, start in zip(lists, before, strict=False)
-        for problem in nbest.bad
-    )
-
-
-def _join_sparse(lists: Sequence[Lists]) -> SparseScores | None:
-    """The sparse features of all candidates."""
-    few = [nbest.sparse for nbest in lists if nbest.sparse is not None]
-    counts = [np.zeros(len(one), int) if one.sparse is None else np.diff(one.sparse.first) for one in lists]
-    names = [name for sparse in few for name in sparse.names]
-    values = [sparse.values for sparse in few]
-    return SparseScores(offsets(np.concatenate(counts)), names, np.concatenate(values)) if few else None
 
 
 @dataclass(frozen=True)

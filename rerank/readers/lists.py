@@ -281,11 +281,6 @@ class Lists:
         values = self.sides.get(name)
         return [OF_LIST[name]] * self.list_count if values is None else values
 
-    def parts(self) -> Iterator["Lists"]:
-        """The lists in blocks of at most ``MOST``."""
-        for first in range(0, self.list_count, MOST):
-            yield self.part(first, min(first + MOST, self.list_count))
-
     def part(self, first: int, last: int) -> "Lists":
         """Lists first..last - 1."""
         begin, end = self.first[[first, last]].tolist()
@@ -343,10 +338,9 @@ class Lists:
 
     def some(self, places: Sequence[int], **changes: Any) -> "Lists":
         """A list alone with the candidates at ``places``, in that order; ``changes`` are other fields of the list."""
-        kept: dict[str, Any] = {"scores": self.scores[list(places)], "sparse": self.sparse and self.sparse.some(places)}
-        for name in ("texts", "lines", "given", "answers", "segmentation", "alignment"):
-            if (values := getattr(self, name)) is not None:
-                kept[name] = [values[i] for i in places]
+        held = ((name, getattr(self, name)) for name in OF_CANDIDATES if name != "scores")
+        kept: dict[str, Any] = {name: [values[i] for i in places] for name, values in held if values is not None}
+        kept |= {"scores": self.scores[list(places)], "sparse": self.sparse and self.sparse.some(places)}
         if hasattr(raw := self.raw, "some"):
             kept["raw"] = raw.some(places)
         return self.changed(**kept, **changes)

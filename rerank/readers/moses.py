@@ -52,6 +52,7 @@ OLD = b"BaseScore"  # the label of the total that a list had before it was reran
 
 SEGMENTATION = re.compile(rb"\d+(-\d+)?=\d+(-\d+)?(\s+\d+(-\d+)?=\d+(-\d+)?)*")
 ALIGNMENT = re.compile(rb"\d+-\d+(\s+\d+-\d+)*")
+_DERIVATION = re.compile(b"|".join([SEGMENTATION.pattern, ALIGNMENT.pattern]))
 _SOFT = re.compile(rb"(?=\S*,)[\d.,eE+-]+(\s+[\d.,eE+-]+)*")  # weights of source words, target word by target word
 MARK = re.compile(rb"(?<!\S)\|(\d+)(?:-(\d+))?(?:,[^|]*)?\|(?!\S)")
 BAR = re.compile(rb"(?<!\S)\|\|\|(?!\S)")
@@ -159,7 +160,7 @@ class Moses(Checked, Reader):
         is left out, as by Moses, unless lists are numbered by their order. Lists of other formats can be written too.
         """
         if not len(nbest) and self.ids == "ordinal":
-            out.write(_marker(f"list-{nbest.id}"))
+            out.write(encoded(f"list-{nbest.id} |||\n"))
         known = nbest.raw.head if isinstance(nbest.raw, Pieces) and isinstance(nbest.raw.head, Layout) else None
         for i in range(len(nbest)) if order is None else order:
             line = _composed(nbest, i) if known is None else bytes(nbest.raw.candidates[i])
@@ -167,7 +168,7 @@ class Moses(Checked, Reader):
 
     def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:  # noqa: ARG002
         """Writes a line with an id, an empty text, and nothing else."""
-        out.write(_marker(bad.id if self.ids == "file" else f"list-{bad.id}"))
+        out.write(encoded(f"{bad.id} |||\n" if self.ids == "file" else f"list-{bad.id} |||\n"))
 
 
 # Lines and their fields
@@ -216,12 +217,6 @@ def fields_of(line: bytes) -> tuple[bytes, ...]:
     return tuple(map(bytes.strip, line.split(b" ||| ") if plain else parts_of(line)))
 
 
-def find_layout(lines: Sequence[MosesLine]) -> Layout | None:
-    """The layout of most of the first lines; None if no line has at least three fields."""
-    every = [line.fields for line in lines[:LAYOUT_LINES] if 3 <= len(line.fields) <= MOST_FIELDS]
-    return Counter(map(layout_of, every)).most_common(1)[0][0] if every else None
-
-
 def layout_of(fields: Sequence[bytes]) -> Layout:
     """The layout of one line, given its fields (at least three) without the white space around them.
 
@@ -233,20 +228,16 @@ def layout_of(fields: Sequence[bytes]) -> Layout:
         among = b" %s=" % WORD_SCORES in b" " + one
         return Layout(count, 2, 3, words=2 if among else -1)
     if as_number(one) is not None:
-        return Layout(count, -1 if count == 3 or _is_derivation(two) else 3, 2)
+        return Layout(count, -1 if count == 3 or _DERIVATION.fullmatch(two) else 3, 2)
     words = next((k for k in (2, 3) if k < count and fields[k].startswith(WORD_SCORES + b"=")), -1)
-    features = words + 1 or 2 + bool(_is_derivation(one) or _SOFT.fullmatch(one))
+    features = words + 1 or 2 + bool(_DERIVATION.fullmatch(one) or _SOFT.fullmatch(one))
     if 2 < features < count - 1 and as_number(fields[features + 1]) is not None:
         if words < 0 and b" %s=" % WORD_SCORES in b" " + fields[features]:
             words = features
         return Layout(count, features, features + 1, words=words)
     if count > 4 and _LABELLED.fullmatch(two) and not _LABELLED.fullmatch(one) and as_number(fields[4]) is not None:
         return Layout(count, 3, 4, text=2)
-    return Layout(count, 2, -1) if count == 3 or _is_derivation(two) else Layout(count, 2, 3)
-
-
-def _is_derivation(text: bytes) -> bool:
-    return bool(SEGMENTATION.fullmatch(text) or ALIGNMENT.fullmatch(text))
+    return Layout(count, 2, -1) if count == 3 or _DERIVATION.fullmatch(two) else Layout(count, 2, 3)
 
 
 def as_number(text: bytes) -> float | None:
@@ -425,7 +416,10 @@ class File:
         if not lines:
             return
         begins.append(len(lines))
-        self.layout = self.layout or find_layout(lines[: begins[: FIRST_LISTS + 1][-1]])
+        if self.layout is None:  # that of most of the first lines that may have one
+            first_lines = lines[: begins[: FIRST_LISTS + 1][-1]][:LAYOUT_LINES]
+            layouts = Counter(layout_of(one.fields) for one in first_lines if 3 <= len(one.fields) <= MOST_FIELDS)
+            self.layout = next((layout for layout, _ in layouts.most_common(1)), None)
         ids, starts, first, failure = list[str](), list[int](), [0], None
         for begin, end in pairwise(begins):
             try:
@@ -443,7 +437,12 @@ class File:
         sides: dict[str, Sequence[Any]] = {
             "raw": [Pieces(self.layout, [line.text for line in lines[a:b]]) if a < b else None for a, b in spans],
             "duplicates": [repeats_of(every.texts[a:b]) for a, b in spans],
-            "absent": [self._absent(filled[a:b]) for a, b in spans] if filled.any() else [{}] * len(spans),
+            "absent": [
+                {name: n for name, n in zip(self.columns.names, filled[a:b].sum(axis=0).tolist(), strict=True) if n}
+                for a, b in spans
+            ]
+            if filled.any()
+            else [{}] * len(spans),
         }
         whole = every.changed(ids=ids, starts=starts, first=np.array(first), sides=sides)
         if b"\0" in data:
@@ -465,7 +464,14 @@ class File:
         """What lines hold, as if they were one list, and where a value is 0 because it is missing (bool [N, K]);
         ``problems`` gets those of the bad lines."""
         n, layout = len(lines), self.layout or Layout(4, 2, 3)
-        self._find_misfits(lines, layout.fields, problems)
+        for y, line in enumerate(lines):
+            if len(line.fields) != layout.fields:
+                form = "id ||| text ||| features ||| score" if self.layout is None else "as in the file's first lists"
+                found = f"found {len(line.fields)} fields in {excerpt(line.text)}"
+                problems[y] = Problem("fields", f"{found}; expected {layout.fields}, {form}")
+            elif line.name is None and self.reader.ids == "file":
+                message = f"found the id {excerpt(line.fields[0])}; expected a whole number"
+                problems[y] = Problem("id", f"{message} (ids of any kind take the reader's option ids: ordinal)")
         right = np.array([y not in problems for y in range(n)])
         none = (b"",) * layout.fields
         rows = (line.fields if fits else none for line, fits in zip(lines, right.tolist(), strict=True))
@@ -482,9 +488,9 @@ class File:
                 problems.setdefault(y, Problem("columns", f"{message}, as in the file's first lists"))
         totals = np.zeros(n)
         if layout.score >= 0:
-            found = list(map(as_number, columns[layout.score]))
-            totals[:] = [0.0 if total is None else total for total in found]
-            for y in np.flatnonzero(right & [total is None for total in found]).tolist():
+            numbers = list(map(as_number, columns[layout.score]))
+            totals[:] = [0.0 if total is None else total for total in numbers]
+            for y in np.flatnonzero(right & [total is None for total in numbers]).tolist():
                 shown = excerpt(columns[layout.score][y]).replace("''", "an empty field")
                 problems.setdefault(y, Problem("score", f"found {shown}; expected the candidate's score"))
         usable = np.array([y not in problems for y in range(n)])
@@ -510,17 +516,6 @@ class File:
             segmentation=roles.get("segmentation"), alignment=roles.get("alignment"), ended=layout.ended,
         ), filled  # fmt: skip
 
-    def _find_misfits(self, lines: list[MosesLine], expected: int, problems: dict[int, Problem]) -> None:
-        """Find the lines that do not have as many fields, or the id, as they should."""
-        for y, line in enumerate(lines):
-            if len(line.fields) != expected:
-                form = "id ||| text ||| features ||| score" if self.layout is None else "as in the file's first lists"
-                found = f"found {len(line.fields)} fields in {excerpt(line.text)}"
-                problems[y] = Problem("fields", f"{found}; expected {expected}, {form}")
-            elif line.name is None and self.reader.ids == "file":
-                message = f"found the id {excerpt(line.fields[0])}; expected a whole number"
-                problems[y] = Problem("id", f"{message} (ids of any kind take the reader's option ids: ordinal)")
-
     def _roles(self, columns: list[list[bytes]], layout: Layout) -> dict[str, list[bytes]]:
         """The fields besides the text, by what they are: as their values show it or, if all are empty, their places."""
         fields = dict[str, list[bytes]]()
@@ -533,11 +528,6 @@ class File:
             usual = "segmentation" if after == 1 else "alignment" if after < 3 else "other"
             fields.setdefault(self.roles.get(place, usual), columns[place])
         return fields
-
-    def _absent(self, filled: np.ndarray) -> dict[str, int]:
-        """The number of values that are 0 because they are missing (``filled`` bool [N, K]), by column."""
-        counts = zip(self.columns.names, filled.sum(axis=0).tolist(), strict=True)
-        return {name: count for name, count in counts if count}
 
     def _mended(self, nbest: Lists, bad: dict[int, Problem], fields: tuple[bytes, ...]) -> Lists:
         """A list without its bad lines, and with marks of phrases as a segmentation; ``fields``: of its first line."""
@@ -663,8 +653,3 @@ def _composed(nbest: Lists, i: int) -> bytes:
         message = f"candidate {i + 1} cannot be written on a line: there is a line break or '|||' in it"
         raise DataError(message, path=nbest.path, line=nbest.lines[i], list_id=nbest.id)
     return b" ||| ".join(fields)
-
-
-def _marker(name: str) -> bytes:
-    """The line that stands for a list without candidates."""
-    return encoded(f"{name} |||\n")

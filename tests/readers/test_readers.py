@@ -7,12 +7,12 @@ from pathlib import Path
 import nltk
 import numpy as np
 import pytest
+from pages import text_of
 
 import rerank.readers
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry, collected
 from rerank.features.text import view
-from rerank.readers import base
 from rerank.readers.base import Lists, SkipCount, excerpt, readers
 from rerank.readers.problems import Problem
 from rerank.readers.several import make_reader
@@ -95,7 +95,9 @@ def test_every_reason_is_in_the_table() -> None:
                     part for at in reason for part in ([at.body, at.orelse] if isinstance(at, ast.IfExp) else [at])
                 ]
                 named |= {part.value for part in parts if isinstance(part, ast.Constant)}
-    assert named == set(re.findall(r'bad (?:list|candidate) "([^"]+)"', base.__doc__ or ""))
+    _, _, table = text_of("docs/formats.md").partition("## Lists that cannot be used")
+    rows = re.findall(r"bad (?:list|candidate): ((?:`[^`]+`(?:, )?)+)", table)
+    assert named == {reason for row in rows for reason in re.findall("`([^`]+)`", row)}
 
 
 def test_excerpts_fit_on_a_line() -> None:

@@ -9,6 +9,7 @@ that is right.
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -183,19 +184,15 @@ def first_of(item: Any, paths: Paths) -> Any:
             else:
                 value = value.get(key) if isinstance(value, dict) else None
         if path[-1] in "#+":
-            value = None if not isinstance(value, list) else len(value) if path[-1] == "#" else _sum(value)
+            value = value if isinstance(value, list) else None
+            if value is not None and path[-1] == "#":
+                value = len(value)
+            elif value is not None:  # SGLang has numbers as the first entries of lists
+                with suppress(TypeError, ValueError, OverflowError):
+                    value = math.fsum(one[0] if isinstance(one, list) and one else one for one in value)
         if value is not None:
             return value
     return None
-
-
-def _sum(values: list[Any]) -> Any:
-    """The sum of numbers, or of the first entries of lists, as SGLang has them; the list if there is none."""
-    firsts = [value[0] if isinstance(value, list) and value else value for value in values]
-    try:
-        return math.fsum(firsts)
-    except (TypeError, ValueError, OverflowError):
-        return values
 
 
 def said_of(value: Any, *, every: bool = False) -> Any:

@@ -30,7 +30,6 @@ from rerank.readers.problems import Problem
 from rerank.readers.score_columns import check_names
 from rerank.readers.streams import InputStream, Writable
 from rerank.readers.texts.answers import check_rule, plain
-from rerank.readers.texts.forms import Roles
 from rerank.readers.texts.json_lines import (
     FINISH,
     HIGHEST,
@@ -120,11 +119,7 @@ class JsonlReader(JsonReader):
     def objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
         known = () if self.known is None else self.known.names
         named = [*dict.fromkeys([*(self.dense or ()), *known, *self.labels])]
-
-        def told(roles: Roles) -> None:
-            lines.roles = roles
-
-        return as_lists(self.found(lines), self.roles or {}, told, self.answer, named, self.look, lines.path)
+        return as_lists(self.found(lines), self.roles or {}, lines, self.answer, named, self.look)
 
     def found(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
         """The objects as they stand in a file."""

@@ -24,6 +24,7 @@ from itertools import chain, islice, pairwise
 from typing import Any
 
 from rerank.base.errors import RecipeError
+from rerank.readers.lines import LineReader
 from rerank.readers.problems import Problem
 from rerank.readers.texts.answers import Grader
 from rerank.readers.texts.forms import FORMS, NUMERAL, VERDICTS, Object, Paths, Roles, as_number, first_of, said_of
@@ -88,15 +89,11 @@ class JsonKey:
 
     @property
     def is_gain(self) -> bool:
-        """Whether numbers of this name are gains."""
-        return not {self.name.lower(), singular(self.name.lower())}.isdisjoint(NAMES["gain"])
-
-    @property
-    def counts(self) -> bool:
-        """Whether numbers called like a gain are counts, which may be beyond 1."""
-        if self.name.lower() in (GAIN, "label", "labels"):
-            return False
-        return any(isinstance(value := as_number(one), int | float) and value > 1 for one in self.values)
+        """Whether numbers of this name are gains, and no counts, which may be beyond 1."""
+        name = self.name.lower()
+        called = not {name, singular(name)}.isdisjoint(NAMES["gain"])
+        numbers = (value for one in self.values if isinstance(value := as_number(one), int | float))
+        return called and (name in (GAIN, "label", "labels") or not any(value > 1 for value in numbers))
 
     def __str__(self) -> str:
         """What most of the values are, and how many there are."""
@@ -148,16 +145,21 @@ def table_of(form: Roles, lists: Sequence[Object]) -> dict[str, JsonKey]:
         if (
             key not in {form.many, *NAMES["reference"]}
             and 2 * len(had) > len(lists)
-            and len(like := [item for item in had if _as_long(item[key], item[form.many])]) >= MOSTLY * len(had)
+            and len(
+                like := [
+                    item
+                    for item in had
+                    if isinstance(item[key], list)
+                    and isinstance(item[form.many], list)
+                    and len(item[key]) == len(item[form.many])
+                ]
+            )
+            >= MOSTLY * len(had)
             and any(len(item[key]) > 1 for item in like)
         ):
             values = [one for item in like for one in item[key] if one is not None]
             table[key] = JsonKey(key, values, len(entries), along=True)
     return table
-
-
-def _as_long(values: Any, entries: Any) -> bool:
-    return isinstance(values, list) and isinstance(entries, list) and len(values) == len(entries)
 
 
 def keys_of(objects: Iterable[Any]) -> list[str]:
@@ -207,21 +209,22 @@ def roles_given(given: str | Mapping[str, str]) -> dict[str, str]:
 def as_lists(
     objects: Iterable[tuple[int, Object | Problem]],
     asked: Mapping[str, str],
-    told: Callable[[Roles], None],
+    lines: LineReader,
     rule: str | None,
     named: Sequence[str],
     look: int,
-    path: str,
 ) -> Iterator[tuple[int, Object | Problem]]:
     """Objects as lists of the format ``jsonl``. Rows of one list may be anywhere: those that have something in common
     are kept to the end.
 
-    asked: the roles of keys, by the user; told: is told which were found. rule: for answers. named: what else is kept
-    of candidates. look: how many objects tell the roles.
+    asked: the roles of keys, by the user; lines: those of the objects, which then have the roles. rule: for answers.
+    named: what else is kept of candidates. look: how many objects tell the roles.
     """
     rest = chain.from_iterable(map(_spread, objects))
-    head = list(_sound(rest, look))
-    sound = [item for _, item in head if not isinstance(item, Problem)]
+    head, sound = list[tuple[int, Object | Problem]](), list[Object]()
+    while len(sound) < look and (entry := next(rest, None)) is not None:
+        head.append(entry)
+        sound += [] if isinstance(entry[1], Problem) else [entry[1]]
     try:
         roles = roles_of(sound, asked, named, used=look == 1) if sound else None
     except Problem as problem:
@@ -232,7 +235,7 @@ def as_lists(
     rights = (first_of(item, roles.right) for item in sound) if roles is not None else ()
     grader = Grader(rule, [right for right in rights if right is not None])
     if roles is not None:
-        told(replace(roles, rule=grader.rule))
+        lines.roles = replace(roles, rule=grader.rule)
     groups = dict[str, tuple[int, Roles, list[Object]]]()
     for number, item in chain(head, rest):
         if isinstance(item, Problem) or roles is None or (roles.plain and "candidates" in item):
@@ -242,14 +245,14 @@ def as_lists(
         shared = (own or roles).shared(item)
         if shared and (own is not None or roles.group):  # a row that lacks something is a bad candidate of its list
             groups.setdefault(shared, (number, own or roles, []))[2].append(item)
-        elif own is None and "candidates" not in item and (lacking := roles.lacking(item)) != "candidates":
+        elif own is None and "candidates" not in item and (lacking := roles.lacking(item) or "") != "candidates":
             yield number, Problem("text", f"found {shown(item.get(lacking))} under {lacking!r}, unlike in most objects")
         else:
             yield number, item if own is None else _made(own, [item], grader, named)
     for number, form, rows in groups.values():
         first = repr(rows[0].get("filter"))
         yield number, _made(form, [row for row in rows if repr(row.get("filter")) == first], grader, named)
-    grader.say(path)
+    grader.say(lines.path)
 
 
 def _missing(objects: Sequence[Object], asked: Mapping[str, str]) -> dict[str, str]:
@@ -260,15 +263,6 @@ def _missing(objects: Sequence[Object], asked: Mapping[str, str]) -> dict[str, s
     needed = {key: role for key, role in asked.items() if role in NEEDED and key.partition(".")[0] not in had}
     first = {key: role for key, role in needed.items() if role == "candidates"}
     return {} if not objects or any("candidates" in item for item in objects) else first or needed
-
-
-def _sound(objects: Iterator[tuple[int, Any]], count: int) -> Iterator[tuple[int, Any]]:
-    """The first objects, ``count`` of them without a problem."""
-    for number, item in objects:
-        yield number, item
-        count -= not isinstance(item, Problem)
-        if not count:
-            return
 
 
 def _spread(entry: tuple[int, Object | Problem]) -> Iterator[tuple[int, Object | Problem]]:
@@ -323,7 +317,11 @@ def roles_of(
         form = _of_lists(objects, placed) or _of_rows(objects, placed)
     if form is None:
         return None
-    lists = list(_prepared(form, filter(form.fits, objects)))
+    lists = list[Object]()
+    for item in filter(form.fits, objects):
+        with suppress(Problem):  # those that cannot be used are left to who reads them all
+            made = form.prepared(item)
+            lists += [made] if not form.many or isinstance(made.get(form.many), list) else []
     if not form.form:
         form = replace(form, **_sides(form, lists, asked))
     table = table_of(form, lists)
@@ -405,15 +403,6 @@ def _of_rows(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | No
     return Roles(keys={group: object, text: object}, group=(group,), text=(text,)) if group else None
 
 
-def _prepared(form: Roles, objects: Iterable[Object]) -> Iterator[Object]:
-    """Objects that have all of a form; those that cannot be used are left to who reads them all."""
-    for item in objects:
-        with suppress(Problem):
-            made = form.prepared(item)
-            if not form.many or isinstance(made.get(form.many), list):
-                yield made
-
-
 def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> dict[str, Any]:
     """The keys of what a list has once."""
     keys = [key for key in keys_of(objects) if key not in {form.many, *form.text, *form.columns, *asked}]
@@ -467,7 +456,7 @@ def _with_columns(
     ``roles_of``."""
     taken = {*form.inner, *named, *_SPECIAL} | (set() if form.many else form.outer)
     free = [key for name, key in table.items() if name in asked or not (name in taken or _ID.search(name))]
-    likely = {key.name for key in free if key.is_gain and not (used or key.counts)}
+    likely = {key.name for key in free if key.is_gain and not used}
     gain, gains = _gain(form, [key for key in free if key.name not in asked], asked, likely)
 
     def name_of(key: JsonKey) -> str:
