@@ -13,7 +13,7 @@ from variants import every_family, every_learner, make
 
 from rerank.base.errors import RecipeError
 from rerank.contrib.structures.chain import chains_of
-from rerank.contrib.structures.training import ChainVisitor, require_structured, train_chains
+from rerank.contrib.structures.training import ChainProblem, require_structured, train_chains
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards, parts
 from rerank.learn.base import Learner, Weights
@@ -128,9 +128,9 @@ def test_the_average_over_chains_is_the_mean_over_all_sentences(name: str, param
         pytest.skip("it needs all outputs")
     tokens, labels = np.arange(0, 37, 3), random.integers(0, 3, 36)
     chains = chains_of(tokens, np.arange(0, 73, 2), random.integers(0, 5, 72), labels, 3, attribute_count=5)
-    visitor, state, total = ChainVisitor(learner, chains), learner.init(chains.width), np.zeros(chains.width)
+    problem, state, total = ChainProblem(chains), learner.init(chains.width), np.zeros(chains.width)
     for i in np.concatenate([epoch_order(chains.example_count, SEED, epoch, True) for epoch in range(EPOCHS)]):
-        visitor.epoch(np.array([i]), state)
+        problem.learn(learner, np.array([i]), state)
         total += learner.last(state).w
     training = train_chains(learner, chains, epochs=EPOCHS, seed=SEED)
     assert_equal(training.weights["average"].w, total / (EPOCHS * chains.example_count))

@@ -26,7 +26,7 @@ from rerank.contrib.structures.patterns import (
     template_file,
 )
 from rerank.contrib.structures.readers import SequenceReader, TaggedSentence, sentences_of, sequence_readers, slashed
-from rerank.contrib.structures.recipe import TaggingData, TaggingRecipe, TokenFeatureSettings
+from rerank.contrib.structures.recipe import TaggingRecipe, TokenFeatureSettings
 from rerank.contrib.structures.tagger import Tagger, Tagging, token_features
 from rerank.contrib.structures.training import require_structured, train_chains
 from rerank.learn.base import Learner, Weights
@@ -35,7 +35,7 @@ from rerank.learn.train import Training
 from rerank.metrics.metric import metrics
 from rerank.models.provenance import provenance
 from rerank.readers.problems import SkipCount
-from rerank.readers.streams import OutputStream, PathLike, read_in
+from rerank.readers.streams import OutputStream, PathLike
 from rerank.recipes.loading import read_settings
 from rerank.recipes.settings import Settings, named
 from rerank.storage.documents import as_json
@@ -48,20 +48,6 @@ Labelled: TypeAlias = PathLike | Iterable[Sequence[Sequence[str]]]
 def sequence_reader(settings: str | Settings, key: str = "data.reader") -> SequenceReader:
     """The reader that settings, or a name, describe."""
     return build(sequence_readers, named(settings, "conll"), key)
-
-
-def read_split(data: TaggingData, split: str, count: SkipCount) -> list[TaggedSentence]:
-    """The labelled sentences of a split.
-
-    Raises
-    ------
-    DataError: a sentence that cannot be used, or none that can.
-    """
-    path = data.place(split)
-    found = list(sentences_of(read_in(data.encoding, sequence_reader(data.reader).read(path)), count))
-    if not found:
-        raise count.nothing(path)
-    return found
 
 
 def learner_of(recipe: TaggingRecipe) -> Learner:

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -95,12 +95,8 @@ class LabelMetric(TextMetric):
     """A metric of labels: rows for labels that are guessed, beside those that are right."""
 
     @abstractmethod
-    def row(self, labels: Sequence[str], right: Sequence[str]) -> list[float]:
-        """The statistics of a sentence: [K]."""
-
-    @abstractmethod
-    def reference_row(self, right: Sequence[str]) -> list[float]:
-        """Those of what is right: [R]."""
+    def row(self, labels: Sequence[str], right: Sequence[str]) -> tuple[list[float], list[float]]:
+        """The statistics of a sentence, [K], and of what is right, [R]."""
 
     def rows(self, guessed: Iterable[Sequence[str]], right: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """float64 [R] and [N, K] of N guesses for one sentence.
@@ -109,21 +105,19 @@ class LabelMetric(TextMetric):
         ------
         DataError: a guess for another number of words.
         """
-        made = []
+        rows, reference = list[list[float]](), self.row(right, right)[1]
         for labels in guessed:
             if len(labels) != len(right):
                 raise DataError(f"found {len(labels)} labels for {len(right)} words; expected one for each")
-            made.append(self.row(labels, right))
-        return np.array(self.reference_row(right), np.float64), np.array(made, np.float64).reshape(
-            len(made), len(self.columns)
-        )
+            rows.append(self.row(labels, right)[0])
+        return np.array(reference, np.float64), np.array(rows, np.float64).reshape(-1, len(self.columns))
 
     def of_sentences(
         self, guessed: Iterable[Sequence[str]], right: Iterable[Sequence[str]]
     ) -> tuple[np.ndarray, np.ndarray]:
         """float64 [L, R] and [L, K] of L sentences with a guess each."""
-        found = [self.rows([labels], each) for labels, each in zip(guessed, right, strict=True)]
-        return np.stack([reference for reference, _ in found]), np.concatenate([rows for _, rows in found])
+        pairs = [self.rows([labels], each) for labels, each in zip(guessed, right, strict=True)]
+        return np.stack([reference for reference, _ in pairs]), np.concatenate([rows for _, rows in pairs])
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         check_references(references)
@@ -147,12 +141,9 @@ class SpanScore(LabelMetric):
     columns = ("correct", "found")
     reference_columns = ("spans",)
 
-    def row(self, labels: Sequence[str], right: Sequence[str]) -> list[float]:
-        found = spans_of(labels)
-        return [float(len(set(found) & set(spans_of(right)))), float(len(found))]
-
-    def reference_row(self, right: Sequence[str]) -> list[float]:
-        return [float(len(spans_of(right)))]
+    def row(self, labels: Sequence[str], right: Sequence[str]) -> tuple[list[float], list[float]]:
+        spans, others = {*spans_of(labels)}, {*spans_of(right)}
+        return [len(spans & others), len(spans)], [len(others)]
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         return f_measure(stats[..., 0], stats[..., 1], reference[..., 0])
@@ -177,33 +168,20 @@ class TagAccuracy(LabelMetric):
     columns = ("right",)
     reference_columns = ("words",)
 
-    def row(self, labels: Sequence[str], right: Sequence[str]) -> list[float]:
-        return [float(sum(map(str.__eq__, labels, right)))]
-
-    def reference_row(self, right: Sequence[str]) -> list[float]:
-        return [float(len(right))]
+    def row(self, labels: Sequence[str], right: Sequence[str]) -> tuple[list[float], list[float]]:
+        return [sum(map(str.__eq__, labels, right))], [len(right)]
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         words = reference[..., 0]
         return np.where(words > 0, stats[..., 0] / np.maximum(words, 1.0), 1.0)
 
 
-def counts_by_type(guessed: Iterable[Sequence[str]], right: Iterable[Sequence[str]]) -> dict[str, list[int]]:
-    """By type of span: how many are correct, found and right, as conlleval lists them."""
-    return _counts((map(spans_of, labels) for labels in zip(guessed, right, strict=True)), 2)
-
-
-def counts_by_label(guessed: Iterable[Sequence[str]], right: Iterable[Sequence[str]]) -> dict[str, list[int]]:
-    """By label: for how many words it is correct, found and right."""
-    return _counts((map(enumerate, labels) for labels in zip(guessed, right, strict=True)), 1)
-
-
-def _counts(pairs: Iterable[Iterable[Iterable[Any]]], name: int) -> dict[str, list[int]]:
-    """Counts of what stands at the place ``name`` of every item: in both of two sentences, the first, the second."""
+def counts_of(guessed: Iterable[Sequence[str]], right: Iterable[Sequence[str]], *, spans: bool) -> dict[str, list[int]]:
+    """By type of span, or by label: how many are correct, found and right, as conlleval lists them."""
     counts = dict[str, list[int]]()
-    for pair in pairs:
-        found, right = map(set, pair)
-        for k, items in enumerate((found & right, found, right)):
+    for pair in zip(guessed, right, strict=True):
+        ours, theirs = ({*(spans_of(labels) if spans else enumerate(labels))} for labels in pair)
+        for k, items in enumerate((ours & theirs, ours, theirs)):
             for item in items:
-                counts.setdefault(str(item[name]), [0, 0, 0])[k] += 1
+                counts.setdefault(str(item[-1]), [0, 0, 0])[k] += 1
     return dict(sorted(counts.items()))

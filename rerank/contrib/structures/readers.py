@@ -8,9 +8,9 @@ import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import RecipeError
@@ -49,13 +49,6 @@ class TaggedSentence:
         return [token[0] for token in self.tokens]
 
 
-class LineBlock(NamedTuple):
-    """Lines of a file that may be a sentence, the first of which is line ``line``."""
-
-    line: int
-    rows: list[str]
-
-
 class SequenceReader(Checked, ABC):
     """A format of labelled sentences: a frozen dataclass whose fields are the options that a recipe can set."""
 
@@ -65,31 +58,32 @@ class SequenceReader(Checked, ABC):
         width: how many columns tokens have; sentences without any more have no labels. None: all have labels.
         """
         with open_stream(path) as stream:
-            lines, ordinal = LineReader(stream), 0
-            for block in self.blocks(lines):
+            lines, number = LineReader(stream), 0
+            for line, rows in self.blocks(lines):
+                item: TaggedSentence | Problem | None
                 try:
-                    if lines.nul and any("\0" in row for row in block.rows):
+                    if lines.nul and any("\0" in row for row in rows):
                         raise Problem("nul", f"found {NUL}")
-                    sentence = self.sentence(block, str(ordinal), lines.path, width)
+                    if (item := self.sentence(rows, line, width)) is not None:
+                        item = replace(item, id=item.id or str(number), path=lines.path, line=line)
                 except Problem as problem:
                     problem.advice = ADVICE
-                    yield problem.at(str(ordinal), lines.path, block.line)
-                    ordinal += 1
-                    continue
-                if sentence is not None:
-                    yield sentence
-                    ordinal += 1
+                    item = problem.at(str(number), lines.path, line)
+                if item is not None:
+                    yield item
+                    number += 1
 
-    def blocks(self, lines: LineReader) -> Iterator[LineBlock]:
-        """The parts of a file that are a sentence each: by default those between blank lines."""
+    def blocks(self, lines: LineReader) -> Iterator[tuple[int, list[str]]]:
+        """The parts of a file that may be a sentence each, with the number of their first line: by default those
+        between blank lines."""
         for full, group in groupby(lines, lambda line: bool(line[1]) and not line[1].isspace()):
             if full:
                 rows = list(group)
-                yield LineBlock(rows[0][0], [decoded(row) for _, row in rows])
+                yield rows[0][0], [decoded(row) for _, row in rows]
 
-    @abstractmethod
-    def sentence(self, block: LineBlock, name: str, path: str, width: int | None) -> TaggedSentence | None:
+    def sentence(self, rows: list[str], line: int, width: int | None) -> TaggedSentence | None:
         """The sentence of a block, None if it holds none; a ``Problem`` if it cannot be used."""
+        raise NotImplementedError
 
     @abstractmethod
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
@@ -148,7 +142,7 @@ class SlashReader(SequenceReader):
         if not self.mark or self.mark.split() != [self.mark]:
             raise RecipeError(f"found {self.mark!r}; expected a mark without blanks, as /", key="mark")
 
-    def blocks(self, lines: LineReader) -> Iterator[LineBlock]:
+    def blocks(self, lines: LineReader) -> Iterator[tuple[int, list[str]]]:
         told, mark = not self.labelled, rf"(?<!\\){re.escape(self.mark)}"
         for number, line in lines:
             row = decoded(line)
@@ -157,16 +151,15 @@ class SlashReader(SequenceReader):
                 said = f"{several[0]} is read as {word} with the label {label}; the option at, last or first, chooses"
                 log.info("%s:%d: %s", lines.path, number, said)
             if row and not row.isspace():
-                yield LineBlock(number, [row])
+                yield number, [row]
 
-    def sentence(self, block: LineBlock, name: str, path: str, width: int | None) -> TaggedSentence | None:  # noqa: ARG002
-        pairs = [parted(part, self.mark, self.at) for part in block.rows[0].split()]
+    def sentence(self, rows: list[str], line: int, width: int | None) -> TaggedSentence | None:  # noqa: ARG002
+        pairs = [parted(part, self.mark, self.at) for part in rows[0].split()]
         for word, tag in pairs:
             if not (word and tag):
                 found = f"found {(word + self.mark + tag if word else tag)[:40]!r}"
                 raise Problem("label", f"{found}; expected a word and a tag with {self.mark!r} between them")
-        tokens, tags = tuple((word,) for word, _ in pairs), tuple(tag for _, tag in pairs)
-        return TaggedSentence(tokens, tags, name, path, block.line)
+        return TaggedSentence(tuple((word,) for word, _ in pairs), tuple(tag for _, tag in pairs))
 
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
         out.write(encoded(slashed(sentence.words, labels, self.mark, self.at) + "\n"))
@@ -178,10 +171,10 @@ class WordReader(SlashReader):
 
     labelled = False
 
-    def sentence(self, block: LineBlock, name: str, path: str, width: int | None) -> TaggedSentence | None:
+    def sentence(self, rows: list[str], line: int, width: int | None) -> TaggedSentence | None:  # noqa: ARG002
         if width is None:
             raise RecipeError("the reader words gives sentences without labels; these need some", key="data.reader")
-        return TaggedSentence(tuple((word,) for word in block.rows[0].split()), (), name, path, block.line)
+        return TaggedSentence(tuple((word,) for word in rows[0].split()))
 
 
 def slashed(words: Sequence[str], labels: Sequence[str], mark: str = "/", at: str = "last") -> str:
@@ -238,37 +231,35 @@ class ConllReader(SequenceReader):
         if not all(type(column) is int and column > 0 for column in self.columns):
             raise RecipeError(f"found {list(self.columns)}; expected numbers of columns from 1", key="columns")
 
-    def sentence(self, block: LineBlock, name: str, path: str, width: int | None) -> TaggedSentence | None:
-        rows, places = list[list[str]](), list[int]()
-        for place, line in enumerate(block.rows):
-            if self.comments is not None and line.startswith(self.comments):
-                continue
-            row = line.split(self.separator) if self.separator else line.replace("\t", " ").split(" ")
+    def sentence(self, rows: list[str], line: int, width: int | None) -> TaggedSentence | None:
+        fields, places = list[list[str]](), list[int]()
+        for place, text in enumerate(rows):
+            row = text.split(self.separator) if self.separator else text.replace("\t", " ").split(" ")
             row = row if self.separator else [part for part in row if part]
-            if row[0] == DOCUMENT:
+            if (self.comments is not None and text.startswith(self.comments)) or row[0] == DOCUMENT:
                 continue
-            if rows and len(row) != len(rows[0]):
-                advice = "; if it is a comment, say so with comments: '#'" if line.startswith("#") else ""
-                message = f"found {len(row)} columns, after {len(rows[0])} in the lines before{advice}"
-                raise Problem("columns", message, block.line + place)
-            rows.append(row)
+            if fields and len(row) != len(fields[0]):
+                advice = "; if it is a comment, say so with comments: '#'" if text.startswith("#") else ""
+                message = f"found {len(row)} columns, after {len(fields[0])} in the lines before{advice}"
+                raise Problem("columns", message, line + place)
+            fields.append(row)
             places.append(place)
-        if not rows:
+        if not fields:
             return None
-        count = len(rows[0])
+        count = len(fields[0])
         label = count - 1 if self.label == "last" else self.label - 1
-        others = range(count) if count == width else [column for column in range(count) if column != label]
+        others = [column for column in range(count) if count == width or column != label]
         used = [column - 1 for column in self.columns] or others
         labelled = label < count and label not in used
         if not used or max(used) >= count or width not in (None, len(used)) or (width is None and not labelled):
             more = f"{max([label + 1, *self.columns, 2])} or more"
             wanted = more if width is None or self.columns else f"{width} or {width + 1}"
-            raise Problem("columns", f"found {count} columns; expected {wanted}", block.line + places[0])
-        tokens = tuple(tuple(row[column] for column in used) for row in rows)
-        labels = tuple(row[label] for row in rows) if labelled else ()
+            raise Problem("columns", f"found {count} columns; expected {wanted}", line + places[0])
+        tokens = tuple(tuple(row[column] for column in used) for row in fields)
+        labels = tuple(row[label] for row in fields) if labelled else ()
         if not all(labels) or not all(token[0] for token in tokens):
-            raise Problem("columns", "found an empty column; expected a word and a label", block.line + places[0])
-        return TaggedSentence(tokens, labels, name, path, block.line, tuple(block.rows), tuple(places))
+            raise Problem("columns", "found an empty column; expected a word and a label", line + places[0])
+        return TaggedSentence(tokens, labels, raw=tuple(rows), places=tuple(places))
 
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
         rows = list(sentence.raw) or [" ".join(token) for token in sentence.tokens]
@@ -278,7 +269,7 @@ class ConllReader(SequenceReader):
 
 
 FIELDS = "id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"
-NONE = "_"  # an unspecified field
+NONE, FEATURES = "_", FIELDS.index("feats")  # an unspecified field; that of features
 _TOKEN, _OTHER = re.compile("[0-9]+"), re.compile(r"[0-9]+[-.][0-9]+")
 _FEATURE = re.compile(r"[A-Z][A-Za-z0-9]*(\[[a-z0-9]+\])?")
 
@@ -312,33 +303,34 @@ class ConlluReader(SequenceReader):
         if not self.columns:
             raise RecipeError("expected the fields that tokens have, as [form]", key="columns")
 
-    def sentence(self, block: LineBlock, name: str, path: str, width: int | None) -> TaggedSentence | None:
-        tokens, labels, places = list[tuple[str, ...]](), list[str](), list[int]()
-        for place, line in enumerate(block.rows):
-            if line.startswith("#"):
-                key, equals, value = line[1:].partition("=")
-                name = value.strip() if equals and key.strip() == "sent_id" and value.strip() else name
+    def sentence(self, rows: list[str], line: int, width: int | None) -> TaggedSentence | None:
+        tokens, labels, places, name = list[tuple[str, ...]](), list[str](), list[int](), ""
+        for place, text in enumerate(rows):
+            if text.startswith("#"):
+                key, _, value = text[1:].partition("=")
+                name = value.strip() if key.strip() == "sent_id" else name
                 continue
-            fields = line.split("\t")
+            fields = text.split("\t")
             if len(fields) != len(FIELDS):
                 message = f"found {len(fields)} columns with tabs between them; expected {len(FIELDS)}"
-                raise Problem("columns", message, block.line + place)
+                raise Problem("columns", message, line + place)
             if _OTHER.fullmatch(fields[0]):
                 continue
             if not _TOKEN.fullmatch(fields[0]):
                 message = f"found the id {fields[0][:40]!r}; expected a number, as 3, 3-4 or 3.1"
-                raise Problem("id", message, block.line + place)
-            tokens.append(tuple(_value(fields, column) for column in self.columns))
-            labels.append(_value(fields, self.label))
+                raise Problem("id", message, line + place)
+            by_name = _features(fields[FEATURES]) | dict(zip(FIELDS, fields, strict=True))
+            tokens.append(tuple(by_name.get(column, NONE) for column in self.columns))
+            labels.append(by_name.get(self.label, NONE))
             places.append(place)
         if not tokens:
             return None
         known = self.label not in FIELDS or NONE not in labels
         if not known and width is None:
             message = f"found a word without {self.label}; expected one for every word"
-            raise Problem("label", message, block.line + places[labels.index(NONE)])
-        raw = tuple(block.rows)
-        return TaggedSentence(tuple(tokens), tuple(labels) if known else (), name, path, block.line, raw, tuple(places))
+            raise Problem("label", message, line + places[labels.index(NONE)])
+        labels = labels if known else []
+        return TaggedSentence(tuple(tokens), tuple(labels), name, raw=tuple(rows), places=tuple(places))
 
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
         rows = list(sentence.raw)
@@ -347,19 +339,16 @@ class ConlluReader(SequenceReader):
             if self.label in FIELDS:
                 fields[FIELDS.index(self.label)] = label
             else:
-                features = dict(part.partition("=")[::2] for part in fields[5].split("|") if part != NONE)
-                features |= {self.label: label}
+                features = _features(fields[FEATURES]) | {self.label: label}
                 kept = [f"{key}={features[key]}" for key in sorted(features, key=str.lower) if features[key] != NONE]
-                fields[5] = "|".join(kept) or NONE
+                fields[FEATURES] = "|".join(kept) or NONE
             rows[place] = "\t".join(fields)
         out.write(encoded("\n".join([*rows, "", ""])))
 
 
-def _value(fields: Sequence[str], name: str) -> str:
-    """A field, or a feature of the sixth, of a word."""
-    if name in FIELDS:
-        return fields[FIELDS.index(name)]
-    return dict(part.partition("=")[::2] for part in fields[5].split("|")).get(name, NONE)
+def _features(text: str) -> dict[str, str]:
+    """The features of a word, as Case=Nom|Number=Sing."""
+    return dict(part.partition("=")[::2] for part in text.split("|") if part != NONE)
 
 
 @dataclass(frozen=True)
@@ -399,9 +388,6 @@ class TaggedTrees(SequenceReader):
             if following >= k + size[k]:
                 inside |= {place: "I-NP" if place > start[k] else "B-NP" for place in range(start[k], end[k])}
         return list(zip(words, tags, strict=True)), [inside.get(start[k], "O") for k in leaves]
-
-    def sentence(self, block: LineBlock, name: str, path: str, width: int | None) -> TaggedSentence | None:  # noqa: ARG002
-        raise Problem("tree", "expected a tree")
 
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
         out.write(encoded(slashed(sentence.words, labels) + "\n"))

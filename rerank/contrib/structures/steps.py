@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,20 +16,19 @@ from rerank.contrib.structures.fitting import (
     jackknifed,
     label_metric,
     learner_of,
-    read_split,
     sequence_reader,
     token_features_of,
     train_tagger,
     write_lists,
 )
-from rerank.contrib.structures.metrics import LabelMetric, SpanScore, counts_by_label, counts_by_type
-from rerank.contrib.structures.readers import TaggedSentence
+from rerank.contrib.structures.metrics import LabelMetric, SpanScore, counts_of
+from rerank.contrib.structures.readers import TaggedSentence, sentences_of
 from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.contrib.structures.tagger import Tagger
 from rerank.kernels.sources import COMPILATION
 from rerank.learn.folds import FOLDS
 from rerank.readers.problems import SkipCount
-from rerank.readers.streams import open_output
+from rerank.readers.streams import open_output, read_in
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.settings import changed
@@ -66,7 +65,7 @@ def label_table(
 ) -> TextTable:
     """Precision, recall and F1 by label, or by type of span, the most frequent first."""
     spans = isinstance(metric, SpanScore)
-    counts = (counts_by_type if spans else counts_by_label)(guessed, [sentence.labels for sentence in sentences])
+    counts = counts_of(guessed, [sentence.labels for sentence in sentences], spans=spans)
     rows = [
         {
             "type" if spans else "label": name,
@@ -152,10 +151,14 @@ class TaggingSteps(Kind[TaggingRecipe]):
         data = self.recipe.data
         for split in self.splits:
             count = self.skipped[split] = SkipCount(data.on_bad_list)
-            self.sentences[split] = read_split(data, split, count)
+            path = data.place(split)
+            read = read_in(data.encoding, sequence_reader(data.reader).read(path))
+            self.sentences[split] = list(sentences_of(read, count))
+            if not self.sentences[split]:
+                raise count.nothing(path)
             count.warn()
             if split in data.train:
-                check_labels(self.sentences[split], data.reader, data.place(split))
+                check_labels(self.sentences[split], data.reader, path)
         self.train_sentences = [sentence for split in data.train for sentence in self.sentences[split]]
         labels = {label for sentence in self.train_sentences for label in sentence.labels}
         self.metric = label_metric(self.recipe.metric, labels)
@@ -216,10 +219,9 @@ class TaggingSteps(Kind[TaggingRecipe]):
 
     def evaluate(self) -> Metrics:
         recipe, metric, chosen, data = self.recipe, self.metric, self.chosen, self.recipe.data
-        usual = majority(self.train_sentences)
         self.selections = dict[str, Compared]()
         for split in data.tests if self.tests else ():
-            self._measure(split, self.runs, [_labelled(usual, sentence) for sentence in self.sentences[split]])
+            self._measure(split, self.runs, most_frequent(self.train_sentences, self.sentences[split]))
         alone = self.tests and not data.tests and len(data.train) == 1
         if crossed := alone and len(self.train_sentences) >= FEWEST_CROSSED:
             self._measure(data.train[0], [chosen], self._cross_validated())
@@ -253,8 +255,7 @@ class TaggingSteps(Kind[TaggingRecipe]):
         chosen.guessed[self.recipe.data.train[0]] = [list(best[0].labels) for _, best in found]
         for fold in range(FOLDS):
             first, end = (len(every) * k // FOLDS for k in (fold, fold + 1))
-            known = majority([*every[:first], *every[end:]])
-            usual += [_labelled(known, sentence) for sentence in every[first:end]]
+            usual += most_frequent([*every[:first], *every[end:]], every[first:end])
         return usual
 
     def predict(self) -> None:
@@ -325,18 +326,14 @@ class TaggingSteps(Kind[TaggingRecipe]):
         return rows, reference
 
 
-def _labelled(usual: Mapping[str, str], sentence: TaggedSentence) -> list[str]:
-    """The usual label of each word."""
-    return [usual.get(word, usual[""]) for word in sentence.words]
-
-
-def majority(sentences: Sequence[TaggedSentence]) -> dict[str, str]:
-    """The most frequent label of every word, the first of equals, and of all words under ""."""
-    counts = dict[str, Counter[str]]()
-    for sentence in sentences:
+def most_frequent(train: Iterable[TaggedSentence], sentences: Iterable[TaggedSentence]) -> list[list[str]]:
+    """Labels of sentences: of every word its most frequent one in ``train``, the first of equals; of unknown words that
+    of all words."""
+    counts, every = dict[str, Counter[str]](), Counter[str]()
+    for sentence in train:
+        every.update(sentence.labels)
         for word, label in zip(sentence.words, sentence.labels, strict=True):
             counts.setdefault(word, Counter())[label] += 1
-    every = Counter[str]()
-    for labels in counts.values():
-        every.update(labels)
-    return {word: labels.most_common(1)[0][0] for word, labels in (*counts.items(), ("", every))}
+    usual = {word: labels.most_common(1)[0][0] for word, labels in counts.items()}
+    other = every.most_common(1)[0][0]
+    return [[usual.get(word, other) for word in sentence.words] for sentence in sentences]

@@ -6,8 +6,7 @@ the best labels are the right ones, the list has nothing else in it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -63,38 +62,28 @@ def chain_pass(
         learn_from_list(pair, pair.oracle, state, sums, scratch, log, tally, params)
 
 
-class PairSpace(NamedTuple):
-    """A list of two for kernels to fill, and scratch space for what learners make of it."""
-
-    data: ListArrays
-    scratch: Scratch
-
-
-def pair_for(entries: int) -> PairSpace:
-    """A list of two that differ in up to this many columns."""
-    lists, oracle, base = np.zeros(2, np.int64), np.zeros(1, np.int64), np.zeros(2)
+def pair_for(entries: int) -> tuple[ListArrays, Scratch]:
+    """A list of two that differ in up to this many columns, for kernels to fill, and scratch space for learners."""
     data = ListArrays(
-        lists=lists, rows=np.zeros(3, np.int64), columns=np.empty(entries, np.uint32), values=np.empty(entries),
-        base=base, gain=np.zeros(2), weight=np.ones(1), oracle=oracle, pairs=ORACLES, free=0,
+        lists=np.zeros(2, np.int64), rows=np.zeros(3, np.int64), columns=np.empty(entries, np.uint32),
+        values=np.empty(entries), base=np.zeros(2), gain=np.zeros(2), weight=np.ones(1), oracle=np.zeros(1, np.int64),
+        pairs=ORACLES, free=0,
     )  # fmt: skip
     column, value, extra = np.empty(entries + 1, np.uint32), np.empty(entries + 1), np.empty(entries + 1)
-    scratch = Scratch(
+    return data, Scratch(
         np.empty(2), np.empty(2, np.int64), np.empty(2), column, value, extra, np.empty((0, 3)), np.empty(0, np.int64),
         np.zeros(1, np.int64),
     )  # fmt: skip
-    return PairSpace(data, scratch)
 
 
 def require_structured(learner: Learner) -> None:
     """Refuse a learner that cannot learn over outputs too many to list."""
     reason = ""
-    if isinstance(learner, Maxent):
-        return
-    if learner.batch:
+    if learner.batch and not isinstance(learner, Maxent):
         reason = "it looks at every candidate of a list at once, and outputs are too many to list"
     elif learner.dual:
         reason = "it keeps a variable for every candidate, and outputs are too many to list"
-    elif not learner.pairwise:
+    elif not (learner.pairwise or isinstance(learner, Maxent)):
         reason = f"its loss {getattr(learner, 'loss', '')} sums over all outputs; take the learner maxent, which does"
     if reason:
         raise RecipeError(f"the learner {learner.name!r} cannot train over structures: {reason}", key="learner")
@@ -127,20 +116,18 @@ def train_chains(
     if (chains.gold < 0).any():
         i = int(np.searchsorted(chains.starts, np.argmax(chains.gold < 0), "right"))
         raise DataError(f"example {i}: found a token without a label; expected one for every token to train on")
-    problem = ChainProblem(chains, ChainVisitor(learner, chains), seed, shuffle, average_after)
+    problem = ChainProblem(chains, seed, shuffle, average_after)
     observers = [] if evaluate is None else [score_on(evaluate)]
     return train(learner, problem, epochs=epochs, predictor=predictor, patience=patience, observers=observers)
 
 
-@dataclass(frozen=True)
 class ChainProblem:
-    """Chains as a ``TrainingProblem`` of training: see ``train_chains``."""
+    """Chains as a ``TrainingProblem``, see ``train_chains``, with the scratch space for passes over them."""
 
-    corpus: Chains
-    visitor: "ChainVisitor"
-    seed: int
-    shuffle: bool
-    average_after: int
+    def __init__(self, chains: Chains, seed: int = 0, shuffle: bool = True, average_after: int = 0) -> None:
+        self.corpus: Any = chains  # a corpus of this many columns to the learner
+        self.seed, self.shuffle, self.average_after = seed, shuffle, average_after
+        self._room, self._pair = room_for(chains), pair_for(entries_of(chains))
 
     def visit(self, learner: Learner, state: State, epoch: int, log: UpdateLog | None) -> EpochStats:  # noqa: ARG002
         """See ``TrainingProblem``."""
@@ -149,25 +136,14 @@ class ChainProblem:
         if self.average_after and epoch == self.average_after:
             own = named(state)
             own.sums[:], own.now.survived, own.counts.seen = 0.0, 0.0, 0
-        return self.visitor.epoch(epoch_order(self.corpus.example_count, self.seed, epoch, self.shuffle), state)
+        return self.learn(learner, epoch_order(self.corpus.example_count, self.seed, epoch, self.shuffle), state)
 
-
-class ChainVisitor:
-    """A learner's passes over chains, with the scratch space for them."""
-
-    def __init__(self, learner: Learner, chains: Chains) -> None:
-        self.learner, self.params = learner, learner.settings()
-        self.chains: Any = chains  # a corpus of this many columns to the learner
-        self.room, self.pair = room_for(chains), pair_for(entries_of(chains))
-
-    def epoch(self, order: np.ndarray, state: State) -> EpochStats:
+    def learn(self, learner: Learner, order: np.ndarray, state: State) -> EpochStats:
         """Pass over the examples ``order`` (int64) once and update ``state``; see ``Learner.epoch``."""
-        sums = self.learner.begin(self.chains, order.size, state)
-        self.room.stamp[0] = -1  # other transitions than those of an earlier state
-        kind: Any = type(self.learner)
-        kernel, tally = kernel_of(chain_pass, kind, self.learner.loss_type()), np.zeros(6)
-        tilt = float(issubclass(self.learner.loss_type(), Cost))
-        own = self.learner.named(state)
-        kernel(order, own, sums, *self.pair, None, tally, self.room, self.chains, tilt, self.params)
-        self.learner.finish(state, sums)
+        sums, loss, kind = learner.begin(self.corpus, order.size, state), learner.loss_type(), cast(Any, type(learner))
+        self._room.stamp[0] = -1  # other transitions than those of an earlier state
+        kernel, tally, tilt = kernel_of(chain_pass, kind, loss), np.zeros(6), float(issubclass(loss, Cost))
+        own, params = learner.named(state), learner.settings()
+        kernel(order, own, sums, *self._pair, None, tally, self._room, self.corpus, tilt, params)
+        learner.finish(state, sums)
         return stats_of(tally)

@@ -63,13 +63,6 @@ def test_two_runs_are_compared(rerank: Command, files: tuple[str, str], tmp_path
         assert f"{100 * run['splits']['test']['voted']['error']:.2f}" in result.out
 
 
-def test_extract_counts(rerank: Command, files: tuple[str, str]) -> None:
-    result = rerank("run", "--until", "extract", RECIPE, "--set", files[0], "--set", files[1])
-    assert result.code == 0, result.err
-    assert "120" in result.out
-    assert "-1: 60, 1: 60" in result.out
-
-
 def test_what_is_not_there_is_said(rerank: Command, files: tuple[str, str], tmp_path: Path) -> None:
     refused(rerank("run", RECIPE), "data: found no examples", "--set data.path=FILE")
     extraction = "run", RECIPE, "--until", "extract", "--set", files[0]

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 from small_classes import examples_of
 
 import rerank.contrib.classification.results as classification
 from rerank.metrics.metric import chosen_rows
 from rerank.metrics.oracle import ListStatistics, corpus_oracle, oracle
-from rerank.metrics.significance import compare
 
 METRIC = classification.Classification()
 
@@ -27,20 +25,6 @@ def test_error_is_the_share_of_the_wrong(wrong) -> None:
     assert report["accuracy"] == pytest.approx(1 - np.mean(wrong))
     assert METRIC.gain(stats, reference).tolist() == [float(not w) for w in wrong]
     assert METRIC.perfect(stats, reference).tolist() == [not w for w in wrong]
-
-
-def test_no_examples_are_no_error() -> None:
-    assert METRIC.report(np.zeros(1), np.zeros(1)) == {"error": 0.0, "accuracy": 1.0}
-
-
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
-def test_mcnemar_counts_what_one_alone_has_right(outcomes) -> None:
-    wrong_a, wrong_b = ([pair[i] for pair in outcomes] for i in (0, 1))
-    found = compare(METRIC, rows(wrong_a), rows(wrong_b), np.ones((len(outcomes), 1)), test="mcnemar")
-    only_a = sum(b and not a for a, b in outcomes)
-    only_b = sum(a and not b for a, b in outcomes)
-    assert found.difference == pytest.approx((only_a - only_b) / len(outcomes))
-    assert found.p == pytest.approx(binomtest(only_a, only_a + only_b).pvalue if only_a + only_b else 1.0)
 
 
 def test_it_is_the_metric_of_a_classification_corpus() -> None:

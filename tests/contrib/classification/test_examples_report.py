@@ -32,14 +32,6 @@ def test_a_single_run(root: Path, tmp_path: Path) -> None:
     assert '<td class="n">–</td>' not in page
 
 
-def test_two_runs_are_compared(root: Path, tmp_path: Path) -> None:
-    page, metrics = page_of(root, tmp_path / "out", runs=TWO)
-    best, second = sorted(metrics["runs"], key=lambda run: run["mean"])
-    assert f"On marked, {best['name']} errs on" in page
-    assert f"Δ {best['name']}" in page
-    assert {*metrics["significance"]["marked"]} == {f"{row}_vs_{best['name']}" for row in (second["name"], "always -1")}
-
-
 @needs_browser
 def test_nothing_overflows(tmp_path: Path) -> None:
     (tmp_path / "sets").mkdir()

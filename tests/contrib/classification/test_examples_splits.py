@@ -45,11 +45,3 @@ def test_tuning_judges_every_example_once(examples: int, folds: int, count: int)
     assert sorted(np.concatenate([judges for _, judges in found]).tolist()) == list(range(examples))
     for trains, judges in found:
         assert sorted([*trains.tolist(), *judges.tolist()]) == list(range(examples))
-
-
-def test_tuning_by_a_share_is_one_split() -> None:
-    label = np.arange(20) % 2
-    ((trains, judges),) = divisions_of(label, 0.2, 5, 1)
-    assert [part.tolist() for part in held_out(label, 0.2, 1)] == [trains.tolist(), judges.tolist()]
-    with pytest.raises(DataError):
-        divisions_of(label[:1], None, 5, 1)

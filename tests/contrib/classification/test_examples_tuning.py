@@ -73,26 +73,11 @@ def test_the_recipe_is_kept_unless_another_point_is_better_by_a_standard_error(m
     assert (found["held_out_error"], found["default_error"]) == (pytest.approx(0.23), pytest.approx(0.25))
 
 
-def test_other_epochs_must_be_better_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    longer = [[*line, line[1] - 0.01 * (k == 0)] for k, line in enumerate(USUAL)]
-    assert over_folds(monkeypatch, {0.5: longer})["epochs"] == 2
-    longer = [[*line, line[1] - 0.01] for line in USUAL]
-    assert over_folds(monkeypatch, {0.5: longer})["epochs"] == 3
-
-
 def test_one_split_is_chosen_by_the_lowest_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in the papers: no matter by how little, and the recipe's settings are not among the points."""
     with_errors(monkeypatch, {1: [0.2500], 2: [0.2499]})
     found = tune(spec_of(grid={"learner.C": [1, 2]}), EXAMPLES, EXAMPLES)
     assert found == {"learner.C": 2, "epochs": 1, "held_out_error": 0.2499}
-
-
-def test_baselines_keep_their_settings_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    errors = iter([0.2, 0.3, 0.2, 0.3, 0.2, 0.3, 0.2, 0.2, 0.3, 0.1])
-    monkeypatch.setattr(fitting, "_errors", lambda *_: [next(errors)])
-    spec = small_classes.recipe(Path("."), tune={"grid": {"baseline.C": [3]}}).expand()[0]
-    found = tune(replace(spec, baseline={"name": "svm"}), EXAMPLES, EXAMPLES)
-    assert (point_of(found), found["epochs"]) == ({}, 0)
 
 
 def test_learners_and_baselines_have_grids_of_their_own() -> None:

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from rerank.base.errors import RecipeError
-from rerank.base.registry import build
-from rerank.contrib.classification.generators import Ellipse, Winnow, Zipf, generators
+from rerank.contrib.classification.generators import Ellipse, Winnow, Zipf
 from rerank.data.labelled import Labelled
 
 G, MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
@@ -113,30 +111,3 @@ def test_ellipse_is_a_turned_gaussian() -> None:
     clean, _ = Ellipse(5000, 20_000, 0.0).draw(1)
     assert np.array_equal(clean.values, train.values)
     assert np.array_equal(clean.label == 1, x[:, 0] + x[:, 1] > 0)
-
-
-def test_recipes_name_generators() -> None:
-    assert generators.names() == ["ellipse", "winnow", "zipf"]
-    train, test = build(generators, {"name": "winnow", "dimension": 20}, "data").draw(4)
-    assert np.array_equal(train.columns, Winnow(20).draw(4)[0].columns)
-    train, test = build(generators, {"name": "zipf", "train": 30, "test": 10}, "data").draw(4)
-    assert (train.size, test.size) == (30, 10)
-    train, test = build(generators, {"name": "ellipse", "train": 30, "test": 10, "noise": 0}, "data").draw(4)
-    assert np.array_equal(test.values, Ellipse(30, 10, 0.0).draw(4)[1].values)
-    assert not np.array_equal(test.values, Ellipse(30, 10, 0).draw(5)[1].values)
-
-
-@pytest.mark.parametrize(
-    ("cls", "settings", "key"),
-    [
-        (Winnow, {"dimension": 5}, "dimension"),
-        (Winnow, {"dimension": 10**9}, "dimension"),
-        (Zipf, {"train": 0}, "train"),
-        (Ellipse, {"noise": float("nan")}, "noise"),
-        (Ellipse, {"test": -1}, "test"),
-    ],
-)
-def test_settings_out_of_range_are_refused(cls, settings, key) -> None:
-    with pytest.raises(RecipeError) as caught:
-        cls(**settings)
-    assert caught.value.key == key

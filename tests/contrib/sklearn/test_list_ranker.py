@@ -325,7 +325,6 @@ NAN = np.where(np.arange(problem(lists=3)[1].size) == 2, np.nan, 1.0)
         ({"group": None, "qid": [1, 2]}, r"qid has shape \(2,\); expected \(\d+,\), for every row of X the id"),
         ({"group": None, "qid": NAN}, "qid holds NaN in row 2"),
         ({"gain": [1.0]}, r"gain has shape \(1,\); expected \(\d+,\), a number for every row of X"),
-        ({"gain": NAN}, "gain holds nan in row 2; expected finite numbers"),
         ({"gain": ["good"] * NAN.size}, "gain does not hold numbers"),
         ({"gain": None}, "requires y to be passed, but the target y is None"),
         (
@@ -333,7 +332,6 @@ NAN = np.where(np.arange(problem(lists=3)[1].size) == 2, np.nan, 1.0)
             r"gain: found \d+ samples in 3 lists, and in no list candidates of different",
         ),
         ({"base": NAN}, "base holds nan in row 2"),
-        ({"base": [0.0]}, r"base has shape \(1,\)"),
         ({"eval_set": (1, 2)}, r"eval_set is 2 items; expected \(X, gain, group\), as in this call of fit"),
         (
             {"eval_set": problem(lists=2) and (*problem(lists=2)[:2], [1])},
@@ -363,7 +361,6 @@ def test_the_rows_of_a_list_are_together() -> None:
             {"learner": {"name": "arow", "r": -1.0}},
             r"ListRanker: learner.r: found -1.0; expected a finite number above 0",
         ),
-        ({"learner": {"name": "arow", "C": 1.0}}, "ListRanker: learner: learner arow has no setting 'C'"),
         ({"learner": 3}, "ListRanker: learner: found 3; expected a name, a dict of name and parameters, or a learner"),
         ({"learner": AROW(), "loss": "log"}, "ListRanker: loss: found 'log'; the learner arow has no loss to choose"),
         (
@@ -376,9 +373,7 @@ def test_the_rows_of_a_list_are_together() -> None:
             ({"learner": name, "pairs": "sampled"}, f"pairs.name: found 'sampled'; expected oracle for .*'{name}'")
             for name in ("lm-perc", "maxent")
         ],
-        ({"average": "vote"}, "average='vote'; expected one of last, average"),
         ({"ties": "all"}, "ties='all'; expected one of auto, any, base"),
-        ({"validation_fraction": 1.0}, "validation_fraction=1.0; expected a finite number above 0 and below 1"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -3,7 +3,6 @@
 import math
 from collections import defaultdict
 from dataclasses import replace
-from random import Random
 
 import numpy as np
 import pytest
@@ -38,15 +37,6 @@ def content(rows: list[Row], visits: np.ndarray, importance: np.ndarray) -> list
 
 
 @given(ROWS)
-def test_unshuffled_visits_are_the_rows_as_given(rows: list[Row]) -> None:
-    visits = visits_of(examples(rows), shuffle=False)
-    expected = [i for i, (_, _, weight) in enumerate(rows) for _ in range(math.ceil(weight))]
-    assert visits.sequence.tolist() == expected
-    for i, (_, _, weight) in enumerate(rows):
-        assert visits.importance[i] == weight / max(1, math.ceil(weight))
-
-
-@given(ROWS)
 def test_shuffled_visits_join_equal_rows(rows: list[Row]) -> None:
     visits = visits_of(examples(rows), shuffle=True)
     sums: dict[tuple, float] = defaultdict(float)
@@ -57,14 +47,6 @@ def test_shuffled_visits_join_equal_rows(rows: list[Row]) -> None:
         counts[row, label] += 1
         assert importance == pytest.approx(sums[row, label] / math.ceil(sums[row, label]))
     assert counts == {key: math.ceil(total) for key, total in sums.items() if total > 0}
-
-
-@given(ROWS, st.randoms(use_true_random=False))
-def test_shuffled_visits_do_not_depend_on_the_order_of_the_rows(rows: list[Row], random: Random) -> None:
-    other = list(rows)
-    random.shuffle(other)
-    one, two = visits_of(examples(rows), shuffle=True), visits_of(examples(other), shuffle=True)
-    assert content(rows, one.sequence, one.importance) == content(other, two.sequence, two.importance)
 
 
 def test_sums_of_weights_are_as_good_as_whole() -> None:

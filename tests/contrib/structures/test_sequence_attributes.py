@@ -118,6 +118,7 @@ def test_gazetteers_and_clusters_are_files(tmp_path: Path) -> None:
         ("U:%y[0,0]", "unknown function 'y'"),
         ("U:%prefix[0,0]", "found prefix; expected"),
         ("U:%x[0]", "expected a macro"),
+        ("U:%x[-999999999,0]", "expected a macro"),
     ],
 )
 def test_bad_templates_are_named(line: str, message: str) -> None:

@@ -133,7 +133,6 @@ def test_tokens_of_python_crfsuite_are_read() -> None:
     ("tokens", "labels", "message"),
     [
         ([[{"a": None}]], [["N"]], "sequence 0, token 0: 'a' has the value None; expected a text, a finite number"),
-        ([[{"a": float("nan")}]], [["N"]], "the value nan"),
         ([[{1: "a"}]], [["N"]], "found the key 1; expected a text"),
         ([["word"]], [["N"]], "token 0: found 'word'; expected a dict of attributes"),
         (["word"], [["N"]], "sequence 0 .* tokens"),
@@ -141,12 +140,9 @@ def test_tokens_of_python_crfsuite_are_read() -> None:
         ([[{}]], [], "X has 1 sequences and y has 0"),
         ([[]], [[]], "found no tokens"),
         ([[{"a": 1e300}]], [["N"]], "the value 1e\\+300; expected a text, a finite number"),
-        ([[{"a": 10**400}]], [["N"]], "the value 1000"),
         ([[{}]], ["N"], "found 'N' for sequence 0 of y; expected a list of labels"),
-        ([[{}, {}]], [["N", None]], "found labels that cannot be sorted"),
         ([[{}]], [[float("nan")]], "found labels that cannot be sorted"),
         (None, [["N"]], "found None for X; expected a list of seq"),
-        ([[{}]], None, "found None for y; expected a list"),
         ([3], [["N"]], "found 3 for sequence 0 of X; expected a list of tokens"),
     ],
 )

@@ -90,7 +90,7 @@ def test_argmax_takes_costs_and_differences_are_those_of_features(mask: np.ndarr
     for seed in range(8):
         chains = random_chains(seed, mask)
         w = np.random.default_rng(seed).normal(size=chains.width)
-        room, pair = room_for(chains), pair_for(entries_of(chains)).data
+        room, pair = room_for(chains), pair_for(entries_of(chains))[0]
         for i in range(chains.example_count):
             every, totals = all_scores(chains, i, w, tilt)
             assert best_labels(state_of(w), tilt, i, room, chains) == pytest.approx(totals.max(), abs=1e-12)

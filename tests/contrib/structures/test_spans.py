@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rerank.base.errors import DataError
-from rerank.contrib.structures.metrics import SpanScore, TagAccuracy, counts_by_label, counts_by_type, spans_of
+from rerank.contrib.structures.metrics import SpanScore, TagAccuracy, counts_of, spans_of
 from rerank.metrics.significance import compare
 
 # The example in the documentation of conlleval's port to Python (https://github.com/kaniblu/conlleval), its right and
@@ -27,7 +27,7 @@ def test_the_published_example() -> None:
     assert (reference.tolist(), rows.tolist()) == ([15], [[14, 16]])
     found = {name: round(100 * value, 2) for name, value in SpanScore().report(rows[0], reference).items()}
     assert found == {"precision": 87.5, "recall": 93.33, "f1": 90.32}
-    assert counts_by_type([guessed], [right]) == {"NP": [9, 9, 9], "PP": [2, 3, 2], "VP": [3, 4, 4]}
+    assert counts_of([guessed], [right], spans=True) == {"NP": [9, 9, 9], "PP": [2, 3, 2], "VP": [3, 4, 4]}
     reference, rows = TagAccuracy().rows([guessed], right)
     assert round(100 * float(TagAccuracy().scores(rows[0], reference)), 2) == 82.14
 
@@ -61,21 +61,6 @@ def test_spans_are_conlleval_s(seed: int) -> None:
         assert set(spans_of(drawn)) == conlleval(drawn), drawn
 
 
-@pytest.mark.parametrize("scheme", ["IOB2", "IOBES"])
-def test_spans_are_seqeval_s(scheme: str) -> None:
-    seqeval = pytest.importorskip("seqeval.metrics.sequence_labeling")
-    random = np.random.default_rng(1)
-    whole = {"IOB2": "BII", "IOBES": "BIE"}[scheme]
-    for _ in range(200):
-        labels = list[str]()
-        for _ in range(random.integers(1, 5)):
-            kind, size = random.choice(["X", "Y"]), random.integers(1, 4)
-            single = {"IOB2": "B", "IOBES": "S"}[scheme]
-            span = single if size == 1 else whole[0] + whole[1] * (size - 2) + whole[2]
-            labels += ["O"] if random.random() < 0.3 else [f"{prefix}-{kind}" for prefix in span]
-        assert [(kind, first, last - 1) for first, last, kind in spans_of(labels)] == seqeval.get_entities(labels)
-
-
 def test_rows_add_up_for_significance() -> None:
     right = [["B-X", "I-X", "O"], ["O", "B-Y"], ["B-X"]] * 20
     a = [labels if k % 3 else ["B-X", "O", "O"] for k, labels in enumerate(right)]
@@ -91,7 +76,7 @@ def test_texts_are_words_with_labels() -> None:
     reference, rows = metric.stats([b"a/b/B-X c/O", b"a/b/O c/O"], [b"a/b/B-X c/O"])
     assert (reference.tolist(), rows.tolist()) == ([1], [[1, 1], [0, 0]])
     assert metric.gain(np.zeros(2), np.zeros(1)) == 1.0
-    assert counts_by_label([["A", "B"]], [["A", "A"]]) == {"A": [1, 1, 2], "B": [0, 1, 0]}
+    assert counts_of([["A", "B"]], [["A", "A"]], spans=False) == {"A": [1, 1, 2], "B": [0, 1, 0]}
     assert TagAccuracy().stats([rb"a/N\/A b/c/X"], [rb"a/N\/A b/c/Y"])[1].tolist() == [[1]]
     for texts, message in (([b"a/O"], "found 1 labels for 2 words"), ([b"a b/O"], "expected a word, a slash")):
         with pytest.raises(DataError, match=message):

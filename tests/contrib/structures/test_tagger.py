@@ -164,15 +164,3 @@ def test_words_may_hold_anything(tmp_path: Path) -> None:
     again = rerank.Tagger.load(tmp_path / "model")
     assert again.features.ids == made.features.ids
     assert np.array_equal(again.weights, made.weights)
-
-
-@pytest.mark.parametrize("value", [None, float("nan"), 1e300, 10**400])
-def test_a_function_of_ones_own_gives_numbers(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "look", lambda *_: {"length": value})
-    with pytest.raises(DataError, match=r"look.* expected a text, a finite number"):
-        rerank.tagger(SENTENCES, features={"functions": {"look": f"{__name__}:look"}})
-
-
-def test_templates_look_at_what_is_near() -> None:
-    with pytest.raises(RecipeError, match=r"expected a macro"):
-        rerank.tagger(SENTENCES, templates=["U:%x[-999999999,0]"])

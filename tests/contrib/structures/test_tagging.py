@@ -15,7 +15,7 @@ from service import serving
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.structures.fitting import jackknifed, tagger
 from rerank.contrib.structures.readers import TaggedSentence
-from rerank.contrib.structures.steps import majority
+from rerank.contrib.structures.steps import most_frequent
 from rerank.contrib.structures.tagger import Tagger
 from rerank.readers.base import read_lists
 from rerank.readers.texts.jsonl import JsonlReader
@@ -118,9 +118,9 @@ def test_a_fold_is_tagged_by_a_tagger_of_the_others() -> None:
         list(jackknifed(recipe, made, 7, 2, 2))
 
 
-def test_majority() -> None:
+def test_the_most_frequent_labels() -> None:
     made = [TaggedSentence((("a",), ("b",), ("a",)), ("X", "Y", "Z")), TaggedSentence((("a",), ("c",)), ("Z", "Y"))]
-    assert majority(made) == {"a": "Z", "b": "Y", "c": "Y", "": "Z"}
+    assert most_frequent(made, [*made, TaggedSentence((("d",),))]) == [["Z", "Y", "Z"], ["Z", "Y"], ["Y"]]
 
 
 def test_commands(rerank: Command, ran: Ran, tmp_path: Path) -> None:
