@@ -18,6 +18,8 @@ from typing import Any
 
 import yaml
 
+from rerank.data.corpus import Corpus
+
 STAGES = ("extract", "train", "test")
 
 
@@ -78,14 +80,15 @@ def measure(arguments: argparse.Namespace, times: int, directory: Path) -> dict[
             stage,
         ]
         peaks[stage], seconds[stage] = peak_of(command, directory / f"{stage}.txt")
-    headers = [json.loads(path.read_text()) for path in (directory / "runs" / ".cache").glob("*/corpus/shards.json")]
-    sizes = [sum(part[i] for header in headers for part in header["parts"]) for i in range(3)]
-    files = (directory / "runs" / ".cache").glob("*/corpus/*/*.npy")
+    corpora = [Corpus.load(path.parent) for path in (directory / "runs" / ".cache").glob("*/corpus/header.json")]
+    files = (directory / "runs" / ".cache").glob("*/corpus/*.npy")
     return {
         "times": times,
-        **dict(zip(("lists", "candidates", "nonzeros"), sizes, strict=True)),
-        "columns": headers[0]["width"],
-        "shards": sum(len(header["parts"]) for header in headers),
+        "lists": sum(corpus.list_count for corpus in corpora),
+        "candidates": sum(corpus.candidate_count for corpus in corpora),
+        "nonzeros": sum(corpus.nonzeros for corpus in corpora),
+        "columns": corpora[0].width,
+        "parts": sum(corpus.cuts.size - 1 for corpus in corpora),
         "corpora_mb": round(sum(path.stat().st_size for path in files) / 1e6),
         "peak_mb": peaks,
         "seconds": seconds,

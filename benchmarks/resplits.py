@@ -17,7 +17,6 @@ from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import GroupKFold
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import reference_rows, whole
 from rerank.extraction.extraction import extract_training
 from rerank.extraction.kinds import metric_of
 from rerank.features.dense import free_values
@@ -78,14 +77,14 @@ def main() -> None:
         {"name": "resplits", "task": task, "metric": {"name": arguments.metric}, "features": {"set": "dense"},
          "data": data}
     )  # fmt: skip
-    lists, metric = whole(extract_training(recipe)[0].corpus), metric_of(recipe)  # type: ignore[arg-type]
+    lists, metric = extract_training(recipe)[0].corpus, metric_of(recipe)  # type: ignore[arg-type]
     ties, sign, reached = any_ties(recipe, lists), -1.0 if metric.lower_is_better else 1.0, []  # type: ignore[arg-type]
     for seed in range(*arguments.seeds):
         order = np.random.default_rng(seed).permutation(lists.list_count)
         size = arguments.learn or int(0.75 * order.size)
         learned, apart = (lists.take(np.sort(order[part])) for part in (slice(size), slice(size, size + 1500)))
         learned = replace(learned, free=learned.width)
-        total = reference_rows(apart).sum(axis=0)
+        total = apart.reference.sum(axis=0)
         rows = [weighed_rows(apart, weights, metric) for weights in predictors(learned, metric, ties=ties)]
         reached.append([sign * float(metric.scores(of.sum(axis=0), total)) for of in rows])
     scores = np.array(reached)

@@ -23,7 +23,6 @@ import numpy as np
 
 from rerank.base.registry import build
 from rerank.data.corpus import Corpus
-from rerank.data.shards import whole
 from rerank.learn.base import learners
 from rerank.learn.log import UpdateLog
 from rerank.learn.scoring import score_rows
@@ -148,7 +147,7 @@ def best_of(function: Callable[[], Any], times: int = EPOCHS) -> float:
 
 def train(root: Path, name: str) -> dict[str, Any]:
     """Epochs of a learner over sections of the lists in ``root``; "gather": the least that any learner does."""
-    corpora = sections(whole(load(root).training.corpus))
+    corpora = sections(load(root).training.corpus)
     points = []
     for corpus in corpora:
         targets, order = oracle(corpus.lists, corpus.gain, corpus.base), epoch_order(corpus.list_count, 1, 0, True)
@@ -166,7 +165,7 @@ def train(root: Path, name: str) -> dict[str, Any]:
 
 def voting(root: Path, name: str) -> dict[str, Any]:
     """Exact voting on sections of the lists, of predictors from one to three epochs on one thread."""
-    corpus = whole(load(root).training.corpus)
+    corpus = load(root).training.corpus
     targets, learner, log = (
         oracle(corpus.lists, corpus.gain, corpus.base),
         build(learners, {"name": name}, "learner"),

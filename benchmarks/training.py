@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 
 from rerank.data.corpus import Corpus, concatenate
-from rerank.data.shards import parts
 from rerank.extraction.cache import CorpusCache
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.rda import VotedRDA
@@ -45,7 +44,7 @@ def main() -> None:
     cache = CorpusCache(arguments.cache)
     extracted, table, key = cache.training(recipe)
     splits = extracted.corpus, cache.split(recipe, "test", table, key).corpus
-    train, test = (concatenate([part for _, part in parts(lists)]) for lists in splits)
+    train, test = (concatenate([lists]) for lists in splits)
     test = test.slice(0, min(arguments.judged or test.list_count, test.list_count))
     learner = VotedRDA(loss=arguments.loss, eta=1.0, base=0.2)
     print(json.dumps(measure(learner, train, test, arguments.epochs), indent=1))

@@ -112,7 +112,7 @@ def _first(window: deque[Any], pool: Any, function: Callable[[Any], Any]) -> Any
             return result
     raise RunError(
         f"a worker died 3 times over the same work, {shorten(str(task), 100)}; most often memory runs out: "
-        f"take fewer workers than {pool.workers} (`--workers`), or smaller shards (`data.shard_size`)"
+        f"take fewer workers than {pool.workers} (`--workers`), or smaller parts (`data.shard_size`)"
     )
 
 

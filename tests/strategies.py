@@ -1,7 +1,8 @@
-"""Corpora and settings for property tests, and how a learner is run over them."""
+"""Corpus and settings for property tests, and how a learner is run over them."""
 
 import io
-from collections.abc import Iterable
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,7 +10,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from rerank.data.corpus import Corpus, save_joined
-from rerank.data.shards import Shards, join_shards, part_directory
 from rerank.learn.base import Learner, State
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource
@@ -93,11 +93,10 @@ RDA_SETTINGS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
 )
 
 
-def write_shards(directory: Path, pieces: Iterable[Corpus], about: dict[str, Any]) -> Shards:
-    """Shards of ``pieces``."""
-    parts = list(pieces)
-    sizes = [save_joined(part_directory(directory, number), [part]) for number, part in enumerate(parts)]
-    return join_shards(directory, sizes, parts[0].width, parts[0].free, about)
+def in_parts(directory: Path, corpus: Corpus, cuts: Sequence[int]) -> Corpus:
+    """``corpus`` mapped from a new directory, in parts that begin at these lists."""
+    save_joined(directory, [corpus.slice(first, last) for first, last in pairwise(cuts)])
+    return Corpus.load(directory)
 
 
 def random_corpus(seed: int, lists: int = 30, candidates: int = 6, width: int = 12, dyadic: bool = False) -> Corpus:

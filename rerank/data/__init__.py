@@ -1,1 +1,1 @@
-"""Data as flat arrays: symbols, the corpus and its shards, labelled examples and generated ones."""
+"""Data as flat arrays: symbols, the corpus, labelled examples and generated ones."""

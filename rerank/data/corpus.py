@@ -1,12 +1,19 @@
 """The central data type: many lists of candidates with sparse features, as frozen flat arrays.
 
 Axes: L lists, N candidates of all lists together, nnz nonzeros, D columns (features), K statistics of a
-candidate, R statistics of a reference. A fold, a shard or a mini-batch is a Corpus too.
+candidate, R statistics of a reference. A fold, a share or a mini-batch is a Corpus too.
+
+A corpus may be larger than memory: its arrays are then mapped from disk. Candidates of lists in a random order would be
+read page by page, so an epoch goes by parts, in a random order: a part is read in one go, and memory has it no longer
+than it is used (``benchmarks/mapped.py``: 2 GB in 1 GB of memory take .7 of the time of reading in order).
 """
 
-from collections.abc import Iterable, Sequence
+import mmap
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +22,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.kernels.compile import kernel
 from rerank.storage.documents import as_json, read_object
-from rerank.storage.files import DAMAGE, ArrayFile, new_directory, read_array, seal, verify
+from rerank.storage.files import DAMAGE, ArrayFile, new_directory, read_array, seal, temporary_path, verify
 
 FORMAT_VERSION = 1
 
@@ -43,7 +50,8 @@ class Corpus:
 
     ``width`` is D, the number of columns that exist (whether used or not);
     ``free`` is the number of leading columns that no penalty touches (dense scores); ``about`` is the provenance:
-    metric signature, digests of inputs, counts of what was skipped or pruned.
+    metric signature, digests of inputs, counts of what was skipped or pruned. ``cuts`` (int64 [P + 1]) are the numbers
+    of the lists at which parts begin, and L; by default there is one.
     """
 
     lists: np.ndarray
@@ -58,15 +66,18 @@ class Corpus:
     width: int
     about: dict[str, Any] = field(default_factory=dict)
     free: int = 0
+    cuts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     trusted: InitVar[bool] = False  # made from a checked corpus: its nonzeros are not checked again
 
     def __post_init__(self, trusted: bool) -> None:
         for name, dtype in DTYPES.items():
             object.__setattr__(self, name, frozen(np.ascontiguousarray(getattr(self, name), dtype=dtype)))
+        cuts = self.cuts if len(self.cuts) > 1 else (0, self.lists.size - 1)
+        object.__setattr__(self, "cuts", np.asarray(cuts, np.int64))
         self._check_shapes()
-        code = 0 if trusted else _disorder(self.lists, self.rows, self.columns, self.width)
-        if code:
-            raise DataError(f"a corpus holds {_DISORDER[code]}; build it again (rerank run)")
+        for part in () if trusted else self.parts():
+            if code := _disorder(part.lists, part.rows, part.columns, part.width):
+                raise DataError(f"a corpus holds {_DISORDER[code]}; build it again (rerank run)")
 
     def _check_shapes(self) -> None:
         """Check, together with ``_disorder``, the invariants that the kernels rely on without checking them again."""
@@ -76,6 +87,7 @@ class Corpus:
         sizes = {"base": N, "gain": N, "stats": N, "reference": L, "weight": L}
         wrong = (
             not 0 <= self.free <= self.width
+            or not (self.cuts[0] == 0 and self.cuts[-1] == L and (np.diff(self.cuts) >= 0).all())
             or self.rows.shape != (N + 1,)
             or self.rows[0] != 0
             or not ((int(self.rows[-1]),) == self.columns.shape == self.values.shape)
@@ -101,42 +113,110 @@ class Corpus:
         """Number of stored feature values."""
         return int(self.columns.size)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A corpus that was loaded, or a part of one, is sent to other processes by its path."""
+        made: tuple[Any, ...] | None = self.__dict__.get("_made")
+        if made is not None:
+            return made
+        return partial(Corpus, trusted=True, **{each.name: getattr(self, each.name) for each in fields(self)}), ()
+
+    def _derived(self, new: "Corpus", *made: Any) -> "Corpus":
+        """``new``, which is ``made`` of this one."""
+        if "_made" in self.__dict__:
+            new.__dict__.update(_made=(made[0], (self, *made[1:])), _place=self.__dict__["_place"])
+        return new
+
     def slice(self, first: int, last: int) -> "Corpus":
         """Lists first..last - 1; the nonzeros are views, not copies."""
         a, b = int(self.lists[first]), int(self.lists[last])
         p, q = int(self.rows[a]), int(self.rows[b])
-        return replace(
+        new = replace(
             self, trusted=True, lists=self.lists[first : last + 1] - a, rows=self.rows[a : b + 1] - p,
             columns=self.columns[p:q], values=self.values[p:q], base=self.base[a:b], gain=self.gain[a:b],
             stats=self.stats[a:b], reference=self.reference[first:last], weight=self.weight[first:last],
+            cuts=np.unique(np.clip(self.cuts, first, last)) - first,
         )  # fmt: skip
+        return self._derived(new, Corpus.slice, first, last)
 
-    def take(self, indices: Sequence[int] | np.ndarray) -> "Corpus":
-        """The lists ``indices`` in that order, as a copy."""
+    def parts(self, order: Iterable[int] | None = None) -> Iterator["Corpus"]:
+        """Yield the parts that an epoch visits one after the other, in the ``order`` of their numbers.
+
+        Of several parts of a mapped corpus, one at a time is in memory.
+        """
+        if self.cuts.size == 2:
+            yield self
+            return
+        for k in range(self.cuts.size - 1) if order is None else order:
+            part = self.slice(int(self.cuts[k]), int(self.cuts[k + 1]))
+            for name in DTYPES:
+                _advise(getattr(part, name), "MADV_WILLNEED")
+            try:
+                yield part
+            finally:
+                for name in DTYPES:
+                    _advise(getattr(part, name), "MADV_DONTNEED")
+
+    def in_part(self, number: int, chosen: np.ndarray) -> np.ndarray:
+        """The choices of a part's lists, as its own candidates, given those of all lists (int64 [L], -1 for none)."""
+        first, last = self.cuts[number : number + 2]
+        own, before = chosen[first:last], self.lists[first]
+        return np.where(own >= 0, own - before, -1) if before else own
+
+    def take(self, indices: Sequence[int] | np.ndarray, about: dict[str, Any] | None = None) -> "Corpus":
+        """The lists ``indices`` in that order, as a copy: of several mapped parts, to disk; about: the provenance."""
         chosen = np.asarray(indices, dtype=np.int64)
-        return self._part(chosen, np.diff(self.lists)[chosen], _ranges(self.lists, chosen))
+        about = self.about if about is None else about
+        if "_place" in self.__dict__ and self.cuts.size > 2 and (np.diff(chosen) > 0).all():
+            ends = np.searchsorted(chosen, self.cuts)
+            new = self._copied(
+                replace(part._part(chosen[a:b] - first), about=about, trusted=True)
+                for part, first, a, b in zip(self.parts(), self.cuts[:-1], ends[:-1], ends[1:], strict=True)
+            )
+        else:
+            new = replace(self._part(chosen), about=about, trusted=True)
+        return self._derived(new, Corpus.take, chosen, about)
 
     def only(self, lists: np.ndarray, candidates: np.ndarray) -> "Corpus":
         """The ``lists`` with only those of their candidates that are in ``candidates`` (both int64, increasing)."""
-        kept = np.searchsorted(candidates, self.lists)
-        return self._part(lists, kept[lists + 1] - kept[lists], candidates)
+        return self._part(lists, candidates)
 
-    def _part(self, lists: np.ndarray, sizes: np.ndarray, candidates: np.ndarray) -> "Corpus":
-        """The ``lists`` with ``candidates``; ``sizes``: how many of them belong to each list."""
+    def _part(self, lists: np.ndarray, candidates: np.ndarray | None = None) -> "Corpus":
+        """The ``lists`` with these ``candidates``, or all, in memory."""
+        if candidates is None:
+            sizes, candidates = np.diff(self.lists)[lists], _ranges(self.lists, lists)
+        else:
+            kept = np.searchsorted(candidates, self.lists)
+            sizes = kept[lists + 1] - kept[lists]
         entries = _ranges(self.rows, candidates)
         return replace(
             self, trusted=True, lists=offsets(sizes), rows=offsets(np.diff(self.rows)[candidates]),
             columns=self.columns[entries], values=self.values[entries], base=self.base[candidates],
             gain=self.gain[candidates], stats=self.stats[candidates], reference=self.reference[lists],
-            weight=self.weight[lists],
+            weight=self.weight[lists], cuts=self.cuts[:0],
         )  # fmt: skip
+
+    def shared(self, share: float, seed: int) -> "Corpus":
+        """The share of the lists that ``share_of`` draws."""
+        return self if share == 1 else self.take(share_of(self.list_count, share, seed))
 
     def keep_columns(self, keep: np.ndarray) -> "Corpus":
         """The same lists with only the columns where ``keep`` (bool [D]) holds; column numbers stay."""
-        mask = keep[self.columns]
-        kept = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
-        columns, values = self.columns[mask], self.values[mask]
-        return replace(self, trusted=True, rows=kept[self.rows], columns=columns, values=values)
+        if "_place" in self.__dict__ and self.cuts.size > 2:
+            new = self._copied(part.keep_columns(keep) for part in self.parts())
+        else:
+            mask = keep[self.columns]
+            columns, values = self.columns[mask], self.values[mask]
+            new = replace(self, trusted=True, rows=offsets(mask)[self.rows], columns=columns, values=values)
+        return self._derived(new, Corpus.keep_columns, keep)
+
+    def _copied(self, parts: Iterable["Corpus"]) -> "Corpus":
+        """``parts`` as a corpus that is mapped from files without names, next to those of this one."""
+        place = temporary_path(self.__dict__["_place"])
+        try:
+            save_joined(place, parts, synced=False)
+            return Corpus.load(place, trusted=True)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)  # what is mapped stays
 
     def save(self, directory: Path | str) -> None:
         """Write a directory of .npy files, header.json and checksums, which appears under its name only when complete.
@@ -145,17 +225,23 @@ class Corpus:
         ------
         RunError: the directory cannot be written.
         """
-        save_joined(directory, [self])
+        save_joined(directory, self.parts())
 
     @staticmethod
-    def load(directory: Path | str, *, mmap: bool = True, trusted: bool = False) -> "Corpus":
-        """Read what ``save`` wrote, memory-mapped by default. trusted: it has been loaded and checked before.
+    def load(
+        directory: Path | str, origin: Path | str | None = None, *, mmap: bool = True, trusted: bool = False
+    ) -> "Corpus":
+        """Read what ``save`` wrote, memory-mapped by default, and check it, once in a process.
+
+        origin: what the user has to remove if it is damaged; trusted: it is not checked.
 
         Raises
         ------
         DataError: a file is missing or damaged, or another version wrote it.
         """
-        source = Path(directory)
+        source = Path(directory).absolute()
+        identity = None if trusted else _identity(source)
+        trusted |= identity in _checked
         try:
             if not trusted:
                 verify(source)
@@ -165,16 +251,43 @@ class Corpus:
             arrays: dict[str, Any] = {
                 name: read_array(source / f"{name}.npy", dtype, mmap=mmap) for name, dtype in DTYPES.items()
             }
-            width, free = int(header["width"]), int(header.get("free", 0))
-            corpus = Corpus(**arrays, width=width, free=free, about=dict(header["about"]), trusted=trusted)
-            numbers = corpus.values, corpus.base, corpus.gain, corpus.weight
-            if not trusted and not all(np.isfinite(array).all() for array in numbers):
-                raise DataError("a corpus holds numbers that are not finite; build it again (rerank run)")
-            return corpus
-        except DataError as error:
-            raise DataError(error.message, path=str(source)) from None
-        except DAMAGE as error:
-            raise DataError(f"not a readable corpus: {error}", path=str(source)) from error
+            width, free, cuts = int(header["width"]), int(header["free"]), np.asarray(header["cuts"])
+            corpus = Corpus(**arrays, width=width, free=free, cuts=cuts, about=dict(header["about"]), trusted=trusted)
+            for part in () if trusted else corpus.parts():
+                if not all(np.isfinite(array).all() for array in (part.values, part.base, part.gain, part.weight)):
+                    raise DataError("a corpus holds numbers that are not finite; build it again (rerank run)")
+        except (DataError, *DAMAGE) as error:
+            message = error.message if isinstance(error, DataError) else f"not a readable corpus: {error}"
+            advice = "" if origin is None else f"; remove {origin} and run again"
+            raise DataError(f"{message}{advice}", path=str(source)) from error
+        _checked.add(identity)
+        if mmap:
+            corpus.__dict__.update(_made=(Corpus.load, (source, origin)), _place=source)
+        return corpus
+
+
+Identity = tuple[tuple[str, int, int, int], ...]
+_checked: set[Identity | None] = set()  # corpora that this process has checked; tasks of a worker often open the same
+
+
+def _identity(directory: Path) -> Identity | None:
+    """Path, inode, time and size of each file; None if one is missing."""
+    try:
+        stats = [(str(path), path.stat()) for path in sorted(directory.iterdir())]
+    except OSError:
+        return None
+    return tuple((path, at.st_ino, at.st_mtime_ns, at.st_size) for path, at in stats)
+
+
+def _advise(array: np.ndarray, advice: str) -> None:
+    """Tell the system how the pages of a mapped array will be used; others stay as they are."""
+    mapped: Any = array
+    while isinstance(mapped, np.ndarray):
+        mapped = mapped.base
+    if isinstance(mapped, mmap.mmap) and array.size and hasattr(mmap, advice):
+        begin = array.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
+        first = begin // mmap.PAGESIZE * mmap.PAGESIZE
+        mapped.madvise(getattr(mmap, advice), first, begin + array.nbytes - first)
 
 
 def concatenate(parts: Sequence[Corpus]) -> Corpus:
@@ -199,17 +312,14 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
     return Corpus(lists=lists, rows=rows, width=width, free=free, about=about, trusted=True, **joined)
 
 
-Sizes = tuple[int, int, int]  # of a corpus: its lists, candidates and nonzeros
-
-
-def save_joined(directory: Path | str, parts: Iterable[Corpus], *, synced: bool = True) -> Sizes:
+def save_joined(directory: Path | str, parts: Iterable[Corpus], *, synced: bool = True) -> None:
     """Save ``parts``, one at least and all with the same columns, as one corpus with the ``about`` of the first.
 
     Every part is written as it comes: no more than one has to be in memory. synced: see ``new_directory``.
     """
     with new_directory(directory, synced=synced) as new, ExitStack() as files:
         arrays = {name: files.enter_context(ArrayFile(new / f"{name}.npy", dtype)) for name, dtype in DTYPES.items()}
-        first, lists, candidates, nonzeros = None, 0, 0, 0
+        first, candidates, nonzeros, cuts = None, 0, 0, [0]
         for part in parts:
             if first is None:
                 first = part
@@ -219,14 +329,13 @@ def save_joined(directory: Path | str, parts: Iterable[Corpus], *, synced: bool 
             arrays["rows"].append(part.rows[1:] + nonzeros)
             for name in list(DTYPES)[2:]:
                 arrays[name].append(getattr(part, name))
-            lists, candidates = lists + part.list_count, candidates + part.candidate_count
-            nonzeros += part.nonzeros
+            candidates, nonzeros = candidates + part.candidate_count, nonzeros + part.nonzeros
+            cuts.append(cuts[-1] + part.list_count)
         assert first is not None
         files.close()
         header = {"version": FORMAT_VERSION, "width": first.width, "free": first.free, "about": first.about}
-        (new / "header.json").write_text(as_json(header, indent=1, sort_keys=True))
+        (new / "header.json").write_text(as_json(header | {"cuts": cuts}, indent=1, sort_keys=True))
         seal(new)
-    return lists, candidates, nonzeros
 
 
 def offsets(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -241,6 +350,15 @@ def frozen(array: np.ndarray) -> np.ndarray:
     view = np.asarray(array).view()
     view.flags.writeable = False
     return view
+
+
+def share_of(size: int, share: float, seed: int) -> np.ndarray:
+    """int64, ascending: the places of ``share`` of ``size`` lists or examples, at least one.
+
+    A larger share takes all lists that a smaller one with the same seed takes.
+    """
+    order = np.random.default_rng([seed, size, 2]).permutation(size)  # no order of training is drawn from this 2
+    return np.sort(order[: max(1, round(share * size))])
 
 
 def _ranges(offsets: np.ndarray, chosen: np.ndarray) -> np.ndarray:

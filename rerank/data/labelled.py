@@ -11,8 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.corpus import Corpus, frozen, offsets
-from rerank.data.shards import share_of
+from rerank.data.corpus import Corpus, frozen, offsets, share_of
 from rerank.kernels.compile import kernel, prefetch
 
 AHEAD, MOST_AHEAD = 8, 512  # rows, and numbers of a row, that are fetched ahead

@@ -13,7 +13,7 @@ from typing import Any
 
 from rerank.base.encoding import file_name
 from rerank.base.errors import DataError, RerankError, RunError
-from rerank.data.shards import Shards, part_of
+from rerank.data.corpus import Corpus
 from rerank.extraction.extraction import Extracted, keeps_origins, write_extracted
 from rerank.extraction.kinds import metric_of
 from rerank.extraction.seen import SeenSample
@@ -140,7 +140,7 @@ def _existing(place: Path, files: dict[str, list[str]], inputs: Inputs) -> Path 
 
 
 def _save(extracted: Extracted, directory: Path) -> None:
-    """Write what is known of a split next to its shards."""
+    """Write what is known of a split next to its corpus."""
     header = {"ids": extracted.ids, "about": extracted.about, "origins": extracted.origins is not None}
     (directory / "split.json").write_text(as_json(header))
     save_arrays(directory, {f"seen_{name}": array for name, array in extracted.seen._asdict().items()})
@@ -151,15 +151,14 @@ def _load(entry: Path) -> Extracted:
     try:
         verify(entry)
         header = json.loads((entry / "split.json").read_text())
-        shards = Shards.load(entry / "corpus", entry)
-        origins = Shards.load(entry / "origins", entry) if header["origins"] else None
+        corpus = Corpus.load(entry / "corpus", entry)
+        origins = Corpus.load(entry / "origins", entry) if header["origins"] else None
         seen = SeenSample(*(read_array(entry / f"seen_{name}.npy") for name in SeenSample._fields))
-        extracted = Extracted(shards, list(header["ids"]), dict(header["about"]), seen, entry.name, origins)
-        if len(extracted.ids) != shards.list_count:
-            raise ValueError(f"{len(extracted.ids)} ids for {shards.list_count} lists")
+        extracted = Extracted(corpus, list(header["ids"]), dict(header["about"]), seen, entry.name, origins)
+        if len(extracted.ids) != corpus.list_count:
+            raise ValueError(f"{len(extracted.ids)} ids for {corpus.list_count} lists")
     except (*DAMAGE, RerankError) as error:
         raise _damaged(entry, error) from None
-    part_of(extracted.corpus, 0)  # the others are checked when they are needed
     return extracted
 
 

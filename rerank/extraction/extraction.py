@@ -1,6 +1,6 @@
 """From files to corpora: read lists and references, score candidates, extract features, number the columns.
 
-Blocks are in the spool until the table of the features that are kept is known; then they become shards of a corpus.
+Blocks are in the spool until the table of the features that are kept is known; then they become parts of a corpus.
 """
 
 import logging
@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice, pairwise
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
-from rerank.data.corpus import Corpus, Sizes, concatenate, save_joined
-from rerank.data.shards import Corpora, join_shards, part_directory
+from rerank.data.corpus import Corpus, concatenate, save_joined
 from rerank.extraction.blocks import Block, BlockJob, Numbering, Shared, Spool, Texts, cut, extract_block
 from rerank.extraction.content import columns_of
 from rerank.extraction.kinds import content_of
@@ -104,8 +104,8 @@ class BlockPart(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ShardJob:
-    """A way to write shards: with these columns, ``scale`` (see ``make_corpus``) and ``about``, to ``corpus`` and,
+class PartJob:
+    """A way to write parts: with these columns, ``scale`` (see ``make_corpus``) and ``about``, to ``corpus`` and,
     where what was subtracted from values is kept, to ``origins``."""
 
     numbering: Numbering
@@ -115,18 +115,31 @@ class ShardJob:
     origins: Path | None
 
 
-def write_shard(job: ShardJob, task: tuple[int, tuple[BlockPart, ...]]) -> list[Sizes]:
-    """Write a shard, given its number and lists; returns the sizes of its corpus and, if they are kept, its origins."""
+def write_part(job: PartJob, task: tuple[int, tuple[BlockPart, ...]]) -> list[Path]:
+    """Write a part, given its number and lists; returns the places of its corpus and, if they are kept, its origins."""
     number, sections = task
-    sizes = []
-    for place in filter(None, (job.corpus, job.origins)):
-        check_visible(place)
-        pieces = (_piece(job, section, origins=place == job.origins) for section in sections)
-        sizes.append(save_joined(part_directory(place, number), pieces, synced=False))
-    return sizes
+    places = []
+    for folder in filter(None, (job.corpus, job.origins)):
+        check_visible(folder)
+        pieces = (_piece(job, section, origins=folder == job.origins) for section in sections)
+        places.append(folder / f"{number:05d}")
+        save_joined(places[-1], pieces, synced=False)
+    return places
 
 
-def _piece(job: ShardJob, section: BlockPart, *, origins: bool) -> Corpus:
+def join_parts(place: Path, parts: Sequence[Path]) -> Corpus:
+    """Make one corpus of those in ``parts``, of which only one is in memory, and which are removed."""
+
+    def each() -> Iterator[Corpus]:
+        for path in parts:
+            yield replace(Corpus.load(path, trusted=True), cuts=np.zeros(0, np.int64))
+            rmtree(path)
+
+    save_joined(place, each(), synced=False)
+    return Corpus.load(place, trusted=True)
+
+
+def _piece(job: PartJob, section: BlockPart, *, origins: bool) -> Corpus:
     """Lists of a block, or what was subtracted from their values."""
     rows, numbering = job.numbering.spool.load(section.block, ListRows), job.numbering
     rows = (rows.origins() if origins else rows).numbered(numbering.of_block(section.block))
@@ -134,16 +147,16 @@ def _piece(job: ShardJob, section: BlockPart, *, origins: bool) -> Corpus:
 
 
 def divide(sizes: Sequence[np.ndarray], limit: float) -> list[tuple[BlockPart, ...]]:
-    """The lists of all blocks (``sizes`` in bytes) in the fewest shards of equal size of ``limit`` bytes at most.
+    """The lists of all blocks (``sizes`` in bytes) in the fewest parts of equal size of ``limit`` bytes at most.
 
-    A list stays whole: a shard may exceed the limit by one list.
+    A list stays whole: a part may exceed the limit by one list.
     """
     total = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
     count = max(1, int(-(-float(total[-1]) // limit)))
     cuts = np.searchsorted(total, [total[-1] * k // count for k in range(count)]).tolist()
     cuts = sorted({*cuts, total.size - 1})
     starts = np.concatenate([[0], np.cumsum([block.size for block in sizes])])
-    shards = []
+    parts = []
     for first, last in pairwise(cuts):
         sections = []
         for block in range(int(np.searchsorted(starts, first, side="right")) - 1, len(sizes)):
@@ -152,8 +165,8 @@ def divide(sizes: Sequence[np.ndarray], limit: float) -> list[tuple[BlockPart, .
             a, b = max(first, int(starts[block])), min(last, int(starts[block + 1]))
             if a < b:
                 sections.append(BlockPart(block, a - int(starts[block]), b - int(starts[block])))
-        shards.append(tuple(sections))
-    return shards
+        parts.append(tuple(sections))
+    return parts
 
 
 log = logging.getLogger("rerank")
@@ -173,16 +186,16 @@ class Extracted:
     scores these adds up with the scores in the corpus to those for values as they are.
     """
 
-    corpus: Corpora
+    corpus: Corpus
     ids: list[str]
     about: dict[str, Any]
     seen: SeenSample
     key: str = ""
-    origins: Corpora | None = None
+    origins: Corpus | None = None
 
 
 class Extraction:
-    """A split on its way from its files to the shards of a corpus, in an existing directory, or to one in memory.
+    """A split on its way from its files to a corpus, in an existing directory, or in memory.
 
     spool: another directory, for the blocks; without one they are in memory too, and workers parse alone.
     inputs: where the files of the split are open, or will be.
@@ -317,8 +330,8 @@ class Extraction:
         message = f"no feature is left: {said}; {advice}, or set features.set: base for the base score alone"
         raise RecipeError(message, key="features")
 
-    def shards(self, table: Table) -> tuple[Extracted, Table]:
-        """Write the shards; the table with the scale of its free columns, which one that was known has already."""
+    def corpus(self, table: Table) -> tuple[Extracted, Table]:
+        """Write the corpus; the table with the scale of its free columns, which one that was known has already."""
         numbering = self._job.numbering or Numbering.of(table, self._job.spool, known=False)
         sizes, spread = list[np.ndarray](), ColumnSpread(table.free)
         for of_lists, dense in self._here.map(partial(measure_block, numbering), range(len(self._features))):
@@ -336,19 +349,20 @@ class Extraction:
             scale = np.array(table.scale)
             scale[dense_columns(table, apart, "features.apart")] = 0.0
         if self._directory is None:
-            job, every = ShardJob(numbering, scale, about, None, None), list[Corpora]()
+            job, every = PartJob(numbering, scale, about, None, None), list[Corpus]()
             blocks = [BlockPart(block, 0, of_block.size) for block, of_block in enumerate(sizes) if of_block.size]
             for name in names:
                 every.append(concatenate([_piece(job, block, origins=name == "origins") for block in blocks]))
         else:
-            places = [self._directory / name for name in names]
+            places = [self._directory / f"{name}.parts" for name in names]
             for place in places:
                 place.mkdir()
-            job = ShardJob(numbering, scale, about, *places, *[None] * (2 - len(places)))
-            shards = enumerate(divide(sizes, self._recipe.data.shard_size * 1e6))
-            written = zip(*self._engine.map(partial(write_shard, job), shards), strict=True)
-            width = table.width, table.free
-            every = [join_shards(place, of, *width, about) for place, of in zip(places, written, strict=True)]
+            job = PartJob(numbering, scale, about, *places, *[None] * (2 - len(places)))
+            parts = enumerate(divide(sizes, self._recipe.data.shard_size * 1e6))
+            written = zip(*self._engine.map(partial(write_part, job), parts), strict=True)
+            every = [join_parts(place.with_suffix(""), of) for place, of in zip(places, written, strict=True)]
+            for place in places:
+                place.rmdir()
         corpus, *origins = every
         known = {**self._count.as_dict(), "seconds": time.monotonic() - self._start}
         account = Account.of("", self._first, measure=self._content.metric.signature)
@@ -380,11 +394,11 @@ def write_extracted(
     engine: Engine,
     inputs: Inputs,
 ) -> tuple[Extracted, Table]:
-    """``extract_split`` to shards in ``place``, an existing directory, or ``extract_training`` without a table; see
+    """``extract_split`` to a corpus in ``place``, an existing directory, or ``extract_training`` without a table; see
     Extraction."""
     extraction = Extraction(recipe, split, place, spool, engine, inputs, table)
     extraction.read()
-    return extraction.shards(extraction.table() if table is None else table)
+    return extraction.corpus(extraction.table() if table is None else table)
 
 
 def _in_memory(recipe: ListRecipe, split: str, table: Table | None, engine: Engine | None) -> tuple[Extracted, Table]:

@@ -11,7 +11,6 @@ from dataclasses import replace
 import numpy as np
 
 from rerank.data.corpus import Corpus, concatenate
-from rerank.data.shards import Corpora, parts
 from rerank.kernels.compile import kernel
 
 FAINT = 1e-6  # what is so much smaller is lost
@@ -55,9 +54,9 @@ def free_values(corpus: Corpus) -> np.ndarray:
     return dense
 
 
-def dense_alone(lists: Corpora) -> Corpus:
+def dense_alone(lists: Corpus) -> Corpus:
     """The lists with their free columns alone, in memory."""
-    taken = [part.keep_columns(np.arange(part.width) < part.free) for _, part in parts(lists)]
+    taken = [part.keep_columns(np.arange(part.width) < part.free) for part in lists.parts()]
     return concatenate([replace(part, width=part.free, trusted=True) for part in taken])
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.base.registry import Registry
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Corpora
 from rerank.kernels.compile import kernel_of
 from rerank.learn.average import average_of, begin_sums, flush
 from rerank.learn.epoch import epoch
@@ -90,7 +89,7 @@ class Learner(KernelPart):
     def require(self) -> None:
         """Raise a ``RecipeError`` where it needs what is not installed."""
 
-    def grown(self, lists: Corpora, dev: Corpora | None, seed: int) -> Any:
+    def grown(self, lists: Corpus, dev: Corpus | None, seed: int) -> Any:
         """Of a learner that is not ``linear``: the ``Training`` of ``lists``, with what is best on ``dev``."""
         raise NotImplementedError
 
@@ -205,7 +204,7 @@ class Learner(KernelPart):
         self.finish(state, sums)
         return stats_of(tally)
 
-    def solve(self, lists: Corpora, oracle: np.ndarray, state: State, *, any_ties: bool = False) -> EpochStats:  # noqa: ARG002
+    def solve(self, lists: Corpus, oracle: np.ndarray, state: State, *, any_ties: bool = False) -> EpochStats:  # noqa: ARG002
         """Bring ``state`` to the optimum over all ``lists``: in place of epochs, for learners that are ``batch``."""
         raise RecipeError(f"{self.name} learns to rank lists, and nothing else", key="learner.name")
 

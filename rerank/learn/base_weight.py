@@ -20,7 +20,7 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
-from rerank.data.shards import Corpora, parts, reference_rows, whole
+from rerank.data.corpus import Corpus
 from rerank.features.dense import standard_scale
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.error_surface import ErrorSurface, Line
@@ -54,25 +54,22 @@ def make_learner(settings: Mapping[str, Any], key: str = "learner", *, base: flo
     return replace(made, base=base)
 
 
-def add_base_squares(lists: np.ndarray, base: np.ndarray, total: float) -> float:
-    """``total`` plus (b(y) − mean of its list)² of all candidates, added one after the other."""
+def base_squares(lists: np.ndarray, base: np.ndarray) -> float:
+    """The sum of (b(y) − mean of its list)² of all candidates, added one after the other."""
     sizes, owner = np.diff(lists), owners(lists)
     apart = base - base[lists[owner]]  # exactly 0 where all are alike
     apart -= np.bincount(owner, apart / sizes[owner], sizes.size)[owner]
-    return float(np.cumsum(np.append(total, apart**2))[-1])
+    return float(np.cumsum(np.append(0.0, apart**2))[-1])
 
 
-def base_unit(lists: Corpora) -> float | None:
+def base_unit(lists: Corpus) -> float | None:
     """1/σ, with which base scores of ``lists`` have unit deviation; None where they are all alike within lists."""
-    total = 0.0
-    for _, part in parts(lists):
-        total = add_base_squares(part.lists, part.base, total)
-    deviation = np.sqrt(total / max(lists.candidate_count, 1))
+    deviation = np.sqrt(base_squares(lists.lists, lists.base) / max(lists.candidate_count, 1))
     usable = deviation > 0 and np.isfinite(START / deviation) and np.isfinite(deviation)
     return float(1 / deviation) if usable else None
 
 
-def start_weight(lists: Corpora) -> float:
+def start_weight(lists: Corpus) -> float:
     """START/σ of training lists; START where base scores are all alike within lists."""
     return START * (base_unit(lists) or 1.0)
 
@@ -98,7 +95,7 @@ def best_weight(line: Line, sign: float = 1.0) -> float | None:
 class BaseSearch:
     """The search for γ on held-out lists ``dev``. Higher scores are better, whatever the metric."""
 
-    dev: Corpora
+    dev: Corpus
     metric: Metric
 
     @property
@@ -118,8 +115,8 @@ class BaseSearch:
 
     def __call__(self, weights: Weights) -> tuple[Weights, float]:
         """``weights`` with the best weight of the base score (their own where it changes nothing), and the score."""
-        learned = [scores(part, Weights(weights.w, 0.0)) for _, part in parts(self.dev)]
-        if self.dev.list_count < SMALL and (likely := self.likely(np.concatenate(learned))) is not None:
+        learned = scores(self.dev, Weights(weights.w, 0.0))
+        if self.dev.list_count < SMALL and (likely := self.likely(learned)) is not None:
             score = self._score(self._rows(learned, likely))
             if score > self.base_score:
                 return Weights(weights.w, likely), score
@@ -136,15 +133,14 @@ class BaseSearch:
         """Give predictors other than the one that was observed their best weights too."""
         training.weights |= {name: self(other)[0] for name, other in training.weights.items() if name != predictor}
 
-    def _rows(self, learned: list[np.ndarray], gamma: float) -> np.ndarray:
+    def _rows(self, learned: np.ndarray, gamma: float) -> np.ndarray:
         """float64 [L, K]: what s(y) + γ·b(y) is worth."""
-        scores = iter(learned)
-        return scored_rows(self.dev, self.metric, lambda part: next(scores) + gamma * part.base)
+        return scored_rows(self.dev, self.metric, learned + gamma * self.dev.base)
 
     def likely(self, learned: np.ndarray) -> float | None:
         """The most likely γ where candidates score s(y) + γ·b(y), any candidate with the best gain of its list being
         right; ``learned``: s (float64 [N]). None if s or b says nothing."""
-        lists, size = whole(self.dev), learned.size
+        lists, size = self.dev, learned.size
         _, exponent = np.frexp(np.abs(learned).max(initial=0))  # of 2: float32 then holds scores of any size
         column, value = np.zeros(size, np.int32), np.ldexp(learned, -exponent).astype(np.float32)
         alone = replace(lists, rows=np.arange(size + 1), columns=column, values=value, width=1, free=1)
@@ -160,24 +156,12 @@ class BaseSearch:
         most = FAR * unit / float(standard_scale(alone)[0])
         return float(np.ldexp(min(gamma / w, most) if w > 0 else most, exponent))
 
-    def line(self, learned: list[np.ndarray]) -> Line:
-        """The metric where candidates score s(y) + γ·b(y), for all γ; ``learned``: s, one array (float64 [N]) per part.
-
-        Only candidates that are best for some γ are gathered from the parts.
-        """
-        slices = []
-        for (_, part), s in zip(parts(self.dev), learned, strict=True):
-            nothing = np.zeros((s.size, 0))
-            surface = ErrorSurface.of(part.lists, nothing, part.stats, part.reference, self.metric, part.base)
-            kept = surface.hull(s, surface.base)
-            sizes = np.diff(np.searchsorted(kept, part.lists))
-            slices.append((sizes, s[kept], surface.base[kept], part.stats[kept]))
-        sizes, s, base, stats = (np.concatenate(arrays) for arrays in zip(*slices, strict=True))
-        lists = np.concatenate([[0], np.cumsum(sizes)])
-        reference = reference_rows(self.dev)
-        surface = ErrorSurface.of(lists, np.zeros((s.size, 0)), stats, reference, self.metric, base)
-        return surface.line(s, base)
+    def line(self, learned: np.ndarray) -> Line:
+        """The metric where candidates score s(y) + γ·b(y), for all γ; ``learned``: s (float64 [N])."""
+        dev, nothing = self.dev, np.zeros((learned.size, 0))
+        surface = ErrorSurface.of(dev.lists, nothing, dev.stats, dev.reference, self.metric, dev.base)
+        return surface.line(learned, surface.base)
 
     def _score(self, rows: np.ndarray) -> float:
-        totals = rows.sum(axis=0), reference_rows(self.dev).sum(axis=0)
+        totals = rows.sum(axis=0), self.dev.reference.sum(axis=0)
         return self.sign * float(self.metric.scores(*totals))

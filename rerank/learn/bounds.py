@@ -44,7 +44,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
 
-from rerank.data.shards import Corpora, own, parts
+from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
 from rerank.learn.log import UpdateLog
 from rerank.learn.replay import in_memory
@@ -71,7 +71,7 @@ def theorem_of(learner: Learner) -> str | None:
     return "dual" if isinstance(learner, (RDA, Perceptron)) else None
 
 
-def differences(log: UpdateLog, lists: Corpora, base_rate: float) -> csr_matrix:
+def differences(log: UpdateLog, lists: Corpus, base_rate: float) -> csr_matrix:
     """Return z = −g of every update, times the weight of its list: [M, D + 1], the base score as base_rate·b(y)."""
     log, corpus = in_memory(log, lists)
     updates = log.arrays()
@@ -83,21 +83,20 @@ def differences(log: UpdateLog, lists: Corpora, base_rate: float) -> csr_matrix:
     return hstack([coefficients.dot(features), base], format="csr")
 
 
-def list_margins(lists: Corpora, targets: np.ndarray, u: Weights, *, any_ties: bool) -> np.ndarray:
+def list_margins(lists: Corpus, targets: np.ndarray, u: Weights, *, any_ties: bool) -> np.ndarray:
     """float64 [L]: the lowest score of a list's right candidates minus the highest of the wrong ones, times the list's
     weight; ∞ where all are right. No update of the list has a smaller u·z.
 
     targets: int64 [L], the oracles. any_ties: whether every candidate with the oracle's gain is right.
     """
     margins = np.full(lists.list_count, np.inf)
-    for place, part in parts(lists):
-        sizes, score = np.diff(part.lists), scores(part, u)
-        full, target = sizes > 0, own(targets, place, part)
-        first, best = part.lists[:-1][full], np.repeat(target[full], sizes[full])
-        right = part.gain == part.gain[best] if any_ties else np.arange(score.size) == best
-        lowest = np.minimum.reduceat(np.where(right, score, np.inf), first) if first.size else np.zeros(0)
-        highest = np.maximum.reduceat(np.where(right, -np.inf, score), first) if first.size else np.zeros(0)
-        margins[place.lists : place.lists + part.list_count][full] = (lowest - highest) * part.weight[full]
+    sizes, score = np.diff(lists.lists), scores(lists, u)
+    full = sizes > 0
+    first, best = lists.lists[:-1][full], np.repeat(targets[full], sizes[full])
+    right = lists.gain == lists.gain[best] if any_ties else np.arange(score.size) == best
+    lowest = np.minimum.reduceat(np.where(right, score, np.inf), first) if first.size else np.zeros(0)
+    highest = np.maximum.reduceat(np.where(right, -np.inf, score), first) if first.size else np.zeros(0)
+    margins[full] = (lowest - highest) * lists.weight[full]
     return margins
 
 
@@ -159,7 +158,7 @@ def volume_of(z: np.ndarray, r: float) -> tuple[float, int]:
     return volume, spare
 
 
-def bounds(learner: Learner, log: UpdateLog, lists: Corpora, mistakes: int, u: Weights, margins: np.ndarray) -> Bounds:
+def bounds(learner: Learner, log: UpdateLog, lists: Corpus, mistakes: int, u: Weights, margins: np.ndarray) -> Bounds:
     """Return the bounds of the theorems and the mistakes of a first pass over ``lists``; {} where no theorem speaks of
     the learner, or of the weights of its lists.
 
@@ -169,7 +168,7 @@ def bounds(learner: Learner, log: UpdateLog, lists: Corpora, mistakes: int, u: W
     theorem, loss, M, rate = theorem_of(learner), learner.loss_type().name, mistakes, learner.base_rate
     if theorem is None:
         return {}
-    if (theorem != "dual" or loss == "logistic") and any((part.weight != 1).any() for _, part in parts(lists)):
+    if (theorem != "dual" or loss == "logistic") and (lists.weight != 1).any():
         return {}
     z, vector = differences(log, lists, rate), np.append(u.w, (u.base - learner.base) / rate if rate else 0.0)
     arrays, coefficient = log.arrays(), np.ones(log.updates)

@@ -242,14 +242,6 @@ class ErrorSurface:
         wide[1:-1] = edges[1:] > edges[:-1]  # no interval lies between crossings at one place
         return Line(edges[wide[1:]], np.asarray(self.metric.scores(sums[wide], total)))
 
-    def hull(self, intercept: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """int64, rising: the candidates that are the best of their list for some γ (see ``line``); all of them by a
-        metric of an order."""
-        if self.metric.ordered:
-            return np.arange(slope.size)
-        first, _, _, new = self._crossings(intercept, slope, self.order(slope))
-        return np.unique(np.concatenate([first[first >= 0], new]))
-
     def _crossings(
         self, intercept: np.ndarray, slope: np.ndarray, order: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -12,12 +12,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from rerank.data.shards import Corpora, Shards, reference_rows, section, whole
+from rerank.data.corpus import Corpus
 from rerank.features.dense import dense_alone
 from rerank.learn.base_weight import base_unit
 from rerank.learn.predictor import State, copy_state
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.scoring import Weights, candidate_scores, weighed_rows
+from rerank.learn.scoring import Weights, scores, weighed_rows
 from rerank.metrics.metric import Metric
 
 FOLDS = 5
@@ -44,16 +44,16 @@ class FoldTrial:
     scores: np.ndarray
 
 
-def with_base_column(learner: Maxent, lists: Corpora) -> Maxent:
+def with_base_column(learner: Maxent, lists: Corpus) -> Maxent:
     """``learner`` with the base score as one more dense column, in units of its deviation within ``lists``."""
     return replace(learner, base=0.0, base_rate=base_unit(lists) or 1.0)
 
 
 def trials(
     learner: Maxent,
-    lists: Corpora,
+    lists: Corpus,
     metric: Metric,
-    targets: Callable[[Corpora], np.ndarray],
+    targets: Callable[[Corpus], np.ndarray],
     start: State | None = None,
     *,
     any_ties: bool,
@@ -73,7 +73,7 @@ def trials(
         l2 = FEW if learner.l2 is None else learner.l2
         return {kinds[0]: [FoldTrial(kinds[0], l2, 0.0, np.zeros((0, len(metric.columns))), np.zeros(0))]}
 
-    def material(rest: Corpora) -> Material:
+    def material(rest: Corpus) -> Material:
         return Material(rest, targets(rest), any_ties)
 
     made_of = dict[Columns, list[FoldTrial]]()
@@ -91,7 +91,7 @@ class Material(NamedTuple):
     The first columns of ``lists`` are those that weights are wanted of.
     """
 
-    lists: Corpora
+    lists: Corpus
     oracle: np.ndarray
     any_ties: bool
 
@@ -105,14 +105,14 @@ class Material(NamedTuple):
 def penalties_tried(
     kind: Columns,
     learner: Maxent,
-    lists: Corpora,
+    lists: Corpus,
     metric: Metric,
-    material: Callable[[Corpora], Material],
+    material: Callable[[Corpus], Material],
     begun: State | None = None,
 ) -> list[FoldTrial]:
     """Every penalty that ``learner`` leaves open, the largest first, on lists held out from the ``material`` of the
     others, which begins at ``begun`` or 0."""
-    slow, reference, tried = 0 < lists.free < lists.width, reference_rows(lists), list[FoldTrial]()
+    slow, reference, tried = 0 < lists.free < lists.width, lists.reference, list[FoldTrial]()
     folds = [(material(rest), apart) for rest, apart in held_out(lists)]
     states = [learner.init(each.lists.width) if begun is None else cut_state(begun, lists.width) for each, _ in folds]
     for l2 in (SPARSE_PENALTIES if slow else PENALTIES) if learner.l2 is None else (learner.l2,):
@@ -121,7 +121,7 @@ def penalties_tried(
         for state, (of_rest, apart) in zip(states, folds, strict=True):
             weights = of_rest.weights(made, state, lists.width, tolerance=FOLD_TOLERANCE)
             rows.append(weighed_rows(apart, weights, metric))
-            scored.append(candidate_scores(apart, weights))
+            scored.append(scores(apart, weights))
         both = np.concatenate(rows), np.concatenate(scored)
         tried.append(FoldTrial(kind, l2, score_of(both[0], reference, metric), *both))
         if slow and len(tried) > 1 and tried[-1].score <= tried[-2].score:
@@ -140,20 +140,18 @@ def score_of(rows: np.ndarray, reference: np.ndarray, metric: Metric) -> float:
     return -score if metric.lower_is_better else score
 
 
-def latest(lists: Corpora) -> Corpora:
+def latest(lists: Corpus) -> Corpus:
     """The last ENOUGH lists."""
-    return section(lists, max(0, lists.list_count - ENOUGH), lists.list_count)
+    return lists.slice(max(0, lists.list_count - ENOUGH), lists.list_count)
 
 
-def held_out(lists: Corpora) -> Iterator[tuple[Corpora, Corpora]]:
+def held_out(lists: Corpus) -> Iterator[tuple[Corpus, Corpus]]:
     """(the others, those held out) for every section, or for the last ones where the lists are too large for all."""
-    if isinstance(lists, Shards) and lists.changes:  # which know lists by their numbers among all
-        lists = whole(lists)
     count = min(FOLDS, lists.list_count)
     few = count if lists.free == lists.width else int(np.clip(BUDGET // max(1, lists.nonzeros), 1, count))
     for first, last in sections(lists.list_count, count)[-few:]:
         rest = np.concatenate([np.arange(first), np.arange(last, lists.list_count)])
-        yield lists.take(rest), section(lists, first, last)
+        yield lists.take(rest), lists.slice(first, last)
 
 
 def sections(count: int, folds: int = FOLDS) -> list[tuple[int, int]]:

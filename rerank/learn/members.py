@@ -17,9 +17,8 @@ from typing import Any, Literal
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Corpora, list_sizes, parts, reference_rows, section, whole
 from rerank.features.dense import dense_alone, free_values
-from rerank.learn.base_weight import add_base_squares, base_unit
+from rerank.learn.base_weight import base_squares, base_unit
 from rerank.learn.folds import (
     FOLDS,
     Columns,
@@ -132,9 +131,9 @@ class Mixture:
 
 def mixture(
     learner: Maxent,
-    lists: Corpora,
+    lists: Corpus,
     metric: Metric,
-    targets: Callable[[Corpora], np.ndarray],
+    targets: Callable[[Corpus], np.ndarray],
     start: State | None = None,
     *,
     any_ties: bool,
@@ -147,7 +146,7 @@ def mixture(
     penalties = {trial.columns: trial.l2 for trial in best}
     if lists.list_count < 2:
         return Mixture(penalties, tried=every)
-    reference, base = reference_rows(lists), base_rows(lists, metric)
+    reference, base = lists.reference, base_rows(lists, metric)
     members = [Member(trial.columns, trial.score, trial.rows, trial.scores) for trial in best]
     unit = base_unit(lists)
     if learner.l2 is not None or start is not None or (unit is not None and not learner.base_rate):
@@ -157,17 +156,16 @@ def mixture(
             alone = dense_alone(latest(lists))
             members += [*best_column(alone, metric), *other_losses(learner, alone, metric)]
         if unit is not None:
-            own = np.concatenate([part.base for _, part in parts(lists)])
-            members.append(Member("base", score_of(base, reference, metric), base, own, Weights(np.zeros(0), 1.0)))
+            constant = Weights(np.zeros(0), 1.0)
+            members.append(Member("base", score_of(base, reference, metric), base, lists.base, constant))
     members = weighed(members, lists, metric, reference)
     common = min(len(member.rows) for member in members if member.factor)
-    last = section(lists, lists.list_count - common, lists.list_count)
+    last = lists.slice(lists.list_count - common, lists.list_count)
     kept = [member for member in members if member.factor]
     held = np.sum([m.factor * m.scores[m.scores.size - last.candidate_count :] for m in kept], axis=0)
     single = len(kept) == 1 and kept[0].weights is None  # then its scores mean what they were learned for
     scale = 1.0 / kept[0].factor if single else likely_scale(last, held, targets, any_ties=any_ties)
-    pieces = iter(np.split(scale * held, np.cumsum([part.candidate_count for _, part in parts(last)])[:-1]))
-    rows = scored_rows(last, metric, lambda _: next(pieces))
+    rows = scored_rows(last, metric, scale * held)
     sign = metric.sign
     shown = tuple(replace(one, score=sign * one.score, factor=scale * one.factor) for one in members)
     of_base = base[len(base) - common :]
@@ -179,7 +177,7 @@ def mixture(
 
 def best_column(corpus: Corpus, metric: Metric) -> list[Member]:
     """The dense column, up or down, that selects best: on lists held out, the one that does so on all others."""
-    reference, count, values = reference_rows(corpus), corpus.list_count, free_values(corpus)
+    reference, count, values = corpus.reference, corpus.list_count, free_values(corpus)
     ends = [*sections(count, min(FOLDS, count)), (count, count)]  # for the last, nothing is held out
     best = [(-np.inf, 0, 1.0, reference)] * len(ends)  # score, column, sign, what it selects
     for column, sign in product(range(corpus.width), (1.0, -1.0)):
@@ -203,8 +201,8 @@ def other_losses(learner: Maxent, corpus: Corpus, metric: Metric) -> list[Member
     by listnet at the best of TEMPERATURES; nothing where ``learner`` has a loss of its own."""
     if learner.loss != "log":
         return []
-    deviation = math.sqrt(add_base_squares(corpus.lists, corpus.gain, 0.0) / max(1, corpus.candidate_count))
-    ways: list[tuple[Columns, Maxent, Callable[[Corpora], Material]]] = [("pointwise", learner, pairs_with_nothing)]
+    deviation = math.sqrt(base_squares(corpus.lists, corpus.gain) / max(1, corpus.candidate_count))
+    ways: list[tuple[Columns, Maxent, Callable[[Corpus], Material]]] = [("pointwise", learner, pairs_with_nothing)]
     for temperature in () if two_valued(corpus) or not deviation else TEMPERATURES:
         unit = temperature * deviation
         ways.append(("listnet", replace(learner, loss="listnet"), partial(by_gains, unit=unit)))
@@ -218,17 +216,15 @@ def other_losses(learner: Maxent, corpus: Corpus, metric: Metric) -> list[Member
     return [*best.values()]
 
 
-def by_gains(lists: Corpora, unit: float) -> Material:
+def by_gains(lists: Corpus, unit: float) -> Material:
     """Lists whose gains are divided by ``unit``."""
-    corpus = whole(lists)
-    return Material(replace(corpus, gain=corpus.gain / unit, trusted=True), oracles(lists), any_ties=False)
+    return Material(replace(lists, gain=lists.gain / unit, trusted=True), oracles(lists), any_ties=False)
 
 
-def pairs_with_nothing(lists: Corpora) -> Material:
+def pairs_with_nothing(corpus: Corpus) -> Material:
     """Every candidate beside one whose columns are 0, which is right where the candidate is not among the best of its
     list, or is as bad as the worst of all: so maxent is logistic regression. Columns are less their lists' means, and
     there is one more, 1, for the intercept."""
-    corpus = whole(lists)
     sizes, (n, D) = np.diff(corpus.lists), (corpus.candidate_count, corpus.width)
     full = sizes > 0
     first, sizes = corpus.lists[:-1][full], sizes[full]
@@ -248,29 +244,28 @@ def pairs_with_nothing(lists: Corpora) -> Material:
     return Material(made, oracles(made), any_ties=False)
 
 
-def weighed(members: Sequence[Member], lists: Corpora, metric: Metric, reference: np.ndarray) -> list[Member]:
+def weighed(members: Sequence[Member], lists: Corpus, metric: Metric, reference: np.ndarray) -> list[Member]:
     """The members with their factors: 0 for one that is too far behind the best, or says nothing."""
-    best, sizes, made = max(members, key=lambda member: member.score), list_sizes(lists), list[Member]()
+    best, sizes, made = max(members, key=lambda member: member.score), np.diff(lists.lists), list[Member]()
     how: dict[str, Any] = {"test": "paired_bootstrap", "samples": SAMPLES, "confidence": ONE_ERROR}
     for member in members:
         size = min(len(best.rows), len(member.rows))
         test = compare(metric, *(of[len(of) - size :] for of in (best.rows, member.rows, reference)), **how)
         ends = np.concatenate([[0], np.cumsum(sizes[sizes.size - len(member.rows) :])])
-        deviation = math.sqrt(add_base_squares(ends, member.scores, 0.0) / max(1, member.scores.size))
+        deviation = math.sqrt(base_squares(ends, member.scores) / max(1, member.scores.size))
         near = abs(test.difference) <= FAR * (test.high - test.low) / 2
         made.append(replace(member, factor=1.0 / deviation if near and deviation > 0 else 0.0))
     return made if any(member.factor for member in made) else [replace(best, factor=1.0)]
 
 
 def likely_scale(
-    lists: Corpora, scores: np.ndarray, targets: Callable[[Corpora], np.ndarray], *, any_ties: bool
+    lists: Corpus, scores: np.ndarray, targets: Callable[[Corpus], np.ndarray], *, any_ties: bool
 ) -> float:
     """The factor of ``scores`` (float64 [N]) with which the right candidates, those with the best gain of their list or
     the ``targets`` alone, are most likely."""
     from scipy.optimize import minimize_scalar  # half a second, which other learners need not wait for
 
-    gain, weight = (np.concatenate([getattr(part, key) for _, part in parts(lists)]) for key in ("gain", "weight"))
-    sizes = list_sizes(lists)
+    gain, weight, sizes = lists.gain, lists.weight, np.diff(lists.lists)
     full = sizes > 0
     first, owner = (np.cumsum(sizes) - sizes)[full], np.repeat(np.arange(np.count_nonzero(full)), sizes[full])
     right = gain == np.maximum.reduceat(gain, first)[owner]

@@ -1,11 +1,10 @@
-"""Logged updates, repeated: on lists in memory, part by part, or on what they touched, gathered in memory."""
+"""Logged updates, repeated on the lists, or on what they touched of lists that are larger than memory."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Corpora, gathered
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.hooks import gather, learn, update_pair
@@ -138,20 +137,16 @@ def filled(room: Votes) -> Votes:
     )  # fmt: skip
 
 
-def in_memory(log: UpdateLog, lists: Corpora) -> tuple[UpdateLog, Corpus]:
-    """The updates of ``log`` and a corpus in memory that they can be repeated on.
+def in_memory(log: UpdateLog, lists: Corpus) -> tuple[UpdateLog, Corpus]:
+    """The updates of ``log`` and a corpus that they can be repeated on in their order.
 
-    That is ``lists`` itself where it is in memory, else the candidates that were part of an update: what repeating
-    needs grows with the updates, not with the lists.
+    That is ``lists`` itself or, where an epoch goes by parts, the candidates that were part of an update: what
+    repeating needs grows with the updates, not with the lists.
     """
-    if isinstance(lists, Corpus):
+    if lists.cuts.size == 2:
         return log, lists
-    if lists.count == 1:
-        return log, lists.part(0)
     arrays = log.arrays()
     touched, candidates = np.unique(arrays["lists"]), np.unique(arrays["candidate"])
-    if touched.size == 0:
-        return log, lists.part(0).slice(0, 0)
     arrays["lists"] = np.searchsorted(touched, arrays["lists"])
     arrays["candidate"] = np.searchsorted(candidates, arrays["candidate"])
-    return UpdateLog.from_arrays(arrays), gathered(lists, touched, candidates)
+    return UpdateLog.from_arrays(arrays), lists.only(touched, candidates)

@@ -6,7 +6,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Corpora, parts, selected
 from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import best_of_lists, scored_rows
@@ -80,14 +79,11 @@ def scores(corpus: Corpus, weights: Weights) -> np.ndarray:
     """float64 [N]: the score of every candidate."""
     if weights.trees is not None:
         return weights.trees.scores(corpus) + weights.base * corpus.base
-    out = np.empty(corpus.candidate_count)
-    score_rows(corpus.rows, corpus.columns, corpus.values, weights.w, out)
+    out, at = np.empty(corpus.candidate_count), 0
+    for part in corpus.parts():
+        score_rows(part.rows, part.columns, part.values, weights.w, out[at : at + part.candidate_count])
+        at += part.candidate_count
     return out + weights.base * corpus.base
-
-
-def candidate_scores(lists: Corpora, weights: Weights) -> np.ndarray:
-    """float64 [N]: the scores of all candidates."""
-    return np.concatenate([scores(part, weights) for _, part in parts(lists)])
 
 
 def best(corpus: Corpus, scores: np.ndarray) -> np.ndarray:
@@ -95,14 +91,14 @@ def best(corpus: Corpus, scores: np.ndarray) -> np.ndarray:
     return best_of_lists(corpus.lists, scores, corpus.base)
 
 
-def choices(lists: Corpora, weights: Weights) -> np.ndarray:
+def choices(lists: Corpus, weights: Weights) -> np.ndarray:
     """int64 [L]: the candidate of every list that ``weights`` score highest, -1 for empty lists."""
-    return selected(lists, lambda part: best(part, scores(part, weights)))
+    return best(lists, scores(lists, weights))
 
 
-def weighed_rows(lists: Corpora, weights: Weights, metric: Metric) -> np.ndarray:
+def weighed_rows(lists: Corpus, weights: Weights, metric: Metric) -> np.ndarray:
     """float64 [L, K]: what the candidates that ``weights`` score highest are worth, or their orders."""
-    return scored_rows(lists, metric, lambda part: scores(part, weights))
+    return scored_rows(lists, metric, scores(lists, weights))
 
 
 @kernel

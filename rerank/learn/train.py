@@ -12,7 +12,7 @@ import numpy as np
 
 from rerank.base.errors import RecipeError, RunError
 from rerank.base.interrupts import check, deferred, requested
-from rerank.data.shards import Corpora, part_count, part_of, places
+from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import Oracle, PairSource
@@ -47,7 +47,7 @@ class ListProblem:
         once. For lists in one part.
     """
 
-    corpus: Corpora
+    corpus: Corpus
     oracle: np.ndarray
     seed: int
     shuffle: bool = True
@@ -60,17 +60,17 @@ class ListProblem:
         require_source(learner, self.pairs)
         if learner.batch:
             return learner.solve(self.corpus, self.oracle, state, any_ties=self.any_ties)
-        stats, offsets = EpochStats(), places(self.corpus)
-        for index in part_order(part_count(self.corpus), self.seed, epoch, self.shuffle).tolist():
+        stats, corpus = EpochStats(), self.corpus
+        numbers = part_order(corpus.cuts.size - 1, self.seed, epoch, self.shuffle).tolist()
+        for index, part in zip(numbers, corpus.parts(numbers), strict=True):
             check()
-            place, part = offsets[index], part_of(self.corpus, index)
-            targets = self.oracle[place.lists : place.lists + part.list_count]
-            targets = np.where(targets >= 0, targets - place.candidates, -1) if place.candidates else targets
+            lists, candidates = int(corpus.cuts[index]), int(corpus.lists[corpus.cuts[index]])
+            targets = corpus.in_part(index, self.oracle)
             visits = np.arange(part.list_count) if self.visits is None else self.visits
             order = visits[epoch_order(visits.size, self.seed, epoch, self.shuffle, index)]
-            own = learner.view_of(state, place.candidates, place.candidates + part.candidate_count)
+            own = learner.view_of(state, candidates, candidates + part.candidate_count)
             if log is not None:
-                log.count_from(place.lists, place.candidates)
+                log.count_from(lists, candidates)
             pairs = self.pairs.rule(self.seed, epoch, index)
             counts = learner.epoch(part, targets, order, own, any_ties=self.any_ties, log=log, pairs=pairs)
             stats = stats.plus(counts)

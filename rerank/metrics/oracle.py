@@ -3,14 +3,12 @@
 A selection is an int64 [L] of absolute candidate indices, -1 for lists without candidates.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Corpora, Place, own, parts, reference_rows, selected
 from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric, chosen_rows, owners
 
@@ -46,38 +44,30 @@ def base_choice(lists: np.ndarray, base: np.ndarray) -> np.ndarray:
     return best_of_lists(lists, base, base)
 
 
-def two_valued(lists: Corpora) -> bool:
+def two_valued(lists: Corpus) -> bool:
     """Whether the gains of all candidates have at most two values, such as right and wrong."""
-    values = np.empty(0)
-    for _, part in parts(lists):
-        values = np.union1d(values, part.gain)
-        if values.size > 2:
-            return False
-    return True
+    gain = lists.gain
+    return gain.size == 0 or bool(((gain == gain.min()) | (gain == gain.max())).all())
 
 
-def oracles(lists: Corpora) -> np.ndarray:
-    """The ``oracle`` of all lists, numbered through all parts: int64 [L]."""
-    return selected(lists, lambda part: oracle(part.lists, part.gain, part.base))
+def oracles(lists: Corpus) -> np.ndarray:
+    """The ``oracle`` of all lists: int64 [L]."""
+    return oracle(lists.lists, lists.gain, lists.base)
 
 
-def statistics_of(lists: Corpora, chosen: np.ndarray) -> np.ndarray:
+def statistics_of(lists: Corpus, chosen: np.ndarray) -> np.ndarray:
     """float64 [L, K]: the statistics of a selection (int64 [L]) from all lists."""
-    return np.concatenate([chosen_rows(part.stats, own(chosen, place, part)) for place, part in parts(lists)])
+    return chosen_rows(lists.stats, chosen)
 
 
-def list_gains(lists: Corpora, chosen: np.ndarray | None = None) -> np.ndarray:
+def list_gains(lists: Corpus, chosen: np.ndarray | None = None) -> np.ndarray:
     """float64 [L]: the gain of every list's choice (int64 [L]), or of its best candidate; 0 where there is none."""
-    by_part = []
-    for place, part in parts(lists):
-        gains = np.zeros(part.list_count)
-        full = np.flatnonzero(np.diff(part.lists))
-        if chosen is None:
-            gains[full] = np.maximum.reduceat(part.gain, part.lists[full]) if full.size else 0.0
-        else:
-            gains[full] = part.gain[own(chosen, place, part)[full]]
-        by_part.append(gains)
-    return np.concatenate(by_part)
+    gains, full = np.zeros(lists.list_count), np.flatnonzero(np.diff(lists.lists))
+    if chosen is not None:
+        gains[full] = lists.gain[chosen[full]]
+    elif full.size:
+        gains[full] = np.maximum.reduceat(lists.gain, lists.lists[full])
+    return gains
 
 
 def rows_of_scores(
@@ -90,26 +80,24 @@ def rows_of_scores(
     return chosen_rows(stats, best_of_lists(lists, scores, ties))
 
 
-def scored_rows(lists: Corpora, metric: Metric, score: Callable[[Corpus], np.ndarray]) -> np.ndarray:
-    """``rows_of_scores`` for all lists, with the scores (float64 [N]) that ``score`` gives the candidates of a part."""
-    return np.concatenate(
-        [rows_of_scores(metric, p.lists, score(p), p.base, p.stats, p.reference) for _, p in parts(lists)]
-    )
+def scored_rows(lists: Corpus, metric: Metric, scores: np.ndarray) -> np.ndarray:
+    """``rows_of_scores`` for all lists, ties by the base score."""
+    return rows_of_scores(metric, lists.lists, scores, lists.base, lists.stats, lists.reference)
 
 
-def base_rows(lists: Corpora, metric: Metric) -> np.ndarray:
+def base_rows(lists: Corpus, metric: Metric) -> np.ndarray:
     """``scored_rows`` by the base score."""
-    return scored_rows(lists, metric, lambda part: part.base)
+    return scored_rows(lists, metric, lists.base)
 
 
-def first_rows(lists: Corpora, metric: Metric) -> np.ndarray:
+def first_rows(lists: Corpus, metric: Metric) -> np.ndarray:
     """``scored_rows`` by the order in which candidates stand in their lists."""
-    return scored_rows(lists, metric, lambda part: -np.arange(part.candidate_count, dtype=np.float64))
+    return scored_rows(lists, metric, -np.arange(lists.candidate_count, dtype=np.float64))
 
 
-def oracle_rows(lists: Corpora, metric: Metric) -> np.ndarray:
+def oracle_rows(lists: Corpus, metric: Metric) -> np.ndarray:
     """``scored_rows`` by the gain itself."""
-    return scored_rows(lists, metric, lambda part: part.gain)
+    return scored_rows(lists, metric, lists.gain)
 
 
 def oracle_places(corpus: Corpus, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -127,7 +115,7 @@ def mean_rows(lists: np.ndarray, stats: np.ndarray) -> np.ndarray:
     return np.column_stack([np.bincount(owner, column, sizes.size) for column in (stats / sizes[owner, None]).T])
 
 
-def corpus_oracle(corpus: Corpora, metric: Metric, *, start: np.ndarray | None = None) -> np.ndarray:
+def corpus_oracle(corpus: Corpus, metric: Metric, *, start: np.ndarray | None = None) -> np.ndarray:
     """Hill climbing on the corpus score: exchange one list's candidate at a time while that improves the score.
 
     The best sentences do not make the best corpus, because lists weigh differently in the sums (a long sentence has
@@ -143,44 +131,23 @@ def corpus_oracle(corpus: Corpora, metric: Metric, *, start: np.ndarray | None =
     chosen = (oracles(corpus) if start is None else np.asarray(start)).astype(np.int64)
     if metric.ordered:  # a mean over lists
         return chosen
-    total = reference_rows(corpus).sum(axis=0)
-    while True:
-        sums = statistics_of(corpus, chosen).sum(axis=0)  # again in every round, so that rounding does not accumulate
-        moved = False
-        for place, part in parts(corpus):
-            climbed = own(chosen, place, part)
-            sums, improved = _climb(part, metric, climbed, sums, total)
-            if improved:
-                moved = True
-                chosen[place.lists : place.lists + part.list_count] = np.where(
-                    climbed >= 0, climbed + place.candidates, -1
-                )
-        if not moved:
-            return chosen
-
-
-def _climb(
-    part: Corpus, metric: Metric, chosen: np.ndarray, sums: np.ndarray, total: np.ndarray
-) -> tuple[np.ndarray, bool]:
-    """A round over a part: all exchanges in ``chosen`` that better the whole; the new sums, and if any was made."""
-    sign = metric.sign
-    usable = metric.valid(part.stats)
-    owner = owners(part.lists)
-    rows = chosen_rows(part.stats, chosen)
-    score = sign * float(metric.scores(sums, total))
-    exchanged = sign * metric.scores(sums + part.stats - rows[owner], total)
-    promising = np.unique(owner[usable & (exchanged > score + _step(score))])
-    moved = False
-    for i in promising:
-        first, last = part.lists[i], part.lists[i + 1]
-        rest = sums - part.stats[chosen[i]]
-        offers = sign * metric.scores(rest + part.stats[first:last], total)
-        offers[~usable[first:last]] = -np.inf
-        best = int(np.argmax(offers))
-        if offers[best] > score + _step(score):
-            chosen[i], score, moved = first + best, float(offers[best]), True
-            sums = rest + part.stats[chosen[i]]
-    return sums, moved
+    total, moved, sign = corpus.reference.sum(axis=0), True, metric.sign
+    usable, owner = metric.valid(corpus.stats), owners(corpus.lists)
+    while moved:
+        rows, moved = chosen_rows(corpus.stats, chosen), False
+        sums = rows.sum(axis=0)  # again in every round, so that rounding does not accumulate
+        score = sign * float(metric.scores(sums, total))
+        exchanged = sign * metric.scores(sums + corpus.stats - rows[owner], total)
+        for i in np.unique(owner[usable & (exchanged > score + _step(score))]):
+            first, last = corpus.lists[i], corpus.lists[i + 1]
+            rest = sums - corpus.stats[chosen[i]]
+            offers = sign * metric.scores(rest + corpus.stats[first:last], total)
+            offers[~usable[first:last]] = -np.inf
+            best = int(np.argmax(offers))
+            if offers[best] > score + _step(score):
+                chosen[i], score, moved = first + best, float(offers[best]), True
+                sums = rest + corpus.stats[chosen[i]]
+    return chosen
 
 
 def _step(score: float) -> float:
@@ -226,22 +193,11 @@ class ListStatistics:
     random: dict[str, float]
 
     @classmethod
-    def of(cls, corpus: Corpora, metric: Metric) -> "ListStatistics":
+    def of(cls, corpus: Corpus, metric: Metric) -> "ListStatistics":
         """The statistics of ``corpus``, whose ``stats`` and ``reference`` are those of ``metric``."""
-        total = reference_rows(corpus).sum(axis=0)
-        parts_of: dict[str, list[np.ndarray]] = {key: [] for key in ("sizes", "oracle", "mean", "ranks", "sharing")}
-        for place, part in parts(corpus):
-            best = oracle(part.lists, part.gain, part.base)
-            ranks, sharing = oracle_places(part, best)
-            parts_of["sizes"].append(np.diff(part.lists))
-            parts_of["oracle"].append(np.where(best >= 0, best + place.candidates, -1))
-            parts_of["ranks"].append(ranks)
-            parts_of["sharing"].append(sharing)
-            parts_of["mean"].append(_blind_rows(part, metric))
-        of = {key: np.concatenate(arrays) for key, arrays in parts_of.items()}
-        sizes, ranks = of["sizes"], of["ranks"]
-        climbed = corpus_oracle(corpus, metric, start=of["oracle"])
-        best = oracle_rows(corpus, metric)
+        total, sizes, chosen = corpus.reference.sum(axis=0), np.diff(corpus.lists), oracles(corpus)
+        ranks, sharing = oracle_places(corpus, chosen)
+        climbed, best = corpus_oracle(corpus, metric, start=chosen), oracle_rows(corpus, metric)
 
         def report(rows: np.ndarray) -> dict[str, float]:
             return metric.report(rows.sum(axis=0), total)
@@ -256,50 +212,30 @@ class ListStatistics:
             largest=int(sizes.max(initial=0)),
             empty=int(np.count_nonzero(sizes == 0)),
             singletons=int(np.count_nonzero(sizes == 1)),
-            unique_oracle=int(np.count_nonzero(of["sharing"] == 1)) / max(1, int(np.count_nonzero(sizes))),
+            unique_oracle=int(np.count_nonzero(sharing == 1)) / max(1, int(np.count_nonzero(sizes))),
             oracle_ranks=tuple(int(count) for count in np.bincount(ranks[ranks >= 0])),
             base=report(base_rows(corpus, metric)),
             first=report(first_rows(corpus, metric)),
             oracle=report(best),
             corpus_oracle=report(best if metric.ordered else statistics_of(corpus, climbed)),
-            anti_oracle=report(scored_rows(corpus, metric, lambda part: -part.gain)),
-            random=report(of["mean"]),
+            anti_oracle=report(scored_rows(corpus, metric, -corpus.gain)),
+            random=report(_blind_rows(corpus, metric)),
         )
 
 
-@dataclass(frozen=True)
-class SharedGains:
-    """Gains of which ``share`` is the gain of the corpus score: how a candidate would change it in place of its list's
-    choice in ``around``, times the number of lists, in units of the metric's gain.
+def with_corpus_gains(corpus: Corpus, metric: Metric, around: np.ndarray, share: float) -> Corpus:
+    """``corpus`` with gains of which ``share`` is the gain of the corpus score: how a candidate would change it in
+    place of its list's choice in ``around`` (int64 [L]), times the number of lists, in units of the metric's gain.
 
     With a corpus measure that is not a mean over sentences (BLEU with its brevity penalty), a sentence is then asked
     for what the corpus needs.
-
-    around: the selection (int64 [L]); total and reference: the sums of its statistics and of the references.
     """
-
-    metric: Metric
-    share: float
-    around: np.ndarray
-    total: np.ndarray
-    reference: np.ndarray
-
-    def __call__(self, corpus: Corpus, lists_before: int, candidates_before: int) -> Corpus:
-        """A part with the mixed gains; see ``data.shards.Change``."""
-        around = own(self.around, Place(0, lists_before, candidates_before), corpus)
-        metric, rows = self.metric, chosen_rows(corpus.stats, around)
-        owner = owners(corpus.lists)
-        unit = self.around.size * metric.percent / metric.gain_percent * metric.sign
-        changed = metric.scores(self.total - rows[owner] + corpus.stats, self.reference)
-        gains = unit * (changed - metric.scores(self.total, self.reference))
-        return replace(corpus, gain=(1 - self.share) * corpus.gain + self.share * gains, trusted=True)
-
-
-def with_corpus_gains(corpus: Corpora, metric: Metric, around: np.ndarray, share: float) -> Corpora:
-    """``corpus`` with ``SharedGains`` around a selection (int64 [L])."""
     if metric.ordered:
         message = f"{metric.primary} is a mean over lists: there is no gain of the corpus; leave it out"
         raise RecipeError(message, key="oracle.corpus_share")
-    sums = statistics_of(corpus, around).sum(axis=0), reference_rows(corpus).sum(axis=0)
-    change = SharedGains(metric, share, around, *sums)
-    return change(corpus, 0, 0) if isinstance(corpus, Corpus) else corpus.changed(change)
+    rows, reference = statistics_of(corpus, around), corpus.reference.sum(axis=0)
+    total, owner = rows.sum(axis=0), owners(corpus.lists)
+    unit = around.size * metric.percent / metric.gain_percent * metric.sign
+    changed = metric.scores(total - rows[owner] + corpus.stats, reference)
+    gains = unit * (changed - metric.scores(total, reference))
+    return replace(corpus, gain=(1 - share) * corpus.gain + share * gains, trusted=True)

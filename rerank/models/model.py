@@ -2,7 +2,7 @@
 
 Nothing in it is executable; arrays are read without objects. docs/models.md describes the format for other programs.
 
-Corpora hold dense columns standardised, models hold weights for the values as they are: with x' = scale · x in a
+Corpus hold dense columns standardised, models hold weights for the values as they are: with x' = scale · x in a
 corpus, a weight w' of training is the weight w = scale · w' of the values as files have them. The column of the
 template BaseScore is the base score, whose one weight is what both are together.
 """

@@ -7,7 +7,7 @@ score has gained nothing from them.
 from dataclasses import replace
 from typing import Any
 
-from rerank.data.shards import Corpora, reference_rows
+from rerank.data.corpus import Corpus
 from rerank.features.dense import dense_alone
 from rerank.features.table import Table
 from rerank.learn.base import Weights
@@ -21,13 +21,13 @@ from rerank.models.model import one_base, raw_weights
 NAME = "logistic"  # of its choices, among those of the predictors
 
 
-def corpus_score(lists: Corpora, weights: Weights, metric: Metric) -> float:
+def corpus_score(lists: Corpus, weights: Weights, metric: Metric) -> float:
     """The metric of what ``weights`` choose."""
     rows = weighed_rows(lists, weights, metric).sum(axis=0)
-    return float(metric.scores(rows, reference_rows(lists).sum(axis=0)))
+    return float(metric.scores(rows, lists.reference.sum(axis=0)))
 
 
-def dense_line(corpus: Corpora, table: Table, metric: Metric) -> tuple[Weights, dict[str, Any]] | None:
+def dense_line(corpus: Corpus, table: Table, metric: Metric) -> tuple[Weights, dict[str, Any]] | None:
     """Fit the regression on the training lists ``corpus``: weights over a recipe's columns, and what metrics.json says
     about it; None if there are no dense columns besides the base score.
 

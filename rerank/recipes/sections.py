@@ -82,9 +82,9 @@ class SplitSettings(Section):
     encoding: the encoding of all text files, if it is not UTF-8, by its name in Python: ``latin-1``, ``cp1252``,
     ``gbk``.
     on_bad_list: whether a list that cannot be used is an error, or is left out and counted.
-    shard_size: how many MB (10^6 bytes) a shard takes at most, unless it is a single list. A larger corpus is stored in
-    shards of equal size, worked on one at a time; training takes them in a random order every epoch, and the lists of
-    each in a random order. 32 million nonzeros take 256 MB.
+    shard_size: how many MB (10^6 bytes) a part takes at most, unless it is a single list. A larger corpus has several
+    of equal size, of which one at a time is in memory; training takes them in a random order every epoch, and the lists
+    of each in a random order. 32 million nonzeros take 256 MB.
     """
 
     root: str = "."

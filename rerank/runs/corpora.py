@@ -4,7 +4,7 @@ import dataclasses
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.shards import Corpora, apart, list_sizes, selected, share_of
+from rerank.data.corpus import Corpus, share_of
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content import Content
 from rerank.extraction.extraction import Extracted, extract_split, extract_training
@@ -140,6 +140,20 @@ def set_apart(extracted: Extracted, settings: HoldoutSettings) -> tuple[Extracte
     return part_of(extracted, ~chosen, about), part_of(extracted, chosen, f"{about} {HOLDOUT}")
 
 
+def apart(documents: Sequence[str], share: float, seed: int) -> np.ndarray:
+    """bool [L]: which lists are set apart, ``share`` of them as nearly as whole documents allow.
+
+    documents: the name of every list's document. At least one document is set apart, and one is not.
+    """
+    names, document, sizes = np.unique(np.array(documents, dtype=np.str_), return_inverse=True, return_counts=True)
+    if names.size < 2:
+        raise DataError(f"found {names.size} document; setting some apart takes at least 2")
+    order = np.random.default_rng([seed, names.size, 3]).permutation(names.size)  # no other draw has this 3
+    taken = np.cumsum(sizes[order])[:-1]
+    count = 1 + int(np.argmin(np.abs(taken - share * document.size)))
+    return np.isin(document, order[:count])
+
+
 def shared_lists(extracted: Extracted, share: float, seed: int) -> Extracted:
     """The share of the lists that ``share_of`` draws."""
     if share == 1:
@@ -151,19 +165,20 @@ def shared_lists(extracted: Extracted, share: float, seed: int) -> Extracted:
 
 def last_lists(extracted: Extracted, candidates: int) -> Extracted:
     """The last lists, which have this many candidates together."""
-    sizes = list_sizes(extracted.corpus)
+    sizes = np.diff(extracted.corpus.lists)
     return part_of(extracted, np.cumsum(sizes[::-1])[::-1] <= candidates, f"{extracted.key} last {candidates}")
 
 
 def part_of(extracted: Extracted, chosen: np.ndarray, key: str) -> Extracted:
     """The lists of a split where ``chosen`` (bool [L]) holds, with their sources."""
-    corpus = extracted.corpus.take(np.flatnonzero(chosen))
-    if sources := extracted.corpus.about.get("sources"):
+    about = extracted.corpus.about
+    if sources := about.get("sources"):
         names, lists = zip(*sources, strict=True)
         pieces = np.split(chosen, np.cumsum(lists)[:-1])
         counts = [[name, int(piece.sum())] for name, piece in zip(names, pieces, strict=True)]
-        corpus = dataclasses.replace(corpus, about={**corpus.about, "sources": counts})
+        about = about | {"sources": counts}
     ids = [name for name, taken in zip(extracted.ids, chosen, strict=True) if taken]
+    corpus = extracted.corpus.take(np.flatnonzero(chosen), about)
     return dataclasses.replace(extracted, corpus=corpus, ids=ids, key=key)
 
 
@@ -172,7 +187,7 @@ def sources_in(extracted: Extracted) -> dict[str, Any]:
     if "sources" not in extracted.corpus.about:
         return {}
     names, lists = zip(*extracted.corpus.about["sources"], strict=True)
-    sizes = np.split(list_sizes(extracted.corpus), np.cumsum(lists)[:-1])
+    sizes = np.split(np.diff(extracted.corpus.lists), np.cumsum(lists)[:-1])
     counts = ({"lists": part_sizes.size, "candidates": int(part_sizes.sum())} for part_sizes in sizes)
     return {"sources": dict(zip(names, counts, strict=True))}
 
@@ -315,13 +330,13 @@ def unlike_lengths(lengths: np.ndarray) -> float | None:
     return correlation if surely else None
 
 
-def below_dev(train: Corpora, dev: Corpora) -> bool:
+def below_dev(train: Corpus, dev: Corpus) -> bool:
     """Whether the gains of the base choices from ``train`` are far below those from ``dev``.
 
     They are where the distribution functions differ by more than ``APART`` and what chance explains, with a probability
     of at most ``ALPHA``.
     """
-    bases = (selected(lists, lambda part: base_choice(part.lists, part.base)) for lists in (train, dev))
+    bases = (base_choice(lists.lists, lists.base) for lists in (train, dev))
     low, high = (np.sort(list_gains(lists, base)) for lists, base in zip((train, dev), bases, strict=True))
     places = np.concatenate([low, high])
     apart = np.searchsorted(low, places, "right") / low.size - np.searchsorted(high, places, "right") / high.size

@@ -7,8 +7,7 @@ from typing import Any, get_args
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.data.corpus import offsets
-from rerank.data.shards import Corpora, list_sizes, parts, reference_rows
+from rerank.data.corpus import Corpus, offsets
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base_weight import AUTO
 from rerank.learn.scoring import best as best_of
@@ -156,12 +155,12 @@ def tune_decoding(recipe: ListRecipe, data: Data, runs: list[Run], metric: Metri
         tune_decoding(recipe, data, again, metric)
 
 
-def _unbeaten(run: Run, lists: Corpora, metric: Metric, scores: list[float | None]) -> bool:
+def _unbeaten(run: Run, lists: Corpus, metric: Metric, scores: list[float | None]) -> bool:
     """Whether no use of what a run has learned is better on ``lists`` than the base is, where that was left open."""
     base = run.training["base"]
     if base["beaten"] is not False or base["setting"] != AUTO or base["kept"] or run.recipe.data.dev is not None:
         return False
-    alone = _score_of(lists, np.concatenate([part.base for _, part in parts(lists)]), metric)
+    alone = _score_of(lists, lists.base, metric)
     return max(metric.sign * score for score in scores if score is not None) <= metric.sign * alone + EQUAL
 
 
@@ -177,11 +176,9 @@ def _tuned_on(recipe: ListRecipe, data: Data, run: Run) -> tuple[Extracted, np.n
     return (last_lists(training, run.held.size), run.held) if run.held.size else None
 
 
-def _score_of(lists: Corpora, scores: np.ndarray, metric: Metric) -> float:
+def _score_of(lists: Corpus, scores: np.ndarray, metric: Metric) -> float:
     """The metric of the candidates with the best scores (float64 [N])."""
-    chosen = ((part, best_of(part, scores[place.candidates :][: part.candidate_count])) for place, part in parts(lists))
-    rows = np.concatenate([chosen_rows(part.stats, own) for part, own in chosen])
-    return metric.score(rows, reference_rows(lists))
+    return metric.score(chosen_rows(lists.stats, best_of(lists, scores)), lists.reference)
 
 
 def _grid(recipe: ListRecipe, kind: str, threshold: float | None) -> tuple[np.ndarray, np.ndarray]:
@@ -193,11 +190,11 @@ def _grid(recipe: ListRecipe, kind: str, threshold: float | None) -> tuple[np.nd
     return sharpness, THRESHOLDS if known is None else np.array([known])
 
 
-def _best_point(recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Corpora, metric: Metric) -> dict[str, Any]:
+def _best_point(recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Corpus, metric: Metric) -> dict[str, Any]:
     """The settings of the point with the best score, and that score (None where nothing was to be tuned)."""
     points, score, a, h = sweep.points, None, 0, 0
     if sweep.texts:
-        total = reference_rows(corpus).sum(axis=0)
+        total = corpus.reference.sum(axis=0)
         scores = metric.scores(sums := sweep.sums(corpus), np.broadcast_to(total, (sums.shape[0], total.size)))
         at = int(np.argmax(metric.sign * scores))
         score, (a, h) = float(scores[at]), divmod(at, points.thresholds.size if kind != "mbr" else 1)
@@ -247,7 +244,7 @@ def evaluate_decoding(
             sweeps[kind] = make_sweep(kind, points, extracted.corpus.list_count, metric, run.brackets, how)
         tried.append(sweeps)
     every = [sweep for sweeps_of_run in tried for sweep in sweeps_of_run.values()]
-    sizes, columns = list_sizes(extracted.corpus), ScoreColumns.of_table(data.table.about)
+    sizes, columns = np.diff(extracted.corpus.lists), ScoreColumns.of_table(data.table.about)
     votes = None
     if recipe.decoders and isinstance(metric, ColumnMetric | Match) and not metric.ordered and columns:
         votes = Answered(columns.without(metric.measured).names)
@@ -272,11 +269,11 @@ def evaluate_decoding(
     return answers
 
 
-def _coverage(sweep: GainSweep, lists: Corpora, metric: Gain) -> dict[str, Any]:
+def _coverage(sweep: GainSweep, lists: Corpus, metric: Gain) -> dict[str, Any]:
     """The gain on the lists with the largest margins, at up to COVERAGES shares of all lists; ``aurc`` is the
     area under the curve of what is lost there (Geifman & El-Yaniv 2017), the mean over all shares."""
     order = np.argsort(-sweep.margins, kind="stable")
-    rows, reference = statistics_of(lists, sweep.chosen[0])[order], reference_rows(lists)[order]
+    rows, reference = statistics_of(lists, sweep.chosen[0])[order], lists.reference[order]
     scores = metric.scores(np.cumsum(rows, axis=0), np.cumsum(reference, axis=0))
     shown = np.unique(np.linspace(0, scores.size - 1, min(scores.size, COVERAGES)).astype(int))
     return {

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from rerank.data.shards import Corpora, parts, shared
+from rerank.data.corpus import Corpus
 from rerank.learn.base import Weights
-from rerank.learn.base_weight import AUTO, BaseSearch, add_base_squares
-from rerank.learn.scoring import candidate_scores
+from rerank.learn.base_weight import AUTO, BaseSearch, base_squares
+from rerank.learn.scoring import scores
 from rerank.metrics.metric import Metric
 from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
@@ -41,7 +41,7 @@ def train_ensemble(task: RunTask) -> Run:
     """
     recipe, dev, metric = task.recipe, task.dev, task.metric
     assert dev is not None
-    corpus = shared(task.corpus, recipe.training.share, recipe.seed)
+    corpus = task.corpus.shared(recipe.training.share, recipe.seed)
     digests = trained_on(task.digests[0], recipe), *task.digests[1:]
     runs = list[Run]()
     for number, single in enumerate(every := members(recipe)):
@@ -69,7 +69,7 @@ def train_ensemble(task: RunTask) -> Run:
     return Run(task.name, recipe, weights, {}, {}, None, about, first.history, task.digests)
 
 
-def summed(weights: Sequence[Weights], dev: Corpora) -> Weights:
+def summed(weights: Sequence[Weights], dev: Corpus) -> Weights:
     """The sum of weights, each divided by the deviation of its scores on ``dev``."""
     w, base = np.zeros_like(weights[0].w), 0.0
     for predictor in weights:
@@ -78,24 +78,19 @@ def summed(weights: Sequence[Weights], dev: Corpora) -> Weights:
     return Weights(w, base)
 
 
-def spread(lists: Corpora, weights: Weights) -> float:
+def spread(lists: Corpus, weights: Weights) -> float:
     """``deviation_of`` the scores that ``weights`` give."""
-    return deviation_of(lists, candidate_scores(lists, weights))
+    return deviation_of(lists, scores(lists, weights))
 
 
-def deviation_of(lists: Corpora, scores: np.ndarray) -> float:
+def deviation_of(lists: Corpus, scored: np.ndarray) -> float:
     """The standard deviation of scores (float64 [N]) from the means of their lists; 1 where all are alike."""
-    total = 0.0
-    for place, part in parts(lists):
-        part_scores = scores[place.candidates : place.candidates + part.candidate_count]
-        part_scores.flags.writeable = False  # like the base scores that this is compiled for
-        total = add_base_squares(part.lists, part_scores, total)
-    deviation = float(np.sqrt(total / max(lists.candidate_count, 1)))
+    deviation = float(np.sqrt(base_squares(lists.lists, scored) / max(lists.candidate_count, 1)))
     return deviation if deviation > 0 and np.isfinite(deviation) else 1.0
 
 
 def _about(
-    runs: Sequence[Run], dev: Corpora, weights: dict[str, Weights], recipe: ListRecipe, metric: Metric
+    runs: Sequence[Run], dev: Corpus, weights: dict[str, Weights], recipe: ListRecipe, metric: Metric
 ) -> dict[str, Any]:
     """The entry of metrics.json on an ensemble: its members with their dev scores, and its own."""
     members = [

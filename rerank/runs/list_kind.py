@@ -10,7 +10,7 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.usage import require
-from rerank.data.shards import Corpora, list_sizes, parts, reference_rows
+from rerank.data.corpus import Corpus
 from rerank.extraction.content import Content, make_reader
 from rerank.extraction.extraction import paths_of
 from rerank.extraction.kinds import content_of, metric_of, with_set
@@ -134,8 +134,8 @@ class ListKind(Kind[ListRecipe]):
         self.doubts = doubts(recipe, self.data, self.content, self.corpora)
         self.base_doubt = ""
         if self.data.table.about.get("scored") and not says_scores(recipe.data.reader):
-            every = chain.from_iterable(parts(each.corpus) for each in (self.data.training, *self.data.others.values()))
-            self.base_doubt = doubt_of_base(self.content.held[0], ((p.lists, p.gain, p.base) for _, p in every))
+            every = (each.corpus for each in (self.data.training, *self.data.others.values()))
+            self.base_doubt = doubt_of_base(self.content.held[0], ((of.lists, of.gain, of.base) for of in every))
         self.base_doubt = " ".join([*about.get("amiss", []), *filter(None, [self.base_doubt])])
         for line in [*self.doubts, *filter(None, [self.base_doubt])]:
             log.warning("%s", line)
@@ -221,7 +221,7 @@ class ListKind(Kind[ListRecipe]):
         self.signatures = dict[str, dict[str, str]]()  # of test splits once these are predicted
         if crossed:
             split, every = recipe.data.training, data.training
-            lists = self.content.read_again(recipe.data, split, every.ids, list_sizes(every.corpus))
+            lists = self.content.read_again(recipe.data, split, every.ids, np.diff(every.corpus.lists))
             self.signatures[split] = describe(split, lists, every, chosen, self.content)
         for run in self.runs if self.base_doubt else ():  # nothing is claimed against such a base
             run.significance = {split: {} for split in run.significance}
@@ -314,7 +314,7 @@ class ListKind(Kind[ListRecipe]):
             for split in splits:
                 lists = self.data.others[split].corpus
                 rows = weighed_rows(lists, run.weights[run.recipe.predictor], metric)
-                total = rows.sum(axis=0), reference_rows(lists).sum(axis=0)
+                total = rows.sum(axis=0), lists.reference.sum(axis=0)
                 scores[split] = metric.report(*total)[metric.primary]
                 first += [rows] if split == splits[0] else []
             point = {"share": share, "lists": run.training["lists"], "dev": run.dev_score, "splits": scores}
@@ -436,11 +436,10 @@ def check_room(recipe: ListRecipe) -> None:
     require(need, f"2^{bits} columns with {recipe.learner['name']}", "take fewer bits", "features.hash_bits")
 
 
-def check_sizes(singles: Sequence[Single[ListRecipe]], train: Corpora, *, tests: bool) -> None:
+def check_sizes(singles: Sequence[Single[ListRecipe]], train: Corpus, *, tests: bool) -> None:
     """``check_room`` for what takes many of the training lists at once; tests: whether dense columns alone are fitted
     too."""
-    _, first = next(parts(train))
-    dense = 8 * (3 + first.stats.shape[1] + train.free)  # bytes of a candidate; twice while put together,
+    dense = 8 * (3 + train.stats.shape[1] + train.free)  # bytes of a candidate; twice while put together,
     if tests and train.free:
         need = 3 * dense * latest(train).candidate_count  # and a copy of the lists that are not held out
         advice = "keep fewer candidates per list, or leave out the template Dense"

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.data.corpus import Corpus, offsets
-from rerank.data.shards import parts
+from rerank.data.corpus import Corpus
 from rerank.features.dense import free_values
 from rerank.features.table import Table, dense_columns
 from rerank.learn.base import Weights
@@ -76,13 +75,9 @@ def tune_run(run: Run, task: RunTask) -> None:
         first = np.concatenate([[trained.base, 1.0], trained.w[: split.free]])
     else:
         first = np.append(1.0, np.zeros(columns.size))
-    every = [part for _, part in parts(split)]
-    lists = offsets(np.concatenate([np.diff(part.lists) for part in every]))
-    features = np.concatenate([dense_features(part, trained, columns) for part in every])
-    stats, reference, base = (
-        np.concatenate([np.array(getattr(part, name)) for part in every]) for name in ("stats", "reference", "base")
-    )
-    result = mert(lists, features, stats, reference, metric, first, make_mert(recipe), ties=base)
+    features = np.concatenate([dense_features(part, trained, columns) for part in split.parts()])
+    of_lists = split.lists, features, split.stats, split.reference
+    result = mert(*of_lists, metric, first, make_mert(recipe), ties=split.base)
     if columns is None:
         w, of_base = trained.w * result.weights[1], float(result.weights[0])
         w[: split.free] = result.weights[2:]

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.base.progress import track
-from rerank.data.shards import first_candidates, list_sizes
 from rerank.extraction.content import Content
 from rerank.extraction.extraction import Extracted
 from rerank.extraction.kinds import metric_of
 from rerank.learn.base import Weights
-from rerank.learn.scoring import candidate_scores
+from rerank.learn.scoring import scores
 from rerank.metrics.oracle import list_gains, oracles
 from rerank.models.model import Model
 from rerank.models.scorer import Contribution, Opened, Scorer, led, rank
@@ -52,7 +51,7 @@ def describe(
 ) -> dict[str, str]:
     """Add what needs the texts to the chosen run's reports of a split, whose ``lists`` are read where something does;
     returns the signatures of measures."""
-    first = first_candidates(extracted.corpus)
+    first = extracted.corpus.lists[:-1]
     places = {name: np.where(choice >= 0, choice - first, -1) for name, choice in chosen.choices[split].items()}
     described = content.describe(split, lists, places)
     for name, measures in described.reports.items():
@@ -93,7 +92,7 @@ def write_predictions(
     kept on the way, which are put there.
     """
     scorer, weights = Scorer(model), chosen.weights[recipe.predictor]
-    lists = scorer.content.read_again(recipe.data, split, extracted.ids, list_sizes(extracted.corpus))
+    lists = scorer.content.read_again(recipe.data, split, extracted.ids, np.diff(extracted.corpus.lists))
     with open_output(made_room(directory, split, 0)) as out:
         writer = ListWriter(out, scorer.reader)
         passed = _written(writer, scorer, lists, extracted, weights, chosen.answers.get(split), kept)
@@ -119,10 +118,10 @@ def _written(
     Scores are those of features' plain values, so that lists can be compared: see ``Extracted``. A list that the corpus
     lacks, since its reference cannot be used, is scored by the model itself; bad ones keep their places.
     """
-    sizes, scored = list_sizes(extracted.corpus), candidate_scores(extracted.corpus, weights)
+    sizes, scored = np.diff(extracted.corpus.lists), scores(extracted.corpus, weights)
     ends, added = np.cumsum(sizes), np.zeros(sizes.size)
     if extracted.origins is not None:
-        added = candidate_scores(extracted.origins, Weights(weights.w, 0.0))
+        added = scores(extracted.origins, Weights(weights.w, 0.0))
     for in_files, (number, nbest) in enumerate(lists):
         if number in kept:
             kept[number] = in_files, nbest
@@ -221,7 +220,7 @@ class Example:
 
 def examples_of(scorer: Scorer, split: str, extracted: Extracted, answers: Answers) -> Iterator[Example]:
     """The lists of a split that were kept, in full."""
-    firsts = first_candidates(extracted.corpus)
+    firsts = extracted.corpus.lists[:-1]
     for i, (number, nbest) in ((i, kept) for i, kept in answers.kept.items() if kept is not None):
         pair = scorer.content.pair(nbest, SkipCount("skip")) if nbest.problem is None else None
         if pair is None:

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from rerank.base.progress import counting
-from rerank.data.shards import Corpora, list_sizes, reference_rows, selected
+from rerank.data.corpus import Corpus
 from rerank.extraction.extraction import Extracted
 from rerank.learn import trees as tree_readers
 from rerank.learn.base import Learner, Weights
@@ -84,7 +84,7 @@ class Run:
         line = next((line for line in self.history if line["epoch"] == self.training["epochs"]), {})
         return float(line["dev"]) if "dev" in line else None
 
-    def votes(self, corpus: Corpora) -> Votes | None:
+    def votes(self, corpus: Corpus) -> Votes | None:
         """The predictors, from the updates repeated on the training corpus; None where they were not kept."""
         if self._votes is None and self.log and self.recipe.training.vote:
             kept = corpus if self.columns is None else corpus.keep_columns(self.columns)
@@ -95,12 +95,12 @@ class Run:
         """Free the memory of the votes; the updates can be repeated."""
         self._votes = None
 
-    def evaluate(self, split: str, extracted: Extracted, training: Corpora, metric: Metric) -> None:
+    def evaluate(self, split: str, extracted: Extracted, training: Corpus, metric: Metric) -> None:
         """Score base, oracle and all predictors on a split, and test the predictors against the base."""
         corpus = extracted.corpus
         choices = {
-            "base": selected(corpus, lambda part: base_choice(part.lists, part.base)),
-            "first": selected(corpus, lambda part: np.where(np.diff(part.lists) > 0, part.lists[:-1], -1)),
+            "base": base_choice(corpus.lists, corpus.base),
+            "first": np.where(np.diff(corpus.lists) > 0, corpus.lists[:-1], -1),
             "oracle": oracles(corpus),
             **{name: choices_of(corpus, weights) for name, weights in self.weights.items()},
         }
@@ -128,7 +128,7 @@ class Run:
 
         Where one has no such predictor, as where nothing was learned, its best candidates take the place.
         """
-        starts = np.concatenate([[0], np.cumsum(list_sizes(extracted.corpus))])
+        starts = extracted.corpus.lists
         rows, choices, first = list[dict[str, np.ndarray]](), list[dict[str, np.ndarray]](), 0
         for part in parts:
             rows.append(part.selections[split].rows)
@@ -154,7 +154,7 @@ class Run:
         metric: Metric,
     ) -> None:
         """Score choices from the lists of a split, and test the predictors against the base."""
-        settings, reference = self.recipe.significance, reference_rows(extracted.corpus)
+        settings, reference = self.recipe.significance, extracted.corpus.reference
         how: dict[str, Any] = {"test": settings.test, "samples": settings.samples, "seed": self.recipe.seed}
         compared = Compared(metric, reference, rows, ids=extracted.ids, **how)
         self.choices[split], self.selections[split] = choices, compared
@@ -178,7 +178,7 @@ class Run:
             if (stored := kept.load()) is not None:
                 return stored[1]["winners"]
         with counting(f"vote {split}", total=extracted.corpus.list_count, unit="lists") as shown:
-            winners = selected(extracted.corpus, lambda part: best(part, vote(votes, part, on_list=shown.advance)))
+            winners = best(extracted.corpus, vote(votes, extracted.corpus, on_list=shown.advance))
         if kept is not None:
             kept.save({}, {"winners": winners})
         return winners
@@ -262,16 +262,14 @@ ONE_ERROR, WIDE = 0.6827, 1.96  # the middle of a normal distribution within ±1
 SAMPLES = 1000
 
 
-def choose(
-    recipe: ListRecipe, runs: Sequence[Run], apart: Corpora | None, metric: Metric
-) -> tuple[Run, dict[str, Any]]:
+def choose(recipe: ListRecipe, runs: Sequence[Run], apart: Corpus | None, metric: Metric) -> tuple[Run, dict[str, Any]]:
     """The run that is served, and the entry ``choice`` of metrics.json; empty without lists set ``apart``.
 
     Of the seeds of the chosen settings, it is the one with the best dev score.
     """
     if apart is None:
         return best_on_dev(runs, metric), {}
-    seeds, reference, sign = len(recipe.run_seeds), reference_rows(apart), metric.sign
+    seeds, reference, sign = len(recipe.run_seeds), apart.reference, metric.sign
     groups = [runs[first : first + seeds] for first in range(0, len(runs), seeds)]
     rows = [
         np.stack([weighed_rows(apart, run.weights[run.recipe.predictor], metric) for run in group]) for group in groups

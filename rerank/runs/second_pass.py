@@ -14,14 +14,14 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.progress import DETAIL, track
-from rerank.data.shards import Corpora, list_sizes, reference_rows, section
+from rerank.data.corpus import Corpus
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content import Pair
 from rerank.extraction.extraction import Extracted
 from rerank.extraction.kinds import content_of
 from rerank.extraction.trees import Parses
 from rerank.learn.base import Weights
-from rerank.learn.scoring import candidate_scores
+from rerank.learn.scoring import scores
 from rerank.metrics.bracket_model import (
     BracketColumns,
     BracketModel,
@@ -70,7 +70,8 @@ class Visitor(ABC):
 def visit_lists(recipe: ListRecipe, data: Data, split: str, extracted: Extracted, visitors: Sequence[Visitor]) -> int:
     """Read all lists of a split again, for all ``visitors``; returns how many have more candidates than
     ``decode.most``."""
-    content, sizes = content_of(recipe, columns=ScoreColumns.of_table(data.table.about)), list_sizes(extracted.corpus)
+    content = content_of(recipe, columns=ScoreColumns.of_table(data.table.about))
+    sizes = np.diff(extracted.corpus.lists)
     gains = None if recipe.decode.gains is None else gain_functions.get(recipe.decode.gains)
     lists, ends, long = content.read_again(recipe.data, split, extracted.ids, sizes), np.cumsum(sizes), 0
     for number, nbest in track(lists, f"decode {split}", total=extracted.corpus.list_count):
@@ -88,9 +89,9 @@ def visit_lists(recipe: ListRecipe, data: Data, split: str, extracted: Extracted
     return long
 
 
-def run_scores(run: Run, corpus: Corpora) -> np.ndarray:
+def run_scores(run: Run, corpus: Corpus) -> np.ndarray:
     """float64 [N]: the scores of all candidates by the run's predictor."""
-    return candidate_scores(corpus, run.weights[run.recipe.predictor])
+    return scores(corpus, run.weights[run.recipe.predictor])
 
 
 class Points(NamedTuple):
@@ -117,11 +118,11 @@ class Sweep(Visitor):
         self.texts.append(b"")
 
     @abstractmethod
-    def sums(self, corpus: Corpora) -> np.ndarray:
+    def sums(self, corpus: Corpus) -> np.ndarray:
         """float64 [points, K]: the statistics of all answers, by sharpness, then by threshold."""
 
     @abstractmethod
-    def rows(self, corpus: Corpora) -> np.ndarray:
+    def rows(self, corpus: Corpus) -> np.ndarray:
         """float64 [L, K]: the statistics of the answers at the first point."""
 
 
@@ -148,10 +149,10 @@ class GainSweep(Sweep):
         if place is not None:
             self.candidates[again.number] = again.own.start + place
 
-    def sums(self, corpus: Corpora) -> np.ndarray:
+    def sums(self, corpus: Corpus) -> np.ndarray:
         return np.stack([statistics_of(corpus, chosen).sum(axis=0) for chosen in self.chosen])
 
-    def rows(self, corpus: Corpora) -> np.ndarray:
+    def rows(self, corpus: Corpus) -> np.ndarray:
         return statistics_of(corpus, self.candidates)
 
     @property
@@ -186,10 +187,10 @@ class FusionSweep(Sweep):
         if best is not None:
             self.candidates[again.number] = again.own.start + best
 
-    def sums(self, corpus: Corpora) -> np.ndarray:  # noqa: ARG002
+    def sums(self, corpus: Corpus) -> np.ndarray:  # noqa: ARG002
         return self._sums
 
-    def rows(self, corpus: Corpora) -> np.ndarray:  # noqa: ARG002
+    def rows(self, corpus: Corpus) -> np.ndarray:  # noqa: ARG002
         return self._rows
 
 
@@ -254,9 +255,9 @@ class FoldedFusion(Visitor):
     def see(self, again: RereadList) -> None:
         self.sweeps[self._fold[again.own.start]].see(again)
 
-    def best(self, lists: Corpora, metric: Metric) -> float:
+    def best(self, lists: Corpus, metric: Metric) -> float:
         """The threshold with the best score on all of the lists, the smallest of equals."""
-        total = reference_rows(lists).sum(axis=0)
+        total = lists.reference.sum(axis=0)
         sums = np.sum([sweep.sums(lists) for sweep in self.sweeps], axis=0)
         reports = [metric.report(row, total) for row in sums]
         for h, report in zip(self.sweeps[0].points.thresholds, reports, strict=True):
@@ -299,7 +300,7 @@ def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Parseval) -
         lists = f"{trained_on(run.data[0], run.recipe)} without {first} to {last}", *run.data[1:]
         kept = None if run.place is None else beside(run.place, f"fold-{fold}")
         trained = trained_once(RunTask(run.name, single, rest, dev, lists, kept))
-        held = section(corpus, first, last)
+        held = corpus.slice(first, last)
         scored.append(run_scores(trained, held) / spread(held, trained.weights[single.predictor]))
     base, sharpness = spread(corpus, Weights(np.zeros(corpus.width), 1.0)), recipe.decode.sharpness or MEANT
     scores, folds = np.concatenate(scored), np.repeat(np.arange(FOLDS), [part.size for part in scored])

@@ -13,7 +13,7 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError, RunError
 from rerank.base.progress import DETAIL, counting
 from rerank.base.registry import Registry, build
-from rerank.data.shards import Corpora, parts, section, shared
+from rerank.data.corpus import Corpus
 from rerank.extraction.kinds import metric_of
 from rerank.features.dense import dense_alone
 from rerank.features.table import Table
@@ -25,7 +25,7 @@ from rerank.learn.members import mixture
 from rerank.learn.pairs import PairSource
 from rerank.learn.pairs import pairs as pair_sources
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.scoring import candidate_scores
+from rerank.learn.scoring import scores
 from rerank.learn.train import Epoch, ListProblem, Training, train
 from rerank.metrics.metric import Metric, owners
 from rerank.metrics.oracle import corpus_oracle, oracles, two_valued, with_corpus_gains
@@ -55,11 +55,11 @@ class RunTask:
 
     name: str
     recipe: ListRecipe
-    corpus: Corpora
-    dev: Corpora | None = None
+    corpus: Corpus
+    dev: Corpus | None = None
     digests: tuple[str, ...] = ("",)
     place: Path | None = None
-    tuned: Corpora | None = None
+    tuned: Corpus | None = None
     table: Table | None = None
     start: Model | None = None
 
@@ -91,7 +91,7 @@ def train_run(task: RunTask) -> Run:
     its own are logged.
     """
     recipe, dev, metric, split = task.recipe, task.dev, task.metric, task.recipe.data.dev
-    corpus = shared(task.corpus, recipe.training.share, recipe.seed)
+    corpus = task.corpus.shared(recipe.training.share, recipe.seed)
     _warn_of_nothing(corpus)
     folds = isinstance(make_learner(recipe.learner), Maxent)  # hold lists out in turn
     if dev is None and recipe.learner.get("base") == AUTO and not folds:
@@ -132,16 +132,15 @@ def train_run(task: RunTask) -> Run:
     kept = updates if recipe.training.vote and not warm and not base["kept"] else {}
     weights, history = training.weights, training.history
     apart = dev if split == HELD_OUT else None
-    held = training.held if apart is None else candidate_scores(apart, weights[recipe.training.predictor])
+    held = training.held if apart is None else scores(apart, weights[recipe.training.predictor])
     return Run(task.name, recipe, weights, state, kept, columns, about, history, task.digests, held)
 
 
-def _warn_of_nothing(corpus: Corpora) -> None:
+def _warn_of_nothing(corpus: Corpus) -> None:
     """Say so where the candidates of every list are equally good."""
-    for _, part in parts(corpus):
-        ends = part.lists[:-1][np.diff(part.lists) > 0]
-        if ends.size and (np.maximum.reduceat(part.gain, ends) > np.minimum.reduceat(part.gain, ends)).any():
-            return
+    starts, gain = corpus.lists[:-1][np.diff(corpus.lists) > 0], corpus.gain
+    if starts.size and (np.maximum.reduceat(gain, starts) > np.minimum.reduceat(gain, starts)).any():
+        return
     log.warning(
         "nothing to learn from %d training lists: in each, all candidates are equally good; see that the gains, or the "
         "references, are those of these lists", corpus.list_count,
@@ -165,7 +164,7 @@ def trained_on(data: str, recipe: ListRecipe) -> str:
     return data if share == 1 else f"{data} {share!r} {recipe.seed}"
 
 
-def _held_out(corpus: Corpora) -> tuple[Corpora, Corpora]:
+def _held_out(corpus: Corpus) -> tuple[Corpus, Corpus]:
     """All but the last tenth of the training lists, and that tenth, at least one list, to weigh the base score on."""
     lists = corpus.list_count
     if lists < 2:
@@ -179,10 +178,10 @@ def _held_out(corpus: Corpora) -> tuple[Corpora, Corpora]:
         "name data.dev, or a number as learner.base to train on all of them",
         lists - first, lists, _sources_from(corpus, first),
     )  # fmt: skip
-    return section(corpus, 0, first), section(corpus, first, lists)
+    return corpus.slice(0, first), corpus.slice(first, lists)
 
 
-def _sources_from(corpus: Corpora, first: int) -> str:
+def _sources_from(corpus: Corpus, first: int) -> str:
     """The sources of the lists from ``first`` on, for a message; nothing if there is only one source."""
     sources: list[tuple[str, int]] = corpus.about.get("sources", [])
     if sum(lists for _, lists in sources) != corpus.list_count:  # a share of them
@@ -193,7 +192,7 @@ def _sources_from(corpus: Corpora, first: int) -> str:
 
 
 def _judge_base(
-    recipe: ListRecipe, training: Training, split: str | None, metric: Metric, corpus: Corpora
+    recipe: ListRecipe, training: Training, split: str | None, metric: Metric, corpus: Corpus
 ) -> dict[str, Any]:
     """The entry of metrics.json on the base score; where no epoch beats the base, an automatic weight leaves
     only the base score in ``training``.
@@ -228,27 +227,26 @@ def _judge_base(
     }
 
 
-def base_alone(weights: dict[str, Weights], about: Mapping[str, Any], corpus: Corpora) -> dict[str, Weights]:
+def base_alone(weights: dict[str, Weights], about: Mapping[str, Any], corpus: Corpus) -> dict[str, Weights]:
     """The weights of a model that is the base itself, in place of others.
 
     Where the base has ties, and the others have done no worse on training lists held out, these break the ties: their
     greatest difference between candidates of ``corpus`` is a quarter of the base's least.
     """
-    alone, leads = {name: Weights(np.zeros_like(other.w), 1.0) for name, other in weights.items()}, [np.zeros(0)]
-    for _, part in parts(corpus) if about.get("columns", {}).get("lists") else ():
-        owner = owners(part.lists)
-        order = np.lexsort((part.base, owner))
-        leads.append(np.diff(part.base[order])[owner[1:] == owner[:-1]])
-    apart = np.concatenate(leads)
+    alone = {name: Weights(np.zeros_like(other.w), 1.0) for name, other in weights.items()}
+    if not about.get("columns", {}).get("lists"):
+        return alone
+    owner = owners(corpus.lists)
+    apart = np.diff(corpus.base[np.lexsort((corpus.base, owner))])[owner[1:] == owner[:-1]]
     if (apart > 0).all() or not apart.any():
         return alone
     for name, other in weights.items():
-        if most := float(np.ptp(candidate_scores(corpus, other._replace(base=0.0)))):
+        if most := float(np.ptp(scores(corpus, other._replace(base=0.0)))):
             alone[name] = Weights(other.w * (float(apart[apart > 0].min()) / (4 * most)), 1.0)
     return alone
 
 
-def _bounds(recipe: ListRecipe, training: Training, corpus: Corpora, metric: Metric) -> Bounds:
+def _bounds(recipe: ListRecipe, training: Training, corpus: Corpus, metric: Metric) -> Bounds:
     """The mistake bounds of the first pass, for learners with theorems about an oracle and a rival."""
     log = training.log
     if log is None or training.skipped or recipe.training.pairs["name"] != "oracle":
@@ -266,12 +264,12 @@ def pair_source(settings: Settings) -> PairSource:
     return build(pair_sources, settings, "training.pairs")
 
 
-def _targets(recipe: ListRecipe, corpus: Corpora, metric: Metric) -> np.ndarray:
+def _targets(recipe: ListRecipe, corpus: Corpus, metric: Metric) -> np.ndarray:
     """The oracles that training aims at (int64 [L])."""
     return corpus_oracle(corpus, metric) if recipe.oracle.level == "corpus" else oracles(corpus)
 
 
-def any_ties(recipe: ListRecipe, corpus: Corpora) -> bool:
+def any_ties(recipe: ListRecipe, corpus: Corpus) -> bool:
     """Whether every candidate with the oracle's gain counts as right, by ``oracle.ties`` and the training lists.
 
     Where some candidates are right and all others wrong, the one with the best base score is no better than the other
@@ -367,7 +365,7 @@ def _optimum(task: RunTask, made: Maxent, several: bool, warm: tuple[Any, int] |
     if np.any(start.cells[corpus.free : -1]):
         made = replace(made, columns="all")
 
-    def targets(lists: Corpora) -> np.ndarray:
+    def targets(lists: Corpus) -> np.ndarray:
         """The oracles of some of the lists."""
         return _targets(recipe, lists, metric)
 
@@ -399,7 +397,7 @@ def _tell(task: RunTask, stage: str, line: dict[str, Any], weights: Weights) -> 
     tell(event, task.recipe.training.callback)
 
 
-def _warm(task: RunTask, learner: Settings, corpus: Corpora, data: str = "") -> tuple[Any, int] | None:
+def _warm(task: RunTask, learner: Settings, corpus: Corpus, data: str = "") -> tuple[Any, int] | None:
     """The state of the model that ``task`` starts from, adapted to ``corpus`` (whose digest is ``data``), and its
     epochs so far."""
     model, path = task.start, task.recipe.training.start
@@ -433,10 +431,10 @@ def _select(task: RunTask, settings: SelectSettings) -> np.ndarray:
     return largest(size, task.corpus.free, settings.keep)
 
 
-def column_norms(corpus: Corpora) -> np.ndarray:
+def column_norms(corpus: Corpus) -> np.ndarray:
     """float64 [D]: the Euclidean norms of the columns."""
     squares = np.zeros(corpus.width)
-    for _, part in parts(corpus):
+    for part in corpus.parts():
         squared = np.asarray(part.values, np.float64) ** 2
         squares += np.bincount(part.columns, weights=squared, minlength=corpus.width)
     return np.asarray(np.sqrt(squares))
@@ -459,7 +457,7 @@ def largest(size: np.ndarray, free: int, keep: float | None) -> np.ndarray:
     return columns
 
 
-def _about(recipe: ListRecipe, training: Training, corpus: Corpora) -> dict[str, Any]:
+def _about(recipe: ListRecipe, training: Training, corpus: Corpus) -> dict[str, Any]:
     """The entry of metrics.json on a training."""
     seconds = sum(line["seconds"] for line in training.history)
     processed = sum(line["nonzeros_per_second"] * line["seconds"] for line in training.history)

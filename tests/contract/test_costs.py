@@ -12,7 +12,6 @@ import small_lists
 from small_lists import FORMATS, recipe
 
 from rerank.base.errors import RecipeError
-from rerank.data.shards import whole
 from rerank.extraction.content import make_reader
 from rerank.extraction.extraction import extract_training
 from rerank.readers.base import Reader, SkipCount, read_lists, readers
@@ -147,7 +146,7 @@ def test_extraction_logs_and_keeps_the_remark(tmp_path: Path, caplog: pytest.Log
     settings = recipe(form, path, reader={"name": "moses", "scores": "cost"})
     found = extract_training(settings)[0]
     assert "lowest_first" not in found.about
-    assert whole(found.corpus).base[:3].tolist() == [-1.0, -2.0, -3.0]
+    assert found.corpus.base[:3].tolist() == [-1.0, -2.0, -3.0]
 
 
 def test_a_report_shows_what_there_is_to_say_about_scores() -> None:

@@ -16,10 +16,9 @@ import numpy as np
 import pytest
 import small
 import small_classes
-from strategies import random_corpus, targets, write_shards
+from strategies import in_parts, random_corpus, targets
 from variants import FAMILIES, LEARNERS
 
-from rerank.data.shards import Corpora, Shards
 from rerank.learn.base import Weights, learners
 from rerank.learn.base_weight import BaseSearch
 from rerank.learn.log import UpdateLog
@@ -68,17 +67,10 @@ def dev(weights: Weights) -> float:
     return float(np.abs(weights.w).sum() % 1)
 
 
-def shards(place: Path) -> Shards:
-    """CORPUS in four parts."""
-    place.mkdir(exist_ok=True)
-    write_shards(place, [CORPUS.slice(a, b) for a, b in ((0, 7), (7, 8), (8, 8), (8, 30))], {})
-    return Shards.load(place)
-
-
 def learning(name: str, place: Path, key: str) -> Any:
     learner = learners.get(name)(**LEARNERS[name].variants[-1])
     checkpoint = Work(place / "kept.npz", key)
-    lists: Corpora = shards(place.with_name(f"{place.name}-lists"))
+    lists = in_parts(place.with_name(f"{place.name}-lists"), CORPUS, (0, 7, 8, 8, 30))
     how: Any = {"epochs": 3, "keep_log": True, "observers": [score_on(dev)], "checkpoint": checkpoint}
     return content(train(learner, ListProblem(lists, oracles(lists), 2), **how))
 

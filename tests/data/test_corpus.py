@@ -235,8 +235,7 @@ def test_parts_are_saved_as_one_corpus_in_files_of_numpy(tmp_path: Path) -> None
     whole = corpus_of([*EXAMPLE, *EXAMPLE])
     pieces = [whole.slice(a, b) for a, b in ((0, 1), (1, 1), (1, whole.list_count))]
     for corpus, parts in ((whole, pieces), (corpus_of([]), [corpus_of([])])):
-        sizes = save_joined(tmp_path / "corpus", parts)
-        assert sizes == (corpus.list_count, corpus.candidate_count, corpus.nonzeros)
+        save_joined(tmp_path / "corpus", parts)
         for name, dtype in DTYPES.items():
             np.save(tmp_path / "expected.npy", np.asarray(getattr(corpus, name), dtype))
             assert (tmp_path / "corpus" / f"{name}.npy").read_bytes() == (tmp_path / "expected.npy").read_bytes()

@@ -161,7 +161,7 @@ def test_align_refuses_a_class_only_where_an_example_has_it() -> None:
         examples_of(np.eye(2), [0, 7]).align(("0", "1"), 2)
 
 
-# Corpora
+# Corpus
 
 
 @given(sets(largest_k=2))

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rerank.data.shards import share_of
+from rerank.data.corpus import share_of
 
 SHARES = st.floats(0.001, 1)
 

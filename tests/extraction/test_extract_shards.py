@@ -1,5 +1,6 @@
 """Blocks, shards, ranges of hashes, processes: none of them changes what is extracted."""
 
+import json
 import logging
 import os
 import pickle
@@ -18,7 +19,6 @@ from hypothesis import strategies as st
 
 from rerank.base.errors import DataError, RecipeError, RunError
 from rerank.data.corpus import Corpus, concatenate
-from rerank.data.shards import Corpora, Shards, parts
 from rerank.extraction import blocks, extraction
 from rerank.extraction.blocks import Spool
 from rerank.extraction.cache import CorpusCache
@@ -63,11 +63,11 @@ def data(small_data: Path, tmp_path: Path) -> Path:
     return copy
 
 
-def in_memory(lists: Corpora) -> Corpus:
-    return concatenate([part for _, part in parts(lists)])
+def in_memory(lists: Corpus) -> Corpus:
+    return concatenate([lists])
 
 
-def assert_same(found: Corpora, expected: Corpora) -> None:
+def assert_same(found: Corpus, expected: Corpus) -> None:
     one, other = in_memory(found), in_memory(expected)
     assert (one.width, one.free, one.about) == (other.width, other.free, other.about)
     for name in ARRAYS:
@@ -121,8 +121,7 @@ def test_blocks_and_shards_change_nothing(kind, data, tmp_path, monkeypatch):
         store = CorpusCache(tmp_path / f"cache{lists}")
         found, found_table, key = store.training(cut, engine)
         other = store.split(cut, "test", found_table, key, engine)
-        assert isinstance(found.corpus, Shards)
-        assert 1 < found.corpus.count <= count
+        assert 2 < found.corpus.cuts.size <= count + 1
         assert_same(found.corpus, whole.corpus)
         assert_same_tables(found_table, table)
         assert_same(other.corpus, test.corpus)
@@ -150,7 +149,7 @@ def test_processes_change_no_byte_of_the_shards(data, tmp_path, monkeypatch):
     for part in ("corpus", "table"):
         one, two = (small.files_of(cache.directory / key / part) for cache in caches)
         assert one == two
-        assert part == "table" or len([name for name in one if "rows.npy" in name]) > 2
+        assert part == "table" or len(json.loads(one["header.json"])["cuts"]) > 3
 
 
 def damage(data: Path, places: dict[int, str]) -> None:
@@ -287,7 +286,7 @@ def test_blocks_of_an_extraction_that_was_stopped_are_used(data, tmp_path, monke
             extracted, table, key = place.training(recipe)
         made.append(-1)
         about = {name: value for name, value in extracted.about.items() if name != "seconds"}
-        arrays = [np.array(getattr(part, name)).tobytes() for _, part in parts(extracted.corpus) for name in ARRAYS]
+        arrays = [np.array(getattr(part, name)).tobytes() for part in extracted.corpus.parts() for name in ARRAYS]
         found.append(
             (extracted.ids, about, arrays, key, table.about, [record.getMessage() for record in caplog.records])
         )

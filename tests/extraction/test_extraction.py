@@ -10,7 +10,6 @@ import pytest
 import small
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.shards import whole
 from rerank.data.symbols import SymbolTable
 from rerank.extraction import cache
 from rerank.extraction.cache import CorpusCache
@@ -43,9 +42,7 @@ def entries(directory: Path) -> set[str]:
 
 
 def same(a: Extracted, b: Extracted) -> bool:
-    return a.ids == b.ids and all(
-        np.array_equal(getattr(whole(a.corpus), x), getattr(whole(b.corpus), x)) for x in ARRAYS
-    )
+    return a.ids == b.ids and all(np.array_equal(getattr(a.corpus, x), getattr(b.corpus, x)) for x in ARRAYS)
 
 
 def test_the_same_key_is_not_extracted_again(data, tmp_path, monkeypatch):
@@ -116,9 +113,8 @@ def test_compression_is_no_change_and_other_code_is_one(data, tmp_path, monkeypa
     "damage",
     [
         "split.json",
-        "corpus/shards.json",
-        "corpus/00000/header.json",
-        "corpus/00000/values.npy",
+        "corpus/header.json",
+        "corpus/values.npy",
         "table/table_hashes.npy",
     ],
 )

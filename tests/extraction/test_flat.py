@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rerank.data.shards import whole
 from rerank.extraction.extraction import Extracted, extract_split, extract_training
 from rerank.extraction.texts import TextContent
 from rerank.features.dense import free_values
@@ -202,7 +201,7 @@ def test_gains_that_are_not_those_of_the_answers_are_said(
     data |= {"sources": None, "references": None, "dev": None}
     recipe = read_settings({"name": "a", "task": "ranking", "features": {"set": "dense"}, "data": data})
     assert isinstance(recipe, TextRecipe)
-    corpus = whole(extract_training(recipe)[0].corpus)
+    corpus = extract_training(recipe)[0].corpus
     lm = free_values(corpus)[:4]
     assert all(column[0] == column[1] and column[2] == column[3] for column in lm.T), "means over answers"
     said = [one.message for one in caplog.records if "same answer have different gains" in one.message]

@@ -19,7 +19,6 @@ from rerank.base.errors import RunError
 from rerank.base.registry import build
 from rerank.cli.application import app
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Shards
 from rerank.learn.base import learners
 from rerank.learn.train import ListProblem, train
 from rerank.metrics.oracle import oracle
@@ -47,7 +46,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Files]]:
         model = files_below(root / "run/model", "model")
         found["model"].append({**model, **files_of(kind)})
         found["corpus"] += [files_below(path.parent, "corpus") for path in sorted(root.rglob("header.json"))]
-        found["shards"] += [files_below(path.parent, "shards") for path in sorted(root.rglob("shards.json"))]
         kept = [root / "run/metrics.json", root / "run/recipe.yaml", *root.glob("run/predictions/*.npz")]
         results = {str(path.relative_to(root / "run")): path.read_bytes() for path in kept}
         found["runs"].append({f"{side}/{name}": data for side in "ab" for name, data in results.items()})
@@ -101,14 +99,6 @@ def check_corpus(place: Path, draw: Draw) -> None:
         corpus.take([0, corpus.list_count - 1]).slice(0, 1)
 
 
-def check_shards(place: Path, _: Draw) -> None:
-    """Each part can be opened, and they add up."""
-    shards = Shards.load(place / "shards")
-    parts = [shards.part(i) for i in range(shards.count)]
-    for name in ("list_count", "candidate_count", "nonzeros"):
-        assert sum(getattr(part, name) for part in parts) == getattr(shards, name), name
-
-
 def check_runs(place: Path, draw: Draw) -> None:
     test = draw(["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"])
     compare_runs(place / "a", place / "b", draw(["average", "base", "oracle", "voted"]), test, 100, 1)
@@ -116,17 +106,15 @@ def check_runs(place: Path, draw: Draw) -> None:
 
 CHECKS: dict[str, Callable[[Path, Draw], None]] = {
     "model": check_model, "learner": check_learner, "tagger": check_tagger, "corpus": check_corpus,
-    "shards": check_shards, "runs": check_runs,
+    "runs": check_runs,
 }  # fmt: skip
 FIXED = ("lists", "gold", "sources", "references")
 
 
 def sign(place: Path) -> None:
     """Let digests fit the files, as somebody would who means harm: what is damaged is noticed by what looks into it."""
-    for name in ("corpus", "shards"):
-        for directory in (place / name, *(path for path in place.glob(f"{name}/*") if path.is_dir())):
-            if directory.exists():
-                seal(directory)
+    if (place / "corpus").exists():
+        seal(place / "corpus")
     sealed(place / "model")
 
 

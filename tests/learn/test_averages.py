@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from strategies import random_corpus, targets, write_shards
+from strategies import in_parts, random_corpus, targets
 from variants import every_family, every_learner, make
 
 from rerank.base.errors import RecipeError
 from rerank.contrib.structures.chain import chains_of
 from rerank.contrib.structures.training import ChainProblem, require_structured, train_chains
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Shards, parts
 from rerank.learn.base import Learner, Weights
 from rerank.learn.train import ListProblem, epoch_order, part_order, train
 from rerank.storage.outputs import Work
@@ -92,13 +91,12 @@ def batches(learner: Learner, corpus: Corpus, _: Path) -> tuple[Weights, Steps]:
 
 
 def parted(learner: Learner, corpus: Corpus, place: Path) -> tuple[Weights, Steps]:
-    write_shards(place, pieces(corpus), {})
-    lists, steps = Shards.load(place), Steps(learner, corpus)
+    lists, steps = in_parts(place / "corpus", corpus, CUTS), Steps(learner, corpus)
     found = train(learner, ListProblem(lists, targets(corpus), SEED), epochs=EPOCHS)
     for epoch in range(EPOCHS):
         for index in part_order(len(CUTS) - 1, SEED, epoch, True):
-            where, part = list(parts(lists))[index]
-            steps.visit(part, epoch_order(part.list_count, SEED, epoch, True, int(index)), where.candidates)
+            part, first = lists.slice(*CUTS[index : index + 2]), int(lists.lists[CUTS[index]])
+            steps.visit(part, epoch_order(part.list_count, SEED, epoch, True, int(index)), first)
     return found.weights["average"], steps
 
 

@@ -1,8 +1,7 @@
-"""The weight of the base score: exact against brute force, over shards, after interruptions, with all learners."""
+"""The weight of the base score: exact against brute force, over parts, after interruptions, with all learners."""
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +10,12 @@ from entries import ONLINE
 from hypothesis import given
 from hypothesis import strategies as st
 from problems import METRICS, problem
-from strategies import bits, corpus_of, random_corpus, run, write_shards
+from strategies import bits, corpus_of, in_parts, random_corpus, run
 from variants import LEARNERS
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Shards
 from rerank.learn import base_weight
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.base_weight import AUTO, START, BaseSearch, best_weight, make_learner, start_weight
@@ -109,7 +107,7 @@ def test_no_weight_of_a_dense_grid_is_better(seed: int, name: str) -> None:
     assert score >= max(grid) - 1e-12
     assert score >= search.base_score - 1e-12
     # A grid of the middles of all intervals finds nothing else: it is the best that there is.
-    line = search.line([corpus_scores(corpus, weights)])
+    line = search.line(corpus_scores(corpus, weights))
     ends = np.concatenate([[0.0], line.edges[line.edges > 0], [1e6]])
     middles = [
         search.sign * corpus_score(corpus, Weights(weights.w, gamma), metric) for gamma in (ends[1:] + ends[:-1]) / 2
@@ -123,13 +121,12 @@ def corpus_scores(corpus: Corpus, weights: Weights) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", sorted(METRICS))
-def test_shards_are_one_corpus(name: str, tmp_path: Path) -> None:
+def test_parts_are_one_corpus(name: str, tmp_path: Path) -> None:
     corpus, weights = corpus_with(3, METRICS[name], lists=30)
-    write_shards(tmp_path, [corpus.slice(a, b) for a, b in pairwise((0, 9, 9, 20, 30))], {})
-    shards = Shards.load(tmp_path)
-    one, other = (BaseSearch(lists, METRICS[name])(weights) for lists in (corpus, shards))
+    mapped = in_parts(tmp_path / "corpus", corpus, (0, 9, 9, 20, 30))
+    one, other = (BaseSearch(lists, METRICS[name])(weights) for lists in (corpus, mapped))
     assert (one[0].base, one[1]) == (other[0].base, other[1])
-    assert start_weight(corpus) == start_weight(shards)
+    assert start_weight(corpus) == start_weight(mapped)
 
 
 def test_the_middle_of_the_best_interval() -> None:

@@ -8,13 +8,12 @@ from sklearn.linear_model import LogisticRegression
 from strategies import corpus_of
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Corpora
 from rerank.features.dense import free_values
 from rerank.learn import folds
 from rerank.learn.folds import FEW, held_out, sections, trials, with_base_column
 from rerank.learn.members import Mixture, best_column, mixture, pairs_with_nothing
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.scoring import Weights, candidate_scores, weighed_rows
+from rerank.learn.scoring import Weights, scores, weighed_rows
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import oracles
 
@@ -42,7 +41,7 @@ def lists(count: int, *, dense: float = 0.0, sparse: float = 0.0, seed: int = 1)
     return replace(found, free=DENSE, stats=found.gain[:, np.newaxis], reference=np.ones((count, 1)))
 
 
-def members_of(corpus: Corpora, learner: Maxent | None = None) -> Mixture:
+def members_of(corpus: Corpus, learner: Maxent | None = None) -> Mixture:
     return mixture(with_base_column(learner or Maxent(), corpus), corpus, Gain(), oracles, any_ties=True)
 
 
@@ -145,7 +144,7 @@ def test_the_best_column_is_that_of_all_tries() -> None:
         held = corpus.slice(first, last)
         np.testing.assert_array_equal(found.rows[first:last], weighed_rows(held, best, Gain()))
         span = slice(corpus.lists[first], corpus.lists[last])
-        np.testing.assert_array_equal(found.scores[span], candidate_scores(held, best))
+        np.testing.assert_array_equal(found.scores[span], scores(held, best))
 
 
 def test_what_is_given_is_not_chosen() -> None:

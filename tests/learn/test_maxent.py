@@ -10,11 +10,10 @@ import small_rankings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
-from strategies import corpora, corpus_of, random_corpus, targets, write_shards
+from strategies import corpora, corpus_of, in_parts, random_corpus, targets
 
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Shards, selected
 from rerank.learn.base import Weights
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import choices, scores
@@ -91,10 +90,9 @@ def test_units_of_dense_columns_do_not_matter() -> None:
 
 def test_parts_do_not_matter(tmp_path: Path) -> None:
     corpus = random_corpus(1, lists=24)
-    write_shards(tmp_path, (corpus.slice(a, b) for a, b in ((0, 7), (7, 8), (8, 24))), corpus.about)
-    lists, learner = Shards.load(tmp_path), Maxent(l2=0.5)
+    lists, learner = in_parts(tmp_path / "corpus", corpus, (0, 7, 8, 24)), Maxent(l2=0.5)
     state = learner.init(corpus.width)
-    learner.solve(lists, selected(lists, targets), state)
+    learner.solve(lists, targets(lists), state)
     np.testing.assert_allclose(learner.last(state).w, fitted(learner, corpus).w, rtol=1e-6, atol=1e-9)
 
 

@@ -10,7 +10,6 @@ from rich.console import Console
 
 from rerank.base import usage
 from rerank.base.errors import RecipeError
-from rerank.data.shards import whole
 from rerank.features.dense import free_values
 from rerank.learn import folds
 from rerank.learn.scoring import choices
@@ -66,7 +65,7 @@ def test_it_takes_the_last_lists(root: Path, workspace: Path, monkeypatch: pytes
     for size in (100.0, 0.01):
         data = loaded(root, workspace, data={"shard_size": size})
         line = dense_line(data.training.corpus, data.table, METRIC)
-        alone = dense_line(whole(data.training.corpus).slice(80, 120), data.table, METRIC)
+        alone = dense_line(data.training.corpus.slice(80, 120), data.table, METRIC)
         assert line is not None
         assert alone is not None
         np.testing.assert_array_equal(line[0].w, alone[0].w)

@@ -14,7 +14,6 @@ import yaml
 from commands import Command, failed
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.shards import apart, reference_rows, whole
 from rerank.extraction.kinds import metric_of
 from rerank.metrics.oracle import statistics_of
 from rerank.models.predictions import corpus_score
@@ -22,7 +21,7 @@ from rerank.recipes.loading import load_recipe
 from rerank.recipes.settings import validate
 from rerank.runs import experiment
 from rerank.runs import run as choosing
-from rerank.runs.corpora import Data
+from rerank.runs.corpora import Data, apart
 from rerank.runs.report.results import blind_note, choice_table
 from rerank.runs.run import choose
 from rerank.runs.training import RunTask, train_run
@@ -92,8 +91,8 @@ def test_lists_set_apart_are_those_of_the_training_split(small_data: Path, works
     assert documents(kept.ids).isdisjoint(documents(held.ids))
     for part in (kept, held):
         places = [plain.training.ids.index(name) for name in part.ids]
-        same = whole(plain.training.corpus).take(places)
-        assert all(np.array_equal(getattr(whole(part.corpus), key), getattr(same, key)) for key in ("lists", "columns"))
+        same = plain.training.corpus.take(places)
+        assert all(np.array_equal(getattr(part.corpus, key), getattr(same, key)) for key in ("lists", "columns"))
     assert len({plain.key, data.key, held.key}) == 3
 
 
@@ -178,7 +177,7 @@ def test_the_simplest_within_one_standard_error_is_taken(
 ) -> None:
     settings = recipe(small_data, data={"holdout": APART}, grid={"learner.base": [1, 2, 3]}, seeds=[1])
     data, metric = Data.load(settings, workspace / "rule", ("holdout",)), metric_of(settings)
-    corpus = whole(data.others["holdout"].corpus)
+    corpus = data.others["holdout"].corpus
     by_gain = [np.argsort(corpus.gain[a:b], kind="stable") + a for a, b in pairwise(corpus.lists)]
     best, worst = np.array([each[-1] for each in by_gain]), np.array([each[0] for each in by_gain])
     nearly = best.copy()
@@ -191,7 +190,7 @@ def test_the_simplest_within_one_standard_error_is_taken(
     assert [point["near"] for point in found["points"]] == [True, True, False]
     assert found["settings"] == {"learner.base": 2}
     sums = statistics_of(corpus, worst).sum(axis=0)
-    assert found["points"][2]["score"] == float(metric.scores(sums, reference_rows(corpus).sum(axis=0)))
+    assert found["points"][2]["score"] == float(metric.scores(sums, corpus.reference.sum(axis=0)))
     text = choice_table({"choice": found, "measure": "f1"})
     assert [row[1] for row in text.rows] == ["yes", "yes", ""]
     assert "Chosen: nearly" in text.note

@@ -5,17 +5,16 @@ import json
 import os
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import small
 from entries import ONLINE, find_entries
-from strategies import random_corpus, targets, write_shards
+from strategies import in_parts, random_corpus, targets
 
 from rerank.base.registry import build
-from rerank.data.shards import Corpora, Shards, selected, whole
+from rerank.data.corpus import Corpus
 from rerank.features.table import HashedTable
 from rerank.learn.base import learners
 from rerank.learn.train import ListProblem, train
@@ -25,14 +24,11 @@ WIDTH, EPOCHS, SEED = 16, 2, 7
 ENTRIES = find_entries()
 
 
-def corpus_in(directory: Path, parts: int) -> Shards:
+def corpus_in(directory: Path, parts: int) -> Corpus:
     """The same random lists in so many parts on disk."""
     corpus = random_corpus(1, lists=24, candidates=4, width=WIDTH)
     ends = np.linspace(0, corpus.list_count, parts + 1).astype(int)
-    target = directory / f"{parts}-parts"
-    target.mkdir(parents=True)
-    write_shards(target, (corpus.slice(a, b) for a, b in pairwise(ends)), corpus.about)
-    return Shards.load(target)
+    return in_parts(directory / f"{parts}-parts", corpus, ends.tolist())
 
 
 def digest_of(directory: Path) -> str:
@@ -41,13 +37,13 @@ def digest_of(directory: Path) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def saved(name: str, lists: Corpora, directory: Path) -> str:
+def saved(name: str, lists: Corpus, directory: Path) -> str:
     """Train a learner, with its first variant of the tests, and save the model; the digest of its files."""
     spec = {"name": name, **ENTRIES[name].variants[0]}
-    learner, oracle = build(learners, spec, "learner"), selected(lists, targets)
+    learner, oracle = build(learners, spec, "learner"), targets(lists)
     training = train(learner, ListProblem(lists, oracle, SEED), epochs=EPOCHS, keep_log=True)
     assert training.log is not None
-    votes = training.learner.votes(training.log, whole(lists)).arrays()
+    votes = training.learner.votes(training.log, lists).arrays()
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
     settings = small.recipe(Path("data"), learner=spec, features={"hash_bits": 4}).model_dump(mode="json")
     norms = [each.norm for each in training.weights.values()]

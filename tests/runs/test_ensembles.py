@@ -9,7 +9,7 @@ import small
 
 import rerank
 from rerank.base.errors import RecipeError
-from rerank.data.shards import Corpora, shared, whole
+from rerank.data.corpus import Corpus
 from rerank.extraction.extraction import extract_split, extract_training
 from rerank.learn.scoring import choices, scores
 from rerank.models.model import Model
@@ -27,13 +27,13 @@ def with_ensemble(root: Path, learner: Any = None, **settings: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def corpora(small_data: Path) -> tuple[Corpora, Corpora]:
+def corpora(small_data: Path) -> tuple[Corpus, Corpus]:
     recipe = small.recipe(small_data)
     training, table = extract_training(recipe)
     return training.corpus, extract_split(recipe, "dev", table).corpus
 
 
-def test_weights_are_summed_in_units_of_their_scores(small_data: Path, corpora: tuple[Corpora, Corpora]) -> None:
+def test_weights_are_summed_in_units_of_their_scores(small_data: Path, corpora: tuple[Corpus, Corpus]) -> None:
     train, dev = corpora
     recipe = with_ensemble(small_data, seeds=2, learners=LEARNERS)
     every = members(recipe)
@@ -41,7 +41,7 @@ def test_weights_are_summed_in_units_of_their_scores(small_data: Path, corpora: 
         ("perceptron", 1), ("perceptron", 1001), ("vrda", 1), ("vrda", 1001),
     ]  # fmt: skip
     found = train_ensemble(RunTask("all", recipe, train, dev))
-    lists = whole(dev)
+    lists = dev
     for kind in ("last", "average"):
         w, base = np.zeros(train.width), 0.0
         for single in every:
@@ -55,7 +55,7 @@ def test_weights_are_summed_in_units_of_their_scores(small_data: Path, corpora: 
     assert len(found.training["ensemble"]["members"]) == 4
 
 
-def test_an_ensemble_of_one_is_that_one(small_data: Path, corpora: tuple[Corpora, Corpora]) -> None:
+def test_an_ensemble_of_one_is_that_one(small_data: Path, corpora: tuple[Corpus, Corpus]) -> None:
     train, dev = corpora
     for learner in (LEARNERS[1], {"name": "perceptron"}):
         alone = train_run(RunTask("one", small.recipe(small_data, training={"epochs": 2}, learner=learner), train, dev))
@@ -64,21 +64,21 @@ def test_an_ensemble_of_one_is_that_one(small_data: Path, corpora: tuple[Corpora
         assert found.dev_score == pytest.approx(alone.dev_score, abs=1e-12)
 
 
-def test_all_members_see_the_same_share_of_the_lists(small_data: Path, corpora: tuple[Corpora, Corpora]) -> None:
+def test_all_members_see_the_same_share_of_the_lists(small_data: Path, corpora: tuple[Corpus, Corpus]) -> None:
     train, dev = corpora
     recipe = with_ensemble(small_data, seeds=2)
     found = train_ensemble(RunTask("all", recipe.changed({"training.share": 0.25}), train, dev))
-    expected = train_ensemble(RunTask("all", recipe, shared(train, 0.25, recipe.seed), dev))
+    expected = train_ensemble(RunTask("all", recipe, train.shared(0.25, recipe.seed), dev))
     for kind, weights in expected.weights.items():
         assert found.weights[kind].w.tobytes() == weights.w.tobytes()
     assert found.training["lists"] == expected.training["lists"]
 
 
-def test_the_strongest_contributions_stay(small_data: Path, corpora: tuple[Corpora, Corpora]) -> None:
+def test_the_strongest_contributions_stay(small_data: Path, corpora: tuple[Corpus, Corpus]) -> None:
     train, dev = corpora
     dense = train_ensemble(RunTask("all", with_ensemble(small_data, seeds=2), train, dev)).weights["average"].w
     found = train_ensemble(RunTask("all", with_ensemble(small_data, seeds=2, keep=25), train, dev))
-    corpus = whole(train)
+    corpus = train
     norms = np.sqrt(np.bincount(corpus.columns, weights=np.square(corpus.values, dtype=float), minlength=train.width))
     size = np.abs(dense) * norms
     kept = np.flatnonzero(found.weights["average"].w)

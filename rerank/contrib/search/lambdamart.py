@@ -17,7 +17,6 @@ from rerank.base.errors import RecipeError, RunError
 from rerank.base.ranges import Range
 from rerank.contrib.search.trees import END, read_trees
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Corpora, whole
 from rerank.learn.base import Learner, Weights
 from rerank.learn.predictor import named
 from rerank.learn.scoring import choices
@@ -73,7 +72,7 @@ class LambdaMart(Learner):
     def require(self) -> None:
         require_lightgbm()
 
-    def grown(self, lists: Corpora, dev: Corpora | None, seed: int) -> Training:
+    def grown(self, lists: Corpus, dev: Corpus | None, seed: int) -> Training:
         """Trees from ``lists``, as many as are best on ``dev``: the only predictor.
 
         Raises
@@ -81,7 +80,7 @@ class LambdaMart(Learner):
         RecipeError: LightGBM is not installed. RunError: it refuses the lists.
         """
         lightgbm, start, sets = require_lightgbm(), time.perf_counter(), list[Any]()
-        corpora = [whole(part) for part in (lists, dev) if part is not None]
+        corpora = [part for part in (lists, dev) if part is not None]
         if (longest := max(int(np.diff(corpus.lists).max(initial=0)) for corpus in corpora)) > MOST:
             raise RunError(f"lambdamart: found a list of {longest:,} candidates; LightGBM takes up to {MOST:,}, cut it")
         exact = all(np.isin(corpus.gain, LABELS).all() for corpus in corpora)

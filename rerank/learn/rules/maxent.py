@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.data.shards import Corpora, own, parts
+from rerank.data.corpus import Corpus
 from rerank.features.dense import ColumnSpread
 from rerank.kernels.compile import kernel, kernel_of
 from rerank.learn.base import Learner, State, Weights
@@ -89,7 +89,7 @@ class Maxent(Learner):
         return self.last(state)
 
     def solve(
-        self, lists: Corpora, oracle: np.ndarray, state: State, *, any_ties: bool = False, tolerance: float = TOLERANCE
+        self, lists: Corpus, oracle: np.ndarray, state: State, *, any_ties: bool = False, tolerance: float = TOLERANCE
     ) -> EpochStats:
         """Minimise L(w) from where ``state`` is, and leave the optimum there; see ``Learner.epoch``.
 
@@ -100,7 +100,7 @@ class Maxent(Learner):
         l2, tally, loss = self.l2, np.zeros(6), self.settings().loss
         add = kernel_of(add_loss, self.loss_type())
         longest, spread = 2, ColumnSpread(lists.free)
-        for _, part in parts(lists):
+        for part in lists.parts():
             longest = max(longest, int(np.diff(part.lists).max(initial=0)))
             spread.add(part)
         space = np.empty(longest), np.empty(longest, np.int64), np.empty(longest)
@@ -112,8 +112,8 @@ class Maxent(Learner):
             gradient, tally[:] = np.zeros(u.size), 0.0
             x = u * unit
             w = x * scale
-            for place, part in parts(lists):
-                data = view(part, own(oracle, place, part))
+            for number, part in enumerate(lists.parts()):
+                data = view(part, lists.in_part(number, oracle))
                 add(data, loss, any_ties, w, self.base + w[-1], *space, gradient, tally)
             away = x - drawn
             return tally[LOSS] + 0.5 * l2 * float(np.square(away).sum()), unit * (gradient * scale + l2 * away)
@@ -130,11 +130,11 @@ class Maxent(Learner):
         return stats_of(tally)
 
 
-def curvatures(lists: Corpora) -> np.ndarray:
+def curvatures(lists: Corpus) -> np.ndarray:
     """float64 [D + 1]: the second derivative of L at w = 0 by every column and by that of the base score: the sum over
     lists of its variance within the list."""
     found, sums = np.zeros(lists.width + 1), np.zeros(lists.width + 1)
-    for _, part in parts(lists):
+    for part in lists.parts():
         add_curvature(view(part, np.full(part.list_count, -1)), found, sums)
     return np.maximum(found, 0.0)
 

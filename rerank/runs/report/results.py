@@ -431,7 +431,7 @@ def corpora_table(corpora: Metrics) -> TextTable:
             for what, key in LEFT_OUT.items():
                 row[f"{what}s left out"] = NONE if name in sources else count(sum((sizes.get(key) or {}).values()))
             rows.append(row | {"time to build": duration(sizes.get("seconds"))})
-    return TextTable.of("Corpora", rows, merged=True)
+    return TextTable.of("Corpus", rows, merged=True)
 
 
 def remarks_table(metrics: Metrics) -> TextTable:
