@@ -55,8 +55,8 @@ NAMES = {
 class Member:
     """A predictor on the lists held out: what it selects there (float64 [L', K]), and all scores (float64 [N']).
 
-    score: higher is better. weights: of what has nothing to learn. factor: of its scores in the sum, 0 where it is left
-    out.
+    score: higher is better. weights: of what has nothing to learn. again: of the free columns, and last of the score
+    that all columns make, where these are weighed again. factor: of its scores in the sum, 0 where it is left out.
     """
 
     name: Literal["base", "column"] | Columns
@@ -64,6 +64,7 @@ class Member:
     rows: np.ndarray
     scores: np.ndarray
     weights: Weights | None = None
+    again: Weights | None = None
     factor: float = 0.0
 
 
@@ -99,8 +100,13 @@ class Mixture:
         for member in self.members:
             if member.factor:
                 weights = member.weights if member.weights is not None else fitted[member.name]  # type: ignore[index]
-                w[: weights.w.size] += member.factor * weights.w
-                base += member.factor * weights.base
+                factor, again = member.factor, member.again
+                if again is not None:
+                    w[: again.w.size - 1] += factor * again.w[:-1]
+                    base += factor * again.base
+                    factor *= float(again.w[-1])
+                w[: weights.w.size] += factor * weights.w
+                base += factor * weights.base
         return Weights(w, base)
 
     def text(self, metric: Metric) -> str:
@@ -111,7 +117,7 @@ class Mixture:
         def shown(kept: bool) -> str:
             return ", ".join(
                 f"{NAMES[m.name]}{f' (l2 {self.penalties[m.name]:g})' if m.weights is None else ''}"  # type: ignore[index]
-                f" {metric.text(m.score)}"
+                f"{' weighed again' if m.again is not None else ''} {metric.text(m.score)}"
                 for m in self.members
                 if bool(m.factor) == kept
             )
@@ -123,7 +129,10 @@ class Mixture:
     def as_dict(self, metric: Metric) -> dict[str, Any]:
         """The entry ``columns`` of ``training`` in metrics.json."""
         sign = metric.sign
-        members = {member.name: {"score": member.score, "factor": member.factor} for member in self.members}
+        members = {
+            member.name: {"score": member.score, "factor": member.factor, "again": member.again is not None}
+            for member in self.members
+        }
         tried = [{"columns": one.columns, "l2": one.l2, "score": sign * one.score} for one in self.tried]
         kept = "lists", "base", "score", "beaten"
         return {key: getattr(self, key) for key in kept} | {"members": members, "tried": tried}
@@ -152,6 +161,8 @@ def mixture(
     if learner.l2 is not None or start is not None or (unit is not None and not learner.base_rate):
         members = members[:1]
     else:
+        if 0 < lists.free < lists.width:
+            members = [weighed_again(m, learner, lists, metric, targets, any_ties=any_ties) for m in members]
         if lists.free:
             alone = dense_alone(latest(lists))
             members += [*best_column(alone, metric), *other_losses(learner, alone, metric)]
@@ -173,6 +184,45 @@ def mixture(
         penalties, shown, common, sign * score_of(of_base, reference, metric), sign * score_of(rows, reference, metric),
         not np.array_equal(rows, of_base), every, scale * held,
     )  # fmt: skip
+
+
+def weighed_again(
+    member: Member,
+    learner: Maxent,
+    lists: Corpora,
+    metric: Metric,
+    targets: Callable[[Corpora], np.ndarray],
+    *,
+    any_ties: bool,
+) -> Member:
+    """A member that learns from all columns with its score, the free columns and the base weighed once more, where that
+    is better: on lists held out, which those in the other folds teach, by the scores that they had when they were held
+    out themselves. The penalty draws to the score alone.
+
+    Sparse columns, of which there are many, take a share of what free columns and the base say, and less of it is left
+    on lists that nobody learned from. Transcripts in data/asr, 16 re-splits: .11 ± .04 fewer wrong words in a hundred.
+    """
+    if member.name != "all":
+        return member
+    last = section(lists, lists.list_count - len(member.rows), lists.list_count)
+    F, n, scale = lists.free, last.candidate_count, likely_scale(last, member.scores, targets, any_ties=any_ties)
+    alone = dense_alone(last)
+    values = np.column_stack([free_values(alone), scale * member.scores]).astype(np.float32)
+    rows, columns = np.arange(n + 1) * (F + 1), np.tile(np.arange(F + 1, dtype=np.int32), n)
+    both = replace(alone, rows=rows, columns=columns, values=values.ravel(), width=F + 1, free=F + 1, trusted=True)
+
+    def material(rest: Corpora) -> Material:
+        return Material(rest, targets(rest), any_ties)
+
+    start = learner.init(F + 1)
+    start.cells[F] = 1.0
+    start = learner.drawn_to(start)
+    trial = best_trial(penalties_tried("all", learner, both, metric, material, start))
+    if trial.score <= member.score:
+        return member
+    weights = material(both).weights(replace(learner, l2=trial.l2), start, F + 1)
+    again = weights._replace(w=np.append(weights.w[:F], scale * weights.w[F]))
+    return replace(member, score=trial.score, rows=trial.rows, scores=trial.scores, again=again)
 
 
 def best_column(corpus: Corpus, metric: Metric) -> list[Member]:

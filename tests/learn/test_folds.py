@@ -11,7 +11,7 @@ from rerank.data.corpus import Corpus
 from rerank.features.dense import free_values
 from rerank.learn import folds
 from rerank.learn.folds import FEW, held_out, sections, trials, with_base_column
-from rerank.learn.members import Mixture, best_column, mixture, pairs_with_nothing
+from rerank.learn.members import Member, Mixture, best_column, mixture, pairs_with_nothing, weighed_again
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights, scores, weighed_rows
 from rerank.metrics.gain import Gain
@@ -71,6 +71,24 @@ def test_the_base_alone_where_nothing_else_is_near() -> None:
     assert noise[0].factor == 0.0
 
 
+def test_the_score_of_all_columns_is_weighed_again_with_the_free_ones() -> None:
+    """Where it helps on lists held out; the model is then the sum of both."""
+    corpus, unit = lists(60, dense=2.0), Weights(np.eye(SPARSE)[5], 0.5)
+    base = Weights(np.zeros(SPARSE), 1.0)
+    member = Member("all", 0.1, weighed_rows(corpus, base, Gain()), np.array(corpus.base))
+    learner = with_base_column(Maxent(), corpus)
+    better = weighed_again(member, learner, corpus, Gain(), oracles, any_ties=True)
+    assert better.score > 0.6
+    assert better.again is not None
+    assert abs(better.again.w[0]) > abs(better.again.w[1])
+    perfect = replace(member, score=1.0, scores=corpus.gain)
+    assert weighed_again(perfect, learner, corpus, Gain(), oracles, any_ties=True) is perfect
+    again, found = better.again, Mixture({"all": 1.0}, (replace(better, factor=2.0),))
+    summed = candidate_scores(corpus, found.summed({"all": unit}, SPARSE))
+    expected = free_values(corpus) @ again.w[:-1] + again.w[-1] * candidate_scores(corpus, unit)
+    np.testing.assert_allclose(summed, 2.0 * (expected + again.base * corpus.base), rtol=1e-6, atol=1e-9)
+
+
 def test_logistic_regression_of_single_candidates() -> None:
     """The weights are those of scikit-learn, of columns less their lists' means."""
     corpus = lists(60, dense=1.0).keep_columns(np.arange(SPARSE) < DENSE)
@@ -106,6 +124,7 @@ def test_the_sum_is_what_was_held_out() -> None:
         if member.factor and weights is not None:
             w[: weights.w.size] += member.factor * weights.w
             base += member.factor * weights.base
+            assert member.again is None
     assert (summed.w.tolist(), summed.base) == (w.tolist(), base)
     held = sum(member.factor * member.scores for member in found.members)
     np.testing.assert_allclose(found.held, held, rtol=1e-12)
