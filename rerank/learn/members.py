@@ -189,9 +189,9 @@ def mixture(
 def weighed_again(
     member: Member,
     learner: Maxent,
-    lists: Corpora,
+    lists: Corpus,
     metric: Metric,
-    targets: Callable[[Corpora], np.ndarray],
+    targets: Callable[[Corpus], np.ndarray],
     *,
     any_ties: bool,
 ) -> Member:
@@ -204,14 +204,14 @@ def weighed_again(
     """
     if member.name != "all":
         return member
-    last = section(lists, lists.list_count - len(member.rows), lists.list_count)
+    last = lists.slice(lists.list_count - len(member.rows), lists.list_count)
     F, n, scale = lists.free, last.candidate_count, likely_scale(last, member.scores, targets, any_ties=any_ties)
     alone = dense_alone(last)
     values = np.column_stack([free_values(alone), scale * member.scores]).astype(np.float32)
     rows, columns = np.arange(n + 1) * (F + 1), np.tile(np.arange(F + 1, dtype=np.int32), n)
     both = replace(alone, rows=rows, columns=columns, values=values.ravel(), width=F + 1, free=F + 1, trusted=True)
 
-    def material(rest: Corpora) -> Material:
+    def material(rest: Corpus) -> Material:
         return Material(rest, targets(rest), any_ties)
 
     start = learner.init(F + 1)

@@ -84,8 +84,8 @@ def test_the_score_of_all_columns_is_weighed_again_with_the_free_ones() -> None:
     perfect = replace(member, score=1.0, scores=corpus.gain)
     assert weighed_again(perfect, learner, corpus, Gain(), oracles, any_ties=True) is perfect
     again, found = better.again, Mixture({"all": 1.0}, (replace(better, factor=2.0),))
-    summed = candidate_scores(corpus, found.summed({"all": unit}, SPARSE))
-    expected = free_values(corpus) @ again.w[:-1] + again.w[-1] * candidate_scores(corpus, unit)
+    summed = scores(corpus, found.summed({"all": unit}, SPARSE))
+    expected = free_values(corpus) @ again.w[:-1] + again.w[-1] * scores(corpus, unit)
     np.testing.assert_allclose(summed, 2.0 * (expected + again.base * corpus.base), rtol=1e-6, atol=1e-9)
 
 
