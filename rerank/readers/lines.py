@@ -225,10 +225,13 @@ def numbers(text: bytes) -> list[float] | None:
         return None
 
 
-def scores_of(text: bytes, expected: str, line: int | None = None, path: str | None = None) -> list[float]:
-    """The numbers of ``text``, which are those of a candidate; line, path: see ``Problem``."""
+def scores_of(
+    text: bytes, expected: str, line: int | None = None, path: str | None = None, count: int | None = None
+) -> list[float]:
+    """The numbers of ``text``, ``count`` of them if that is said, which are those of a candidate; line, path: see
+    ``Problem``."""
     scores = numbers(text)
-    if scores is None:
+    if scores is None or count not in (None, len(scores)):
         raise Problem("score", f"found {excerpt(text)}; expected {expected}", line, path=path)
     if not all(map(math.isfinite, scores)):
         raise Problem("infinite score", f"found {excerpt(text)}; expected finite scores", line, path=path)
@@ -237,10 +240,7 @@ def scores_of(text: bytes, expected: str, line: int | None = None, path: str | N
 
 def score_of(text: bytes, line: int | None = None, path: str | None = None) -> float:
     """The one number of ``text``, the score of a candidate; line, path: see ``Problem``."""
-    values = scores_of(text, "the candidate's score", line, path)
-    if len(values) != 1:
-        raise Problem("score", f"found {excerpt(text)}; expected the candidate's score", line, path=path)
-    return values[0]
+    return scores_of(text, "the candidate's score", line, path, 1)[0]
 
 
 def word_scores(scores: Sequence[float]) -> list[float]:

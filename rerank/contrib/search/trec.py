@@ -32,7 +32,7 @@ from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, UNJUDGED
 from rerank.readers.score_columns import MINMAX
 from rerank.readers.streams import PathLike, Writable, open_stream
-from rerank.readers.texts.json_lines import members, number_of, parse_object
+from rerank.readers.texts.json_lines import items_of, number_of, parse_object
 from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader, sound
 
 GAIN = "gain"
@@ -258,7 +258,7 @@ def _judgement(number: int, line: bytes, beir: bool) -> RunLine:
 def _members(lines: LineReader, what: str) -> Iterator[RunLine]:
     """The documents of every query in a JSON object."""
     seen = set[str]()
-    for number, query, text in members(lines, f"{{QUERY: {{DOCUMENT: {what}}}}}"):
+    for number, query, text in items_of(lines, "{", f"{{QUERY: {{DOCUMENT: {what}}}}}"):
         if query in seen:
             raise DataError(f"the key {query!r} appears twice in one object", path=lines.path, line=number)
         seen.add(query)

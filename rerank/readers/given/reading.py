@@ -227,22 +227,15 @@ def lists_from(given: Any, columns: Mapping[str, Any]) -> Iterable[NBest]:
 def blocks_given(
     lists: Iterable[Any], *, texts: bool, gains: bool, columns: ScoreColumns | None = None
 ) -> Iterator[Lists]:
-    """``lists_given``, in blocks where there are some, and those that were read with the bad ones in their places."""
-    if isinstance(lists, ListFile):
-        return lists.blocks()
-    lists = (lists.pairs or lists) if isinstance(lists, FrameLists) else lists
-    if isinstance(lists, ObjectLists) and texts and lists.answer is None:
-        return lists.blocks()
-    return lists_given(lists, texts=texts, gains=gains, columns=columns)
-
-
-def lists_given(
-    lists: Iterable[Any], *, texts: bool, gains: bool, columns: ScoreColumns | None = None
-) -> Iterator[Lists]:
-    """Lists as readers give them, with sources and references and, if asked for, with gains as the column "gain".
+    """Lists as readers give them, with sources and references and, if asked for, with gains as the column "gain"; in
+    blocks where there are some, and those that were read with the bad ones in their places.
 
     columns: those that the lists must have; by default those of the first list's first candidate.
     """
+    lists = (lists.pairs or lists) if isinstance(lists, FrameLists) else lists
+    if isinstance(lists, ListFile) or (isinstance(lists, ObjectLists) and texts and lists.answer is None):
+        yield from lists.blocks()
+        return
     for nbest in map(_nbest, lists):
         try:
             rows = _rows(nbest, texts, columns)

@@ -79,7 +79,8 @@ class JsonReader(TextReader):
             yield from enumerate(lines.objects, start=1)
             return
         array = lines.begins() == b"[" and not (self.general and lines.two_arrays)
-        for number, text in array_items(lines) if array else lines:
+        items = ((number, text) for number, _, text in items_of(lines, "[", "a JSON array of objects"))
+        for number, text in items if array else lines:
             if text.strip():
                 listed = self.general and text.lstrip().startswith(b"[")  # an array is the candidates of a list
                 try:
@@ -117,24 +118,11 @@ _SIGN = re.compile(r"\s*(\S?)\s*")
 _NESTED = {dict, list}
 
 
-def array_items(lines: LineReader) -> Iterator[tuple[int, bytes]]:
-    """The texts of what is in a JSON array, which is all that follows, each with the line where it begins.
+def items_of(lines: LineReader, opening: str, expected: str) -> Iterator[tuple[int, str, bytes]]:
+    """The lines, keys (of an array: empty) and texts of what a JSON array or object holds, which is all that follows.
 
-    Raises DataError where the array is damaged: what follows cannot be told apart.
+    expected: what to say that a damaged one should have been, in the DataError: what follows cannot be told apart.
     """
-    yield from ((line, text) for line, _, text in _items(lines, "[", "a JSON array of objects"))
-
-
-def members(lines: LineReader, expected: str) -> Iterator[tuple[int, str, bytes]]:
-    """The keys of the one JSON object that follows and the texts of their values, each with the line of the key.
-
-    expected: what to say that a damaged object should have been, in the DataError.
-    """
-    yield from _items(lines, "{", expected)
-
-
-def _items(lines: LineReader, opening: str, expected: str) -> Iterator[tuple[int, str, bytes]]:
-    """The lines, keys (of an array: empty) and texts of what a JSON array or object holds."""
     text, decoder = lines.rest().decode("utf-8", "surrogateescape"), json.JSONDecoder()
     what, entry, closing = ("array", "object", "]") if opening == "[" else ("object", "key", "}")
 

@@ -40,7 +40,7 @@ FORMS = ("auto", "lines", "tab", "id")
 Texts = tuple[bytes, ...]  # those of a list: one, or several references
 Named = dict[str, tuple[int, Texts]]  # texts by id, each with its line
 _EDIT = re.compile(rb"A -?\d+ -?\d+\|\|\|")
-_LIKE_IDS = re.compile(r"(?=.*\d).*[^\W\d]")
+_LIKE_IDS = re.compile(r"(?=.*\d).*[^\W\d]")  # all have letters and digits, and none is a word of a text
 
 
 class Way(NamedTuple):
@@ -131,7 +131,9 @@ class TextFile:
                 return {}
         words = ways.pop(FIRST_WORD, {})
         if self.form == "id" or 2 * sum(any(texts) for _, texts in words.values()) > len(words):
-            ways[FIRST_WORD._replace(sure=len(words) > 1 and _are_ids(words))] = words
+            said = (decoded(text).split() for _, texts in words.values() for text in texts)
+            like = all(map(_LIKE_IDS.match, words)) and all(map(words.keys().isdisjoint, said))
+            ways[FIRST_WORD._replace(sure=len(words) > 1 and like)] = words
         left = [*ways.items()] if any(line for _, line in self._held) else []
         return dict(left[:1] if self.form == "id" else left)
 
@@ -208,12 +210,6 @@ def read_lines(path: PathLike) -> Iterator[bytes]:
     """The lines of ``path`` without white space around them; an empty line is an empty text."""
     for _, (line,) in TextFile(path, "lines").by_place():
         yield line
-
-
-def _are_ids(words: Named) -> bool:
-    """Whether first words are ids of themselves: all have letters and digits, and none is a word of a text."""
-    said = (decoded(text).split() for _, texts in words.values() for text in texts)
-    return all(map(_LIKE_IDS.match, words)) and all(map(words.keys().isdisjoint, said))
 
 
 def present(texts: Iterable[bytes]) -> Texts:

@@ -131,52 +131,45 @@ def treebank_files(*names: PathLike) -> list[str]:
 
 
 def _named(name: str) -> list[str]:
-    """The files that one name stands for."""
+    """The files that one name stands for, in the order of their paths."""
     if os.path.isdir(name):
-        return _folder(name)
-    if is_url(name) or os.path.exists(name) or not glob.has_magic(name):
+        files = set(_folder(name))
+    elif is_url(name) or os.path.exists(name) or not glob.has_magic(name):
         return [name]
-    matches = glob.glob(name, recursive=True)
-    files = {path for match in matches for path in (_folder(match) if os.path.isdir(match) else [match])}
+    else:
+        matches = glob.glob(name, recursive=True)
+        files = {path for match in matches for path in (_folder(match) if os.path.isdir(match) else [match])}
     if not files:
         raise DataError("no file matches this pattern; check the name, or quote it for the shell", path=name)
-    return _in_order(files)
+    return sorted(files, key=lambda path: path.split(os.sep))
 
 
-def _folder(name: str) -> list[str]:
+def _folder(name: str) -> Iterable[str]:
     """The files of trees below a folder; links to folders are followed."""
-    files, seen = dict[str, str](), set[str]()
-    for place, _, names in os.walk(name, followlinks=True, onerror=_unreadable):
+
+    def unreadable(error: OSError) -> None:
+        raise DataError(f"cannot be read: {error.strerror}", path=str(error.filename))
+
+    files, seen, kinds = dict[str, str](), set[str](), set[str]()
+    for place, _, names in os.walk(name, followlinks=True, onerror=unreadable):
         if (real := os.path.realpath(place)) in seen:
             raise DataError("is a link to a folder that is read anyway; name the folders one by one", path=place)
         seen.add(real)
         for path in (os.path.join(place, file_name) for file_name in names if not file_name.startswith(".")):
             plain = os.path.splitext(path)[0] if compression_of_name(path) != "plain" else path
-            if _ending(plain) not in ENDINGS:
+            if (ending := os.path.splitext(plain)[1].lower()) not in ENDINGS:
                 continue
             if plain in files:
                 raise DataError(f"is there as {files[plain]} too; name one of them, or remove one", path=path)
             files[plain] = path
-    kinds = sorted({_ending(plain) for plain in files})
+            kinds.add(ending)
     if not files:
         others = f"for others name them, as {os.path.join(name, '**', '*.parse')}"
         raise DataError(f"no file below this folder ends in {', '.join(ENDINGS)}; {others}", path=name)
     if len(kinds) > 1:
-        advice = f"name one kind, as {os.path.join(name, '**', '*' + kinds[0])}"
-        raise DataError(f"files below this folder end in {' and '.join(kinds)}; {advice}", path=name)
-    return _in_order(files.values())
-
-
-def _ending(path: str) -> str:
-    return os.path.splitext(path)[1].lower()
-
-
-def _in_order(paths: Iterable[str]) -> list[str]:
-    return sorted(paths, key=lambda path: path.split(os.sep))
-
-
-def _unreadable(error: OSError) -> None:
-    raise DataError(f"cannot be read: {error.strerror}", path=str(error.filename))
+        advice = f"name one kind, as {os.path.join(name, '**', '*' + min(kinds))}"
+        raise DataError(f"files below this folder end in {' and '.join(sorted(kinds))}; {advice}", path=name)
+    return files.values()
 
 
 def read_treebank(paths: Iterable[PathLike]) -> Iterator[GoldText]:
