@@ -53,10 +53,12 @@ class Reader(ABC):
     @property
     def files(self) -> int | None:
         """The number of files that a path names, separated by commas; None: any number."""
-        return 1
+        return self.within[0].files if self.within else 1
 
     def paths(self, path: PathLike) -> list[str]:
         """The files that a path names, all of which are read."""
+        if self.within:
+            return self.within[0].paths(path)
         return [os.fspath(path)] if self.files == 1 else split_paths(path)
 
     def of_others(self) -> Self:

@@ -25,13 +25,6 @@ class CostReader(Reader):
     def within(self) -> tuple[Reader, ...]:
         return (self.inner,)
 
-    @property
-    def files(self) -> int | None:
-        return self.inner.files
-
-    def paths(self, path: PathLike) -> list[str]:
-        return self.inner.paths(path)
-
     def blocks(self, path: PathLike) -> Iterator[Lists]:
         return map(_negated, self.inner.knowing(self.known, normal=self.normal).blocks(path))
 

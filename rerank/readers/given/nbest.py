@@ -191,19 +191,19 @@ class ObjectLists:
     def blocks(self) -> Iterator[Lists]:
         """The lists, bad ones in their places, in blocks where the reader gives some."""
         lines = LineReader(InputStream(BytesIO(), ""))
-        lines.objects = self._objects()
+
+        def objects() -> Iterator[dict[str, Any]]:
+            for place, item in enumerate(self.objects):
+                if not isinstance(item, Mapping):
+                    raise DataError(f"found {type(item).__name__}; expected a dict like the first", list_id=str(place))
+                try:
+                    yield _plain(item)
+                except (TypeError, RecursionError) as error:
+                    raise DataError(f"a dict that is no JSON object: {error}", list_id=str(place)) from None
+
+        lines.objects = objects()
         records = (record._replace(line=0) for record in self.reader.records(lines))  # they have no lines
         return self.reader.lists(lines, records)
-
-    def _objects(self) -> Iterator[dict[str, Any]]:
-        """The objects as JSON has them."""
-        for place, item in enumerate(self.objects):
-            if not isinstance(item, Mapping):
-                raise DataError(f"found {type(item).__name__}; expected a dict like the first", list_id=str(place))
-            try:
-                yield _plain(item)
-            except (TypeError, RecursionError) as error:
-                raise DataError(f"a dict that is no JSON object: {error}", list_id=str(place)) from None
 
 
 def _plain(value: Any) -> Any:

@@ -292,7 +292,10 @@ def derived(
 ) -> dict[str, float]:
     """The numbers that follow from how candidate ``k`` ended, and from scores of its steps under the keys ``stepped``.
     Raises Problem."""
-    numbers = {CUT: _is_cut(entry[FINISH])} if FINISH in entry else {}
+    numbers = dict[str, float]()
+    if FINISH in entry:  # a text or, as SGLang has it, an object with a type
+        reason = entry[FINISH]
+        numbers[CUT] = float((reason.get("type") if isinstance(reason, dict) else reason) in LIMITS)
     for key in stepped:
         if key in entry:
             values = entry[key]
@@ -309,8 +312,3 @@ def stepped(values: Iterable[Any]) -> bool:
     """Whether any of the values are scores of steps: a list of numbers which, unlike ids of tokens, are not all
     whole."""
     return any(float in set(map(type, value)) <= {float, int} for value in values if type(value) is list)
-
-
-def _is_cut(reason: Any) -> float:
-    """Whether a sample was cut, by its reason to end: a text or, as SGLang has it, an object with a type."""
-    return float((reason.get("type") if isinstance(reason, dict) else reason) in LIMITS)

@@ -110,10 +110,11 @@ class JsonlReader(JsonReader):
         if pieces is None or not isinstance(pieces.head, dict) or "candidates" not in pieces.head:
             pieces = _described(nbest)
         chosen = range(len(nbest)) if order is None else order
-        candidates = [
-            pieces.candidates[i] if scores is None else rescored(pieces.candidates[i], float(nbest.base[i]), scores[i])
-            for i in chosen
-        ]
+        candidates = [pieces.candidates[i] for i in chosen]
+        for k, i in enumerate(chosen if scores is not None else ()):
+            entry = candidates[k] if isinstance(candidates[k], dict) else {"text": candidates[k]}
+            old = entry.get(BASE_SCORE, entry.get(SCORE, float(nbest.base[i])))
+            candidates[k] = {**entry, SCORE: float(scores[i]), BASE_SCORE: old}
         out.write(json_line({**pieces.head, "candidates": candidates}, nbest))
 
     def objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
@@ -234,13 +235,6 @@ def _references(item: Mapping[str, Any]) -> tuple[bytes, ...]:
     if one is not None:
         return (text_of(one, "the reference"),)
     return () if many is None else texts_of(many, "the references")
-
-
-def rescored(candidate: Any, base: float, score: float) -> dict[str, Any]:
-    """A candidate, an object or a text, with a new score; ``base`` is its old one."""
-    entry: dict[str, Any] = dict(candidate) if isinstance(candidate, dict) else {"text": candidate}
-    old = entry.get(SCORE, base)
-    return {**entry, SCORE: float(score), **({} if BASE_SCORE in entry else {BASE_SCORE: old})}
 
 
 def _described(nbest: Lists) -> Pieces:

@@ -82,11 +82,6 @@ def _is_space(byte: np.uint8) -> bool:
 
 
 @kernel
-def _ends_token(byte: np.uint8) -> bool:
-    return byte in (OPEN, CLOSE) or _is_space(byte)
-
-
-@kernel
 def parse_trees(  # noqa: PLR0915 - one automaton; its states share all variables
     data: np.ndarray, bounds: np.ndarray, keys: np.ndarray, ids: np.ndarray, known: int, out: Trees, new: np.ndarray
 ) -> tuple[int, int, int, int]:
@@ -130,7 +125,7 @@ def parse_trees(  # noqa: PLR0915 - one automaton; its states share all variable
             begin = position
             while position < bounds[t + 1]:
                 byte = data[position]
-                if _ends_token(byte):
+                if byte in (OPEN, CLOSE) or _is_space(byte):
                     break
                 position += 1
             h = hash_bytes(data, begin, position)
@@ -171,13 +166,6 @@ def without_features(label: str) -> str:
     return label[:1] + label[1:].partition("##")[0]
 
 
-def _discontinuous(text: bytes) -> bool:
-    """Whether the words of a tree begin with their places, 0= to that of the last, in any order."""
-    words = [word for bracket, word in re.findall(rb"(\(?)\s*([^\s()]+)", text) if not bracket]
-    places = [int(found[1]) for word in words if (found := re.match(rb"(\d{1,9})=", word))]
-    return bool(words) and sorted(places) == list(range(len(words)))
-
-
 def is_failed(text: bytes) -> bool:
     """Whether ``text`` is a failed parse: nothing at all, or brackets, perhaps with labels, but no word."""
     if re.search(rb"[^\s()]\s+[^\s()]|\)\s*[^\s()]", text):  # what does not follow a bracket directly is a word
@@ -197,7 +185,9 @@ def parse_brackets(
     """
     raw = b"".join(texts)
     for t, text in enumerate(texts) if b"0=" in raw else ():
-        if _discontinuous(text):
+        words = [word for bracket, word in re.findall(rb"(\(?)\s*([^\s()]+)", text) if not bracket]
+        places = [int(found[1]) for word in words if (found := re.match(rb"(\d{1,9})=", word))]
+        if words and sorted(places) == list(range(len(words))):
             raise DataError(_DISCONTINUOUS, path=path, line=None if lines is None else lines[t], list_id=list_id)
     data = np.frombuffer(raw, dtype=np.uint8)
     bounds = np.zeros(len(texts) + 1, np.int64)
