@@ -111,10 +111,11 @@ class JsonlReader(JsonReader):
             pieces = _described(nbest)
         chosen = range(len(nbest)) if order is None else order
         candidates = [pieces.candidates[i] for i in chosen]
-        for k, i in enumerate(chosen if scores is not None else ()):
-            entry = candidates[k] if isinstance(candidates[k], dict) else {"text": candidates[k]}
-            old = entry.get(BASE_SCORE, entry.get(SCORE, float(nbest.base[i])))
-            candidates[k] = {**entry, SCORE: float(scores[i]), BASE_SCORE: old}
+        for k, i in enumerate(chosen):
+            if scores is not None:
+                entry = candidates[k] if isinstance(candidates[k], dict) else {"text": candidates[k]}
+                old = entry.get(BASE_SCORE, entry.get(SCORE, float(nbest.base[i])))
+                candidates[k] = {**entry, SCORE: float(scores[i]), BASE_SCORE: old}
         out.write(json_line({**pieces.head, "candidates": candidates}, nbest))
 
     def objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:

@@ -138,7 +138,6 @@ def parse_scores(texts: list[bytes], lines: Sequence[int], column: int) -> tuple
     rows = [numbers(text) for text in texts]
     widths = Counter(len(row) for row in rows if row is not None and len(row) > column)
     width = widths.most_common(1)[0][0] if widths else column + 1
-    scores = np.zeros((len(rows), width))
     for i, row in enumerate(rows):
         if row is None:
             message = f"found {excerpt(texts[i])}; expected the candidate's score"
@@ -150,9 +149,8 @@ def parse_scores(texts: list[bytes], lines: Sequence[int], column: int) -> tuple
             problems[i] = Problem("columns", f"found {len(row)} scores; {message}", lines[i])
         elif not all(map(isfinite, row)):
             problems[i] = Problem("infinite score", f"found {excerpt(texts[i])}; expected finite scores", lines[i])
-        else:
-            scores[i] = row
-    return scores, problems
+    sound = [[0.0] * width if i in problems else row for i, row in enumerate(rows)] if problems else rows
+    return np.array(sound, np.float64).reshape(len(rows), width), problems
 
 
 def score_text(nbest: Lists, i: int, scores: np.ndarray | None, *, old: bool = True) -> bytes:
