@@ -53,16 +53,19 @@ def experiment(
     until: Until = "test",
     resume: bool = False,
     engine: Engine | None = None,
+    callback: Any = None,
 ) -> "Kind[Any]":
     """Carry out a recipe over the files, or the lists in memory, of ``source``, and leave its artefacts in ``place``.
 
     until: "extract", the corpora alone; "train", a model; "test", results on the test splits and a page. resume: keep
-    what an earlier call has finished. engine: whose workers extract and fit, this process by default. Returns the kind
-    with what it has found: ``metrics``, the content of metrics.json, and ``served``, the model.
+    what an earlier call has finished. engine: whose workers extract and fit, this process by default. callback: told
+    of every epoch. Returns the kind with what it has found: ``metrics``, the content of metrics.json, and ``served``,
+    the model.
     """
     start, tests = time.monotonic(), until == "test"
     with source:
         kind = check(recipe, source, place, tests, engine)
+        kind.callback = callback
         if until == "extract":
             kind.extract()
         elif place is None:
@@ -278,6 +281,7 @@ class Kind(ABC, Generic[R]):
     predictions: list[str]
     metrics: Metrics
     served: Any
+    callback: Any = None
 
     def __init__(self, recipe: R, place: Path | None, tests: bool, engine: Engine, source: Inputs) -> None:
         self.recipe, self.place, self.tests, self.engine, self.inputs = recipe, place, tests, engine, source

@@ -28,7 +28,7 @@ from rerank.recipes.loading import load_recipe, read_settings, task_named
 from rerank.recipes.recipe import METRICS, ListRecipe, TaskRecipe
 from rerank.recipes.settings import Settings, named
 from rerank.runs.experiment import experiment
-from rerank.runs.training import IN_MEMORY, Callback, watching
+from rerank.runs.training import IN_MEMORY, Callback
 
 log = logging.getLogger("rerank")
 TRAIN, DEV = "train", "dev"  # the splits of a recipe over lists of a program
@@ -124,8 +124,7 @@ def fit(
     held = {TRAIN: _held(lists, known, **how)}
     if dev is not None:
         held[DEV] = _held(dev, held[TRAIN].columns, **how)
-    with watching(callback):
-        model = _fitted(settings, held, start)
+    model = _fitted(settings, held, start, callback)
     if frame:
         model = dataclasses.replace(model, about={**model.about, "frame": frame})
     return Reranker(model)
@@ -140,7 +139,7 @@ class Held(NamedTuple):
     columns: ScoreColumns | None = None
 
 
-def _fitted(settings: Settings, held: Mapping[str, Held], start: Reranker | None) -> Model:
+def _fitted(settings: Settings, held: Mapping[str, Held], start: Reranker | None, callback: Callback | None) -> Model:
     """The model that a recipe with these ``settings`` makes of the lists."""
     asked = {key: value for key, value in _mapping(settings.get("data"), "data").items() if key in KEPT}
     data, training = {**held[TRAIN].data, **asked}, dict(_mapping(settings.get("training"), "training"))
@@ -158,7 +157,7 @@ def _fitted(settings: Settings, held: Mapping[str, Held], start: Reranker | None
     lists = {split: memory.source for split, memory in held.items()}
     with told(), open_engine(recipe.engine) as engine:
         source = Inputs(lists, None if start is None else start.model)
-        model: Model = experiment(recipe, source, None, until="train", engine=engine).served
+        model: Model = experiment(recipe, source, None, until="train", engine=engine, callback=callback).served
     data |= {key: value for key, value in model.settings["data"].items() if key in ("answer", "reader")}
     about, training = {**model.about, "files": {}}, {**model.settings["training"], "start": None}
     kept = type(recipe.data).model_validate(data).model_dump(mode="json")

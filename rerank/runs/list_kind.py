@@ -66,7 +66,6 @@ from rerank.runs.training import (
     train_run,
     trained_on,
     trained_once,
-    watched,
 )
 from rerank.storage.outputs import RUNS, output_file
 
@@ -158,7 +157,7 @@ class ListKind(Kind[ListRecipe]):
     def train(self, work: Stages) -> dict[str, int]:
         each = enumerate(self.singles)
         tasks = [self._task(self.data, single.name, single.recipe, f"{number:04d}") for number, single in each]
-        self.runs = fit_all(tasks, self.engine, here=watched())
+        self.runs = fit_all(tasks, self.engine, here=self.callback is not None)
         for task, run in zip(tasks, self.runs, strict=True):
             join_base(run, self.data.table)
             work.append({"run": task.name, "seed": task.recipe.seed, **line} for line in run.history)
@@ -174,7 +173,7 @@ class ListKind(Kind[ListRecipe]):
         splits = [single.data.dev, mert.split if mert is not None else None]
         lists = [data.others[split].key for split in splits if split]
         digests = (data.key, *lists, code_of(single, TRAINING), *([] if start is None else [start.digest]))
-        return SingleRun(name, single, data.training.corpus, dev, digests, place, tuned, table, start)
+        return SingleRun(name, single, data.training.corpus, dev, digests, place, tuned, table, start, self.callback)
 
     def decode(self) -> None:
         apart = self.data.others[HOLDOUT].corpus if self.recipe.data.holdout else None

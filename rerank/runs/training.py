@@ -1,9 +1,7 @@
 """The training of one run of a recipe: selection, learning, checkpoints, mistake bounds."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,12 +43,36 @@ NOTHING = 1e-100  # weights below it say nothing
 
 
 @dataclass(frozen=True)
+class TrainingEvent:
+    """An epoch that has ended; of a batch learner, the optimum.
+
+    run, seed: the run of the recipe; stage: "training", or "selection" of features; epoch: from 1, with those of a
+    model that was continued from. dev, base: scores of the predictor and of the base on dev, in the metric's own sign;
+    None without dev. weights: the predictor, as ``w`` (float64 [D], dense columns in units of their deviation) and
+    ``base``, a copy that is read-only. history: everything else that history.jsonl has of the epoch.
+    """
+
+    run: str
+    seed: int
+    stage: str
+    epoch: int
+    dev: float | None
+    base: float | None
+    weights: Weights
+    history: Mapping[str, Any]
+
+
+Callback = Callable[[TrainingEvent], object]
+callbacks: Registry[Callback] = Registry("callback")
+
+
+@dataclass(frozen=True)
 class RunTask:
     """A run to be trained: a task. Its lists, and ``place``, where it is stored, are on a disk that workers share.
 
     recipe: with a single learner and seed; digests: those of everything that the run depends on, the lists of training
     first; place: None for a run that is not stored; tuned: the lists of MERT; table: what that has to know of the
-    columns; start: the model that training continues from.
+    columns; start: the model that training continues from; watcher: told of every epoch, in this process.
     """
 
     name: str
@@ -62,6 +84,7 @@ class RunTask:
     tuned: Corpus | None = None
     table: Table | None = None
     start: Model | None = None
+    watcher: Callback | None = None
 
     def __str__(self) -> str:
         return f"the run {self.name} with seed {self.recipe.seed}"
@@ -174,21 +197,10 @@ def _held_out(corpus: Corpus) -> tuple[Corpus, Corpus]:
         raise RecipeError(message, key="learner.base")
     first = lists - max(1, lists // 10)
     log.warning(
-        "no dev split: the last %d of %d training lists%s held out to choose epoch and weight of the base score; "
-        "name data.dev, or a number as learner.base to train on all of them",
-        lists - first, lists, _sources_from(corpus, first),
+        "no dev split: the last %d of %d training lists held out to choose epoch and weight of the base score; "
+        "name data.dev, or a number as learner.base to train on all of them", lists - first, lists,
     )  # fmt: skip
     return corpus.slice(0, first), corpus.slice(first, lists)
-
-
-def _sources_from(corpus: Corpus, first: int) -> str:
-    """The sources of the lists from ``first`` on, for a message; nothing if there is only one source."""
-    sources: list[tuple[str, int]] = corpus.about.get("sources", [])
-    if sum(lists for _, lists in sources) != corpus.list_count:  # a share of them
-        return ""
-    ends = np.cumsum([lists for _, lists in sources])
-    names = [name for (name, _), end in zip(sources, ends, strict=True) if end > first]
-    return f" (from {', '.join(names)})" if names else ""
 
 
 def _judge_base(
@@ -387,14 +399,24 @@ def _optimum(task: RunTask, made: Maxent, several: bool, warm: tuple[Any, int] |
 
 
 def _tell(task: RunTask, stage: str, line: dict[str, Any], weights: Weights) -> None:
-    """Tell of an epoch, see ``TrainingEvent``."""
-    scores = line["epoch"], line.get("dev"), line.get("dev_base")
-    if not watched() and task.recipe.training.callback is None:
+    """Tell of an epoch whoever watches the run, and the callback that its recipe names.
+
+    An exception of the watcher ends the training as it is (Optuna prunes so), one of a recipe's callback as a
+    ``RunError``.
+    """
+    name, scores = task.recipe.training.callback, (line["epoch"], line.get("dev"), line.get("dev_base"))
+    if task.watcher is None and name is None:
         return
     w = weights.w.copy()  # the trainer goes on with its own
     w.flags.writeable = False
     event = TrainingEvent(task.name, task.recipe.seed, stage, *scores, weights._replace(w=w), dict(line))
-    tell(event, task.recipe.training.callback)
+    if task.watcher is not None:
+        task.watcher(event)
+    if name is not None:
+        try:
+            callbacks.get(name)(event)
+        except Exception as error:  # it is the user's: it can raise anything
+            raise RunError(f"training.callback, {name}: {type(error).__name__}: {error}") from error
 
 
 def _warm(task: RunTask, learner: Settings, corpus: Corpus, data: str = "") -> tuple[Any, int] | None:
@@ -475,58 +497,3 @@ def _about(recipe: ListRecipe, training: Training, corpus: Corpus) -> dict[str, 
         "seconds": round(seconds, 3),
         "nonzeros_per_second": round(processed / seconds) if seconds > 0 else 0,
     }
-
-
-@dataclass(frozen=True)
-class TrainingEvent:
-    """An epoch that has ended; of a batch learner, the optimum.
-
-    run, seed: the run of the recipe; stage: "training", or "selection" of features; epoch: from 1, with those of a
-    model that was continued from. dev, base: scores of the predictor and of the base on dev, in the metric's own sign;
-    None without dev. weights: the predictor, as ``w`` (float64 [D], dense columns in units of their deviation) and
-    ``base``, a copy that is read-only. history: everything else that history.jsonl has of the epoch.
-    """
-
-    run: str
-    seed: int
-    stage: str
-    epoch: int
-    dev: float | None
-    base: float | None
-    weights: Weights
-    history: Mapping[str, Any]
-
-
-Callback = Callable[[TrainingEvent], object]
-callbacks: Registry[Callback] = Registry("callback")
-_watcher: ContextVar[Callback | None] = ContextVar("watcher", default=None)
-
-
-@contextmanager
-def watching(callback: Callback | None) -> Iterator[None]:
-    """Within the block, trainings of this process and thread tell ``callback``."""
-    token = _watcher.set(callback)
-    try:
-        yield
-    finally:
-        _watcher.reset(token)
-
-
-def watched() -> bool:
-    """Whether trainings have to be in this process, as somebody watches them here."""
-    return _watcher.get() is not None
-
-
-def tell(event: TrainingEvent, name: str | None) -> None:
-    """Tell whoever watches, and the callback ``name`` of a recipe.
-
-    An exception of the watcher ends the training as it is (Optuna prunes so), one of a recipe's callback as a
-    ``RunError``.
-    """
-    if (watcher := _watcher.get()) is not None:
-        watcher(event)
-    if name is not None:
-        try:
-            callbacks.get(name)(event)
-        except Exception as error:  # it is the user's: it can raise anything
-            raise RunError(f"training.callback, {name}: {type(error).__name__}: {error}") from error

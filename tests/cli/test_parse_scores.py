@@ -148,4 +148,4 @@ def test_held_out_lists_name_their_source(data: Path, workspace: Path, tmp_path:
     )
     assert done.code == 0, done
     total = small.SIZES["train"] + small.SIZES["dev"]
-    assert f"the last {total // 10} of {total} training lists (from dev) held out" in done.err
+    assert f"the last {total // 10} of {total} training lists held out" in done.err
