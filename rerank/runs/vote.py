@@ -93,7 +93,7 @@ class Gathered(NamedTuple):
 
     def score(self, rows: np.ndarray) -> float:
         """The score of what is chosen of all lists (float64 [L, K])."""
-        return float(self.metric.scores(rows.sum(axis=0), self.reference.sum(axis=0)))
+        return self.metric.score(rows, self.reference)
 
     def percent_of(self, rows: np.ndarray) -> float:
         """The same in the unit that figures show."""
@@ -116,11 +116,8 @@ def gathered(
     several = isinstance(lists, list) and lists and all(isinstance(one, ListFile) for one in lists)
     every_one = lists if several else [lists_from(lists, columns or {})]
     file = every_one[0]
-    path = file.path if isinstance(file, ListFile) else ""
-    data = {
-        "answer": getattr(file, "answer", None),
-        **({"reader": dict(file.settings)} if isinstance(file, ListFile) else {}),
-    }
+    path, data = getattr(file, "path", ""), {"answer": getattr(file, "answer", None)}
+    data |= {"reader": dict(file.settings)} if isinstance(file, ListFile) else {}
     settings = {"name": "vote", "task": "ranking", "features": {"set": "base"}, "data": data}
     recipe = read_settings(settings if metric is None else settings | {"metric": named(metric)})
     assert isinstance(recipe, ListRecipe)
@@ -162,20 +159,17 @@ def gathered(
     gain = content.metric.gain(statistics, np.repeat(reference, np.diff(starts), axis=0))
     held, drawn = np.concatenate(values, axis=1), np.random.default_rng(seed).permutation(len(references))
     every = Samples(starts, np.concatenate(answers), held, gain, drawn % folds)
-    amiss = said_of_all(map("the score column {!r}".format, names), every.columns, starts)
-    for line in amiss:
+    for line in said_of_all(map("the score column {!r}".format, names), every.columns, starts):
         log.warning("%s", line)
-    about = content.metric, statistics, reference, base, np.concatenate(scores)
-    return _told(Gathered(every, tuple(names), *about, told=False), file, seen)
+    of_content = content.metric, statistics, reference, base, np.concatenate(scores)
+    return Gathered(every, tuple(names), *of_content, *_remarks(content.metric, file, seen))
 
 
-def _told(found: Gathered, file: Any, seen: Sequence[Lists]) -> Gathered:
-    """The lists with what is said of them: an account of the first of them, ``seen``, and what is amiss."""
-    settings = file.settings if isinstance(file, ListFile) else {}
-    account = Account.of("", seen, measure=found.metric.signature)
-    tell(account)
-    amiss = tuple(doubts_of_lists(seen, found.metric, settings.get("roles")))
-    return found._replace(account=account, amiss=amiss, told=bool(settings) and says_scores(settings))
+def _remarks(metric: Metric, file: Any, seen: Sequence[Lists]) -> tuple[bool, tuple[str, ...], Account | None]:
+    """Whether the user says what the base score is, what is amiss with the first lists, ``seen``, and their account."""
+    reader = file.settings if isinstance(file, ListFile) else {}
+    tell(account := Account.of("", seen, measure=metric.signature))
+    return bool(reader) and says_scores(reader), tuple(doubts_of_lists(seen, metric, reader.get("roles"))), account
 
 
 def _columns(nbest: Lists, names: Sequence[str]) -> np.ndarray:
@@ -222,18 +216,6 @@ def heading_of(source: Gathered) -> str:
     return "right" if right_or_wrong(source.metric, source.samples.gain) else source.metric.primary
 
 
-def about(compared: Compared, source: Gathered) -> dict[str, Any]:
-    """What choices from the lists of a source are worth, as JSON."""
-    counts = {"lists": source.samples.fold.size, "candidates": source.samples.gain.size, "doubt": source.doubt}
-    return {"metric": source.metric.signature, **counts, "rows": compared.as_data(), **said_of(source.account)}
-
-
-def table_of(compared: Compared, source: Gathered, note: str) -> TextTable:
-    """The same as a table."""
-    caption = f"{amount(source.samples.fold.size, 'list')}, {amount(source.samples.gain.size, 'candidate')}"
-    return compared.table(caption, note, heading=heading_of(source), doubt=source.doubt)
-
-
 class VoteCurve(NamedTuple):
     """Scores by how many candidates of every list there are, for every way to choose."""
 
@@ -242,14 +224,12 @@ class VoteCurve(NamedTuple):
 
 
 @dataclass(frozen=True)
-class VoteTable:
-    """The scores of ways to choose from the lists of a source, tested against majority vote, or the first candidate
-    where there are no answers; curve: by the number of candidates."""
+class SourceTable:
+    """What choices from the lists of a source are worth; where they are learned, by so many folds."""
 
     compared: Compared
     source: Gathered
     folds: int
-    curve: VoteCurve | None = None
 
     @property
     def rows(self) -> Mapping[str, Scored]:
@@ -257,17 +237,35 @@ class VoteTable:
 
     def as_data(self) -> dict[str, Any]:
         """The table as JSON."""
-        curve = {"curve": self.curve._asdict()} if self.curve is not None else {}
-        return about(self.compared, self.source) | {"folds": self.folds} | curve
+        source, samples = self.source, self.source.samples
+        counts = {"lists": samples.fold.size, "candidates": samples.gain.size, "doubt": source.doubt}
+        rows = {"rows": self.compared.as_data(), **said_of(source.account), "folds": self.folds}
+        return {"metric": source.metric.signature, **counts, **rows}
 
-    def table(self) -> TextTable:
-        """The table, and what is tested."""
-        note = f"Learned ways are cross-validated: choices in each of {self.folds} folds are learned from the rest."
-        return table_of(self.compared, self.source, note)
+    def table(self, note: str = "") -> TextTable:
+        """The table, and a note, by default on what is learned."""
+        samples = self.source.samples
+        caption = f"{amount(samples.fold.size, 'list')}, {amount(samples.gain.size, 'candidate')}"
+        usual = f"Learned ways are cross-validated: choices in each of {self.folds} folds are learned from the rest."
+        return self.compared.table(caption, note or usual, heading=heading_of(self.source), doubt=self.source.doubt)
+
+    def tables(self) -> tuple[TextTable, ...]:
+        """All tables."""
+        return (self.table(),)
 
     def __str__(self) -> str:
-        table = self.table()
-        return plain_text(table.rich()) + table.note
+        return "\n\n".join(plain_text(table.rich()) + table.note for table in self.tables())
+
+
+@dataclass(frozen=True)
+class VoteTable(SourceTable):
+    """The scores of ways to choose, tested against majority vote, or the first candidate where there are no answers;
+    curve: by the number of candidates."""
+
+    curve: VoteCurve | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        return super().as_data() | ({"curve": self.curve._asdict()} if self.curve is not None else {})
 
 
 def table_of_votes(
@@ -310,8 +308,7 @@ def table_of_votes(
     ways: dict[str, Choose] = {oracle: lambda lists: best_by(lists, lists.gain)}
     ways |= systems(every, source.names) | learned(every, seed)
     rows = {name: source.stats[way(every)] for name, way in ways.items()}
-    sign = source.metric.sign
-    ordered = dict(sorted(rows.items(), key=lambda item: -sign * source.score(item[1])))
+    ordered = dict(sorted(rows.items(), key=lambda item: -source.metric.sign * source.score(item[1])))
     against = MAJORITY if MAJORITY in rows else FIRST
     compared = Compared(source.metric, source.reference, ordered, against, (oracle,), samples=samples, seed=seed)
     return VoteTable(compared, source, folds, curve_of(source, ways, seed) if curve else None)

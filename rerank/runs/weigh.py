@@ -20,9 +20,9 @@ from rerank.learn.base import Weights
 from rerank.learn.mert import MertSettings, mert
 from rerank.metrics.oracle import rows_of_scores
 from rerank.readers.score_columns import MINMAX
-from rerank.runs.compared import Compared, Scored
-from rerank.runs.report.table import TextTable, plain_text
-from rerank.runs.vote import WORDS, Gathered, about, gathered, table_of
+from rerank.runs.compared import Compared
+from rerank.runs.report.table import TextTable
+from rerank.runs.vote import WORDS, Gathered, SourceTable, gathered
 from rerank.runs.ways import FIRST, MOST, PENALTY, Samples, maxent_weights, scored
 
 if TYPE_CHECKING:
@@ -116,8 +116,7 @@ def searched(source: Gathered, starts: Sequence[np.ndarray], restarts: int, seed
         mert(*about, start, MertSettings(random=RANDOM, restarts=tries, noise=NOISE, seed=seed), ties=source.scores)
         for start, tries in zip(starts, (restarts, 0, 0), strict=False)
     ]
-    sign = source.metric.sign
-    return unit(max(found, key=lambda result: sign * result.score).weights)
+    return unit(max(found, key=lambda result: source.metric.sign * result.score).weights)
 
 
 def rows_by(source: Gathered, scores: np.ndarray) -> np.ndarray:
@@ -140,12 +139,9 @@ class ColumnWeight(NamedTuple):
 
 
 @dataclass(frozen=True)
-class WeightTable:
+class WeightTable(SourceTable):
     """The weights of the columns of a source, and their value; without: names of the columns that others determine."""
 
-    compared: Compared
-    source: Gathered
-    folds: int
     resamples: int
     weights: tuple[ColumnWeight, ...]
     without: tuple[str, ...]
@@ -156,20 +152,15 @@ class WeightTable:
         return max(WEIGHED, MAXENT, key=self._goodness)
 
     def _goodness(self, name: str) -> float:
-        return -self.rows[name].score if self.compared.metric.lower_is_better else self.rows[name].score
-
-    @property
-    def rows(self) -> Mapping[str, Scored]:
-        return self.compared.scored
+        return self.compared.metric.sign * self.rows[name].score
 
     def as_data(self) -> dict[str, Any]:
-        """The table as JSON."""
-        counts = {key: getattr(self, key) for key in ("folds", "resamples")}
-        weights = [line._asdict() for line in self.weights]
-        about_weights = {"base": self.source.base, "learned": self.learned, "weights": weights, "without": self.without}
-        return about(self.compared, self.source) | counts | about_weights
+        weights = {"weights": [line._asdict() for line in self.weights], "without": self.without}
+        return super().as_data() | {
+            "resamples": self.resamples, "base": self.source.base, "learned": self.learned, **weights
+        }  # fmt: skip
 
-    def tables(self) -> tuple[TextTable, TextTable]:
+    def tables(self) -> tuple[TextTable, ...]:
         """The value of weighing, and the weights."""
         weights = [
             {"column": w.column, "weight": f"{w.weight:.4g}",
@@ -184,7 +175,7 @@ class WeightTable:
         note += f"{self.resamples} resamples of lists."
         note += f" Others determine these, which have none: {', '.join(self.without)}." if self.without else ""
         worth = worth if self.source.doubt else f"{worth} {self.verdict}"
-        return table_of(self.compared, self.source, worth), TextTable.of("Weights", weights, note=note)
+        return self.table(worth), TextTable.of("Weights", weights, note=note)
 
     @property
     def verdict(self) -> str:
@@ -197,9 +188,6 @@ class WeightTable:
             return "Nothing is better than the base beyond chance."
         words = f"The best is {best}, {self.compared.metric.signed(test.difference)} beside the base (p = {test.p:.2g})"
         return f"{words}." if best in (MAXENT, WEIGHED) else f"{words}; learned weights add nothing to it."
-
-    def __str__(self) -> str:
-        return "\n\n".join(plain_text(table.rich()) + table.note for table in self.tables())
 
 
 def table_of_weights(
@@ -238,9 +226,7 @@ def table_of_weights(
             raise RecipeError(f"found {number}; expected {LEAST[key]} or more", key=key)
     source = gathered(lists, metric, use, folds, seed, columns, with_words=True)
     if len(source.names) > MOST_COLUMNS:
-        message = (
-            f"found {len(source.names)}; expected {MOST_COLUMNS} or fewer: name them, or train a model (`rerank run`)"
-        )
+        message = f"found {len(source.names)}; expected {MOST_COLUMNS} or fewer: name them, or train a model"
         raise RecipeError(message, key="columns")
     raw = source.samples.columns
     source, spread = standardised(source)

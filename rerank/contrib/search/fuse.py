@@ -17,7 +17,7 @@ from rerank.readers.score_columns import MINMAX
 from rerank.readers.streams import single_stdin
 from rerank.runs.compared import Compared
 from rerank.runs.report.table import TextTable
-from rerank.runs.vote import about, table_of
+from rerank.runs.vote import SourceTable
 from rerank.runs.weigh import BASE, COMBSUM, MAXENT, ORACLE, WEIGHED, WeightTable, table_of_weights
 from rerank.storage.documents import as_json
 
@@ -45,7 +45,7 @@ def fuse(
         raise typer.BadParameter("found one run; expected two or more to fuse")
     table = fused(runs, qrels, metric_settings(metric))
     text, weights = table.tables()
-    show(text.rich(), **about(table.compared, table.table.source))
+    show(text.rich(), **table.rows.as_data())
     show(text.note)
     show(weights.rich(), weights=table.weights)
     show(table.advice, pipeline=table.pipeline)
@@ -59,11 +59,16 @@ class FusedRuns:
     compared: Compared
     weights: dict[str, float]
 
+    @property
+    def rows(self) -> SourceTable:
+        """What runs and their fusions are worth."""
+        return SourceTable(self.compared, self.table.source, self.table.folds)
+
     def tables(self) -> tuple[TextTable, TextTable]:
         """What runs and their fusions are worth, and the weights."""
         note = f"Learned weights are cross-validated over queries in {self.table.folds} folds."
         rows = [{"run": name, "weight": f"{weight:.3f}"} for name, weight in self.weights.items()]
-        return table_of(self.compared, self.table.source, note), TextTable.of("Weights of all queries", rows)
+        return self.rows.table(note), TextTable.of("Weights of all queries", rows)
 
     @property
     def pipeline(self) -> dict[str, Any] | None:
