@@ -53,6 +53,7 @@ from rerank.storage.documents import as_json
 from rerank.storage.files import write_text
 
 GROWN = 2_000  # lists that these learn from, which take more time
+LISTS_AT_ONCE = 10_000  # that a way chooses from: what it computes of them is as large as they are
 DRAWS = 4  # samples of k candidates of each list, for the curve
 ANY, BEST = "any (oracle, pass@n)", "best possible (oracle)"  # of gains of 0 and 1, and of others
 log = logging.getLogger("rerank")
@@ -145,19 +146,19 @@ def gathered(
             continue
         scores = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))
         parts.append((numbered(nbest), _columns(nbest, names), scores, found.stats))
-        references += list(found.reference)
+        references.append(found.reference)
         sizes += np.diff(found.lists.first).tolist()
     count.warn()
     if not parts:
         raise count.nothing(path)
-    if (found_lists := len(references)) < folds:
+    if (found_lists := len(reference := np.concatenate(references))) < folds:
         message = f"found {found_lists} lists with candidates; expected {folds} or more, one for each fold"
         fewer = f", or fewer folds: --folds {found_lists} (folds={found_lists})" if found_lists > 1 else ""
         raise DataError(message + fewer)
     answers, values, scores, stats = zip(*parts, strict=True)
-    reference, statistics, starts = np.stack(references), np.concatenate(stats), np.cumsum(sizes)
+    statistics, starts = np.concatenate(stats), np.cumsum(sizes)
     gain = content.metric.gain(statistics, np.repeat(reference, np.diff(starts), axis=0))
-    held, drawn = np.concatenate(values, axis=1), np.random.default_rng(seed).permutation(len(references))
+    held, drawn = np.concatenate(values, axis=1), np.random.default_rng(seed).permutation(found_lists)
     every = Samples(starts, np.concatenate(answers), held, gain, drawn % folds)
     for line in said_of_all(map("the score column {!r}".format, names), every.columns, starts):
         log.warning("%s", line)
@@ -307,11 +308,17 @@ def table_of_votes(
     oracle = ANY if right_or_wrong(source.metric, every.gain) else BEST
     ways: dict[str, Choose] = {oracle: lambda lists: best_by(lists, lists.gain)}
     ways |= systems(every, source.names) | learned(every, seed)
-    rows = {name: source.stats[way(every)] for name, way in ways.items()}
+    rows = {name: source.stats[chosen_by(way, every)] for name, way in ways.items()}
     ordered = dict(sorted(rows.items(), key=lambda item: -source.metric.sign * source.score(item[1])))
     against = MAJORITY if MAJORITY in rows else FIRST
     compared = Compared(source.metric, source.reference, ordered, against, (oracle,), samples=samples, seed=seed)
     return VoteTable(compared, source, folds, curve_of(source, ways, seed) if curve else None)
+
+
+def chosen_by(way: Choose, samples: Samples) -> np.ndarray:
+    """int64 [L]: what a way chooses of all lists, of some LISTS_AT_ONCE at a time."""
+    parts = np.array_split(np.arange(samples.fold.size), -(-samples.fold.size // LISTS_AT_ONCE))
+    return np.concatenate([samples.first[part[0]] + way(samples.lists(part)) for part in parts])
 
 
 def curve_of(source: Gathered, ways: Mapping[str, Choose], seed: int) -> VoteCurve:
