@@ -132,7 +132,14 @@ def _kept(text: bytes) -> str:
 
 log = logging.getLogger("rerank")
 commands = Registry[object]("command")  # their modules
-LISTS = "FILE", "FILE...", "NBEST", "[REF]", "[REF...]"  # arguments that are files of lists, or of what is right
+LISTS = (
+    "FILE",
+    "FILE...",
+    "RUN...",
+    "NBEST",
+    "[REF]",
+    "[REF...]",
+)  # arguments that are files of lists, or of what is right
 COLLECTED = 50_000  # objects made until Python looks for cycles again: a tenth of the start went into that, in vain
 Given = TypeVar("Given")
 

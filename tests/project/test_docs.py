@@ -356,3 +356,15 @@ def test_files_of_models_and_corpora_are_described(workspace: Path) -> None:
         assert f"`{general}`" in text, path.name
     for field in dataclasses.fields(Corpus):
         assert f"| {field.name} " in text or field.name in ("width", "about", "free", "double")
+
+
+def test_figures_are_drawn_from_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    import draw_results
+
+    for name, drawn in draw_results.figures().items():
+        assert (ROOT / "docs" / name).read_text(encoding="utf-8") == drawn, f"run docs/draw_results.py: {name}"
+    tables = text_of("docs/results.md").partition("\n## Reranking GUM")[2] + text_of("docs/structures.md")
+    for task, (first, other, own, *_) in draw_results.table("At a glance").items():
+        assert not task or {other, own} <= set(re.findall(r"\d*\.\d+", tables)), task
+        assert not task or first == "86.22" or first in tables, task  # of tags: of no table

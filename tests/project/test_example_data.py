@@ -41,6 +41,11 @@ def test_the_files_are_small_and_hold_neither_time_nor_name(kind: str, endings: 
     assert all(path.read_bytes()[:8] == b"\x1f\x8b\x08" + bytes(5) for path in paths)
 
 
+def test_the_search_example_is_what_its_script_makes() -> None:
+    for name, text in module("make_search").make_files(1).items():
+        assert gzip.decompress((DATA / "search" / f"{name}.gz").read_bytes()).decode() == text
+
+
 @pytest.mark.parametrize("split", SPLITS)
 def test_the_figures_of_the_speech_example(split: str) -> None:
     sums, lists = np.zeros(3), lists_of("asr", split)

@@ -101,7 +101,7 @@ def fused(runs: list[str], qrels: str, metric: dict[str, Any]) -> FusedRuns:
     """
     if not measures_orders(metric["name"]):
         raise RecipeError(f"found {metric['name']}; expected a measure of the order, such as ndcg@10", key="--metric")
-    lists = read(runs[0], {"name": "trec", "qrels": qrels, "others": runs[1:]})
+    lists = read(runs[0], {"name": "trec", "qrels": qrels, "others": runs[1:], "scores": "score"})
     columns, near = ([f"{kind}{k}" for k in range(1, len(runs) + 1)] for kind in (MINMAX, NEARNESS))
     table = table_of_weights(lists, metric, use=columns)
     names, source = shown_names(runs), table.source
