@@ -350,12 +350,6 @@ class Columns(NamedTuple):
     optional: tuple[bool, ...] = ()  # written label=value, as by programs that may leave out a 0
     others: tuple[str, ...] = ()  # labels that all candidates have, though they were not asked for
 
-    def completed(self, values: Values) -> "Columns":
-        """The columns, with the keys of those that nobody has had before these values."""
-        seen = {values.keys[k].column: values.keys[k] for k in dict.fromkeys(values.which.tolist()[::-1])}
-        keys = tuple(key or seen.get(name) for name, key in zip(self.names, self.keys, strict=True))
-        return self._replace(keys=keys)
-
 
 def find_columns(values: Values, total: int, asked: Sequence[str] | None) -> Columns:
     """The columns of a file: those ``asked`` for or, where none are, as its first ``total`` candidates show them, in
@@ -482,7 +476,12 @@ class File:
         values, words = read_values(features, problems), np.empty((n, 0))
         if layout.words >= 0:
             own = np.array([key.label == WORD_SCORES for key in values.keys], np.bool_)[values.which]
-            words, values = _sums_of_words(values.some(own), n), values.some(~own)
+            parts, values = values.some(own), values.some(~own)
+            sizes = np.bincount(parts.rows, minlength=n)
+            sums, least = np.bincount(parts.rows, parts.values, n), np.zeros(n)
+            if parts.values.size:
+                least[sizes > 0] = np.minimum.reduceat(parts.values, offsets(sizes)[:-1][sizes > 0])
+            words = np.column_stack([sums, sums / np.maximum(sizes, 1), least, sizes])  # the columns OF_WORDS
             for y in np.flatnonzero(right & (words[:, -1] == 0)).tolist():
                 message = f"found no {WORD_SCORES.decode()}= in {excerpt(lines[y].text, 200)}; expected it"
                 problems.setdefault(y, Problem("columns", f"{message}, as in the file's first lists"))
@@ -556,7 +555,9 @@ class File:
                 message = f"no column {reader.base!r} for the base score; the columns are {', '.join(self.names)}"
                 raise DataError(f"{message}; set the reader's option base to one of them", path=self.path)
         if None in self.columns.keys:
-            self.columns = self.columns.completed(values)
+            seen = {values.keys[k].column: values.keys[k] for k in dict.fromkeys(values.which.tolist()[::-1])}
+            keys = tuple(key or seen.get(name) for name, key in zip(self.names, self.columns.keys, strict=False))
+            self.columns = self.columns._replace(keys=keys)
 
     def _fill(
         self, scores: np.ndarray, values: Values, owners: np.ndarray, readable: np.ndarray, lines: list[MosesLine],
@@ -592,17 +593,6 @@ class File:
             message += f"{LARGEST_GAP:,} more: sort the lists, set the reader's option first_id, or number the lists "
             raise DataError(f"{message}with ids: ordinal", path=self.path, line=line, list_id=str(number))
         return number - self.next
-
-
-def _sums_of_words(words: Values, n: int) -> np.ndarray:
-    """float64 [n, 4]: the columns ``OF_WORDS`` of n lines."""
-    sizes, sums = np.bincount(words.rows, minlength=n), np.zeros((n, len(OF_WORDS)))
-    sums[:, 0] = np.bincount(words.rows, words.values, n)
-    sums[:, 1] = sums[:, 0] / np.maximum(sizes, 1)
-    if words.values.size:
-        sums[sizes > 0, 2] = np.minimum.reduceat(words.values, offsets(sizes)[:-1][sizes > 0])
-    sums[:, 3] = sizes
-    return sums
 
 
 # Writing

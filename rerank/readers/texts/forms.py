@@ -29,42 +29,29 @@ Paths = tuple[str, ...]  # of keys with dots between them; ``a#`` is the length 
 class Roles:
     """What the keys of a source's objects are: the places that hold the parts of a list. Of several paths the first
     that exists counts.
-
-    form: the name of a known form, empty where roles were inferred; about: what it is, with its address.
-    keys: what tells the form: an object has them all, with values of these kinds.
-    many: the key of the list of candidates; empty if an object is one candidate.
-    group: the paths of what the objects of one list have in common; empty: each is a list.
-    text, columns: paths in a candidate. One that is a text needs none.
-    along: the keys of lists with an entry for each of ``many``, by what they are called.
-    source, reference, right, id: paths in an object, ``right`` that of the right answer, ``truth`` that of the
-        candidate that is right, or of its place.
-    prepared: makes of an object one that has all of this. Raises Problem.
-    whole: whether candidates keep all that stands in them, but for ``dropped``; plain: whether nothing is changed.
-    gains: the keys that could be the gain, where that is not sure; rule: by which most answers are found.
-    unused: the keys without a role, with their kind and count; doubtful: those of numbers that vary within lists.
     """
 
-    form: str = ""
-    keys: Mapping[str, type] = field(default_factory=dict)
-    many: str = ""
-    group: Paths = ()
-    text: Paths = ("text",)
-    columns: Mapping[str, Paths] = field(default_factory=dict)
-    along: Mapping[str, str] = field(default_factory=dict)
+    form: str = ""  # the name of a known form, empty where roles were inferred
+    keys: Mapping[str, type] = field(default_factory=dict)  # an object of the form has them all, with these kinds
+    many: str = ""  # the key of the list of candidates; empty if an object is one candidate
+    group: Paths = ()  # of what the objects of one list have in common; empty: each is a list
+    text: Paths = ("text",)  # in a candidate; one that is a text needs none
+    columns: Mapping[str, Paths] = field(default_factory=dict)  # in a candidate
+    along: Mapping[str, str] = field(default_factory=dict)  # the keys of lists with an entry for each of ``many``
     source: Paths = ("prompt",)
     reference: Paths = ()
-    right: Paths = ()
-    truth: Paths = ()
+    right: Paths = ()  # the right answer
+    truth: Paths = ()  # the candidate that is right, or its place
     id: Paths = ("id",)
-    prepared: Callable[[Object], Object] = dict
-    about: str = ""
-    whole: bool = False
-    plain: bool = False
+    prepared: Callable[[Object], Object] = dict  # makes of an object one that has all of this. Raises Problem
+    about: str = ""  # what the form is, with its address
+    whole: bool = False  # whether candidates keep all that stands in them, but for ``dropped``
+    plain: bool = False  # whether nothing is changed
     dropped: frozenset[str] = frozenset()
-    gains: tuple[str, ...] = ()
-    rule: str | None = None
-    unused: Mapping[str, str] = field(default_factory=dict)
-    doubtful: tuple[str, ...] = ()
+    gains: tuple[str, ...] = ()  # the keys that could be the gain, where that is not sure
+    rule: str | None = None  # the rule by which most answers are found
+    unused: Mapping[str, str] = field(default_factory=dict)  # the keys without a role, with their kind and count
+    doubtful: tuple[str, ...] = ()  # those of them that are numbers, and vary within lists
 
     @property
     def gain_key(self) -> str:

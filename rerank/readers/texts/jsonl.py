@@ -130,10 +130,16 @@ class JsonlReader(JsonReader):
     def draft(self, content: dict[str, Any]) -> Draft:
         entries = content.get("candidates")
         if not isinstance(entries, list):
-            raise Problem("text", f"found {shown(entries)} under 'candidates'; expected a list of texts or objects")
+            message = (
+                f"found {shown(entries)} under 'candidates'; expected a list of texts or objects, or keys with other "
+            )
+            message += f"roles than {', '.join(map(str, content))} have: say them, as --roles query=group,answer=text"
+            raise Problem("text", message)
+        source, references = content.get("source"), _references(content)
+        sides = {"source": None if source is None else text_of(source, "the source"), "references": references}
         rows = [entry if isinstance(entry, dict) else {"text": entry} for entry in entries]
         texts = plain_texts([row.get("text") for row in rows])
-        draft = Draft(entries, [] if texts is None else texts, {}, head=content, sides=_sides(content))
+        draft = Draft(entries, [] if texts is None else texts, {}, head=content, sides=sides)
         if texts is None:
             draft.texts = draft.tried(rows, _text, b"")
         keys, steps = dict.fromkeys(chain.from_iterable(rows)), list[str]()
@@ -167,12 +173,6 @@ class JsonlReader(JsonReader):
 _NESTED = "columns", "features"
 _OTHERS = "text", *_NESTED  # keys of candidates that are no numbers
 _NUMERIC = {float, int, bool}
-
-
-def _sides(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The source and the references of an object. Raises Problem."""
-    source = content.get("source")
-    return {"source": None if source is None else text_of(source, "the source"), "references": _references(content)}
 
 
 def _text(row: Mapping[str, Any], k: int) -> bytes:

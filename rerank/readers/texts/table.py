@@ -18,7 +18,7 @@ from rerank.readers.problems import Problem
 from rerank.readers.streams import PathLike, open_stream
 from rerank.readers.texts.forms import NUMERAL
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.text_list import LOOK, Draft
+from rerank.readers.texts.text_list import LOOK
 from rerank.storage.remote import fetched, is_url
 
 EXTRA = "pip install 'rerank-nbest[frames]'"
@@ -68,14 +68,6 @@ class TableReader(JsonlReader):
                     yield rows.line_num, Problem("columns", message)
         except csv.Error as error:
             raise DataError(f"{error}; expected fields in quotes to end", path=lines.path, line=rows.line_num) from None
-
-    def draft(self, content: dict[str, Any]) -> Draft:
-        if "candidates" not in content:
-            message = (
-                f"found the columns {', '.join(map(str, content))}; say which tells the list and which holds the text"
-            )
-            raise Problem("text", f"{message}, as --roles query=group,answer=text")
-        return super().draft(content)
 
 
 def is_table(path: Any) -> bool:

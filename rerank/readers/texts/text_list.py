@@ -22,16 +22,10 @@ U = TypeVar("U")
 
 
 class Pieces(NamedTuple):
-    """A list taken apart for writing it back: ``candidates`` can be reordered, or appended to those of another list.
+    """A list taken apart for writing it back: ``candidates`` can be reordered, or appended to those of another list."""
 
-    | field      | meaning |
-    |------------|---------|
-    | head       | what the list has once: its JSON object, or its lines before the first candidate |
-    | candidates | N entries: what it has for every candidate |
-    """
-
-    head: Any
-    candidates: list[Any]
+    head: Any  # what the list has once: its JSON object, or its lines before the first candidate
+    candidates: list[Any]  # N entries: what it has for every candidate
 
     def some(self, places: Sequence[int]) -> "Pieces":
         """The pieces with only the candidates at ``places``."""
@@ -51,36 +45,20 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class Draft:
-    """A list of N candidates as its format finds it.
+    """A list of N candidates as its format finds it."""
 
-    | field    | meaning |
-    |----------|---------|
-    | pieces   | N values, which are needed to write each of them back |
-    | texts    | N texts, as they stand; whatever there is for a candidate that is bad |
-    | numbers  | N numbers by name, None for a candidate without one |
-    | features | N mappings of numbers by name that few have; () where there are none |
-    | parts    | ``segmentation``, ``alignment`` and ``answer`` where there are some: N texts, None for one without |
-    | bad      | the problems of candidates, by place |
-    | head     | what is needed to write the list back |
-    | lines    | the line of each candidate; None: all are on that of the list |
-    | names    | the columns of scores, where the format decides on them; else the first lists do |
-    | unscored | whether all base scores are 0 because there are none |
-    | others   | numbers that are no columns because they were not asked for |
-    | sides    | what the list has besides, by the names that ``Lists`` has for it |
-    """
-
-    pieces: Sequence[Any]
-    texts: list[bytes]
-    numbers: dict[str, list[float | None]]
-    features: Sequence[dict[str, float]] = ()
-    parts: dict[str, list[bytes | None]] = field(default_factory=dict)
-    bad: dict[int, Problem] = field(default_factory=dict)
-    head: Any = None
-    lines: Sequence[int] | None = None
-    names: tuple[str, ...] | None = None
-    unscored: bool = False
-    others: tuple[str, ...] = ()
-    sides: dict[str, Any] = field(default_factory=dict)
+    pieces: Sequence[Any]  # N values, which are needed to write each of them back
+    texts: list[bytes]  # N texts, as they stand; whatever there is for a candidate that is bad
+    numbers: dict[str, list[float | None]]  # N numbers by name, None for a candidate without one
+    features: Sequence[dict[str, float]] = ()  # N mappings of numbers by name that few have; () where there are none
+    parts: dict[str, list[bytes | None]] = field(default_factory=dict)  # N texts by the names of PARTS, None for none
+    bad: dict[int, Problem] = field(default_factory=dict)  # the problems of candidates, by place
+    head: Any = None  # what is needed to write the list back
+    lines: Sequence[int] | None = None  # the line of each candidate; None: all are on that of the list
+    names: tuple[str, ...] | None = None  # the columns, where the format decides on them; else the first lists do
+    unscored: bool = False  # whether all base scores are 0 because there are none
+    others: tuple[str, ...] = ()  # numbers that are no columns because they were not asked for
+    sides: dict[str, Any] = field(default_factory=dict)  # what the list has besides, by the names of ``Lists``
     id: str = ""
     line: int = 0
 
