@@ -556,7 +556,7 @@ class File:
                 raise DataError(f"{message}; set the reader's option base to one of them", path=self.path)
         if None in self.columns.keys:
             seen = {values.keys[k].column: values.keys[k] for k in dict.fromkeys(values.which.tolist()[::-1])}
-            keys = tuple(key or seen.get(name) for name, key in zip(self.names, self.columns.keys, strict=False))
+            keys = tuple(key or seen.get(name) for name, key in zip(self.columns.names, self.columns.keys, strict=True))
             self.columns = self.columns._replace(keys=keys)
 
     def _fill(

@@ -69,7 +69,7 @@ def test_rows_with_one_value_of_the_group_are_a_list(ending: str, data: Callable
         (b'id,text\n1,"a\n', "csv:2: unexpected end of data"),
         (b"1,text\n1,a\n", "csv:1: found '1,text'; expected the names of columns"),
         (b"text\na\n", "csv:1: found 'text'; expected the names of columns"),
-        (b"q,phrase\n1,a\n1,b\n", "found the columns q, phrase; say which tells the list and which holds the text"),
+        (b"q,phrase\n1,a\n1,b\n", "say so, as --roles query=group,answer=text; found q, phrase"),
         (b"PAR1 no table", "no table that can be read"),
         (b"PK\x03\x04\x14\0 Excel", "a workbook of Excel, .*import pandas; .*to_json"),
     ],

@@ -131,9 +131,9 @@ class JsonlReader(JsonReader):
         entries = content.get("candidates")
         if not isinstance(entries, list):
             message = (
-                f"found {shown(entries)} under 'candidates'; expected a list of texts or objects, or keys with other "
+                f"found {shown(entries)} under 'candidates'; expected a list of texts or objects. If other keys hold "
             )
-            message += f"roles than {', '.join(map(str, content))} have: say them, as --roles query=group,answer=text"
+            message += f"lists or texts, say so, as --roles query=group,answer=text; found {', '.join(content)}"
             raise Problem("text", message)
         source, references = content.get("source"), _references(content)
         sides = {"source": None if source is None else text_of(source, "the source"), "references": references}
