@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from rerank.base.encoding import amount
 from rerank.base.errors import DataError
 from rerank.readers.base import Problem, Reader, lists_of, nameless
+from rerank.readers.lines import whole_number
 from rerank.readers.lists import Lists
 from rerank.readers.streams import PathLike, must_wait, single_stdin, stream_name
 
@@ -61,6 +64,16 @@ class Progress:
         else:
             self.bad, self.nameless = self.bad or nbest.problem, self.nameless + (nbest.id == nameless(nbest.line))
         self.count, self.last = self.count + 1, nbest
+
+    def missing(self, name: str, message: str) -> Lists:
+        """An empty list after the last one, or called ``name``, in place of one that should be there."""
+        known = None if self.last is None else whole_number(self.last.id)
+        number = self.count if known is None else known + 1
+        like = None if self.like is None or self.like.of_trees else self.like
+        names, column = (("score",), 0) if like is None else (like.names, like.column)
+        line, problem = 1 if self.last is None else self.last.line, Problem("missing", message)
+        texts: Any = name or str(number), self.path, line, [], [], np.empty((0, len(names))), column
+        return Lists.one(*texts, names=names, missing=problem)
 
     def check_form(self) -> None:
         """Refuse a file of which no list so far is any good, whose lists are then counted by a wrong format."""
@@ -134,15 +147,11 @@ class Side:
 
 
 def in_step(
-    reader: Reader,
-    path: PathLike,
-    sides: Sequence[Side],
-    *,
-    missing: Callable[[Progress], Lists] | None = None,
+    reader: Reader, path: PathLike, sides: Sequence[Side], *, missing: bool = False
 ) -> Iterator[tuple[Lists, tuple[Any, ...]]]:
     """Every list of ``path``, usable or not, with its entries in side files.
 
-    missing: makes an empty list for the entries that are left over at the end; they are an error where it is None.
+    missing: whether entries that no list has get empty lists; those left over at the end are an error otherwise.
     """
     single_stdin(path, *[name for side in sides for name in side.paths])
     lists, found, ahead = Progress(reader, path), lists_of(reader, path), list[Lists]()
@@ -163,44 +172,27 @@ def in_step(
             problem = Problem("no source" if lacking.one == "source" else "no reference", message)
             nbest = nbest.left_out(problem)
         yield nbest, entries
-    if missing is not None and sides and all(side.by_id is None for side in sides):
-        yield from _rest(lists, sides, missing)
-        return
-    for side in sides:
+    by_place = all(side.by_id is None for side in sides)
+    for side in () if missing and by_place else sides:
         side.finish(lists)
-    if missing is not None and sides and sides[-1].by_id:
-        yield from _left(lists, sides, missing)
-
-
-def _left(
-    lists: Progress, sides: Sequence[Side], missing: Callable[[Progress], Lists]
-) -> Iterator[tuple[Lists, tuple[Any, ...]]]:
-    """The entries with ids that no list has, with empty lists; but not those of bad lists whose ids are unknown."""
-    last = sides[-1]
-    left = [name for name in last.by_id or () if all(side.by_id is None or name in side.by_id for side in sides)]
-    for name in left[lists.nameless :]:
-        line, _ = (last.by_id or {})[name]
-        message = f"no list has the id {name!r} (line {line:,} of {last.path}), nor {amount(len(left) - 1, 'other')} "
-        message += "that the file has. A decoder that found nothing writes no list; take out what is of other inputs"
-        empty = missing(lists).changed(id=name, missing=Problem("missing", message))
-        yield empty, tuple(None if side.by_id is None else side.by_id[name][1] for side in sides)
-
-
-def _rest(
-    lists: Progress, sides: Sequence[Side], missing: Callable[[Progress], Lists]
-) -> Iterator[tuple[Lists, tuple[Any, ...]]]:
-    """The entries after those of the last list, with empty lists."""
-    last = "" if lists.last is None else f", the last of them {lists.last.id}"
-    counted = f"{amount(lists.count, 'list') if last else 'no lists'}{last}, for more "
-    counted += f"{' and '.join(side.many for side in sides)} ({', '.join(side.path for side in sides)}); "
-    while all(entries := [side.take() for side in sides]):
-        message = f"{counted}found none for line {sides[0].line:,}. Are the files of one split? A decoder that found "
-        problem = Problem("missing", f"{message}nothing for the last inputs writes no lists")
-        empty = missing(lists)
+    if not missing or not sides:
+        return
+    last, advice = sides[-1], "A decoder that found nothing for an input writes no list. Are the files of one split?"
+    named = last.by_id or {}  # but for bad lists whose own are unknown
+    both = [name for name in named if all(side.by_id is None or name in side.by_id for side in sides)]
+    for name in both[lists.nameless :]:
+        message = (
+            f"no list has the id {name!r} (line {named[name][0]:,} of {last.path}), one of {len(both):,}. {advice}"
+        )
+        yield lists.missing(name, message), tuple(None if one.by_id is None else one.by_id[name][1] for one in sides)
+    ends = "no lists" if lists.last is None else f"{amount(lists.count, 'list')}, the last of them {lists.last.id}"
+    while by_place and all(rest := [side.take() for side in sides]):
+        more = f"for more {' and '.join(side.many for side in sides)} ({', '.join(side.path for side in sides)})"
+        empty = lists.missing("", f"{ends}, {more}; found none for line {last.line:,}. {advice}")
         lists.add(empty)
-        yield empty.changed(missing=problem), tuple(entry[0] for entry in entries)
+        yield empty, tuple(entry[0] for entry in rest)
     longest = max(sides, key=lambda side: side.count)
-    for side in sides:
+    for side in sides if by_place else ():
         if side.count < longest.count:
             message = f"{side.count:,} {side.many}, but {longest.path} has {longest.many} for more lists; "
             raise DataError(f"{message}each needs one for every list", path=side.path)

@@ -22,15 +22,13 @@ from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
-import numpy as np
-
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.readers.base import Problem, Reader, SkipCount, check_choice, counted, excerpt
-from rerank.readers.lines import LineReader, whole_number
+from rerank.readers.lines import LineReader
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
-from rerank.readers.sides import Progress, Side, in_step
+from rerank.readers.sides import Side, in_step
 from rerank.readers.streams import PathLike, open_stream, stream_name
 from rerank.readers.texts.json_lines import list_id, parse_object, text_of, texts_of
 
@@ -258,7 +256,7 @@ def lists_of_texts(
     """
     given = [] if sources is None else [source_lines(sources, form)]
     sides = [*given, *(TextSide(path, ("line of references", "references"), form) for path in references or ())]
-    for nbest, entries in in_step(reader, nbest_path, sides, missing=_missing):
+    for nbest, entries in in_step(reader, nbest_path, sides, missing=True):
         if nbest.problem is not None:
             yield nbest
             continue
@@ -289,16 +287,6 @@ class TextSide(Side):
 def source_lines(path: PathLike, form: str = "auto") -> Side:
     """The sources of lists, one per line, as a side file; form: that of references."""
     return TextSide(path, ("source", "sources"), "lines" if form == "lines" else "auto")
-
-
-def _missing(lists: Progress) -> Lists:
-    """An empty list after the last one."""
-    last, like = lists.last, lists.like
-    known = None if last is None else whole_number(last.id)
-    number = lists.count if known is None else known + 1
-    names, column = (("score",), 0) if like is None or like.of_trees else (like.names, like.column)
-    line = 1 if last is None else last.line
-    return Lists.one(str(number), lists.path, line, [], [], np.empty((0, len(names))), column, names=names)
 
 
 def text_list(nbest: Lists) -> Lists:
