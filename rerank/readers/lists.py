@@ -13,8 +13,8 @@ from rerank.base.errors import DataError
 from rerank.data.corpus import offsets
 from rerank.data.symbols import SymbolTable
 from rerank.readers.problems import Problem
-from rerank.readers.trees.trees import TRACE, Trees, parse_brackets, to_nltk
-from rerank.readers.trees.words import bracket_advice, normal_text
+from rerank.readers.trees.trees import TRACE, parse_brackets, to_nltk
+from rerank.readers.trees.words import normal_text
 
 if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees
@@ -127,7 +127,7 @@ class ListCandidate(Candidate):
         """The words of a tree, without traces; of a text, what is between ASCII white space, as in the built-in
         templates."""
         if self.nbest.of_trees:
-            return [word for tag, word in PRETERMINAL.findall(self.text) if tag != TRACE]
+            return super().tokens
         return [decoded(word) for word in self.nbest.texts[self.index].split()]
 
     @property
@@ -431,14 +431,6 @@ class Lists:
         if self.problem is not None:
             raise self.problem
         return self
-
-    def parsed(self, symbols: SymbolTable) -> Trees:
-        """All candidates parsed, or a Problem ("brackets"); new labels and words are added to ``symbols``."""
-        try:
-            return parse_brackets(self.texts, symbols, path=self.path, lines=self.lines, list_id=self.id)
-        except DataError as error:
-            message = error.message + next(filter(None, map(bracket_advice, self.texts)), "")
-            raise Problem("brackets", message, error.line, path=self.path, list_id=self.id) from None
 
 
 def answers_of(texts: Sequence[bytes | None]) -> list[bytes | None] | None:

@@ -66,19 +66,13 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
         """An id for a list that takes the place of a bad one, different from all others in the file."""
         return nameless(self.line or 0) if self.reason in ("header", "duplicate id") else self.id
 
-    @property
-    def concerns(self) -> str:
-        """The part that cannot be used: a "list" or a "candidate"."""
-        return "list" if self.place is None else "candidate"
-
     def advised(self) -> "Problem":
         """The same as an error that ends with advice: its own or else how to continue without it."""
-        without = (
-            f"fix or remove the {self.concerns}, or leave out such {self.concerns}s with --on-bad-list skip (in a "
-        )
-        without += "recipe: data.on_bad_list: skip); if most are like it, check that the file is the one you mean"
-        advice, advised = self.advice or without, copy(self)
-        advised.args = DataError(f"{self.message}; {advice}", path=self.path, line=self.line, list_id=self.list_id).args
+        what, advised = "list" if self.place is None else "candidate", copy(self)
+        without = f"fix or remove the {what}, or leave out such {what}s with --on-bad-list skip (in a recipe: "
+        without += "data.on_bad_list: skip); if most are like it, check that the file is the one you mean"
+        message = f"{self.message}; {self.advice or without}"
+        advised.args = DataError(message, path=self.path, line=self.line, list_id=self.list_id).args
         return advised
 
 

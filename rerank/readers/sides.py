@@ -181,9 +181,7 @@ def in_step(
     named = last.by_id or {}  # but for bad lists whose own are unknown
     both = [name for name in named if all(side.by_id is None or name in side.by_id for side in sides)]
     for name in both[lists.nameless :]:
-        message = (
-            f"no list has the id {name!r} (line {named[name][0]:,} of {last.path}), one of {len(both):,}. {advice}"
-        )
+        message = f"no list has the id {name!r} (line {named[name][0]:,} of {last.path}), of {len(both):,}. {advice}"
         yield lists.missing(name, message), tuple(None if one.by_id is None else one.by_id[name][1] for one in sides)
     ends = "no lists" if lists.last is None else f"{amount(lists.count, 'list')}, the last of them {lists.last.id}"
     while by_place and all(rest := [side.take() for side in sides]):

@@ -10,6 +10,7 @@ from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.readers.base import read_lists
 from rerank.readers.trees.charniak import BareReader
+from rerank.readers.trees.treebank import open_list
 
 ONE = b"(S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))"
 TWO = b"(S1 (S (NP (PRP It)) (VP (VBN rained)) (. .)))"
@@ -67,7 +68,7 @@ def test_a_line_that_is_neither_a_tree_nor_a_failed_parse_is_an_error(line: byte
     for lists in (b"%s\n%s\n\n%s\n%s\n\n", b"-1 %s\n-2 %s\n\n%s\n-3 %s\n\n"):
         path = _file(tmp_path, lists % (ONE, TWO, line, THREE))
         with pytest.raises(DataError, match=r"lists:4: list 1: "):
-            [nbest.parsed(SymbolTable()) for nbest in read_lists(BareReader(), path)]
+            [open_list(nbest, SymbolTable()) for nbest in read_lists(BareReader(), path)]
 
 
 @pytest.mark.parametrize(

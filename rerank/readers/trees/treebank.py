@@ -238,7 +238,12 @@ def open_list(nbest: Lists, symbols: SymbolTable, changed: Counter[str] | None =
     """
 
     def look(own: Lists) -> Trees:
-        return (own if changed is None else own.changed(texts=bracket_words(own.texts))).parsed(symbols)
+        texts = own.texts if changed is None else bracket_words(own.texts)
+        try:
+            return parse_brackets(texts, symbols, path=own.path, lines=own.lines, list_id=own.id)
+        except DataError as error:
+            message = error.message + next(filter(None, map(bracket_advice, texts)), "")
+            raise Problem("brackets", message, error.line, path=own.path, list_id=own.id) from None
 
     nbest, trees = nbest.opened(look)
     return nbest, trees if changed is None else normalized(trees, symbols, changed, CANDIDATES)
