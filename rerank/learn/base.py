@@ -1,5 +1,6 @@
 """The interface of learners: frozen parameters, a state of arrays, and an epoch over lists."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -118,11 +119,6 @@ class Learner(KernelPart):
         """``state`` for another corpus, of this many candidates over the same columns: dual variables begin at 0."""
         return state._replace(alpha=np.zeros(candidates)) if self.dual else state
 
-    def view_of(self, state: State, first: int, last: int) -> State:
-        """The parts of ``state`` that an epoch over the candidates first..last - 1 changes: views, so ``state`` itself
-        changes."""
-        return state._replace(alpha=state.alpha[first:last]) if self.dual else state
-
     def without_average(self, state: State) -> State:
         """A fresh ``state`` without its average, for callers that only want the last predictor: it trains faster."""
         return without_sums(state)
@@ -183,22 +179,26 @@ class Learner(KernelPart):
         order: np.ndarray,
         state: State,
         *,
+        stops: Iterable[int] | None = None,
         any_ties: bool = False,
         log: UpdateLog | None = None,
         pairs: Any = ORACLES,
     ) -> EpochStats:
         """Pass over the lists ``order`` (int64) once and update ``state``.
 
-        oracle: int64 [L]; any_ties: every candidate with the oracle's gain counts as correct; log: where updates go;
-        pairs: which candidates are compared (``PairSource.rule``), the oracle and its rival by default.
+        oracle: int64 [L]; stops: up to where to go before each next one is asked for, to the end by default; any_ties:
+        every candidate with the oracle's gain counts as correct; log: where updates go; pairs: which candidates are
+        compared (``PairSource.rule``), the oracle and its rival by default.
         """
         sums, params = self.begin(corpus, order.size, state), self.settings(any_ties)
         kind: Any = type(self)
         passes, tally = kernel_of(kind.passes, kind, self.loss_type(), pairs.owner), np.zeros(6)
         room = None if log is None else log_buffers(corpus, order, self.pairwise, params.top)
         order = np.ascontiguousarray(order, np.int64)
-        data, scratch = view(corpus, oracle, pairs), scratch_for(corpus, self.pairwise)
-        passes(data, order, self.named(state), sums, scratch, room, tally, params)
+        data, scratch, first = view(corpus, oracle, pairs), scratch_for(corpus, self.pairwise), 0
+        for stop in [order.size] if stops is None else stops:
+            passes(data, order[first:stop], self.named(state), sums, scratch, room, tally, params)
+            first = stop
         if log is not None and room is not None:
             log.add_buffers(room, self.alive(state))
         self.finish(state, sums)

@@ -47,18 +47,13 @@ class UpdateLog:
     def __init__(self) -> None:
         self._parts: list[tuple[np.ndarray, ...]] = []  # lists, entries, candidate, a, survived, rate
         self._alive = 0  # c of the predictor that is still alive
-        self._before = (0, 0)
-
-    def count_from(self, lists: int, candidates: int) -> None:
-        """The updates that follow belong to a part of a corpus that has this many lists and candidates before it."""
-        self._before = lists, candidates
 
     def add_buffers(self, room: LogBuffers, alive: int) -> None:
         """The updates in ``room``, and the count of the predictor that is alive after them."""
         n, entries = (int(x) for x in room.used)
-        lists, candidates = self._before
-        added = room.lists[:n] + lists, room.entries[:n].copy(), room.candidate[:entries] + candidates
-        self._parts.append((*added, room.a[:entries].copy(), room.survived[:n].copy(), room.rate[:n].copy()))
+        of_entries = room.candidate[:entries].copy(), room.a[:entries].copy()
+        added = room.lists[:n].copy(), room.entries[:n].copy(), *of_entries
+        self._parts.append((*added, room.survived[:n].copy(), room.rate[:n].copy()))
         self._alive = alive
 
     @property

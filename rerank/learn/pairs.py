@@ -90,9 +90,9 @@ class PairSource(KernelPart, ABC):
     ) -> tuple[int, int]:  # fmt: skip
         """(y*, y')."""
 
-    def rule(self, seed: int, epoch: int, part: int = 0) -> Any:
-        """The source for kernels, in an epoch over a part of the lists of a training with ``seed``."""
-        key = np.random.SeedSequence([seed, epoch, part]).generate_state(1, np.uint64)[0]
+    def rule(self, seed: int, epoch: int) -> Any:
+        """The source for kernels, in an epoch of a training with ``seed``."""
+        key = np.random.SeedSequence([seed, epoch, 0]).generate_state(1, np.uint64)[0]
         return settings_of(self, {"key": np.uint64(key)})
 
 

@@ -3,7 +3,7 @@
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
@@ -60,21 +60,22 @@ class ListProblem:
         require_source(learner, self.pairs)
         if learner.batch:
             return learner.solve(self.corpus, self.oracle, state, any_ties=self.any_ties)
-        stats, corpus = EpochStats(), self.corpus
-        numbers = part_order(corpus.cuts.size - 1, self.seed, epoch, self.shuffle).tolist()
-        for index, part in zip(numbers, corpus.parts(numbers), strict=True):
+        parts = part_order(self.corpus.cuts.size - 1, self.seed, epoch, self.shuffle).tolist()
+        orders = list[np.ndarray]()
+        for part in parts:
+            lists = np.arange(*self.corpus.cuts[part : part + 2]) if self.visits is None else self.visits
+            orders.append(lists[epoch_order(lists.size, self.seed, epoch, self.shuffle, part)])
+        return learner.epoch(
+            self.corpus, self.oracle, np.concatenate(orders), state, stops=self._stops(parts, orders),
+            any_ties=self.any_ties, log=log, pairs=self.pairs.rule(self.seed, epoch),
+        )  # fmt: skip
+
+    def _stops(self, parts: list[int], orders: list[np.ndarray]) -> Iterator[int]:
+        """The ends of parts in an epoch's order, each given when its lists are in memory."""
+        ends = np.cumsum([order.size for order in orders]).tolist()
+        for stop, _ in zip(ends, self.corpus.parts(parts), strict=True):
             check()
-            lists, candidates = int(corpus.cuts[index]), int(corpus.lists[corpus.cuts[index]])
-            targets = corpus.in_part(index, self.oracle)
-            visits = np.arange(part.list_count) if self.visits is None else self.visits
-            order = visits[epoch_order(visits.size, self.seed, epoch, self.shuffle, index)]
-            own = learner.view_of(state, candidates, candidates + part.candidate_count)
-            if log is not None:
-                log.count_from(lists, candidates)
-            pairs = self.pairs.rule(self.seed, epoch, index)
-            counts = learner.epoch(part, targets, order, own, any_ties=self.any_ties, log=log, pairs=pairs)
-            stats = stats.plus(counts)
-        return stats
+            yield stop
 
 
 @dataclass

@@ -19,19 +19,12 @@ SPREAD = np.dtype((np.record, [("least", float), ("greatest", float), ("owners",
 class EpochStats(NamedTuple):
     """The counts of one pass."""
 
-    lists: int = 0
-    mistakes: int = (
-        0  # lists whose oracle did not score strictly highest; with other pair sources: whose y* not above y'
-    )
-    updates: int = 0
-    loss: float = 0.0  # summed over the lists, before their updates
-    radius: float = 0.0  # largest norm of an update's difference vector φ(y*) − φ(y'), base score included
-    skipped: int = 0  # updates that were left out because numbers became too small for them
-
-    def plus(self, other: "EpochStats") -> "EpochStats":
-        """The counts of both passes together."""
-        sums = {name: mine + its for name, mine, its in zip(self._fields, self, other, strict=True)}
-        return EpochStats(**sums | {"radius": max(self.radius, other.radius)})  # type: ignore[arg-type]
+    lists: int
+    mistakes: int  # lists whose oracle did not score strictly highest; with other pair sources: whose y* not above y'
+    updates: int
+    loss: float  # summed over the lists, before their updates
+    radius: float  # largest norm of an update's difference vector φ(y*) − φ(y'), base score included
+    skipped: int  # updates that were left out because numbers became too small for them
 
 
 class ListArrays(NamedTuple):

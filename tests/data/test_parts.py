@@ -110,17 +110,14 @@ def fit(learner: Learner, lists: Corpus) -> Training:
 
 
 def by_hand(learner: Learner) -> tuple[State, UpdateLog]:
-    """Three epochs over the slices, in the orders that are documented."""
+    """Three epochs over the lists, in the orders that are documented."""
     state, log = learner.init(CORPUS.width, CORPUS.candidate_count), UpdateLog()
     for epoch in range(3):
-        for index in part_order(4, 5, epoch, shuffle=True):
-            first, last = CUTS[index], CUTS[index + 1]
-            piece = CORPUS.slice(first, last)
-            order = epoch_order(last - first, 5, epoch, shuffle=True, part=int(index))
-            a, b = int(CORPUS.lists[first]), int(CORPUS.lists[last])
-            log.count_from(first, a)
-            rule = Oracle().rule(5, epoch, int(index))
-            learner.epoch(piece, targets(piece), order, learner.view_of(state, a, b), log=log, pairs=rule)
+        orders = [
+            CUTS[part] + epoch_order(CUTS[part + 1] - CUTS[part], 5, epoch, shuffle=True, part=part)
+            for part in part_order(4, 5, epoch, shuffle=True).tolist()
+        ]
+        learner.epoch(CORPUS, targets(CORPUS), np.concatenate(orders), state, log=log, pairs=Oracle().rule(5, epoch))
     return state, log
 
 

@@ -40,12 +40,11 @@ class Steps:
         """Learn from the beginning; what was summed stays."""
         self.state = self.learner.init(corpus.width, corpus.candidate_count)
 
-    def visit(self, corpus: Corpus, order: np.ndarray, first: int = 0) -> None:
-        """Visit lists of ``corpus``, whose candidates are those from ``first`` on."""
-        state = self.learner.view_of(self.state, first, first + corpus.candidate_count)
+    def visit(self, corpus: Corpus, order: np.ndarray) -> None:
+        """Visit lists of ``corpus``."""
         for i in order:
-            self.learner.epoch(corpus, targets(corpus), np.array([i]), state)
-            last = self.learner.last(state)
+            self.learner.epoch(corpus, targets(corpus), np.array([i]), self.state)
+            last = self.learner.last(self.state)
             self.total, self.count = self.total + np.append(last.w, last.base), self.count + 1
 
 
@@ -95,8 +94,8 @@ def parted(learner: Learner, corpus: Corpus, place: Path) -> tuple[Weights, Step
     found = train(learner, ListProblem(lists, targets(corpus), SEED), epochs=EPOCHS)
     for epoch in range(EPOCHS):
         for index in part_order(len(CUTS) - 1, SEED, epoch, True):
-            part, first = lists.slice(*CUTS[index : index + 2]), int(lists.lists[CUTS[index]])
-            steps.visit(part, epoch_order(part.list_count, SEED, epoch, True, int(index)), first)
+            first, last = CUTS[index : index + 2]
+            steps.visit(corpus, first + epoch_order(last - first, SEED, epoch, True, int(index)))
     return found.weights["average"], steps
 
 
