@@ -99,14 +99,9 @@ class BaseSearch:
     metric: Metric
 
     @property
-    def sign(self) -> float:
-        """The factor of the metric so that higher is better."""
-        return -1.0 if self.metric.lower_is_better else 1.0
-
-    @property
     def own_score(self) -> float:
         """The metric of the base itself."""
-        return self.sign * self.base_score
+        return self.metric.sign * self.base_score
 
     @cached_property
     def base_score(self) -> float:
@@ -120,7 +115,7 @@ class BaseSearch:
             score = self._score(self._rows(learned, likely))
             if score > self.base_score:
                 return Weights(weights.w, likely), score
-        best = best_weight(self.line(learned), self.sign)
+        best = best_weight(self.line(learned), self.metric.sign)
         gamma = weights.base if best is None else best
         return Weights(weights.w, gamma), self._score(self._rows(learned, gamma))
 
@@ -164,4 +159,4 @@ class BaseSearch:
 
     def _score(self, rows: np.ndarray) -> float:
         totals = rows.sum(axis=0), self.dev.reference.sum(axis=0)
-        return self.sign * float(self.metric.scores(*totals))
+        return self.metric.sign * float(self.metric.scores(*totals))

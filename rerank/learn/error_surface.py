@@ -184,11 +184,6 @@ class ErrorSurface:
         """F, the number of features."""
         return int(self.columns.shape[0])
 
-    @property
-    def sign(self) -> float:
-        """The factor of a score so that higher is better."""
-        return -1.0 if self.metric.lower_is_better else 1.0
-
     def linear(self, w: np.ndarray) -> np.ndarray:
         """float64 [N]: w·φ(y), summed in the order of the features."""
         scores = np.zeros(self.base.size)
@@ -233,23 +228,15 @@ class ErrorSurface:
             about = self.lists, intercept, slope, self.ties, self.stats, self.reference
             edges, values = self.metric.along(*about, order)
             return Line(edges, np.asarray(self.metric.scores(values[:, None], total)))
-        first, at, old, new = self._crossings(intercept, slope, order)
-        ranking, E = np.argsort(at, kind="stable"), at.size  # stable: crossings of one list stay in order
+        intercept, slope = (frozen(np.ascontiguousarray(array)) for array in (intercept, slope))
+        longest = int(np.diff(self.lists).max(initial=0))
+        first, hull, since = np.empty(self.lists.size - 1, np.int64), np.empty(longest, np.int32), np.empty(longest)
+        at, old, new = np.empty(slope.size), np.empty(slope.size, np.int32), np.empty(slope.size, np.int32)
+        E = envelopes(self.lists, order, intercept, slope, self.ties, hull, since, first, at, old, new)
+        ranking = np.argsort(at[:E], kind="stable")  # stable: crossings of one list stay in order
         sums = np.empty((E + 1, self.stats.shape[1]))
         interval_sums(first, ranking, old, new, self.stats, sums)
         edges = at[ranking]
         wide = np.ones(E + 1, np.bool_)
         wide[1:-1] = edges[1:] > edges[:-1]  # no interval lies between crossings at one place
         return Line(edges[wide[1:]], np.asarray(self.metric.scores(sums[wide], total)))
-
-    def _crossings(
-        self, intercept: np.ndarray, slope: np.ndarray, order: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """For every list its best candidate for γ → −∞, and all crossings: where, and which candidate follows which."""
-        intercept, slope = (frozen(np.ascontiguousarray(array)) for array in (intercept, slope))
-        L, N = self.lists.size - 1, slope.size
-        longest = int(np.diff(self.lists).max(initial=0))
-        first, hull, since = np.empty(L, np.int64), np.empty(longest, np.int32), np.empty(longest)
-        at, old, new = np.empty(N), np.empty(N, np.int32), np.empty(N, np.int32)
-        E = envelopes(self.lists, order, intercept, slope, self.ties, hull, since, first, at, old, new)
-        return first, at[:E], old[:E], new[:E]

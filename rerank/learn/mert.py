@@ -60,21 +60,15 @@ class Direction(NamedTuple):
     order: np.ndarray
 
 
-class Step(NamedTuple):
-    """The best place of a line, γ = ``gamma``, and how good it is there (higher is better)."""
-
-    gamma: float
-    there: float
-
-
-def best_step(line: Line, reach: float, sign: float = 1.0) -> Step:
-    """The middle of the best interval of a line; among equally good ones the widest, then the nearest to γ = 0.
+def best_step(line: Line, reach: float, sign: float = 1.0) -> tuple[float, float]:
+    """The γ in the middle of the best interval of a line, and how good it is there (higher is better); among equally
+    good ones the widest, then the nearest to γ = 0.
 
     The intervals before the first and after the last edge count as 2·``reach`` wide. ``sign``: the factor of scores so
     that higher is better.
     """
     if not line.edges.size:
-        return Step(0.0, sign * float(line.scores[0]))
+        return 0.0, sign * float(line.scores[0])
     ends = np.concatenate([[line.edges[0] - 2 * reach], line.edges, [line.edges[-1] + 2 * reach]])
     width, middle, levels = np.diff(ends), (ends[1:] + ends[:-1]) / 2, sign * line.scores
     usable = width > NARROW * (reach + np.abs(middle))
@@ -82,7 +76,7 @@ def best_step(line: Line, reach: float, sign: float = 1.0) -> Step:
     width, middle, levels = width[usable], middle[usable], levels[usable]
     top = np.flatnonzero(levels == levels.max())
     k = int(top[np.lexsort((np.abs(middle[top]), -width[top]))[0]])
-    return Step(float(middle[k]), float(levels[k]))
+    return float(middle[k]), float(levels[k])
 
 
 class Searcher:
@@ -144,16 +138,16 @@ class Searcher:
 
     def further(self, point: Point, directions: list[Direction]) -> Point | None:
         """The point that the best step leads to; None where none is better."""
-        surface, sign, tolerance, w = self.surface, self.surface.sign, self.settings.tolerance, point.weights
+        surface, sign, tolerance, w = self.surface, self.surface.metric.sign, self.settings.tolerance, point.weights
         intercept, length, steps = surface.linear(w) + surface.base, float(np.abs(w * self.spread).sum()) or 1.0, []
         for d, slope, order in directions:
             reach = length / float(np.abs(d * self.spread).sum())
             steps.append(best_step(surface.line(intercept, slope, order), reach, sign))
-        gains = np.array([step.there - sign * point.score for step in steps])
+        gains = np.array([there - sign * point.score for _, there in steps])
         for k in np.argsort(-gains, kind="stable"):
             if gains[k] <= tolerance:
                 break
-            ahead = self.scaled(w + steps[k].gamma * directions[k].d)
+            ahead = self.scaled(w + steps[k][0] * directions[k].d)
             score = surface.score(ahead)
             # Where candidates tie except for rounding, a line may promise what its point does not keep.
             if sign * (score - point.score) > tolerance:
@@ -207,5 +201,5 @@ def mert(
         )
     searcher = Searcher(surface, settings, start)
     runs = [searcher.search(run) for run in range(settings.restarts + 1)]
-    best = max(runs, key=lambda run: surface.sign * run.score)  # the first of equals
+    best = max(runs, key=lambda run: metric.sign * run.score)  # the first of equals
     return MertResult(best.weights, best.score, surface.score(start), runs)

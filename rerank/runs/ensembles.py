@@ -110,8 +110,8 @@ def _about(
 
 def _base(first: Run, weights: dict[str, Weights], score: float, search: BaseSearch) -> dict[str, Any]:
     """The entry of metrics.json on the base score; as that of a training does."""
-    base = search.sign * search.base_score
-    beaten = search.sign * score > search.base_score
+    base = search.metric.sign * search.base_score
+    beaten = search.metric.sign * score > search.base_score
     base_weights = {kind: predictor.base for kind, predictor in weights.items()}
     setting = first.training["base"]["setting"]
     entry: dict[str, Any] = {**first.training["base"], "weights": base_weights, "dev": base, "beaten": beaten}

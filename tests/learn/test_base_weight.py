@@ -102,15 +102,15 @@ def test_no_weight_of_a_dense_grid_is_better(seed: int, name: str) -> None:
     found, score = search(weights)
     assert found.base >= 0
     assert found.w is weights.w
-    assert score == search.sign * corpus_score(corpus, found, metric)
-    grid = [search.sign * corpus_score(corpus, Weights(weights.w, gamma), metric) for gamma in GAMMAS]
+    assert score == metric.sign * corpus_score(corpus, found, metric)
+    grid = [metric.sign * corpus_score(corpus, Weights(weights.w, gamma), metric) for gamma in GAMMAS]
     assert score >= max(grid) - 1e-12
     assert score >= search.base_score - 1e-12
     # A grid of the middles of all intervals finds nothing else: it is the best that there is.
     line = search.line(corpus_scores(corpus, weights))
     ends = np.concatenate([[0.0], line.edges[line.edges > 0], [1e6]])
     middles = [
-        search.sign * corpus_score(corpus, Weights(weights.w, gamma), metric) for gamma in (ends[1:] + ends[:-1]) / 2
+        metric.sign * corpus_score(corpus, Weights(weights.w, gamma), metric) for gamma in (ends[1:] + ends[:-1]) / 2
     ]
     assert score == pytest.approx(max(middles), abs=1e-12)
 

@@ -81,10 +81,10 @@ def test_the_step_reaches_the_score_that_it_promises(seed, metric):
     surface = ErrorSurface.of(lists, features, stats, reference, metric)
     w, d = np.random.default_rng(seed).standard_normal((2, 3))
     line = surface.line(surface.linear(w), surface.linear(d))
-    step = best_step(line, 1.0, surface.sign)
-    assert surface.sign * surface.score(w + step.gamma * d) == step.there == (surface.sign * line.scores).max()
-    grid = [surface.sign * surface.score(w + gamma * d) for gamma in np.linspace(-20, 20, 401)]
-    assert step.there >= max(grid)
+    step = best_step(line, 1.0, surface.metric.sign)
+    assert surface.metric.sign * surface.score(w + step[0] * d) == step[1] == (surface.metric.sign * line.scores).max()
+    grid = [surface.metric.sign * surface.score(w + gamma * d) for gamma in np.linspace(-20, 20, 401)]
+    assert step[1] >= max(grid)
 
 
 EDGES = np.array([-2.0, 1.0, 2.0, 4.0])
@@ -105,7 +105,7 @@ def test_of_equal_intervals_the_widest_then_the_nearest():
 
 def test_intervals_too_narrow_to_hit_are_no_place_to_go():
     line = Line(np.array([1.0, 1.0 + 1e-12]), np.array([0.0, 9, 1]))
-    assert best_step(line, 1.0).there == 1.0
+    assert best_step(line, 1.0)[1] == 1.0
 
 
 # Searches
@@ -126,7 +126,7 @@ def test_a_search_goes_up_and_says_what_is_true(metric, based):
     base = np.random.default_rng(5).standard_normal(len(arrays[1])) if based else None
     result = mert(*arrays, metric, start, MertSettings(**SMALL), base)
     surface = ErrorSurface.of(*arrays, metric, base)
-    sign = surface.sign
+    sign = surface.metric.sign
     assert sign * result.score > sign * result.start_score
     assert result.score == surface.score(result.weights)
     assert result.start_score == surface.score(start)
