@@ -29,19 +29,28 @@ BUDGET = 2e7  # nonzeros of all columns in all folds together: with more, fewer 
 HURRY = 40  # iterations in a fold with columns that are not dense
 FOLD_TOLERANCE = 1e-5  # of what is learned in folds, which is thrown away: relative to the loss
 
-Columns = Literal["dense", "all", "listnet", "pointwise"]  # the last two: of dense columns alone, by another loss
+# The base score, the best single column, and what is learned: listnet and pointwise are dense columns by other losses.
+Columns = Literal["base", "column", "dense", "all", "listnet", "pointwise"]
 
 
 @dataclass(frozen=True)
-class FoldTrial:
-    """A setting, its score on the lists held out (higher is better), the statistics of what it selects there (float64
-    [L', K]), and the scores of all candidates there (float64 [N'])."""
+class Member:
+    """A predictor on the lists held out: its score (higher is better), the statistics of what it selects (float64
+    [L', K]), and the scores of all candidates (float64 [N']).
 
-    columns: Columns
-    l2: float
+    l2: the penalty that it was learned with. weights: of what has nothing to learn. again: of the free columns, and
+    last of the score that all columns make, where these are weighed again. factor: of its scores in the sum, 0 where it
+    is left out.
+    """
+
+    name: Columns
     score: float
     rows: np.ndarray
     scores: np.ndarray
+    l2: float = 0.0
+    weights: Weights | None = None
+    again: Weights | None = None
+    factor: float = 0.0
 
 
 def with_base_column(learner: Maxent, lists: Corpus) -> Maxent:
@@ -57,7 +66,7 @@ def trials(
     start: State | None = None,
     *,
     any_ties: bool,
-) -> dict[Columns, list[FoldTrial]]:
+) -> dict[Columns, list[Member]]:
     """All settings that were tried for ``learner``, as far as it leaves them open, by columns.
 
     A single list has nothing to hold out.
@@ -71,12 +80,12 @@ def trials(
     kinds += ["all"] if not several or learner.columns != "dense" else []
     if lists.list_count < 2:
         l2 = FEW if learner.l2 is None else learner.l2
-        return {kinds[0]: [FoldTrial(kinds[0], l2, 0.0, np.zeros((0, len(metric.columns))), np.zeros(0))]}
+        return {kinds[0]: [Member(kinds[0], 0.0, np.zeros((0, len(metric.columns))), np.zeros(0), l2)]}
 
     def material(rest: Corpus) -> Material:
         return Material(rest, targets(rest), any_ties)
 
-    made_of = dict[Columns, list[FoldTrial]]()
+    made_of = dict[Columns, list[Member]]()
     for kind in kinds:
         corpus = dense_alone(latest(lists)) if kind == "dense" else lists
         if corpus.free == corpus.width:
@@ -109,10 +118,10 @@ def penalties_tried(
     metric: Metric,
     material: Callable[[Corpus], Material],
     begun: State | None = None,
-) -> list[FoldTrial]:
+) -> list[Member]:
     """Every penalty that ``learner`` leaves open, the largest first, on lists held out from the ``material`` of the
     others, which begins at ``begun`` or 0."""
-    slow, reference, tried = 0 < lists.free < lists.width, lists.reference, list[FoldTrial]()
+    slow, reference, tried = 0 < lists.free < lists.width, lists.reference, list[Member]()
     folds = [(material(rest), apart) for rest, apart in held_out(lists)]
     states = [learner.init(each.lists.width) if begun is None else cut_state(begun, lists.width) for each, _ in folds]
     for l2 in (SPARSE_PENALTIES if slow else PENALTIES) if learner.l2 is None else (learner.l2,):
@@ -123,21 +132,20 @@ def penalties_tried(
             rows.append(weighed_rows(apart, weights, metric))
             scored.append(scores(apart, weights))
         both = np.concatenate(rows), np.concatenate(scored)
-        tried.append(FoldTrial(kind, l2, score_of(both[0], reference, metric), *both))
+        tried.append(Member(kind, score_of(both[0], reference, metric), *both, l2))
         if slow and len(tried) > 1 and tried[-1].score <= tried[-2].score:
             break
     return tried
 
 
-def best_trial(trials: Sequence[FoldTrial]) -> FoldTrial:
+def best_trial(trials: Sequence[Member]) -> Member:
     """The one of the highest score, with the larger penalty of equals."""
     return max(trials, key=lambda trial: trial.score)
 
 
 def score_of(rows: np.ndarray, reference: np.ndarray, metric: Metric) -> float:
     """The score on the last lists, as many as have ``rows``; higher is better."""
-    score = float(metric.scores(rows.sum(axis=0), reference[len(reference) - len(rows) :].sum(axis=0)))
-    return -score if metric.lower_is_better else score
+    return metric.sign * metric.score(rows, reference[len(reference) - len(rows) :])
 
 
 def latest(lists: Corpus) -> Corpus:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +22,8 @@ from rerank.learn.base_weight import base_squares, base_unit
 from rerank.learn.folds import (
     FOLDS,
     Columns,
-    FoldTrial,
     Material,
+    Member,
     best_trial,
     latest,
     padded,
@@ -52,23 +52,6 @@ NAMES = {
 
 
 @dataclass(frozen=True)
-class Member:
-    """A predictor on the lists held out: what it selects there (float64 [L', K]), and all scores (float64 [N']).
-
-    score: higher is better. weights: of what has nothing to learn. again: of the free columns, and last of the score
-    that all columns make, where these are weighed again. factor: of its scores in the sum, 0 where it is left out.
-    """
-
-    name: Literal["base", "column"] | Columns
-    score: float
-    rows: np.ndarray
-    scores: np.ndarray
-    weights: Weights | None = None
-    again: Weights | None = None
-    factor: float = 0.0
-
-
-@dataclass(frozen=True)
 class Mixture:
     """The members of a model, and the reasons for them.
 
@@ -83,7 +66,7 @@ class Mixture:
     base: float = 0.0
     score: float = 0.0
     beaten: bool = True
-    tried: tuple[FoldTrial, ...] = ()
+    tried: tuple[Member, ...] = ()
     held: np.ndarray = field(default_factory=lambda: np.zeros(0), compare=False)
 
     def learned(self) -> dict[Columns, float]:
@@ -99,7 +82,7 @@ class Mixture:
         w, base = np.zeros(width), 0.0
         for member in self.members:
             if member.factor:
-                weights = member.weights if member.weights is not None else fitted[member.name]  # type: ignore[index]
+                weights = member.weights if member.weights is not None else fitted[member.name]
                 factor, again = member.factor, member.again
                 if again is not None:
                     w[: again.w.size - 1] += factor * again.w[:-1]
@@ -116,7 +99,7 @@ class Mixture:
 
         def shown(kept: bool) -> str:
             return ", ".join(
-                f"{NAMES[m.name]}{f' (l2 {self.penalties[m.name]:g})' if m.weights is None else ''}"  # type: ignore[index]
+                f"{NAMES[m.name]}{f' (l2 {self.penalties[m.name]:g})' if m.weights is None else ''}"
                 f"{' weighed again' if m.again is not None else ''} {metric.text(m.score)}"
                 for m in self.members
                 if bool(m.factor) == kept
@@ -133,7 +116,7 @@ class Mixture:
             member.name: {"score": member.score, "factor": member.factor, "again": member.again is not None}
             for member in self.members
         }
-        tried = [{"columns": one.columns, "l2": one.l2, "score": sign * one.score} for one in self.tried]
+        tried = [{"columns": one.name, "l2": one.l2, "score": sign * one.score} for one in self.tried]
         kept = "lists", "base", "score", "beaten"
         return {key: getattr(self, key) for key in kept} | {"members": members, "tried": tried}
 
@@ -152,11 +135,11 @@ def mixture(
     tried = trials(learner, lists, metric, targets, start, any_ties=any_ties)
     best = sorted(map(best_trial, tried.values()), key=lambda trial: -trial.score)
     every = tuple(trial for of_columns in tried.values() for trial in of_columns)
-    penalties = {trial.columns: trial.l2 for trial in best}
+    penalties = {trial.name: trial.l2 for trial in best}
     if lists.list_count < 2:
         return Mixture(penalties, tried=every)
     reference, base = lists.reference, base_rows(lists, metric)
-    members = [Member(trial.columns, trial.score, trial.rows, trial.scores) for trial in best]
+    members = best
     unit = base_unit(lists)
     if learner.l2 is not None or start is not None or (unit is not None and not learner.base_rate):
         members = members[:1]
@@ -168,7 +151,7 @@ def mixture(
             members += [*best_column(alone, metric), *other_losses(learner, alone, metric)]
         if unit is not None:
             constant = Weights(np.zeros(0), 1.0)
-            members.append(Member("base", score_of(base, reference, metric), base, lists.base, constant))
+            members.append(Member("base", score_of(base, reference, metric), base, lists.base, weights=constant))
     members = weighed(members, lists, metric, reference)
     common = min(len(member.rows) for member in members if member.factor)
     last = lists.slice(lists.list_count - common, lists.list_count)
@@ -243,7 +226,7 @@ def best_column(corpus: Corpus, metric: Metric) -> list[Member]:
         held = slice(corpus.lists[first], corpus.lists[last])
         scores[held] = factor * values[held, column]
     weights = Weights(np.where(np.arange(corpus.width) == chosen, sign, 0.0), 0.0)
-    return [Member("column", score_of(rows, reference, metric), rows, scores, weights)]
+    return [Member("column", score_of(rows, reference, metric), rows, scores, weights=weights)]
 
 
 def other_losses(learner: Maxent, corpus: Corpus, metric: Metric) -> list[Member]:
@@ -262,7 +245,7 @@ def other_losses(learner: Maxent, corpus: Corpus, metric: Metric) -> list[Member
         if name not in best or trial.score > best[name].score:
             every = material(corpus)
             weights = every.weights(replace(made, l2=trial.l2), made.init(every.lists.width), corpus.width)
-            best[name] = Member(name, trial.score, trial.rows, trial.scores, weights)
+            best[name] = replace(trial, weights=weights)
     return [*best.values()]
 
 
