@@ -1,12 +1,14 @@
 """Training: the order of lists, the best epoch, patience, going on, what the log and the history hold."""
 
+import pickle
+from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
-from strategies import bits, corpus_of, orders, random_corpus, run, stored, targets
+from strategies import bits, corpus_of, in_parts, orders, random_corpus, run, stored, targets
 
 from rerank.learn.base import Learner, Weights
 from rerank.learn.rules.perceptron import Perceptron
@@ -142,10 +144,12 @@ def test_an_epoch_is_twelve_lines_of_numpy() -> None:
     assert w.any()
 
 
-def test_corpora_of_any_size_have_one_type_for_kernels() -> None:
+def test_all_corpora_have_one_type_for_kernels(tmp_path: Path) -> None:
     """Another one would be compiled for, by every learner."""
-    sizes = [CORPUS.slice(0, count) for count in (0, 1, 2, CORPUS.list_count)]
-    assert len({numba.typeof(view(corpus, targets(corpus))) for corpus in sizes}) == 1
+    mapped = in_parts(tmp_path / "corpus", CORPUS, (0, 7, 30))
+    sent = pickle.loads(pickle.dumps(CORPUS))
+    corpora = [*(CORPUS.slice(0, count) for count in (0, 1, 2)), CORPUS, sent, mapped, *mapped.parts()]
+    assert len({numba.typeof(view(corpus, targets(corpus))) for corpus in corpora}) == 1
 
 
 def test_any_ties_reach_the_learner() -> None:
