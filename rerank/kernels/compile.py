@@ -9,10 +9,9 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache, cached_property, update_wrapper
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from rerank.kernels.sources import PACKAGE, joined_state, kernel_state
+from rerank.kernels.sources import kernel_state
 
 F = TypeVar("F", bound=Callable[..., Any])
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
@@ -39,8 +38,7 @@ class Kernel(Called):
     """A function compiled for the types that it is called with, and kept with a state of sources, if one is named."""
 
     def __init__(self, function: Callable[..., Any], state: str | None) -> None:
-        self.function = self.declared = function
-        self.state = state
+        self.declared, self.state = function, state
         update_wrapper(self, function)
 
     @cached_property
@@ -48,13 +46,13 @@ class Kernel(Called):
         """The functions that Python calls."""
         from rerank.kernels.leaves import compiled
 
-        return compiled(self.function, self.state)
+        return compiled(self.declared, self.state)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         return self.compiled(*arguments, **named)
 
     def __reduce__(self) -> str:
-        return self.function.__qualname__
+        return self.declared.__qualname__
 
 
 class Prefetch(Called):
@@ -94,7 +92,7 @@ def kernel(function: F) -> F:
     Constants and leaves are frozen into the code: a user's own kernel is compiled again when its module, or one that
     the module imports from the same folder, has changed.
     """
-    return _compiled(function, kernel_state(function.__module__, function.__code__.co_filename))
+    return _compiled(function, kernel_state({function.__module__: function.__code__.co_filename}))
 
 
 @cache
@@ -106,15 +104,11 @@ def kernel_of(function: F, *kinds: type) -> F:
     modules has changed, and what other programs keep names no module that they do not have. A class of a script is
     another one in every process, so nothing is kept for it.
     """
-    files = {kind.__module__: getattr(sys.modules.get(kind.__module__), "__file__", None) or "" for kind in kinds}
-    others = {module: file for module, file in sorted(files.items()) if not Path(file).is_relative_to(PACKAGE)}
     if not isinstance(function, Kernel):
         return function
-    if not others:
-        return _compiled(cast(F, function.function), function.state)
-    states = [kernel_state(module, file) for module, file in others.items() if module != "__main__"]
-    state = None if len(states) < len(others) or None in states else joined_state(map(str, states))
-    return _compiled(cast(F, function.function), state)
+    modules = {function.declared.__module__, *(kind.__module__ for kind in kinds)}
+    files = {module: getattr(sys.modules.get(module), "__file__", None) for module in modules}
+    return _compiled(cast(F, function.declared), None if "__main__" in modules else kernel_state(files))
 
 
 def thread_count() -> int:

@@ -9,7 +9,7 @@ import ast
 import hashlib
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec, resolve_name
@@ -65,23 +65,20 @@ def module_digest(module: str, path: Path) -> str:
     return _digest(_with_imports(module if spec is None else str(spec.name), path))
 
 
-def kernel_state(module: str, file: str) -> str | None:
-    """The state of the sources of a module's kernels: 16 hexadecimal digits; None for one typed in, without a file.
+def kernel_state(files: Mapping[str, str | None]) -> str | None:
+    """The state of the sources of kernels, by the files of their modules: 16 hexadecimal digits; None where one was
+    typed in, without a file.
 
     It is that of the import: a kernel is compiled on its first call, when a file may have changed already.
     """
-    path = Path(file).absolute()
-    if path.is_relative_to(PACKAGE):
-        return _package_state()
-    if not path.is_file():
-        return None
-    return hashlib.sha256(f"{_package_state()} {module_digest(module, path)}".encode()).hexdigest()[:16]
-
-
-def joined_state(states: Iterable[str]) -> str:
-    """The state of several modules' kernels together; of one, its own."""
-    first, *others = states
-    return hashlib.sha256(" ".join([first, *others]).encode()).hexdigest()[:16] if others else first
+    state = _package_state()
+    for module, file in sorted(files.items()):
+        path = Path(file or "").absolute()
+        if not path.is_file():
+            return None
+        if not path.is_relative_to(PACKAGE):
+            state = hashlib.sha256(f"{state} {module_digest(module, path)}".encode()).hexdigest()[:16]
+    return state
 
 
 @cache

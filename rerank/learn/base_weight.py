@@ -98,11 +98,6 @@ class BaseSearch:
     dev: Corpus
     metric: Metric
 
-    @property
-    def own_score(self) -> float:
-        """The metric of the base itself."""
-        return self.metric.sign * self.base_score
-
     @cached_property
     def base_score(self) -> float:
         """The score of the base itself."""
@@ -158,5 +153,4 @@ class BaseSearch:
         return surface.line(learned, surface.base)
 
     def _score(self, rows: np.ndarray) -> float:
-        totals = rows.sum(axis=0), self.dev.reference.sum(axis=0)
-        return self.metric.sign * float(self.metric.scores(*totals))
+        return self.metric.sign * self.metric.score(rows, self.dev.reference)

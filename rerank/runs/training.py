@@ -26,7 +26,7 @@ from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import scores
 from rerank.learn.train import Epoch, ListProblem, Training, train
 from rerank.metrics.metric import Metric, owners
-from rerank.metrics.oracle import corpus_oracle, oracles, two_valued, with_corpus_gains
+from rerank.metrics.oracle import base_rows, corpus_oracle, oracles, two_valued, with_corpus_gains
 from rerank.models.model import Model, check_state
 from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
@@ -364,7 +364,8 @@ def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Trai
     line, last = training.history[-1], training.weights["last"]
     line["train"] = corpus_score(corpus, last, metric)
     if dev is not None:
-        line["dev"], line["dev_base"] = corpus_score(dev, last, metric), BaseSearch(dev, metric).own_score
+        line["dev"] = corpus_score(dev, last, metric)
+        line["dev_base"] = metric.score(base_rows(dev, metric), dev.reference)
         log.info("dev %s (base %s)", metric.text(line["dev"]), metric.text(line["dev_base"]))
     _tell(task, stage, line, last)
     return training

@@ -32,7 +32,7 @@ class PassOfLearner(ByType):
 
     def body_of(self, kinds: list[Any]) -> Any:
         passes = kinds[-1].owner.passes
-        return getattr(passes, "function", passes)
+        return getattr(passes, "declared", passes)
 
 
 @PassOfLearner
