@@ -112,7 +112,7 @@ def oracle_places(corpus: Corpus, chosen: np.ndarray) -> tuple[np.ndarray, np.nd
 def mean_rows(lists: np.ndarray, stats: np.ndarray) -> np.ndarray:
     """Expected statistics of a uniform choice from every list: float64 [L, K]; 0 for empty lists."""
     sizes, owner = np.diff(lists), owners(lists)
-    return np.column_stack([np.bincount(owner, column, sizes.size) for column in (stats / sizes[owner, None]).T])
+    return np.column_stack([np.bincount(owner, column / sizes[owner], sizes.size) for column in stats.T])
 
 
 def corpus_oracle(corpus: Corpus, metric: Metric, *, start: np.ndarray | None = None) -> np.ndarray:
@@ -132,17 +132,18 @@ def corpus_oracle(corpus: Corpus, metric: Metric, *, start: np.ndarray | None = 
     if metric.ordered:  # a mean over lists
         return chosen
     total, moved, sign = corpus.reference.sum(axis=0), True, metric.sign
-    usable, owner = metric.valid(corpus.stats), owners(corpus.lists)
     while moved:
-        rows, moved = chosen_rows(corpus.stats, chosen), False
+        rows, moved, promising = chosen_rows(corpus.stats, chosen), False, list[np.ndarray]()
         sums = rows.sum(axis=0)  # again in every round, so that rounding does not accumulate
         score = sign * float(metric.scores(sums, total))
-        exchanged = sign * metric.scores(sums + corpus.stats - rows[owner], total)
-        for i in np.unique(owner[usable & (exchanged > score + _step(score))]):
-            first, last = corpus.lists[i], corpus.lists[i + 1]
+        for begin, part in zip(corpus.cuts[:-1], corpus.parts(), strict=True):
+            owner = begin + owners(part.lists)
+            exchanged = sign * metric.scores(sums + part.stats - rows[owner], total)
+            promising.append(np.unique(owner[metric.valid(part.stats) & (exchanged > score + _step(score))]))
+        for i in np.concatenate(promising):
+            first, stats = corpus.lists[i], corpus.stats[corpus.lists[i] : corpus.lists[i + 1]]
             rest = sums - corpus.stats[chosen[i]]
-            offers = sign * metric.scores(rest + corpus.stats[first:last], total)
-            offers[~usable[first:last]] = -np.inf
+            offers = np.where(metric.valid(stats), sign * metric.scores(rest + stats, total), -np.inf)
             best = int(np.argmax(offers))
             if offers[best] > score + _step(score):
                 chosen[i], score, moved = first + best, float(offers[best]), True
