@@ -355,7 +355,7 @@ def test_files_of_models_and_corpora_are_described(workspace: Path) -> None:
         general = re.sub(r"^state_\w+", "state_*", path.name)
         assert f"`{general}`" in text, path.name
     for field in dataclasses.fields(Corpus):
-        assert f"| {field.name} " in text or field.name in ("width", "about", "free", "double")
+        assert f"| {field.name} " in text or field.name in ("width", "about", "free", "cuts", "double")
 
 
 def test_figures_are_drawn_from_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
