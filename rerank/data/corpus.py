@@ -10,7 +10,6 @@ whole more than 400.)
 """
 
 import mmap
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import InitVar, dataclass, field, fields, replace
@@ -23,7 +22,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.kernels.compile import kernel
 from rerank.storage.documents import as_json, read_object
-from rerank.storage.files import DAMAGE, ArrayFile, new_directory, read_array, seal, temporary_path, verify
+from rerank.storage.files import DAMAGE, ArrayFile, new_directory, read_array, scratch_directory, seal, verify
 
 FORMAT_VERSION = 1
 
@@ -212,12 +211,9 @@ class Corpus:
 
     def _copied(self, parts: Iterable["Corpus"]) -> "Corpus":
         """``parts`` as a corpus that is mapped from files without names, next to those of this one."""
-        place = temporary_path(self.__dict__["_place"])
-        try:
-            save_joined(place, parts, synced=False)
-            return Corpus.load(place, trusted=True)
-        finally:
-            shutil.rmtree(place, ignore_errors=True)  # what is mapped stays
+        with scratch_directory(self.__dict__["_place"]) as folder:  # what is mapped of it stays
+            save_joined(folder / "corpus", parts, synced=False)
+            return Corpus.load(folder / "corpus", trusted=True)
 
     def save(self, directory: Path | str) -> None:
         """Write a directory of .npy files, header.json and checksums, which appears under its name only when complete.

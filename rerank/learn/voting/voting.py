@@ -42,7 +42,7 @@ def sort_levels(votes: Votes, corpus: Corpus) -> tuple[np.ndarray, Levels, Level
     int32 [D], -1 for columns that do not matter; the most often updated first. All 0 for V where nothing shrinks.
     """
     touches = np.bincount(votes.columns, minlength=corpus.width)
-    touches[np.bincount(corpus.columns, minlength=corpus.width) == 0] = 0
+    touches[sum(np.bincount(part.columns, minlength=corpus.width) for part in corpus.parts()) == 0] = 0
     chosen = np.argsort(-touches, kind="stable")[: np.count_nonzero(touches)]
     name = np.full(corpus.width, -1, np.int32)
     name[chosen] = np.arange(chosen.size)
