@@ -59,7 +59,6 @@ class Trace:
     mistakes: list[int] = field(default_factory=list)  # per epoch, as the following
     updates: list[int] = field(default_factory=list)
     loss: list[float] = field(default_factory=list)
-    radius: float = 0.0
     gap: float = np.inf  # the smallest distance from a decision that rounding could turn; of scores, see decision_gap
     condition: float = 1.0  # how many times the rounding of a score is magnified in a subgradient, where most cancels
 
@@ -70,14 +69,13 @@ class Trace:
         for counter in (self.mistakes, self.updates, self.loss):
             counter.append(0)
 
-    def update(self, i: int, predictor: Predictor, delta: np.ndarray, z: np.ndarray) -> None:
+    def update(self, i: int, predictor: Predictor, delta: np.ndarray) -> None:
         self.predictors.append(predictor)
         self.largest = np.maximum(self.largest, predictor.sizes)
         self.survived.append(1)  # the list on which the predictor was made
         self.deltas.append(delta)
         self.lists_of_updates.append(i)
         self.updates[-1] += 1
-        self.radius = max(self.radius, float(np.linalg.norm(z)))
 
     def size(self, phi: np.ndarray, base: np.ndarray) -> float:
         """What the products of a list's scores have come to by now: what is left of weights that cancel is rounding."""

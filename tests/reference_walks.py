@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from reference import OF_GAINS, POSITIVE, Predictor, Trace, condition, decision_gap, dense
+from reference import POSITIVE, Predictor, Trace, condition, decision_gap, dense
 from reference_pairs import ORACLES, Pairs
 
 from rerank.data.corpus import Corpus
@@ -100,8 +100,7 @@ def descend(
         trace.condition = max(trace.condition, condition(loss, f, at.gain, a, at.rows))
         g = (a[:, None] * at.rows).sum(axis=0)
         made = step(a, at.rows, at.weight)
-        z = g if loss in ("log", *OF_GAINS) else at.rows[star] - at.rows[rival]
-        trace.update(at.i, Predictor(made.v, made.d, base + base_rate * made.beta), at.weight * g, z)
+        trace.update(at.i, Predictor(made.v, made.d, base + base_rate * made.beta), at.weight * g)
     trace.gap = min(trace.gap, getattr(step, "gap", np.inf))
     return trace
 
@@ -165,6 +164,6 @@ def walk(
                 if made > 0:
                     trace.survived[-1] = 0  # made and ended within one list
                 w, touched, made = shown.w, touched | (shown.w != w), made + 1
-                trace.update(at.i, Predictor(w[:D], 1.0, base + base_rate * w[D]), -at.weight * z, z)
+                trace.update(at.i, Predictor(w[:D], 1.0, base + base_rate * w[D]), -at.weight * z)
         trace.survived[-1] += made == 0
     return trace

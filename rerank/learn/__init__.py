@@ -15,7 +15,7 @@ LEARNERS = {
     "pa": "rules.pa:PassiveAggressive",
     "perceptron": "rules.perceptron:Perceptron",
     "rda": "rules.rda:RDA",
-    "scw": "rules.cw:SoftCW",
+    "scw": "rules.scw:SoftCW",
     "sgd": "rules.sgd:SGD",
     "sop": "rules.sop:SecondOrderPerceptron",
     "tg": "rules.tg:TruncatedGradient",

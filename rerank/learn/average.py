@@ -24,7 +24,6 @@ from rerank.learn.workspace import Scratch
 # A column's cell in an epoch: Σ c_k w_k up to a predictor, its place in the sums, and P and Q there. They lie together:
 # entering a column costs one access to memory.
 CELL = np.dtype((np.record, [("total", float), ("at", np.int64), ("P", float), ("Q", float)]))
-GUESSES = 6  # of where a column leaves, before the rest is bisected
 
 
 class PredictorSums(NamedTuple):
@@ -73,20 +72,14 @@ def summed(a: float, slope: float, cell: Any, last: int, sums: PredictorSums) ->
 
 @kernel
 def last_active(size: float, slope: float, tau: np.ndarray, first: int, last: int) -> int:
-    """The last predictor of first..last − 1 before which no τ·slope is ``size`` or more; τ mostly rises like a line."""
-    near, far, low, high, guesses = first, last, tau[first], tau[last], 0
-    while far - near > 1:
-        part = 0.5
-        if guesses < GUESSES:
-            part = (size / slope - low) / (high - low)
-            part = min(part, 1.0) if part >= 0.0 else 0.0  # 0 for what is not a number, too
-        at = near + 1 + int(part * (far - near - 2))
-        if tau[at] * slope < size:
-            near, low = at, tau[at]
+    """The last predictor of first..last − 1 before which no τ·slope is ``size`` or more."""
+    while last - first > 1:
+        middle = (first + last) // 2
+        if tau[middle] * slope < size:
+            first = middle
         else:
-            far, high = at, tau[at]
-        guesses += 1
-    return near
+            last = middle
+    return first
 
 
 @by_type

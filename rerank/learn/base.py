@@ -21,13 +21,7 @@ from rerank.learn.replay import filled, repeat_updates, room_for
 from rerank.learn.scoring import Weights as Weights
 from rerank.learn.settings import KernelPart, NotNegative, settings_of
 from rerank.learn.voting.votes import Votes
-from rerank.learn.workspace import (
-    EpochStats,
-    log_buffers,
-    scratch_for,
-    stats_of,
-    view,
-)
+from rerank.learn.workspace import EpochStats, log_buffers, new_tally, scratch_for, view
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +186,7 @@ class Learner(KernelPart):
         """
         sums, params = self.begin(corpus, order.size, state), self.settings(any_ties)
         kind: Any = type(self)
-        passes, tally = kernel_of(kind.passes, kind, self.loss_type(), pairs.owner), np.zeros(6)
+        passes, tally = kernel_of(kind.passes, kind, self.loss_type(), pairs.owner), new_tally()
         room = None if log is None else log_buffers(corpus, order, self.pairwise, params.top)
         order = np.ascontiguousarray(order, np.int64)
         data, scratch, first = view(corpus, oracle, pairs), scratch_for(corpus, self.pairwise), 0
@@ -202,7 +196,7 @@ class Learner(KernelPart):
         if log is not None and room is not None:
             log.add_buffers(room, self.alive(state))
         self.finish(state, sums)
-        return stats_of(tally)
+        return EpochStats(*tally.item())
 
     def solve(self, lists: Corpus, oracle: np.ndarray, state: State, *, any_ties: bool = False) -> EpochStats:  # noqa: ARG002
         """Bring ``state`` to the optimum over all ``lists``: in place of epochs, for learners that are ``batch``."""

@@ -14,15 +14,15 @@ from rerank.learn.average import settle
 from rerank.learn.hooks import gather, learn
 from rerank.learn.judge import look_ahead
 from rerank.learn.log import LogBuffers, record
-from rerank.learn.losses import judge, squared_radius
+from rerank.learn.losses import judge
 from rerank.learn.predictor import beta, close, look_up, look_up_sums, score, survive
-from rerank.learn.workspace import ListArrays, Scratch, count_update
+from rerank.learn.workspace import ListArrays, Scratch
 
 
 @kernel
 def epoch(
     data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogBuffers | None,
-    tally: np.ndarray, params: Any,
+    tally: Any, params: Any,
 ) -> None:  # fmt: skip
     """Pass over ``order``: predict and, on a mistake (or always, on a loss), learn from the subgradient."""
     for at in range(order.shape[0]):
@@ -40,7 +40,7 @@ def epoch(
             if log is not None:
                 record(log, i, scratch.who, scratch.a, n, data.weight[i], state.counts.alive)
             count = gather(data, scratch, n, state.a.shape[0] - 1, params.loss, params)
-            count_update(tally, squared_radius(scratch, count, params.loss))
+            tally.updates += 1
             if sums is not None:
                 settle(state, sums, scratch, count)
             learn(state, scratch, count, n, data.weight[i], params)

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from rerank.kernels.by_type import by_type
 from rerank.learn.workspace import ListArrays, Scratch
 
-# What was done about a pair: nothing was missing; an update; the variance was too small; z had nothing to teach.
-IDLE, UPDATE, SKIP, IN_VAIN = range(4)
+IDLE, UPDATE, SKIP = range(3)  # what was done about a pair: nothing; an update; none, as the variance was too small
 
 
 class Lesson(NamedTuple):
@@ -20,7 +19,6 @@ class Lesson(NamedTuple):
 
     m: float  # the margin, before the update
     loss: float
-    norm: float  # ‖z‖², where there was an update
     rate: float  # what the log keeps of it: τ, or the part of the margin that is not learned
     done: int
 
@@ -32,10 +30,11 @@ def learn(state: Any, scratch: Scratch, count: int, n: int, rate: float, params:
 
 @by_type
 def update_pair(
-    state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, asked: float, weight: float, params: Any
+    state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, cost: float, weight: float, params: Any
 ) -> Lesson:
-    """Learn from z of a list of this weight where w·z + ``fixed`` (not learned) is short of the margin ``asked``."""
-    return Lesson(0.0, 0.0, 0.0, 0.0, IDLE)
+    """Learn from z of a list of this weight where the margin w·z + ``fixed`` (not learned) is short; ``cost``: by how
+    much gains differ, times the tilt."""
+    return Lesson(0.0, 0.0, 0.0, IDLE)
 
 
 @by_type
@@ -48,9 +47,9 @@ def rates_of(m: float, v: float, weight: float, params: Any) -> tuple[float, flo
 
 
 @by_type
-def shrink_exactly(scratch: Scratch, count: int, m: float, v: float, weight: float, alpha: float, params: Any) -> float:
-    """For ``covariance: exact``: the factors of all Σ_jj in ``scratch.extra``, which holds Σ_jj z_j²; returns α."""
-    return alpha
+def exact_rates(scratch: Scratch, count: int, m: float, v: float, weight: float, params: Any) -> tuple[float, float]:
+    """(α, ξ) for ``covariance: exact``, from every Σ_jj z_j² in ``scratch.extra``."""
+    return 0.0, 0.0
 
 
 @by_type

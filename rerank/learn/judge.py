@@ -180,32 +180,22 @@ def margin(w: np.ndarray, scratch: Scratch, count: int) -> float:
 
 
 @kernel
-def squared_norm(scratch: Scratch, count: int) -> float:
-    """‖g‖² of the vector in ``scratch.value``."""
+def inner(x: np.ndarray, y: np.ndarray, count: int) -> float:
+    """x·y of the first ``count`` numbers, in four sums that the processor computes at once."""
     one = two = three = four = 0.0
     end = np.uint64(count)
     quarters = end - end % np.uint64(4)
     for r in range(np.uint64(0), quarters, np.uint64(4)):
-        one += scratch.value[r] * scratch.value[r]
-        two += scratch.value[r + ONE] * scratch.value[r + ONE]
-        three += scratch.value[r + TWO] * scratch.value[r + TWO]
-        four += scratch.value[r + THREE] * scratch.value[r + THREE]
+        one += x[r] * y[r]
+        two += x[r + ONE] * y[r + ONE]
+        three += x[r + TWO] * y[r + TWO]
+        four += x[r + THREE] * y[r + THREE]
     for r in range(quarters, end):
-        one += scratch.value[r] * scratch.value[r]
+        one += x[r] * y[r]
     return float((one + two) + (three + four))
 
 
 @kernel
-def sum_of(x: np.ndarray, count: int) -> float:
-    """Σ x of the first ``count`` numbers, in four sums that the processor computes at once."""
-    one = two = three = four = 0.0
-    end = np.uint64(count)
-    quarters = end - end % np.uint64(4)
-    for r in range(np.uint64(0), quarters, np.uint64(4)):
-        one += x[r]
-        two += x[r + ONE]
-        three += x[r + TWO]
-        four += x[r + THREE]
-    for r in range(quarters, end):
-        one += x[r]
-    return float((one + two) + (three + four))
+def squared_norm(scratch: Scratch, count: int) -> float:
+    """‖g‖² of the vector in ``scratch.value``."""
+    return inner(scratch.value, scratch.value, count)

@@ -15,13 +15,12 @@ from rerank.base.registry import Registry
 from rerank.kernels.by_type import body, by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.hooks import gather as gather
-from rerank.learn.judge import append, base_of, merge, squared_norm, subgradient
+from rerank.learn.judge import append, base_of, merge, subgradient
 from rerank.learn.pairs import aim, costlier, pick, rivals
 from rerank.learn.settings import KernelPart
-from rerank.learn.workspace import LISTS, LOSS, MISTAKES, ListArrays, Scratch
+from rerank.learn.workspace import ListArrays, Scratch
 
 LINEAR_BELOW = 30.0  # the exponential loss is linear for margins below −LINEAR_BELOW: its slope stays finite
-TINY = 1e-100  # squares of coefficients below it may be 0
 
 
 @dataclass(frozen=True)
@@ -38,9 +37,7 @@ losses: Registry[type[Loss]] = Registry("loss", Loss)
 
 
 @by_type
-def judge(
-    data: ListArrays, i: int, scratch: Scratch, always: bool, any_ties: bool, tally: np.ndarray, loss: Any
-) -> int:
+def judge(data: ListArrays, i: int, scratch: Scratch, always: bool, any_ties: bool, tally: Any, loss: Any) -> int:
     """The lesson of list i under ``scratch.scores``. Counts the list, its mistake and its loss.
 
     Returns the number of candidates in the subgradient (``scratch.who``, with coefficients ``scratch.a``), 0 where
@@ -62,12 +59,6 @@ def value_of_list(scores: np.ndarray, gain: np.ndarray, right: np.ndarray, a: np
 
 
 @by_type
-def asked(cost: float, loss: Any) -> float:
-    """The margin that the loss asks for between candidates that differ by ``cost``."""
-    return 1.0
-
-
-@by_type
 def costliest(
     data: ListArrays, i: int, scores: np.ndarray, reduced: np.ndarray, any_ties: bool, rival: int, loss: Any
 ) -> int:  # fmt: skip
@@ -76,17 +67,6 @@ def costliest(
     Where that is another, scores less what gains count go to ``reduced``.
     """
     return rival
-
-
-@by_type
-def squared_radius(scratch: Scratch, count: int, loss: Any) -> float:
-    """‖z‖² of the vector in ``scratch.value``; for pairwise losses, whose coefficient goes, z = φ(y*) − φ(y')."""
-    size, total = scratch.a[1] if scratch.a[1] != 0.0 else 1.0, 0.0
-    if abs(size) >= TINY:
-        return squared_norm(scratch, count) / (size * size)
-    for r in range(count):
-        total += (scratch.value[r] / size) ** 2
-    return total
 
 
 class PairLoss(Loss):
@@ -115,12 +95,12 @@ class PairLoss(Loss):
 
     @staticmethod
     def judge(
-        data: ListArrays, i: int, scratch: Scratch, always: bool, any_ties: bool, tally: np.ndarray, loss: Any
+        data: ListArrays, i: int, scratch: Scratch, always: bool, any_ties: bool, tally: Any, loss: Any
     ) -> int:  # fmt: skip
         """−slope on y* and +slope on y' (Gao et al. 2013, eqs. 5-7)."""
         first, last = data.lists[i], data.lists[i + 1]
         scores, gain = scratch.scores[: last - first], data.gain[first:last]
-        tally[LISTS] += 1
+        tally.lists += 1
         star, rival = pick(scores, gain, data.oracle[i] - first, any_ties, i, data.pairs)
         if rival < 0:
             return 0
@@ -130,8 +110,8 @@ class PairLoss(Loss):
         value, slope = value_and_slope(m, cost, loss)
         scratch.who[0], scratch.a[0] = first + star, -slope
         scratch.who[1], scratch.a[1] = first + rival, slope
-        tally[MISTAKES] += mistake
-        tally[LOSS] += value
+        tally.mistakes += mistake
+        tally.loss += value
         return 2 if mistake or (always and value > 0.0) else 0
 
     @staticmethod
@@ -166,20 +146,20 @@ class ListLoss(Loss):
 
     @staticmethod
     def judge(
-        data: ListArrays, i: int, scratch: Scratch, always: bool, any_ties: bool, tally: np.ndarray, loss: Any
+        data: ListArrays, i: int, scratch: Scratch, always: bool, any_ties: bool, tally: Any, loss: Any
     ) -> int:  # fmt: skip
         """∂value/∂score(y) on every candidate y."""
         first, n = data.lists[i], data.lists[i + 1] - data.lists[i]
         scores, gain, right, a = scratch.scores[:n], data.gain[first : first + n], scratch.who[:n], scratch.a[:n]
-        tally[LISTS] += 1
+        tally.lists += 1
         star, rival = rivals(scores, gain, aim(scores, gain, data.oracle[i] - first, data.pairs), any_ties)
         if rival < 0:
             return 0
         mistake = not scores[star] > scores[rival]
         for y in range(n):
             right[y] = y == star or (any_ties and gain[y] == gain[star])
-        tally[MISTAKES] += mistake
-        tally[LOSS] += value_of_list(scores, gain, right, a, loss)
+        tally.mistakes += mistake
+        tally.loss += value_of_list(scores, gain, right, a, loss)
         for y in range(n):
             scratch.who[y] = first + y
         return int(n) if mistake or always else 0
@@ -188,10 +168,6 @@ class ListLoss(Loss):
     def gather(data: ListArrays, scratch: Scratch, n: int, last: int, loss: Any, params: Any) -> int:
         count = subgradient(data, scratch, n)
         return append(scratch, count, last, params.base_rate * base_of(data, scratch, n))
-
-    @staticmethod
-    def squared_radius(scratch: Scratch, count: int, loss: Any) -> float:
-        return squared_norm(scratch, count)
 
 
 class PerceptronLoss(PairLoss):
@@ -222,10 +198,6 @@ class Cost(PerceptronLoss):
     @staticmethod
     def value_and_slope(m: float, cost: float, loss: Any) -> tuple[float, float]:
         return max(0.0, cost - m), 1.0
-
-    @staticmethod
-    def asked(cost: float, loss: Any) -> float:
-        return cost
 
     @staticmethod
     def costliest(

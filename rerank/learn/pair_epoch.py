@@ -8,16 +8,16 @@ from rerank.kernels.compile import kernel
 from rerank.learn.hooks import SKIP, UPDATE, update_pair
 from rerank.learn.judge import difference, look_ahead
 from rerank.learn.log import LogBuffers, record
-from rerank.learn.losses import asked, costliest
+from rerank.learn.losses import costliest
 from rerank.learn.pairs import compares_oracle, pick, pick_next
 from rerank.learn.predictor import beta, close, look_up, score, survive
-from rerank.learn.workspace import LISTS, LOSS, MISTAKES, SKIPPED, ListArrays, Scratch, count_update
+from rerank.learn.workspace import ListArrays, Scratch
 
 
 @kernel
 def pair_epoch(
     data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogBuffers | None,
-    tally: np.ndarray, params: Any,
+    tally: Any, params: Any,
 ) -> None:  # fmt: skip
     """Pass over ``order``: learn from the differences of y* and its ``params.top`` best rivals in turn.
 
@@ -40,22 +40,22 @@ def pair_epoch(
             if rival >= 0:
                 mistake = not scores[star] > scores[rival]
                 rival = costliest(data, i, scratch.scores, scratch.scores, params.any_ties, rival, params.loss)
-        tally[LISTS] += 1
+        tally.lists += 1
         for number in range(params.top):
             if rival < 0:
                 break
-            margin = asked(data.pairs.tilt * (gain[star] - gain[rival]), params.loss)
+            cost = data.pairs.tilt * (gain[star] - gain[rival])
             count = difference(data, first + star, first + rival, params.base_rate, state.a.shape[0] - 1, scratch)
             fixed = params.base * (data.base[first + star] - data.base[first + rival])
-            lesson = update_pair(state, sums, scratch, count, fixed, margin, data.weight[i], params)
+            lesson = update_pair(state, sums, scratch, count, fixed, cost, data.weight[i], params)
             if number == 0:
-                tally[LOSS] += lesson.loss
-                tally[MISTAKES] += not lesson.m > 0.0 if two or params.judges_after_update else mistake
-            tally[SKIPPED] += lesson.done == SKIP
+                tally.loss += lesson.loss
+                tally.mistakes += not lesson.m > 0.0 if two or params.judges_after_update else mistake
+            tally.skipped += lesson.done == SKIP
             if lesson.done == UPDATE:
                 if log is not None:
                     record(log, i, scratch.who, scratch.a, 2, lesson.rate, survived)
-                count_update(tally, lesson.norm)
+                tally.updates += 1
                 close(state)
                 survived = 0
             if two:

@@ -266,19 +266,15 @@ def score(data: ListArrays, i: int, state: Any, sums: Any, weight: float, scores
 def score_shrunk(data: ListArrays, i: int, state: Any, weight: float, scores: np.ndarray) -> None:
     """``score`` where a threshold reaches the columns that are not free, or these have another scale than the free."""
     a, v, tau, first = state.a, state.v, state.now.tau, data.lists[i]
-    d, f, threshold = state.now.d, state.now.d_free, tau * state.now.slope
+    d, f, slope = state.now.d, state.now.d_free, state.now.slope
     for y in range(first, data.lists[i + 1]):
         middle, end, total = data.rows[y], data.rows[y + 1], 0.0
         while middle < end and data.columns[middle] < data.free:  # columns rise within a row
             middle += 1
         free = dot(a, data.columns, data.values, data.rows[y], middle)
-        if v.shape[0] > 0:
-            for p in range(np.uint64(middle), np.uint64(end)):
-                j = data.columns[p]
-                total += shrink(a[j], tau * v[j]) * single(data.values[p])
-        else:
-            for p in range(np.uint64(middle), np.uint64(end)):
-                total += shrink(a[data.columns[p]], threshold) * single(data.values[p])
+        for p in range(np.uint64(middle), np.uint64(end)):
+            j = data.columns[p]
+            total += shrink(a[j], tau * (v[j] if v.shape[0] > 0 else slope)) * single(data.values[p])
         scores[y - first] = weight * data.base[y] + (f * free + d * total)
 
 

@@ -108,10 +108,9 @@ class Training:
     """The result of training: the best epoch.
 
     weights: by predictor ("last", "average"); state: the learner's, to continue from; log: the updates up to the best
-    epoch, if they were kept; epoch: the number of epochs that led to the weights; history: one line per epoch; radius:
-    largest norm of a difference vector; skipped: updates that were left out because numbers became too small for them;
-    about: what was chosen before training; held: float64 [N'], scores of the last lists by trainings on others, where
-    it was chosen so.
+    epoch, if they were kept; epoch: the number of epochs that led to the weights; history: one line per epoch; skipped:
+    updates that were left out because numbers became too small for them; about: what was chosen before training; held:
+    float64 [N'], scores of the last lists by trainings on others, where it was chosen so.
     """
 
     learner: Learner
@@ -120,7 +119,6 @@ class Training:
     log: UpdateLog | None
     epoch: int
     history: list[dict[str, Any]] = field(default_factory=list)
-    radius: float = 0.0
     skipped: int = 0
     about: dict[str, Any] = field(default_factory=dict)
     held: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -171,7 +169,6 @@ def train(
                 logger.warning(
                     "some updates were skipped because variances became too small; see `skipped` in the history"
                 )
-            training.radius = max(training.radius, stats.radius)
             training.skipped += stats.skipped
 
             now.epoch += 1
@@ -231,7 +228,7 @@ class TrainingState:
         if self.log is not None:
             arrays |= {f"log_{name}": array for name, array in self.log.arrays().items()}
         header = {
-            "training": {name: getattr(training, name) for name in ("epoch", "history", "radius", "skipped")},
+            "training": {name: getattr(training, name) for name in ("epoch", "history", "skipped")},
             "base": {name: weights.base for name, weights in training.weights.items()},
             "progress": {name: getattr(self, name) for name in ("epoch", "best_score", "marks")},
         }

@@ -5,12 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.kernels.compile import kernel
 from rerank.learn.log import LogBuffers
 from rerank.learn.pairs import ORACLES
-
-# Indices of a tally.
-LISTS, MISTAKES, UPDATED, LOSS, RADIUS, SKIPPED = range(6)
 
 # Of a column's values among candidates: the least, the greatest, and how many have one.
 SPREAD = np.dtype((np.record, [("least", float), ("greatest", float), ("owners", np.int64)]))
@@ -23,8 +19,15 @@ class EpochStats(NamedTuple):
     mistakes: int  # lists whose oracle did not score strictly highest; with other pair sources: whose y* not above y'
     updates: int
     loss: float  # summed over the lists, before their updates
-    radius: float  # largest norm of an update's difference vector φ(y*) − φ(y'), base score included
     skipped: int  # updates that were left out because numbers became too small for them
+
+
+TALLY = np.dtype((np.record, list(EpochStats.__annotations__.items())))
+
+
+def new_tally() -> Any:
+    """EpochStats for kernels, all 0: a record."""
+    return np.zeros(1, TALLY)[0]
 
 
 class ListArrays(NamedTuple):
@@ -110,22 +113,3 @@ def log_buffers(corpus: Corpus, order: np.ndarray, pairwise: bool, top: int) -> 
     return LogBuffers(
         np.zeros(2, np.int64), lists, counts, survived, np.empty(n), np.empty(entries, np.int64), np.empty(entries)
     )
-
-
-def stats_of(tally: np.ndarray) -> EpochStats:
-    """Counters (float64 [6]) as EpochStats."""
-    return EpochStats(
-        lists=int(tally[LISTS]),
-        mistakes=int(tally[MISTAKES]),
-        updates=int(tally[UPDATED]),
-        loss=float(tally[LOSS]),
-        radius=float(np.sqrt(tally[RADIUS])),
-        skipped=int(tally[SKIPPED]),
-    )
-
-
-@kernel
-def count_update(tally: np.ndarray, squared_radius: float) -> None:
-    """Count an update and the length of its difference vector."""
-    tally[UPDATED] += 1
-    tally[RADIUS] = max(tally[RADIUS], squared_radius)

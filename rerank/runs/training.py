@@ -494,7 +494,6 @@ def _about(recipe: ListRecipe, training: Training, corpus: Corpus) -> dict[str, 
         "mistakes": [line["mistakes"] for line in training.history],
         "updates": training.learner.updates(training.state),
         **weight_counts(training.weights, recipe.training.predictor),
-        "radius": training.radius,
         "seconds": round(seconds, 3),
         "nonzeros_per_second": round(processed / seconds) if seconds > 0 else 0,
     }

@@ -65,7 +65,7 @@ def drawn(draw: st.DrawFn, name: str) -> tuple[Learner, PairSource]:
 def test_all_that_is_done_with_any_parameters_is_what_the_twin_does(
     name: str, data: st.DataObject, dyadic: bool, whole: bool, any_ties: bool, epochs: int, free: int
 ) -> None:
-    """What is counted, logged and radius, all predictors, and votes; ties and zeros where sums are exact."""
+    """What is counted and logged, all predictors, and votes; ties and zeros where sums are exact."""
     learner, pairs = data.draw(drawn(name))
     sure = exact(learner)
     made = (data.draw(corpora(dyadic=dyadic and sure, whole=whole and sure)) for _ in "ab")
@@ -83,7 +83,6 @@ def test_all_that_is_done_with_any_parameters_is_what_the_twin_does(
     assert ran.per_epoch("loss") == pytest.approx(
         trace.loss, rel=rounding, abs=1e-7 if name in ("cw", "scw") else 1e-11
     )
-    assert max((stats.radius for stats in ran.stats), default=0.0) == pytest.approx(trace.radius)
     assert ran.log.arrays()["lists"].tolist() == trace.lists_of_updates
     assert ran.log.arrays()["survived"].tolist() == votes.survived.tolist() == trace.survived
     found, (w, beta) = reference.trace_of(votes, corpus.width).predictors, trace.average()

@@ -58,7 +58,7 @@ def content(training: Training) -> list[Any]:
     lines = [{key: value for key, value in line.items() if key not in TIMES} for line in training.history]
     arrays = [*training.state, *(training.log or UpdateLog()).arrays().values()]
     weights = [(name, own.w.tobytes(), own.base) for name, own in training.weights.items()]
-    counts = training.epoch, training.radius, training.skipped
+    counts = training.epoch, training.skipped
     return [lines, [np.asarray(array).tobytes() for array in arrays], weights, counts]
 
 

@@ -125,7 +125,6 @@ def test_history(predictor: str) -> None:
         assert line["seconds"] >= 0
         assert line["nonzeros_per_second"] * line["seconds"] == pytest.approx(CORPUS.nonzeros)
     assert training.weights[predictor] is seen[0]
-    assert training.radius == max(ran.per_epoch("radius")) > 0
     assert "dev" not in fit(epochs=1).history[0]
 
 

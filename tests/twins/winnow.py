@@ -101,7 +101,7 @@ def large_margin(
         change, alpha[y] = np.clip(target, 0.0, limit) - alpha[y], np.clip(target, 0.0, limit)
         s = s + change * z
         made = linear(s) if rule == "lm-perc" else combined(start * np.exp(np.array([s, -s])), W, base_rate > 0)
-        trace.update(at.i, Predictor(made.v, made.d, base + base_rate * made.beta), -change * z, z)
+        trace.update(at.i, Predictor(made.v, made.d, base + base_rate * made.beta), -change * z)
     return trace
 
 

@@ -21,7 +21,7 @@ from rerank.learn.losses import judge
 from rerank.learn.predictor import beta, close, look_up, score, subtract, survive
 from rerank.learn.rules.winnow import Multiplicative, mass_of, multiply
 from rerank.learn.settings import Positive
-from rerank.learn.workspace import ListArrays, Scratch, count_update
+from rerank.learn.workspace import ListArrays, Scratch
 
 NO_LIMIT = 1e150  # of a dual variable
 ROUNDING = 1e-12  # margins so near to 1 are 1
@@ -37,7 +37,7 @@ def climb(state: Any, scratch: Scratch, count: int, missing: float, size: float,
 @kernel
 def dual_epoch(
     data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogBuffers | None,
-    tally: np.ndarray, params: Any,
+    tally: Any, params: Any,
 ) -> None:  # fmt: skip
     """Pass over ``order``: one step α ← clip(α + climb(1 − m)) on every list."""
     for at in range(order.shape[0]):
@@ -61,7 +61,7 @@ def dual_epoch(
             if change != 0.0:
                 if log is not None:
                     record(log, i, who, scratch.a, 2, change, state.counts.alive)
-                count_update(tally, size)
+                tally.updates += 1
                 learn(state, scratch, count, 2, change, params)
                 close(state)
         survive(state)

@@ -104,7 +104,7 @@ class LambdaMart(Learner):
         predictor, seconds = Weights(np.zeros(lists.width), self.base, trees), time.perf_counter() - start
         missed = int((corpus.gain[oracles(corpus)] > corpus.gain[choices(corpus, predictor)]).sum())
         count = trees.first.size - 1
-        stats = EpochStats(corpus.list_count, missed, count, 0.0, 0.0, 0)
+        stats = EpochStats(corpus.list_count, missed, count, 0.0, 0)
         counts = named(state).counts
         counts.updates, counts.free = count, corpus.free
         line = history_line(count * corpus.nonzeros, stats, predictor, seconds) | {"epoch": 1}

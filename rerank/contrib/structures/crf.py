@@ -11,16 +11,17 @@ other labels stay 0. That is a small part of the columns, and hardly worse.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rerank.contrib.structures.chain import ChainRoom, Chains, read_transitions, room_for, score_tokens
 from rerank.kernels.compile import kernel
+from rerank.learn.lbfgs import minimised
 from rerank.learn.predictor import Predictor, State, named
-from rerank.learn.rules.maxent import Maxent, minimised
+from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import single
-from rerank.learn.workspace import LISTS, LOSS, MISTAKES, EpochStats, stats_of
+from rerank.learn.workspace import EpochStats, new_tally
 
 SMALL = 1e-80  # products of three such numbers are far from underflow
 NOTHING = 1e-17  # what a probability of 1 does not notice
@@ -231,7 +232,7 @@ SPARSE = 4  # labels are added one by one where they are less than this part of 
 
 def solve_chains(learner: Maxent, chains: Chains, state: State) -> EpochStats:
     """Minimise L(w) from where ``state`` is, and leave the optimum there; ``l2`` is 1 where the learner says none."""
-    l2, tally, room = 1.0 if learner.l2 is None else learner.l2, np.zeros(6), marginal_room(chains)
+    l2, tally, room = 1.0 if learner.l2 is None else learner.l2, new_tally(), marginal_room(chains)
     gradient, active, counts = np.zeros(chains.width), np.empty(chains.labels, np.int64), occurrences(chains)
     mark_seen(chains, gradient)
     columns = np.flatnonzero(gradient)
@@ -241,16 +242,16 @@ def solve_chains(learner: Maxent, chains: Chains, state: State) -> EpochStats:
         """L and its gradient by u = w / scale, of ``columns``."""
         w = u * scale
         state.cells[columns] = w
-        gradient[:] = tally[:] = 0.0
+        gradient[:], tally.loss, tally.mistakes = 0.0, 0.0, 0
         room.chain.stamp[0] = -1
         add_chain_loss(chains, named(state), room, gradient, active, tally)
-        return tally[LOSS] + 0.5 * l2 * float(np.square(w).sum()), scale * (gradient[columns] + l2 * w)
+        return tally.loss + 0.5 * l2 * float(np.square(w).sum()), scale * (gradient[columns] + l2 * w)
 
     start, l1 = state.cells[columns] / scale, learner.l1 * scale
     steps = minimised(penalised, start, l1, maxiter=learner.iterations, ftol=NO_FURTHER)[1]
     named(state).counts.updates += steps
-    tally[LISTS] = chains.example_count
-    return stats_of(tally)
+    tally.lists = chains.example_count
+    return EpochStats(*tally.item())
 
 
 def occurrences(chains: Chains) -> np.ndarray:
@@ -270,7 +271,7 @@ def mark_seen(chains: Chains, seen: np.ndarray) -> None:
 @kernel
 def add_chain_loss(
     chains: Chains, state: Predictor, room: MarginalRoom, gradient: np.ndarray, active: np.ndarray,
-    tally: np.ndarray,
+    tally: Any,
 ) -> None:  # fmt: skip
     """Add −Σ_i weight_i·log P(gold_i) and mistakes to ``tally``, its gradient to ``gradient``; active: space."""
     K = chains.allowed.shape[1]
@@ -278,7 +279,7 @@ def add_chain_loss(
     read_factors(room)
     for i in range(chains.starts.shape[0] - 1):
         length, first, weight = score_tokens(chains, i, state, room.chain), chains.starts[i], chains.weight[i]
-        tally[LOSS] += weight * (label_probabilities(length, weight, FAINT, room) - gold_score(chains, i, room.chain))
+        tally.loss += weight * (label_probabilities(length, weight, FAINT, room) - gold_score(chains, i, room.chain))
         wrong = False
         for t in range(length):
             gold, row = np.int64(chains.gold[first + t]), room.forward[t]
@@ -288,7 +289,7 @@ def add_chain_loss(
             add_token(chains, first + t, weight, row, gradient, active)
             if t > 0:
                 gradient[np.int64(chains.gold[first + t - 1]) * K + gold] -= weight
-        tally[MISTAKES] += wrong
+        tally.mistakes += wrong
     for x in range(K):
         for y in range(K):
             gradient[x * K + y] += room.pairs[x, y] + room.quotients[x, y] * room.factors[x, y]

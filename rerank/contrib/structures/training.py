@@ -24,7 +24,7 @@ from rerank.learn.pairs import ORACLES
 from rerank.learn.predictor import named
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.train import Training, epoch_order, score_on, train
-from rerank.learn.workspace import EpochStats, ListArrays, Scratch, stats_of
+from rerank.learn.workspace import EpochStats, ListArrays, Scratch, new_tally
 
 
 class PassOfLearner(ByType):
@@ -37,7 +37,7 @@ class PassOfLearner(ByType):
 
 @PassOfLearner
 def learn_from_list(
-    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: None, tally: np.ndarray,
+    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: None, tally: Any,
     params: Any,
 ) -> None:  # fmt: skip
     """Pass over ``order`` and learn, as the learner does."""
@@ -45,7 +45,7 @@ def learn_from_list(
 
 @kernel
 def chain_pass(
-    order: np.ndarray, state: Any, sums: Any, pair: ListArrays, scratch: Scratch, log: None, tally: np.ndarray,
+    order: np.ndarray, state: Any, sums: Any, pair: ListArrays, scratch: Scratch, log: None, tally: Any,
     room: ChainRoom, chains: Chains, tilt: float, params: Any,
 ) -> None:  # fmt: skip
     """Pass over the examples ``order``: find the rival of each, and learn from the pair; ``pair`` is scratch space.
@@ -142,8 +142,8 @@ class ChainProblem:
         """Pass over the examples ``order`` (int64) once and update ``state``; see ``Learner.epoch``."""
         sums, loss, kind = learner.begin(self.corpus, order.size, state), learner.loss_type(), cast(Any, type(learner))
         self._room.stamp[0] = -1  # other transitions than those of an earlier state
-        kernel, tally, tilt = kernel_of(chain_pass, kind, loss), np.zeros(6), float(issubclass(loss, Cost))
+        kernel, tally, tilt = kernel_of(chain_pass, kind, loss), new_tally(), float(issubclass(loss, Cost))
         own, params = learner.named(state), learner.settings()
         kernel(order, own, sums, *self._pair, None, tally, self._room, self.corpus, tilt, params)
         learner.finish(state, sums)
-        return stats_of(tally)
+        return EpochStats(*tally.item())

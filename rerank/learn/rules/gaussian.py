@@ -12,10 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rerank.kernels.by_type import by_type
-from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, State
-from rerank.learn.hooks import IDLE, IN_VAIN, SKIP, UPDATE, Lesson, rates_of, shrink_exactly
-from rerank.learn.judge import margin, squared_norm, sum_of
+from rerank.learn.hooks import IDLE, SKIP, UPDATE, Lesson, exact_rates, rates_of
+from rerank.learn.judge import inner, margin
 from rerank.learn.pair_epoch import pair_epoch
 from rerank.learn.predictor import fresh
 from rerank.learn.replay import repeat_pairs
@@ -69,7 +68,7 @@ class Gaussian(Learner):
 
     @staticmethod
     def update_pair(
-        state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, asked: float, weight: float, params: Any
+        state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, cost: float, weight: float, params: Any
     ) -> Lesson:  # fmt: skip
         """With a full matrix where ``sums`` is room for Σz, else with a diagonal; settled while it is compiled."""
         if sums is None:
@@ -79,51 +78,29 @@ class Gaussian(Learner):
 
 @by_type
 def learn_diagonal(state: Any, scratch: Scratch, count: int, fixed: float, weight: float, params: Any) -> Lesson:
-    """μ ← μ + αΣz, Σ_jj ← Σ_jj times a factor, where the margin is short of what is asked."""
-    m, v = fixed + margin(state.a, scratch, count), variance_along(state, scratch, count)
-    loss, alpha, shrinkage, xi = rates_of(m, v, weight, params)
-    if not loss > 0.0:
-        return Lesson(m, loss, 0.0, fixed, IDLE)
-    if count == 0 or weight == 0.0:
-        return Lesson(m, loss, 0.0, fixed, IN_VAIN)
-    if not v > SMALLEST:
-        return Lesson(m, loss, 0.0, fixed, SKIP)
-    if params.covariance == L2:  # Σ_jj ← Σ_jj − β(Σ_jj z_j)²
-        for r in range(np.uint64(count)):
-            scratch.extra[r] = 1.0 - shrinkage * scratch.extra[r]
-    elif params.covariance == EXACT:
-        alpha = shrink_exactly(scratch, count, m, v, weight, alpha, params)
-    else:
-        shrink_kl(scratch, count, xi)
-    move(state, scratch, count, alpha)
-    return Lesson(m, loss, squared_norm(scratch, count), fixed, UPDATE)
-
-
-@by_type
-def variance_along(state: Any, scratch: Scratch, count: int) -> float:
-    """v = zᵀΣz; Σ_jj z_j² stays in ``scratch.extra``."""
-    cells, z = state.cells, scratch.value
-    for r in range(np.uint64(count)):
-        scratch.extra[r] = cells[scratch.column[r]].variance * z[r] * z[r]
-    return float(sum_of(scratch.extra, count))
-
-
-@by_type
-def move(state: Any, scratch: Scratch, count: int, alpha: float) -> None:
-    """μ ← μ + αΣz, and Σ_jj ← Σ_jj times the factor in ``scratch.extra``."""
+    """μ ← μ + αΣz, and 1/Σ_jj ← 1/Σ_jj + ξz_j² or Σ_jj ← Σ_jj − β(Σ_jj z_j)², where the margin is short."""
     cells, sums, survived = state.cells, state.sums, state.now.survived  # read once
-    averaged = sums.shape[0] > 0
+    z, part, averaged = scratch.value, scratch.extra, sums.shape[0] > 0
+    for r in range(np.uint64(count)):
+        part[r] = cells[scratch.column[r]].variance * z[r]
+    m, v = fixed + margin(state.a, scratch, count), inner(part, z, count)
+    loss, alpha, beta, xi = rates_of(m, v, weight, params)
+    if not loss > 0.0 or count == 0 or weight == 0.0:
+        return Lesson(m, loss, fixed, IDLE)
+    if not v > SMALLEST:
+        return Lesson(m, loss, fixed, SKIP)
+    if params.covariance == EXACT:
+        for r in range(np.uint64(count)):
+            part[r] *= z[r]
+        alpha, xi = exact_rates(scratch, count, m, v, weight, params)
+    for r in range(np.uint64(count)):  # the factors of variances
+        square = part[r] if params.covariance == EXACT else part[r] * z[r]
+        part[r] = 1.0 - beta * square if params.covariance == L2 else 1.0 / (1.0 + xi * square)
     for r in range(np.uint64(count)):
         cell = cells[scratch.column[r]]
-        step = alpha * cell.variance * scratch.value[r]
+        step = alpha * cell.variance * z[r]
         cell.mean += step
         if averaged:
             sums[scratch.column[r]] += survived * step
-        cell.variance = max(SMALLEST, cell.variance * scratch.extra[r])
-
-
-@kernel
-def shrink_kl(scratch: Scratch, count: int, xi: float) -> None:
-    """1/Σ_jj ← 1/Σ_jj + ξz_j², as a factor 1/(1 + ξ·Σ_jj z_j²) in ``scratch.extra``."""
-    for r in range(np.uint64(count)):
-        scratch.extra[r] = 1.0 / (1.0 + xi * scratch.extra[r])
+        cell.variance = max(SMALLEST, cell.variance * part[r])
+    return Lesson(m, loss, fixed, UPDATE)

@@ -6,7 +6,7 @@ import numpy as np
 
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
-from rerank.learn.hooks import IDLE, IN_VAIN, SKIP, UPDATE, Lesson, rates_of
+from rerank.learn.hooks import IDLE, SKIP, UPDATE, Lesson, rates_of
 from rerank.learn.judge import squared_norm
 from rerank.learn.predictor import add
 from rerank.learn.workspace import Scratch
@@ -29,17 +29,14 @@ def learn_full(
     judged = fixed + (m / (1.0 + v) if after else m)
     loss, alpha, shrinkage, _ = rates_of(m if after else judged, max(v, 0.0), weight, params)
     loss = max(0.0, -judged) if after else loss
-    if not (loss > 0.0 or (after and judged == 0.0)):
-        return Lesson(judged, loss, 0.0, fixed, IDLE)
-    if count == 0 or weight == 0.0:
-        return Lesson(judged, loss, 0.0, fixed, IN_VAIN)
-    norm = squared_norm(scratch, count)
-    floor = ROUNDING * norm
+    if not (loss > 0.0 or (after and judged == 0.0)) or count == 0 or weight == 0.0:
+        return Lesson(judged, loss, fixed, IDLE)
+    floor = ROUNDING * squared_norm(scratch, count)
     if not v > max(floor, SMALLEST):
-        return Lesson(judged, loss, 0.0, fixed, SKIP)
+        return Lesson(judged, loss, fixed, SKIP)
     shrinkage = min(shrinkage, (1.0 - floor / v) / v)  # zᵀΣz becomes v − βv²
     whiten(state, sz, alpha, shrinkage)
-    return Lesson(judged, loss, norm, fixed, UPDATE)
+    return Lesson(judged, loss, fixed, UPDATE)
 
 
 @kernel

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 from rerank.learn.base import Learner
 from rerank.learn.hooks import IDLE, UPDATE, Lesson
 from rerank.learn.judge import margin, squared_norm
+from rerank.learn.losses import value_and_slope
 from rerank.learn.pair_epoch import pair_epoch
 from rerank.learn.predictor import subtract
 from rerank.learn.settings import Count, Positive
@@ -48,19 +49,19 @@ class PassiveAggressive(Learner):
 
     @staticmethod
     def update_pair(
-        state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, asked: float, weight: float, params: Any
+        state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, cost: float, weight: float, params: Any
     ) -> Lesson:  # fmt: skip
         """w ← w + τz, τ = loss/‖z‖², at most C (PA-I), or loss/(‖z‖² + 1/2C) (PA-II) (Crammer et al. 2006, Fig. 1)."""
         m, norm = fixed + margin(state.a, scratch, count), squared_norm(scratch, count)
-        loss = max(0.0, asked - m)
+        loss, _ = value_and_slope(m, cost, params.loss)
         if not (loss > 0.0 and norm > 0.0):
-            return Lesson(m, loss, norm, 0.0, IDLE)
+            return Lesson(m, loss, 0.0, IDLE)
         tau = loss / (norm + 0.5 / params.C) if params.variant == PA_2 else loss / norm
         if params.variant == PA_1:
             tau = min(params.C, tau)
         tau *= weight
         subtract(state, scratch, count, -tau)
-        return Lesson(m, loss, norm, tau, UPDATE)
+        return Lesson(m, loss, tau, UPDATE)
 
     @staticmethod
     def learn(state: Any, scratch: Scratch, count: int, n: int, tau: float, params: Any) -> None:

@@ -11,7 +11,6 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, State
 from rerank.learn.predictor import named
 from rerank.learn.settings import NotNegative, Positive, Update
@@ -53,7 +52,9 @@ class RDA(Learner):
 
     def init(self, columns: int, candidates: int = 0) -> State:
         state = super().init(columns, candidates)
-        set_scales(named(state).now, 0, float(self.eta), float(self.l1), float(self.l2))
+        now = named(state).now
+        now.d = now.d_free = now.d_base = 0.0
+        now.slope = self.l1
         return state
 
     @staticmethod
@@ -61,15 +62,9 @@ class RDA(Learner):
         """s ← s + g, k ← k + 1 (Gao et al., Fig. 1); the weight of a list multiplies g."""
         for r in range(count):
             state.a[scratch.column[r]] -= weight * scratch.value[r]
-        set_scales(state.now, state.counts.updates + 1, params.eta, params.l1, params.l2)
-
-
-@kernel
-def set_scales(now: Any, k: int, eta: float, l1: float, l2: float) -> None:
-    """d_k = 1 / (k·λ₂ + η·√k) or, without λ₂, 1 / (η·√k), and the threshold k·λ₁."""
-    now.d = 1.0 / (k * l2 + eta * math.sqrt(k)) if k > 0 else 0.0
-    now.d_free = now.d_base = 1.0 / (eta * math.sqrt(k)) if k > 0 else 0.0
-    now.tau, now.slope = k, l1
+        now, k = state.now, state.counts.updates + 1
+        now.d, now.d_free = 1.0 / (k * params.l2 + params.eta * math.sqrt(k)), 1.0 / (params.eta * math.sqrt(k))
+        now.d_base, now.tau = now.d_free, k
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, State
-from rerank.learn.hooks import IDLE, IN_VAIN, UPDATE, Lesson
-from rerank.learn.judge import squared_norm
+from rerank.learn.hooks import IDLE, UPDATE, Lesson
 from rerank.learn.predictor import assign
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.settings import Positive
@@ -59,25 +57,17 @@ class SecondOrderPerceptron(Gaussian):
     @staticmethod
     def learn_diagonal(state: Any, scratch: Scratch, count: int, fixed: float, weight: float, params: Any) -> Lesson:
         """On a mistake, with the current example in A, v ← v + z and A ← A + z² (Cesa-Bianchi et al. 2005, Fig. 1)."""
-        m = fixed + inclusive_margin(state.cells, params.a, scratch, count)
-        if m > 0.0:
-            return Lesson(m, 0.0, 0.0, fixed, IDLE)
-        if count == 0 or not weight > 0.0:
-            return Lesson(m, -m, 0.0, fixed, IN_VAIN)
+        m = 0.0  # of z where A holds it already
+        for r in range(count):
+            cell, z = state.cells[scratch.column[r]], scratch.value[r]
+            m += cell.total * z / (params.a + cell.squares + z * z)
+        m += fixed
+        if m > 0.0 or count == 0 or not weight > 0.0:
+            return Lesson(m, max(0.0, -m), fixed, IDLE)
         for r in range(count):
             j, z = scratch.column[r], scratch.value[r]
             cell = state.cells[j]
             cell.total += weight * z
             cell.squares += weight * (z * z)
             assign(state, j, cell.total / (params.a + cell.squares))
-        return Lesson(m, -m, squared_norm(scratch, count), fixed, UPDATE)
-
-
-@kernel
-def inclusive_margin(cells: np.ndarray, a: float, scratch: Scratch, count: int) -> float:
-    """Σ v_j z_j/(a + A_j + z_j²): the margin of z when A holds it already."""
-    m = 0.0
-    for r in range(count):
-        cell, z = cells[scratch.column[r]], scratch.value[r]
-        m += cell.total * z / (a + cell.squares + z * z)
-    return m
+        return Lesson(m, -m, fixed, UPDATE)

@@ -1,0 +1,107 @@
+"""L-BFGS over all lists: the least penalised loss, and the scales of columns by which it comes there in few steps."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rerank.data.corpus import Corpus
+from rerank.features.dense import ColumnSpread
+from rerank.kernels.compile import kernel
+from rerank.learn.losses import judge
+from rerank.learn.predictor import score_list
+from rerank.learn.scoring import single
+from rerank.learn.workspace import ListArrays, Scratch, view
+
+MEMORY = 10  # of L-BFGS, in steps
+LEAST_CURVATURE = 1e-3  # of a column, where nothing is penalised
+
+
+def minimised(
+    loss: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, l1: np.ndarray, **options: Any
+) -> tuple[np.ndarray, int]:
+    """The x at which loss(x) + Σ l1·|x| is least, by L-BFGS from ``start``, and the number of steps; ``loss`` gives its
+    gradient too, and is called for the result at last.
+
+    With a penalty l1, x is the difference u − v of parts that are nowhere below 0, so that it is smooth (Andrew & Gao
+    2007, section 3.2).
+    """
+    from scipy.optimize import minimize  # half a second, which other learners need not wait for
+    from threadpoolctl import threadpool_limits
+
+    n, how = start.size, {"jac": True, "method": "L-BFGS-B", "options": {"maxcor": MEMORY, **options}}
+
+    def parted(parts: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = loss(parts[:n] - parts[n:])
+        return value + float((l1 * (parts[:n] + parts[n:])).sum()), np.concatenate([gradient + l1, l1 - gradient])
+
+    with threadpool_limits(1, "blas"):  # sums by several threads differ in the last bit
+        if l1.any():
+            both = np.concatenate([np.maximum(start, 0.0), np.maximum(-start, 0.0)])
+            optimum = minimize(parted, both, bounds=[(0.0, None)] * both.size, **how)
+            x = optimum.x[:n] - optimum.x[n:]
+        else:
+            optimum = minimize(loss, start, **how)
+            x = optimum.x
+        loss(x)
+    return x, optimum.nit
+
+
+@kernel
+def add_loss(
+    data: ListArrays, loss: Any, any_ties: bool, w: np.ndarray, beta: float, scratch: Scratch, gradient: np.ndarray,
+    tally: Any, own: Any,
+) -> None:  # fmt: skip
+    """Add the lists' loss and mistakes to ``tally``, its gradient, β's last, to ``gradient``; own: the tally of one
+    list, scratch."""
+    for i in range(data.weight.shape[0]):
+        score_list(data, i, w, 1.0, beta, scratch.scores)
+        own.loss, own.mistakes = 0.0, 0
+        n = judge(data, i, scratch, True, any_ties, own, loss)
+        tally.mistakes += own.mistakes
+        tally.loss += data.weight[i] * own.loss
+        for r in range(n):
+            y, share = scratch.who[r], data.weight[i] * scratch.a[r]
+            gradient[-1] += share * data.base[y]
+            for p in range(np.uint64(data.rows[y]), np.uint64(data.rows[y + 1])):
+                gradient[data.columns[p]] += share * single(data.values[p])
+
+
+def scales(lists: Corpus, base_rate: float, l2: float) -> tuple[np.ndarray, np.ndarray]:
+    """float64 [D + 1] each: the deviation of dense columns within lists, of which penalties are, 1 for others and
+    ``base_rate`` for the base score; and by how much a column's coordinate moves, from its curvature at w = 0, which
+    L-BFGS cannot know before it has moved along all of them.
+
+    The second derivative of L at w = 0 by a column is the sum over lists of its variance within the list.
+    """
+    spread, found, sums = ColumnSpread(lists.free), np.zeros(lists.width + 1), np.zeros(lists.width + 1)
+    for part in lists.parts():
+        spread.add(part)
+        add_curvature(view(part, np.full(part.list_count, -1)), found, sums)
+    scale = np.concatenate([spread.scale(), np.ones(lists.width - lists.free), [base_rate]])
+    return scale, 1.0 / np.sqrt(max(l2, LEAST_CURVATURE) + np.square(scale) * np.maximum(found, 0.0))
+
+
+@kernel
+def add_curvature(data: ListArrays, found: np.ndarray, sums: np.ndarray) -> None:
+    """Add to ``found`` the variance of every column within every list; sums: zeros, scratch."""
+    D = found.shape[0] - 1
+    for i in range(data.weight.shape[0]):
+        first, last = data.lists[i], data.lists[i + 1]
+        if last <= first:
+            continue
+        share = 1.0 / (last - first)
+        mean = 0.0
+        for y in range(first, last):
+            mean += share * data.base[y]
+            for p in range(np.uint64(data.rows[y]), np.uint64(data.rows[y + 1])):
+                x, j = single(data.values[p]), data.columns[p]
+                sums[j] += share * x
+                found[j] += data.weight[i] * share * x * x
+        for y in range(first, last):
+            found[D] += data.weight[i] * share * (data.base[y] - mean) ** 2
+            for p in range(np.uint64(data.rows[y]), np.uint64(data.rows[y + 1])):
+                j = data.columns[p]
+                if sums[j] != 0.0:
+                    found[j] -= data.weight[i] * sums[j] * sums[j]
+                    sums[j] = 0.0
