@@ -13,8 +13,9 @@ from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner
 from rerank.learn.hooks import rates_of
 from rerank.learn.rules.confidence import exact_stdev, exact_var
-from rerank.learn.rules.cw import CW, STDEV, VAR, SoftCW
+from rerank.learn.rules.cw import CW, STDEV, VAR
 from rerank.learn.rules.gaussian_full import SMALLEST
+from rerank.learn.rules.scw import SoftCW
 
 DIGITS = 400  # the true forms cancel: v spans 86 orders of magnitude
 PHIS = st.floats(-3.0, 1.0).map(lambda e: 10.0**e)

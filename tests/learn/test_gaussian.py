@@ -12,9 +12,10 @@ from rerank.learn.base import learners
 from rerank.learn.predictor import MOST_COLUMNS
 from rerank.learn.rules.arda import AdaptiveRDA
 from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.cw import CW, SoftCW
+from rerank.learn.rules.cw import CW
 from rerank.learn.rules.ftrl import FTRL
 from rerank.learn.rules.nherd import NormalHerd
+from rerank.learn.rules.scw import SoftCW
 from rerank.learn.scoring import best, scores
 
 SCALE_FREE: list[Any] = [

@@ -14,10 +14,11 @@ from rerank.data.corpus import Corpus
 from rerank.learn.log import UpdateLog
 from rerank.learn.predictor import coordinates
 from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.cw import CW, SoftCW
+from rerank.learn.rules.cw import CW
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.rules.gaussian_full import SMALLEST
 from rerank.learn.rules.nherd import NormalHerd
+from rerank.learn.rules.scw import SoftCW
 from rerank.learn.train import ListProblem, train
 
 
