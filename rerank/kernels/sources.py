@@ -76,7 +76,7 @@ def kernel_state(files: Mapping[str, str | None]) -> str | None:
         path = Path(file or "").absolute()
         if not path.is_file():
             return None
-        if not path.is_relative_to(PACKAGE):
+        if module.partition(".")[0] != PACKAGE.name:
             state = hashlib.sha256(f"{state} {module_digest(module, path)}".encode()).hexdigest()[:16]
     return state
 

@@ -1,6 +1,7 @@
 """The weights that learners make of a few differences, for examples in docstrings and documentation."""
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner
@@ -17,12 +18,12 @@ def learned(learner: Learner, *differences: dict[str, float]) -> dict[str, float
     {'short': 2.0}
     """
     names, count = sorted({name for difference in differences for name in difference}), len(differences)
-    table = np.array([[difference.get(name, 0.0) for name in names] for difference in differences])
-    present = [np.flatnonzero(row) for row in table]
-    ends = np.repeat(np.cumsum([0, *map(len, present)]), 2)[1:]  # the rival's row is empty
+    table = np.zeros((2 * count, len(names)))
+    table[::2] = [[difference.get(name, 0.0) for name in names] for difference in differences]
+    rows = csr_matrix(table)  # the rival's are empty
     corpus = Corpus(
-        lists=np.arange(0, 2 * count + 1, 2), rows=ends[: 2 * count + 1], columns=np.concatenate(present),
-        values=table[table != 0.0], base=np.zeros(2 * count), gain=np.tile([1.0, 0.0], count),
+        lists=np.arange(0, 2 * count + 1, 2), rows=rows.indptr, columns=rows.indices, values=rows.data,
+        base=np.zeros(2 * count), gain=np.tile([1.0, 0.0], count),
         stats=np.zeros((2 * count, 0)), reference=np.zeros((count, 0)), weight=np.ones(count), width=len(names),
     )  # fmt: skip
     training = train(learner, ListProblem(corpus, np.arange(0, 2 * count, 2), 1, shuffle=False), epochs=1)

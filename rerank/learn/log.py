@@ -7,6 +7,11 @@ import numpy as np
 from rerank.kernels.compile import kernel
 
 UPDATES, ENTRIES = 0, 1  # places in ``LogBuffers.used``
+KINDS: dict[str, type] = {
+    "lists": np.int64, "entries": np.int64, "candidate": np.int64, "a": np.float64, "rate": np.float64,
+    "survived": np.int64,
+}  # fmt: skip
+OF_ENTRIES = "candidate", "a"  # the others have one number per update
 
 
 class LogBuffers(NamedTuple):
@@ -45,21 +50,19 @@ class UpdateLog:
     """
 
     def __init__(self) -> None:
-        self._parts: list[tuple[np.ndarray, ...]] = []  # lists, entries, candidate, a, survived, rate
+        self._parts: list[dict[str, np.ndarray]] = []  # by name, see ``KINDS``
         self._alive = 0  # c of the predictor that is still alive
 
     def add_buffers(self, room: LogBuffers, alive: int) -> None:
         """The updates in ``room``, and the count of the predictor that is alive after them."""
-        n, entries = (int(x) for x in room.used)
-        of_entries = room.candidate[:entries].copy(), room.a[:entries].copy()
-        added = room.lists[:n].copy(), room.entries[:n].copy(), *of_entries
-        self._parts.append((*added, room.survived[:n].copy(), room.rate[:n].copy()))
+        sizes = {name: int(room.used[ENTRIES if name in OF_ENTRIES else UPDATES]) for name in KINDS}
+        self._parts.append({name: getattr(room, name)[:size].copy() for name, size in sizes.items()})
         self._alive = alive
 
     @property
     def updates(self) -> int:
         """Number of updates M; there are M + 1 predictors."""
-        return sum(part[0].size for part in self._parts)
+        return sum(part["lists"].size for part in self._parts)
 
     def marks(self) -> tuple[int, int]:
         """The end of the log so far, for ``head``: its updates, and the count of the predictor that is alive."""
@@ -69,29 +72,27 @@ class UpdateLog:
         """The first ``updates`` updates alone, as the log was when the predictor after them had survived ``alive``
         lists; None: at its end."""
         arrays = self.arrays()
-        entries, survived = arrays["first"][updates], arrays["survived"][: updates + 1].copy()
-        survived[-1] = survived[-1] if alive is None else alive
-        parts = {name: arrays[name][:updates] for name in ("lists", "rate")} | {"survived": survived}
-        parts |= {name: arrays[name][:entries] for name in ("candidate", "a")}
-        return UpdateLog.from_arrays(parts | {"first": arrays["first"][: updates + 1]})
+        ends = dict.fromkeys(OF_ENTRIES, arrays["first"][updates]) | {"first": updates + 1, "survived": updates + 1}
+        arrays = {name: array[: ends.get(name, updates)].copy() for name, array in arrays.items()}
+        if alive is not None:
+            arrays["survived"][-1] = alive
+        return UpdateLog.from_arrays(arrays)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """By name: lists int64 [M], first int64 [M + 1], candidate int64 and a float64 [entries], rate float64 [M],
         survived int64 [M + 1]."""
-        whole, real = np.zeros(0, np.int64), np.zeros(0)
-        empty = (whole, whole, whole, real, whole, real)
-        lists, entries, candidate, a, survived, rate = (
-            np.concatenate(column) for column in zip(*(self._parts or [empty]), strict=True)
-        )
-        first = np.concatenate([[0], np.cumsum(entries)]).astype(np.int64)
-        survived = np.append(survived, self._alive).astype(np.int64)
-        return {"lists": lists, "first": first, "candidate": candidate, "a": a, "rate": rate, "survived": survived}
+        arrays = {
+            name: np.concatenate([np.zeros(0, kind), *(part[name] for part in self._parts)])
+            for name, kind in KINDS.items()
+        }
+        arrays["entries"] = np.append(0, np.cumsum(arrays["entries"]))
+        arrays["survived"] = np.append(arrays["survived"], self._alive)
+        return {"first" if name == "entries" else name: array for name, array in arrays.items()}
 
     @staticmethod
     def from_arrays(arrays: dict[str, np.ndarray]) -> "UpdateLog":
         """The inverse of ``arrays``."""
-        log = UpdateLog()
-        entries, survived = np.diff(arrays["first"]), arrays["survived"]
-        log._parts = [(arrays["lists"], entries, arrays["candidate"], arrays["a"], survived[:-1], arrays["rate"])]
+        log, survived = UpdateLog(), arrays["survived"]
+        log._parts = [arrays | {"entries": np.diff(arrays["first"]), "survived": survived[:-1]}]
         log._alive = int(survived[-1])
         return log
