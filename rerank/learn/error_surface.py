@@ -108,10 +108,6 @@ class Line(NamedTuple):
     edges: np.ndarray
     scores: np.ndarray
 
-    def around(self, gamma: float) -> int:
-        """The interval that ``gamma`` lies in; on an edge, the one to its left."""
-        return int(np.searchsorted(self.edges, gamma))
-
 
 @dataclass(frozen=True)
 class ErrorSurface:
@@ -191,14 +187,11 @@ class ErrorSurface:
             scores += w[j] * self.columns[j]
         return scores
 
-    def rows(self, w: np.ndarray) -> np.ndarray:
-        """float64 [L, K]: statistics of the best candidates under w, or of the lists' orders."""
-        scores = self.linear(w) + self.base
-        return rows_of_scores(self.metric, self.lists, scores, self.ties, self.stats, self.reference)
-
     def score(self, w: np.ndarray) -> float:
-        """The metric of the best candidates under w."""
-        return float(self.metric.scores(self.rows(w).sum(axis=0), self.reference.sum(axis=0)))
+        """The metric of the best candidates under w, or of the lists' orders."""
+        scores = self.linear(w) + self.base
+        rows = rows_of_scores(self.metric, self.lists, scores, self.ties, self.stats, self.reference)
+        return self.metric.score(rows, self.reference)
 
     def spread(self) -> np.ndarray:
         """float64 [F]: the standard deviation of every feature from its lists' means; 0 where it changes nothing."""

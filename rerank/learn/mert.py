@@ -72,7 +72,7 @@ def best_step(line: Line, reach: float, sign: float = 1.0) -> tuple[float, float
     ends = np.concatenate([[line.edges[0] - 2 * reach], line.edges, [line.edges[-1] + 2 * reach]])
     width, middle, levels = np.diff(ends), (ends[1:] + ends[:-1]) / 2, sign * line.scores
     usable = width > NARROW * (reach + np.abs(middle))
-    usable[line.around(0.0)] = True
+    usable[np.searchsorted(line.edges, 0.0)] = True
     width, middle, levels = width[usable], middle[usable], levels[usable]
     top = np.flatnonzero(levels == levels.max())
     k = int(top[np.lexsort((np.abs(middle[top]), -width[top]))[0]])
