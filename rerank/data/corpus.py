@@ -169,19 +169,16 @@ class Corpus:
         if "_place" in self.__dict__ and self.cuts.size > 2 and (np.diff(chosen) > 0).all():
             ends = np.searchsorted(chosen, self.cuts)
             new = self._copied(
-                replace(part._part(chosen[a:b] - first), about=about, trusted=True)
+                replace(part.only(chosen[a:b] - first), about=about, trusted=True)
                 for part, first, a, b in zip(self.parts(), self.cuts[:-1], ends[:-1], ends[1:], strict=True)
             )
         else:
-            new = replace(self._part(chosen), about=about, trusted=True)
+            new = replace(self.only(chosen), about=about, trusted=True)
         return self._derived(new, Corpus.take, chosen, about)
 
-    def only(self, lists: np.ndarray, candidates: np.ndarray) -> "Corpus":
-        """The ``lists`` with only those of their candidates that are in ``candidates`` (both int64, increasing)."""
-        return self._part(lists, candidates)
-
-    def _part(self, lists: np.ndarray, candidates: np.ndarray | None = None) -> "Corpus":
-        """The ``lists`` with these ``candidates``, or all, in memory."""
+    def only(self, lists: np.ndarray, candidates: np.ndarray | None = None) -> "Corpus":
+        """The ``lists``, in memory, with all of their candidates or those that are in ``candidates`` (both int64, then
+        increasing)."""
         if candidates is None:
             sizes, candidates = np.diff(self.lists)[lists], _ranges(self.lists, lists)
         else:
