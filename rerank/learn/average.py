@@ -18,7 +18,7 @@ import numpy as np
 
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
-from rerank.learn.predictor import State, cells_of, coordinates, named, slope_of, sums_of
+from rerank.learn.predictor import State, cells_of, named, slope_of
 from rerank.learn.workspace import Scratch
 
 # A column's cell in an epoch: Σ c_k w_k up to a predictor, its place in the sums, and P and Q there. They lie together:
@@ -124,11 +124,11 @@ def average_anew(state: Any) -> None:
 
 def average_of(state: State, shrinks: bool) -> np.ndarray:
     """float64 [D + 1]: Σ c_k w_k / Σ c_k"""
-    now, counts, sums = named(state).now, named(state).counts, sums_of(state)
+    a, _, _, sums, _, now, counts, _, _ = named(state)
     if sums.size == 0 and counts.updates > 0:
         raise ValueError("this state keeps no average; train without `without_average`")
     if counts.seen == 0 or sums.size == 0:
         return np.zeros(len(state.cells))
     if shrinks:
         return np.asarray(sums / counts.seen)
-    return np.asarray(now.survived / counts.seen * coordinates(state) - sums / counts.seen)
+    return np.asarray(now.survived / counts.seen * a - sums / counts.seen)

@@ -34,8 +34,10 @@ class Learner(KernelPart):
     A rule must define a static method, which numba compiles with the epoch: ``learn(state, scratch, count, n, weight,
     params)``, a step against the subgradient g in ``scratch``; or, with ``passes = pair_epoch``, ``update_pair``, which
     judges a difference vector too (see ``rerank.learn.hooks``). It changes the ``State``: a_j of the columns that it is
-    given, the scale, the threshold, and what it remembers, for which ``init`` makes room. Scores, averages, votes,
-    counts and stored states follow from that, the same for all learners.
+    given (``state.a``), the scale and the threshold (``state.now.d``, ``state.now.tau``), and what it remembers: of a
+    column the numbers that ``cell`` names (``state.cells[j]``), as a whole those that ``whole`` names (``state.now``).
+    Scores, averages, votes, counts and stored states follow from that, the same for all learners;
+    docs/adding-a-learner.md has a table of what a rule may set.
 
     An epoch takes time for every nonzero of a list, to score it, and once more for those of the candidates that an
     update compares.

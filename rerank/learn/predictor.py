@@ -87,7 +87,7 @@ def named(state: State, cell: tuple[str, ...] = ("a",), whole: tuple[str, ...] =
     if cells.shape[1] < len(cell):
         cells = np.empty((0, len(cell)))
     return Predictor(
-        coordinates(state), state.v, state.memory, sums_of(state),
+        state.cells if state.cells.ndim == 1 else state.cells[:, 0], state.v, state.memory, sums_of(state),
         cells.view(record_of(cell, cells.dtype, cells.shape[1]))[:, 0],
         state.numbers.view(record_of((*NUMBERS, *whole), state.numbers.dtype, state.numbers.size))[0],
         state.counts.view(record_of(COUNTS, state.counts.dtype, state.counts.size))[0],
@@ -156,11 +156,6 @@ def without_sums(state: State) -> State:
 def copy_state(state: State) -> State:
     """A copy of a state, with arrays of its own."""
     return type(state)(*(np.array(array) for array in state))
-
-
-def coordinates(state: State) -> np.ndarray:
-    """float64 [D + 1]: a view of all a_j."""
-    return state.cells if state.cells.ndim == 1 else state.cells[:, 0]
 
 
 def weights_of(state: State) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import ast
 import pickle
+import re
 from dataclasses import replace
 from inspect import signature
 from typing import Any
@@ -20,7 +21,7 @@ from rerank.contrib.sklearn.base import OnlineClassifier
 from rerank.kernels.sources import PACKAGE
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted, check_contract
-from rerank.learn.predictor import weights_of
+from rerank.learn.predictor import NUMBERS, Predictor, weights_of
 from rerank.learn.train import ListProblem, train
 from rerank.learn.voting.voting import vote
 
@@ -124,3 +125,10 @@ def test_romma_keeps_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
     ran = run(learner, random_corpus(3), 2)
     squares = float(np.square(weights_of(ran.state)).sum())
     assert learner.named(ran.state).now.norm2 == pytest.approx(squares)
+
+
+def test_the_guide_says_of_every_number_whether_a_rule_may_set_it() -> None:
+    guide = (PACKAGE.parent / "docs" / "adding-a-learner.md").read_text(encoding="utf-8")
+    table = "".join(line for line in guide.splitlines() if line.startswith("| `state."))
+    assert set(re.findall(r"`state\.now\.(\w+)`", table)) == set(NUMBERS)
+    assert set(re.findall(r"`state\.(\w+)", table)) == set(Predictor._fields)

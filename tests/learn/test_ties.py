@@ -28,7 +28,7 @@ def data(root: Path, workspace: Path) -> Data:
 
 
 def graded(data: Data) -> Corpus:
-    part = data.training.corpus.part(0)
+    part = next(iter(data.training.corpus.parts()))
     gain = np.where(np.arange(part.gain.size) % 2 == 0, part.gain, 0.5)
     return replace(part, gain=gain, trusted=True)
 
