@@ -10,10 +10,6 @@ with g = Σ a_y φ(y),
 Step sizes are multiplied by √(t/N), so that they do not depend on the number of features. Where c_j grows, all that is
 remembered of the column in its unit is multiplied by the ratio of the old c_j to the new, as if it had always been the
 new one. The base score is not normalised.
-
-With a step size per column even the smallest subgradient counts, so rounding is kept out, also of learners that do not
-normalise: entries |g_j| ≤ 1e-12 · x_j · max |a_y| are 0 (of a feature that all candidates share, say), and an update
-with all |a_y| ≤ 1e-12 counts as an update, but changes nothing else.
 """
 
 import math
@@ -30,7 +26,10 @@ from rerank.learn.losses import PairLoss
 from rerank.learn.settings import Update
 from rerank.learn.workspace import ListArrays, Scratch
 
-NOISE = 1e-12  # coefficients up to this may be rounding alone
+# With a step size per column even the smallest subgradient counts, so rounding is kept out, also of learners that do not
+# normalise: entries |g_j| ≤ NOISE·x_j·max |a_y| are 0 (of a feature that all candidates share, say), and an update with
+# all |a_y| ≤ NOISE counts as an update, but changes nothing else.
+NOISE = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
