@@ -26,9 +26,9 @@ from rerank.learn.losses import PairLoss
 from rerank.learn.settings import Update
 from rerank.learn.workspace import ListArrays, Scratch
 
-# With a step size per column even the smallest subgradient counts, so rounding is kept out, also of learners that do not
-# normalise: entries |g_j| ≤ NOISE·x_j·max |a_y| are 0 (of a feature that all candidates share, say), and an update with
-# all |a_y| ≤ NOISE counts as an update, but changes nothing else.
+# With a step size per column even the smallest subgradient counts, so rounding is kept out, normalised or not: entries
+# |g_j| ≤ NOISE·x_j·max |a_y| are 0 (of a feature that all candidates share, say), and an update with all |a_y| ≤ NOISE
+# counts as an update, but changes nothing else.
 NOISE = 1e-12
 
 
