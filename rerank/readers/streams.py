@@ -77,7 +77,7 @@ def recognise(head: bytes, path: str) -> str:
     if named != "plain" and len(head) < len(_MAGIC[named]) and _MAGIC[named].startswith(head):
         raise DataError(f"the {named} data ends within its first bytes; copy or download the file again", path=path)
     # "BZh" may start a text too; the magic number that follows it cannot.
-    if head.startswith(_MAGIC["bzip2"]) and not any(mark.startswith(head[4:]) for mark in (_BZIP2_BLOCK, _BZIP2_END)):
+    if head.startswith(_MAGIC["bzip2"]) and not any(mark.startswith(head[4:10]) for mark in (_BZIP2_BLOCK, _BZIP2_END)):
         return "plain"
     if head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50:  # a frame that is skipped
         return "zstd"

@@ -62,7 +62,7 @@ def experiment(
     of every epoch. Returns the kind with what it has found: ``metrics``, the content of metrics.json, and ``served``,
     the model.
     """
-    start, tests = time.monotonic(), until == "test"
+    start, tests = time.monotonic(), until != "train"
     with source:
         kind = check(recipe, source, place, tests, engine)
         kind.callback = callback

@@ -64,12 +64,12 @@ def standardised(source: Gathered) -> tuple[Gathered, np.ndarray]:
 def independent(source: Gathered) -> list[int]:
     """The columns, of ``standardised`` lists, of which less than OWN_SHARE is not determined by those before them; the
     base score comes first of all."""
-    centred = source.samples.features(agree=False)
-    product, kept = centred @ centred.T / centred.shape[1], list[int]()
+    rest, kept = source.samples.features(agree=False), list[int]()
     for k in sorted(range(len(source.names)), key=lambda k: source.names[k] != source.base):
-        others = product[np.ix_(kept, kept)]
-        own = product[k, k] - product[k, kept] @ np.linalg.solve(others, product[kept, k])
-        kept += [k] if own > OWN_SHARE else []
+        own = np.mean(rest[k] ** 2)
+        if own > OWN_SHARE:
+            kept.append(k)
+            rest -= np.mean(rest * rest[k], axis=1, keepdims=True) / own * rest[k]
     return sorted(kept)
 
 

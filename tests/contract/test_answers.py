@@ -37,6 +37,7 @@ CASES = {
     "tag": "tag {data}/tagger {data}/words.txt",
     "tag --n-best": "tag {data}/tagger {data}/words.txt --n-best 2 --output {new}/lists.jsonl",
     "new": "new {data}/samples.jsonl --output {new}/new.yaml",
+    "fuse": "fuse search/lexical search/neural --qrels search/qrels",
     "vote": "vote {data}/samples.jsonl --samples 20 --folds 2",
     "weigh": "weigh {data}/samples.jsonl --samples 20 --folds 3 --resamples 2",
 }

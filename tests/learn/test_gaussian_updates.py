@@ -12,7 +12,7 @@ from strategies import corpus_of, random_corpus, run, stored, targets
 
 from rerank.data.corpus import Corpus
 from rerank.learn.log import UpdateLog
-from rerank.learn.predictor import coordinates
+from rerank.learn.predictor import named
 from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.cw import CW
 from rerank.learn.rules.gaussian import Gaussian
@@ -35,7 +35,7 @@ class Update(NamedTuple):
 def moments(learner: Gaussian, state: Any) -> tuple[np.ndarray, np.ndarray]:
     """(μ, Σ), the latter as a matrix."""
     sigma = state.matrix.copy() if learner.full else np.diag(state.cells[:, 1])
-    return coordinates(state).copy(), sigma
+    return named(state).a.copy(), sigma
 
 
 def updates(learner: Gaussian, seed: int, corpus: Corpus | None = None) -> Iterator[Update]:

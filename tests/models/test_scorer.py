@@ -35,7 +35,7 @@ def model(small_run: Path) -> Model:
 
 @pytest.fixture(scope="module")
 def corpus(small_run: Path) -> Corpus:
-    return Data.load(load_recipe(small_run / "recipe.yaml"), small_run, ("test",)).others["test"].corpus.part(0)
+    return Data.load(load_recipe(small_run / "recipe.yaml"), small_run, ("test",)).others["test"].corpus
 
 
 def ranked(scorer: Scorer, path: Path, policy: str = "error") -> list[Ranked | Problem]:

@@ -63,12 +63,19 @@ def test_a_failed_parse_is_no_candidate(tmp_path: Path) -> None:
     assert (only.id, only.size) == ("x", 0)
 
 
-@pytest.mark.parametrize("line", [b")y(", b"y (())", b"(()", b"-1 )y("])
+@pytest.mark.parametrize("line", [b")y(", b"y (())", b"-1 )y("])
 def test_a_line_that_is_neither_a_tree_nor_a_failed_parse_is_an_error(line: bytes, tmp_path: Path) -> None:
     for lists in (b"%s\n%s\n\n%s\n%s\n\n", b"-1 %s\n-2 %s\n\n%s\n-3 %s\n\n"):
         path = _file(tmp_path, lists % (ONE, TWO, line, THREE))
         with pytest.raises(DataError, match=r"lists:4: list 1: "):
             [open_list(nbest, SymbolTable()) for nbest in read_lists(BareReader(), path)]
+
+
+def test_a_tree_that_does_not_end_is_a_bad_candidate_of_its_list(tmp_path: Path) -> None:
+    path = _file(tmp_path, b"%s\n%s\n\n(()\n%s\n\n" % (ONE, TWO, THREE))
+    _, last = (open_list(nbest, SymbolTable())[0] for nbest in read_lists(BareReader(), path))
+    assert last.texts == [THREE]
+    assert [(bad.reason, bad.line) for bad in last.bad] == [("brackets", 4)]
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_history_has_a_line_an_epoch(small_run):
 
 def corpus_of(run: Path, split: str) -> tuple[Recipe, Corpus]:
     recipe = load_recipe(run / "recipe.yaml")
-    return recipe, Data.load(recipe, run, (split,)).others[split].corpus.part(0)
+    return recipe, Data.load(recipe, run, (split,)).others[split].corpus
 
 
 def test_another_seed_gives_other_results(small_run, tmp_path):
@@ -218,7 +218,7 @@ def test_corpus_oracles_and_free_ties(small_data, workspace):
     assert free["training"]["mistakes"][0] < plain["training"]["mistakes"][0]
     recipe = small.recipe(small_data, oracle={"level": "corpus"})
     climbed = experiment.run(recipe, workspace / "corpus")
-    training, metric = Data.load(recipe, workspace / "corpus", ()).training.corpus.part(0), metric_of(recipe)
+    training, metric = Data.load(recipe, workspace / "corpus", ()).training.corpus, metric_of(recipe)
     report = metric.report(
         chosen_rows(training.stats, corpus_oracle(training, metric)).sum(axis=0), training.reference.sum(axis=0)
     )

@@ -87,7 +87,7 @@ def test_mert_scores_what_it_says(tuned: Path, data: Path, workspace: Path) -> N
     loaded, model = corpora(data, workspace, "tune", "dev"), Model.load(tuned / "model")
     metric = metric_of(small_texts.recipe(data))
     for split, key, predictor in (("tune", "score", "mert"), ("dev", "dev", "mert"), ("tune", "start", "average")):
-        corpus = loaded.others[split].corpus.part(0)
+        corpus = loaded.others[split].corpus
         chosen = best(corpus, scores(corpus, standard_weights(model.weights[predictor], model.table)))
         value = metric.scores(chosen_rows(corpus.stats, chosen).sum(axis=0), corpus.reference.sum(axis=0))
         assert about[key] == pytest.approx(float(value), abs=1e-9), (split, key)
@@ -104,7 +104,7 @@ def test_scores_of_files_are_those_of_corpora_but_for_a_constant(
     tuned: Path, data: Path, workspace: Path, predictor: str
 ) -> None:
     """Dense columns are standardised in corpora, and their weights folded back in models."""
-    corpus = corpora(data, workspace, "test").others["test"].corpus.part(0)
+    corpus = corpora(data, workspace, "test").others["test"].corpus
     model = Model.load(tuned / "model")
     trained = scores(corpus, standard_weights(model.weights[predictor], model.table))
     scorer = Scorer(model, predictor)

@@ -20,7 +20,7 @@ def register(add: Add) -> None:
     add("reader", "trec", f"{__name__}.trec:TrecReader")
     for name, of in METRICS.items():
         add("metric", name, f"{__name__}.order:{of}")
-    add("command", "fuse", f"{__name__}.fuse")
+    add("command", "fuse", f"{__name__}.command")
     add("files", "letor", re.compile(r"\.(letor|svm|svmlight|libsvm)(\.\w+)?$"))
     add("recommended", "lambdamart", "learner")
     add("learner", "lambdamart", f"{__name__}.lambdamart:LambdaMart")

@@ -1,20 +1,16 @@
-"""``rerank fuse``: what several runs of a search engine are worth, each alone and fused, and the weights to fuse by."""
+"""What several runs of a search engine are worth, each alone and fused, and the weights to fuse by."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 
 from rerank.base.errors import RecipeError
-from rerank.cli.application import command, show
 from rerank.cli.evaluating import shown_names
-from rerank.cli.measuring import metric_settings
 from rerank.metrics.metric import measures_orders
 from rerank.metrics.oracle import rows_of_scores
 from rerank.readers.given.reading import read
 from rerank.readers.score_columns import MINMAX
-from rerank.readers.streams import single_stdin
 from rerank.runs.compared import Compared
 from rerank.runs.report.table import TextTable
 from rerank.runs.vote import SourceTable
@@ -24,31 +20,6 @@ from rerank.storage.documents import as_json
 RRF = "RRF"
 NEARNESS = "rrf_"  # how columns of reciprocal ranks begin, which are 0 for documents that a run has not found
 ROWS = {BASE: RRF, COMBSUM: COMBSUM, MAXENT: f"learned: {MAXENT}", WEIGHED: f"learned: {WEIGHED}", ORACLE: ORACLE}
-
-
-@command()
-def fuse(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Runs of the same queries, two or more.")],
-    *,
-    qrels: Annotated[str, typer.Option(metavar="FILE", help="Judgements of relevance.")],
-    metric: Annotated[str, typer.Option(metavar="NAME", help="Measure of the order.")] = "ndcg@10",
-) -> None:
-    """Compare runs of search engines with their fusion: by reciprocal ranks, by summed scores, by learned weights.
-
-    Every row is tested against reciprocal rank fusion. Learned weights are cross-validated over queries. They are
-    weights of scores from 0 to 1 in each run, as OpenSearch and Elasticsearch take them.
-
-    Example: rerank fuse bm25.run dense.run --qrels qrels.txt
-    """
-    single_stdin(*runs, qrels)
-    if len(runs) < 2:
-        raise typer.BadParameter("found one run; expected two or more to fuse")
-    table = fused(runs, qrels, metric_settings(metric))
-    text, weights = table.tables()
-    show(text.rich(), **table.rows.as_data())
-    show(text.note)
-    show(weights.rich(), weights=table.weights)
-    show(table.advice, pipeline=table.pipeline)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from outcomes import good, outline, problem_of, written
 from rerank.base.errors import DataError
 from rerank.contrib.formats.berkeley import BerkeleyReader
 from rerank.readers.base import Lists, read_lists
-from rerank.readers.trees import parses
+from rerank.readers.trees import charniak
 
 GROUPS = b"""-81.52\t( (S (NP (PRP It)) (VP (VBD rained))) )
 -85.01\t( (S (NP (PRP It)) (VP (VBN rained))) )
@@ -92,7 +92,7 @@ def test_the_first_line_tells_the_variant(tmp_path: Path) -> None:
 
 
 def test_large_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parses, "_LOOK", 4)
+    monkeypatch.setattr(charniak, "_LOOK", 4)
     for size in (1, 3, 4, 5, 8, 9, 100):
         group = b"".join(b"-%d\t(NN x%d)\n" % (i, i) for i in range(size))
         assert outline(read(tmp_path, group + b"\n" + group)) == [("0", size), ("1", size)]

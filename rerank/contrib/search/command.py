@@ -1,0 +1,36 @@
+"""``rerank fuse``, which compares runs of search engines with their fusion."""
+
+from typing import Annotated
+
+import typer
+
+from rerank.cli.application import command, show
+
+
+@command()
+def fuse(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Runs of the same queries, two or more.")],
+    *,
+    qrels: Annotated[str, typer.Option(metavar="FILE", help="Judgements of relevance.")],
+    metric: Annotated[str, typer.Option(metavar="NAME", help="Measure of the order.")] = "ndcg@10",
+) -> None:
+    """Compare runs of search engines with their fusion: by reciprocal ranks, by summed scores, by learned weights.
+
+    Every row is tested against reciprocal rank fusion. Learned weights are cross-validated over queries. They are
+    weights of scores from 0 to 1 in each run, as OpenSearch and Elasticsearch take them.
+
+    Example: rerank fuse bm25.run dense.run --qrels qrels.txt
+    """
+    from rerank.cli.measuring import metric_settings
+    from rerank.contrib.search.fuse import fused
+    from rerank.readers.streams import single_stdin
+
+    single_stdin(*runs, qrels)
+    if len(runs) < 2:
+        raise typer.BadParameter("found one run; expected two or more to fuse")
+    table = fused(runs, qrels, metric_settings(metric))
+    text, weights = table.tables()
+    show(text.rich(), **table.rows.as_data())
+    show(text.note)
+    show(weights.rich(), weights=table.weights)
+    show(table.advice, pipeline=table.pipeline)
