@@ -73,7 +73,7 @@ class PairLoss(Loss):
     """A loss of the margin m = score(y*) − score(y') alone.
 
     It is written as ``of``: from m to the loss's value and its slope −∂value/∂m, both from 0. On a mistake, that is
-    m ≤ 0, the slope is above 0.
+    m ≤ 0, the slope is above 0; where it is 0, there is no update.
 
     >>> Hinge.of(0.25)
     (0.75, 1.0)
@@ -112,7 +112,7 @@ class PairLoss(Loss):
         scratch.who[1], scratch.a[1] = first + rival, slope
         tally.mistakes += mistake
         tally.loss += value
-        return 2 if mistake or (always and value > 0.0) else 0
+        return 2 if slope != 0.0 and (mistake or (always and value > 0.0)) else 0
 
     @staticmethod
     def gather(data: ListArrays, scratch: Scratch, n: int, last: int, loss: Any, params: Any) -> int:

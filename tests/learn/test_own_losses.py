@@ -11,6 +11,8 @@ from strategies import random_corpus, targets
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.kernels.sources import PACKAGE
+from rerank.learn.contract import check_contract
+from rerank.learn.losses import PairLoss
 from rerank.learn.pairs import Oracle, PairSource, pairs
 from rerank.learn.rules.sgd import SGD
 from rerank.learn.train import ListProblem, train
@@ -83,9 +85,19 @@ def test_a_source_of_pairs_with_a_parameter() -> None:
     assert not np.array_equal(found, fit("mylosses:SquaredHinge"))
 
 
-def test_a_loss_that_lacks_what_it_is_written_as(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rerank.learn.losses import PairLoss
+class Flat(PairLoss):
+    """max(0, 3 − m), which nothing lowers once y* is ahead."""
 
+    @staticmethod
+    def of(m: float) -> tuple[float, float]:
+        return max(0.0, 3.0 - m), 1.0 if m <= 0.0 else 0.0
+
+
+def test_where_a_loss_is_flat_nothing_is_learned_or_repeated_in_votes() -> None:
+    check_contract(SGD(loss=f"{__name__}:Flat", update="always"))
+
+
+def test_a_loss_that_lacks_what_it_is_written_as(monkeypatch: pytest.MonkeyPatch) -> None:
     class Empty(PairLoss): ...
 
     monkeypatch.setattr(sys.modules[__name__], "Empty", Empty, raising=False)
