@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.kernels.by_type import by_type
-from rerank.kernels.compile import kernel
-from rerank.learn.predictor import State, cells_of, named, slope_of
+from rerank.kernels.by_type import body, by_type
+from rerank.kernels.compile import kernel, prefetch
+from rerank.learn.predictor import State, cells_of, look_up_sum, named, slope_of
 from rerank.learn.workspace import Scratch
 
 # A column's cell in an epoch: Σ c_k w_k up to a predictor, its place in the sums, and P and Q there. They lie together:
@@ -44,6 +44,13 @@ def begin_sums(state: State, visits: int) -> PredictorSums:
     cells = cells_of(columns, 4).view(CELL)[:, 0]
     cells["total"] = state.sums
     return PredictorSums(P, Q, F, tau, cells, int(named(state).counts.updates))
+
+
+@body(look_up_sum, PredictorSums)
+def look_up_cell(j: Any, state: Any, sums: PredictorSums) -> None:
+    """Prefetch the cell of column j."""
+    if sums.cells.shape[0] > 0:
+        prefetch(sums.cells, j)
 
 
 @by_type

@@ -15,7 +15,7 @@ from rerank.learn.hooks import gather, learn
 from rerank.learn.judge import look_ahead
 from rerank.learn.log import LogBuffers, record
 from rerank.learn.losses import judge
-from rerank.learn.predictor import beta, close, look_up, look_up_sums, score, survive
+from rerank.learn.predictor import beta, close, look_up, score, survive
 from rerank.learn.workspace import ListArrays, Scratch
 
 
@@ -27,9 +27,7 @@ def epoch(
     """Pass over ``order``: predict and, on a mistake (or always, on a loss), learn from the subgradient."""
     for at in range(order.shape[0]):
         look_ahead(data, order, at)  # memory that the next lists need
-        look_up(data, order, at, state.a)
-        if params.always:
-            look_up_sums(data, order, at, state, sums)
+        look_up(data, order, at, state, sums, params.always)
 
         i = order[at]  # present
         score(data, i, state, sums, beta(state, params.base, params.base_rate), scratch.scores)

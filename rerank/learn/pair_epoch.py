@@ -25,7 +25,7 @@ def pair_epoch(
     """
     for at in range(order.shape[0]):
         look_ahead(data, order, at)
-        look_up(data, order, at, state.a)
+        look_up(data, order, at, state, sums, False)
         i = order[at]
         first, last, survived = data.lists[i], data.lists[i + 1], state.counts.alive
         scores, gain, oracle = scratch.scores[: last - first], data.gain[first:last], data.oracle[i] - first

@@ -273,20 +273,23 @@ def score_shrunk(data: ListArrays, i: int, state: Any, weight: float, scores: np
         scores[y - first] = weight * data.base[y] + (f * free + d * total)
 
 
-@kernel
-def look_up(data: ListArrays, order: np.ndarray, at: int, w: np.ndarray) -> None:
-    """Prefetch what there is of every column of the next list, up to 256 of them, while list ``at`` is worked on."""
-    if at + 1 < order.shape[0] and w.shape[0] > 0:
+@by_type
+def look_up(data: ListArrays, order: np.ndarray, at: int, state: Any, sums: Any, average: bool) -> None:
+    """Prefetch a_j of every column of the next list, up to 256 of them, while list ``at`` is worked on.
+
+    With ``average`` what the average has of the column too, for learners that learn from every list.
+    """
+    if at + 1 < order.shape[0]:
         i = order[at + 1]
         begin, end = data.rows[data.lists[i]], data.rows[data.lists[i + 1]]
         for p in range(np.uint64(begin), np.uint64(min(end, begin + 256))):
-            prefetch(w, data.columns[p])
+            prefetch(state.a, data.columns[p])
+            if average:
+                look_up_sum(data.columns[p], state, sums)
 
 
 @by_type
-def look_up_sums(data: ListArrays, order: np.ndarray, at: int, state: Any, sums: Any) -> None:
-    """Prefetch the sums of the next list's columns, for learners that learn from every list."""
-    if sums is None:
-        look_up(data, order, at, state.sums)
-    else:
-        look_up(data, order, at, sums.cells)
+def look_up_sum(j: Any, state: Any, sums: Any) -> None:
+    """Prefetch the sum of column j."""
+    if state.sums.shape[0] > 0:
+        prefetch(state.sums, j)

@@ -42,7 +42,7 @@ def dual_epoch(
     """Pass over ``order``: one step α ← clip(α + climb(1 − m)) on every list."""
     for at in range(order.shape[0]):
         look_ahead(data, order, at)
-        look_up(data, order, at, state.a)
+        look_up(data, order, at, state, sums, False)
         i = order[at]
         first, who = data.lists[i], scratch.who
         score(data, i, state, sums, beta(state, params.base, params.base_rate), scratch.scores)
