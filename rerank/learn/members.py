@@ -278,16 +278,24 @@ def pairs_with_nothing(corpus: Corpus) -> Material:
 
 
 def weighed(members: Sequence[Member], lists: Corpus, metric: Metric, reference: np.ndarray) -> list[Member]:
-    """The members with their factors: 0 for one that is too far behind the best, or says nothing."""
-    best, sizes, made = max(members, key=lambda member: member.score), np.diff(lists.lists), list[Member]()
+    """The members with their factors, by what they choose on the lists that all of them had held out: 0 for one that is
+    too far behind the best, or says nothing. All columns have a factor only where they are better than the dense ones
+    among them: what many columns get wrong, no other member makes good."""
+    size, sizes, made = min(len(member.rows) for member in members), np.diff(lists.lists), list[Member]()
+    rows = {member.name: member.rows[len(member.rows) - size :] for member in members}
+    score = {name: score_of(of, reference, metric) for name, of in rows.items()}
+    if score.get("all", math.inf) <= score.get("dense", -math.inf):
+        others = weighed([member for member in members if member.name != "all"], lists, metric, reference)
+        return [*others, next(member for member in members if member.name == "all")]
+    best = max(members, key=lambda member: score[member.name])
     how: dict[str, Any] = {"test": "paired_bootstrap", "samples": SAMPLES, "confidence": ONE_ERROR}
     for member in members:
-        size = min(len(best.rows), len(member.rows))
-        test = compare(metric, *(of[len(of) - size :] for of in (best.rows, member.rows, reference)), **how)
+        test = compare(metric, rows[best.name], rows[member.name], reference[len(reference) - size :], **how)
         ends = np.concatenate([[0], np.cumsum(sizes[sizes.size - len(member.rows) :])])
         deviation = math.sqrt(base_squares(ends, member.scores) / max(1, member.scores.size))
         near = abs(test.difference) <= FAR * (test.high - test.low) / 2
-        made.append(replace(member, factor=1.0 / deviation if near and deviation > 0 else 0.0))
+        factor = 1.0 / deviation if near and deviation > 0 else 0.0
+        made.append(replace(member, score=score[member.name], factor=factor))
     return made if any(member.factor for member in made) else [replace(best, factor=1.0)]
 
 
