@@ -6,7 +6,7 @@ until all blocks are counted. Where one block ends and the next begins depends o
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -25,9 +25,12 @@ from rerank.features.rows import RowBuilder
 from rerank.features.table import HashedTable, Table, hashed_columns, index_of, numbers_of
 from rerank.pool import check_visible
 from rerank.readers.base import SkipCount
+from rerank.readers.lines import Place
 from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.stretches import Stretch
 from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.sections import SplitSettings
 from rerank.storage.documents import as_json
 from rerank.storage.files import new_directory, new_file, read_array, remove, save_arrays
 
@@ -160,10 +163,26 @@ BLOCK_LISTS, BLOCK_BYTES = 1 << 9, 1 << 21  # at most this many lists, and bytes
 
 
 class Block(NamedTuple):
-    """A task: lists as they are read. ``number`` counts blocks from 0."""
+    """A task: lists as they are read, or a stretch of a file. ``number`` counts blocks from 0; ``seen``: the places of
+    earlier lists with ids that lists of the stretch have too."""
 
     number: int
-    lists: list[Lists]
+    lists: list[Lists] | Stretch
+    seen: Mapping[str, Place] = {}
+
+    def read(self, seen: dict[str, Place]) -> Iterable[Lists]:
+        """Its lists; the places of those of a stretch are added to ``seen``."""
+        return self.lists.lists(seen) if isinstance(self.lists, Stretch) else self.lists
+
+    @property
+    def first(self) -> Sequence[Lists]:
+        """Its lists or, where it begins a file, the first of this."""
+        return self.lists.first if isinstance(self.lists, Stretch) else self.lists
+
+    @property
+    def source(self) -> str:
+        """What tells the file of a stretch from others."""
+        return self.lists.file.prefix if isinstance(self.lists, Stretch) else ""
 
     def __str__(self) -> str:
         return f"block {self.number + 1} of the lists"
@@ -176,6 +195,7 @@ class Summary(NamedTuple):
     met: SkipCount
     features: int  # how many different features vary; 0 where they have columns
     warnings: Warnings
+    seen: Mapping[str, Place]  # the places of the lists of a stretch, by their ids
     arrays: dict[str, np.ndarray] | None = None  # what is left in memory
 
 
@@ -206,19 +226,23 @@ class BlockJob:
         return content
 
 
-def cut(read: Iterable[Lists], failure: list[RerankError]) -> Iterator[Block]:
-    """The lists in blocks. A reading error ends them and is left in ``failure``: the lists before it may hold an
-    earlier one.
+def cut(content: Content[Any], data: SplitSettings, split: str, failure: list[RerankError]) -> Iterator[Block]:
+    """The lists of a split in blocks. A reading error ends them and is left in ``failure``: the lists before it may
+    hold an earlier one.
     """
     number, lists, count, size = 0, list[Lists](), 0, 0
     try:
-        for nbest in read:
+        for nbest in content.read_stretches(data, split, BLOCK_LISTS, BLOCK_BYTES):
+            if lists and (isinstance(nbest, Stretch) or count >= BLOCK_LISTS or size >= BLOCK_BYTES):
+                yield Block(number, lists)
+                number, lists, count, size = number + 1, [], 0, 0
+            if isinstance(nbest, Stretch):
+                yield Block(number, nbest)
+                number += 1
+                continue
             lists.append(nbest.without_raw())  # needed only to write the list
             count += nbest.list_count
             size += sum(map(len, nbest.texts))
-            if count >= BLOCK_LISTS or size >= BLOCK_BYTES:
-                yield Block(number, lists)
-                number, lists, count, size = number + 1, [], 0, 0
     except RerankError as error:
         failure.append(error)
     if lists:
@@ -229,7 +253,7 @@ def extract_block(job: BlockJob, block: Block) -> Summary:
     """Parse the lists of a block, measure them, and leave their features in the spool, if they are not there yet."""
     if (left := job.spool.about(block.number)) is not None:
         met, warnings = SkipCount(**left["met"]), [(level, text) for level, text in left["warnings"]]
-        return Summary(left["ids"], met, left["features"], warnings)
+        return Summary(left["ids"], met, left["features"], warnings, left["seen"])
     with collected_warnings() as warnings:
         summary, parts = _extract(job, block)
     summary = summary._replace(warnings=warnings)
@@ -246,8 +270,8 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
     hashed = bool(job.recipe.features.hash_bits) and known is None
     count = SkipCount(job.recipe.data.on_bad_list)
     rows, counter, ids = RowBuilder(), FeatureCounter(), list[str]()
-    collisions, seen = CollisionCount(0), SeenLists(content.held)
-    for found in content.measured(block.lists, count):
+    collisions, seen, places = CollisionCount(0), SeenLists(content.held), dict(block.seen)
+    for found in content.measured(block.read(places), count):
         sizes, stats, reference, own = np.diff(found.lists.first), found.stats, found.reference, found.held
         features = content.block_features(found)
         named, _, varying, place, *values = features
@@ -258,11 +282,12 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
         rows.add_lists(sizes, varying, numbers[place], *values, own.base, gain, stats, reference)
         seen.add(found.lists)
         ids += found.lists.ids
+    places = {name: place for name, place in places.items() if name not in block.seen}
     if known is not None:
-        return Summary(ids, count, 0, []), [rows.rows(), seen.finish()]
+        return Summary(ids, count, 0, [], places), [rows.rows(), seen.finish()]
     counts, place = counter.finish()
     parts: list[Any] = [rows.rows().numbered(place), seen.finish(), counts, Texts.of(content.symbols)]
     if hashed:
         order = np.argsort(place)
         parts.append(Shared(collisions.owner[order], collisions.shared[order]))
-    return Summary(ids, count, counter.seen, []), parts
+    return Summary(ids, count, counter.seen, [], places), parts

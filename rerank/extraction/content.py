@@ -26,6 +26,7 @@ from rerank.readers.inputs import in_memory
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import read_in
+from rerank.readers.stretches import LineFile, Stretch
 from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import AUTO, UNDERIVED
 from rerank.recipes.sections import SplitSettings, TemplateSettings
@@ -178,13 +179,23 @@ class Content(ABC, Generic[T]):
 
     def read_blocks(self, data: SplitSettings, split: str) -> Iterator[Lists]:
         """``read``, as many lists at a time as are read at once."""
-        sources = data.sources_of(split)
-        for source in sources:
-            held = in_memory.get().get(source)
-            items = chain.from_iterable(map(legible, held(self.shown, self.normalize))) if held else None
-            for lists in read_in(data.encoding, items or self.read_source(data, source)):
-                one = len(sources) == 1
-                yield lists if one else lists.changed(ids=[f"{source}/{name}" for name in lists.ids])
+        return chain.from_iterable(self._of_source(data, *source) for source in _prefixed(data, split))
+
+    def read_stretches(self, data: SplitSettings, split: str, lists: int, size: int) -> Iterator[Lists | Stretch]:
+        """``read_blocks``, where large files with a list on each line are stretches, of so many lists and bytes, that
+        nobody has read yet."""
+        for source, prefix in _prefixed(data, split):
+            paths = {} if source in in_memory.get() or data.encoding else data.files_of(source)
+            reader, file = make_reader(data.reader).knowing(self.shown), None
+            if list(map(len, paths.values())) == [1]:  # nothing that goes with the lists
+                file = LineFile.of(reader, paths["nbest"][0], prefix)
+            yield from self._of_source(data, source, prefix) if file is None else file.stretches(lists, size)
+
+    def _of_source(self, data: SplitSettings, source: str, prefix: str) -> Iterator[Lists]:
+        held = in_memory.get().get(source)
+        items = chain.from_iterable(map(legible, held(self.shown, self.normalize))) if held else None
+        for lists in read_in(data.encoding, items or self.read_source(data, source)):
+            yield lists.changed(ids=[f"{prefix}{name}" for name in lists.ids]) if prefix else lists
 
     @abstractmethod
     def read_source(self, data: SplitSettings, source: str) -> Iterator[Lists]:
@@ -333,6 +344,12 @@ class Content(ABC, Generic[T]):
         choice (int64 [L], -1 for none).
         """
         return Description({}, {})
+
+
+def _prefixed(data: SplitSettings, split: str) -> list[tuple[str, str]]:
+    """The sources of a split, and what precedes the ids of their lists."""
+    sources = data.sources_of(split)
+    return [(source, f"{source}/" if len(sources) > 1 else "") for source in sources]
 
 
 def make_reader(spec: dict[str, Any] | str) -> Reader:

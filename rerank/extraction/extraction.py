@@ -5,11 +5,11 @@ Blocks are in the spool until the table of the features that are kept is known; 
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice, pairwise
+from itertools import chain, islice, pairwise, tee
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, NamedTuple
@@ -19,7 +19,17 @@ import numpy as np
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.data.corpus import Corpus, concatenate, save_joined
-from rerank.extraction.blocks import Block, BlockJob, Numbering, Shared, Spool, Texts, cut, extract_block
+from rerank.extraction.blocks import (
+    Block,
+    BlockJob,
+    Numbering,
+    Shared,
+    Spool,
+    Summary,
+    Texts,
+    cut,
+    extract_block,
+)
 from rerank.extraction.content import columns_of
 from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import doubts_of_lists, inputs_of, mixed_answers
@@ -32,11 +42,13 @@ from rerank.pool import Engine, check_visible
 from rerank.readers.account import MOST, Account, filled, said_of
 from rerank.readers.base import SkipCount
 from rerank.readers.inputs import Inputs
+from rerank.readers.lines import Place
 from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import make_reader
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitSettings
+from rerank.storage.files import remove
 
 RANGE = 1 << 20  # about how many counts are added up at once
 
@@ -202,8 +214,8 @@ class Extraction:
     known: the table of its columns, by which its lists are held to score columns; without one, the score columns are
     those of its first list, and ``table`` makes the table.
 
-    The lists are read here; everything else is done by the workers of ``engine``. What they find does not depend on
-    how many there are.
+    Lists are read here, but for large files with a list on each line, which are planned here and read in stretches by
+    the workers of ``engine``, who do everything else. What they find does not depend on how many there are.
     """
 
     def __init__(
@@ -229,13 +241,14 @@ class Extraction:
         self._ids = list[str]()
         self._features = list[int]()  # of every block
         self._first = list[Lists]()  # lists, which tell what all were taken for
+        self._seen = defaultdict[str, dict[str, Place]](dict)  # the places of lists by source and id
 
     def read(self) -> None:
         """Read all lists, parse them, and leave what they hold in the spool."""
         failure: list[RerankError] = []
         if self._inputs.size(paths_of(self._recipe.data, self._split)) >= LARGE:
             self._engine.expect_long()
-        blocks = cut(self._content.read_blocks(self._recipe.data, self._split), failure)
+        blocks = cut(self._content, self._recipe.data, self._split, failure)
         with counting(f"extract {self._split}") as progress:
             for lists in self._summaries(self._held(self._looked_at(blocks))):
                 progress.advance(more=lists)
@@ -265,7 +278,7 @@ class Extraction:
     def _looked_at(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """The blocks, the first lists of which are kept for the account."""
         for block in blocks:
-            self._first += islice(filled(block.lists), MOST - len(self._first))
+            self._first += islice(filled(block.first), MOST - len(self._first))
             yield block
 
     def _held(self, blocks: Iterator[Block]) -> Iterator[Block]:
@@ -273,14 +286,14 @@ class Extraction:
         ahead = list[Block]()
         while self._job.columns is None and (block := next(blocks, None)) is not None:
             ahead.append(block)
-            shown = (lists for lists in block.lists if len(lists))
-            self._job = replace(self._job, columns=next(map(columns_of, shown), None))
+            self._job = replace(self._job, columns=next(map(columns_of, self._first), None))
         return chain(ahead, blocks)
 
     def _summaries(self, blocks: Iterator[Block]) -> Iterator[int]:
         """Add up the summaries of the blocks; yields how many lists each has."""
-        warned = set[tuple[int, str]]()
+        warned, (blocks, sent) = set[tuple[int, str]](), tee(blocks)
         for summary in self._engine.map(partial(extract_block, self._job), blocks):
+            summary = self._without_repeated(next(sent), summary)
             self._count.add(summary.met)
             self._ids += summary.ids
             if summary.arrays is not None:
@@ -291,6 +304,17 @@ class Extraction:
                     log.log(warning[0], "%s", warning[1])
                 warned.add(warning)
             yield len(summary.ids)
+
+    def _without_repeated(self, block: Block, summary: Summary) -> Summary:
+        """The summary of a block; of a stretch, ids of which earlier lists of its file have, that without their lists,
+        which are bad."""
+        seen = self._seen[block.source]
+        if again := summary.seen.keys() & seen.keys():
+            if self._job.spool.directory is not None:
+                remove(self._job.spool.path(block.number))
+            summary = extract_block(self._job, block._replace(seen={name: seen[name] for name in again}))
+        seen.update(summary.seen)
+        return summary
 
     def table(self) -> Table:
         """The table of the features kept from the training split, or columns for hashes."""

@@ -11,7 +11,7 @@ an error. Where lists are written, a list without candidates takes the place of 
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import chain
 from typing import Any, ClassVar, Self
@@ -151,7 +151,12 @@ def lists_of(reader: Reader, path: PathLike, *, blocks: bool = False) -> Iterato
     """``reader.read``, or ``reader.blocks``, where a file that starts with a list that is bad, or an error, is looked
     into: the message says what the file seems to be.
     """
-    several, asked = chain.from_iterable(map(legible, reader.blocks(path))), False
+    return looked_into(reader, reader.blocks(path), blocks=blocks)
+
+
+def looked_into(reader: Reader, items: Iterable[Lists], *, blocks: bool) -> Iterator[Lists]:
+    """``lists_of``, given what ``reader`` finds in a file from its beginning."""
+    several, asked = chain.from_iterable(map(legible, items)), False
     lists: Iterator[Lists] = several if blocks else one_by_one(several)
     try:
         for nbest in lists:

@@ -4,10 +4,10 @@ into lists.
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
 from rerank.base.errors import DataError
 from rerank.base.ranges import Checked
@@ -20,19 +20,29 @@ DECIMAL = rb"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"  # the expressio
 LONGEST = 1 << 24  # bytes of one line or one tree; more than that is not a sentence but a wrong file
 
 
+class Readable(Protocol):
+    """What lines are read from."""
+
+    path: str
+
+    def read(self, size: int, /) -> bytes:
+        """Up to ``size`` bytes; b"" only at the end."""
+
+
 class LineReader:
     """Lines of ``stream`` without their ends (LF or CRLF); the last one needs none.
 
     ``number`` is the 1-based number of the line taken last, 0 before the first. ``nul`` says whether a NUL byte
-    has been found so far, so that nobody needs to look for one in every line.
+    has been found so far, so that nobody needs to look for one in every line. ``told`` is what the first lists tell of
+    all, by name, and ``records`` how many precede the first line, where the stream is a stretch of a file.
     """
 
-    def __init__(self, stream: InputStream, *, chunk: int = 1 << 20) -> None:
+    def __init__(self, stream: Readable, *, chunk: int = 1 << 20) -> None:
         self.path = stream.path
-        self.number = 0
+        self.number = self.records = 0
+        self.told = dict[str, Any]()
         self.nul = False
         self.objects: Iterable[Any] | None = None  # those of a program, in place of lines
-        self.roles: Any = None  # what the keys of objects are, once it is known
         self._stream, self._chunk = stream, chunk
         self._lines: list[bytes] = []
         self._at = 0
@@ -158,6 +168,10 @@ class ListReader(Checked, Reader):
         lines = LineReader(InputStream(BytesIO(data), ""))
         yield from one_by_one(self.lists(lines, self.records(lines)))
 
+    def parts(self, told: Mapping[str, Any]) -> bool:  # noqa: ARG002
+        """Whether each line of a file is a list that can be read alone, given what the first lists tell of all."""
+        return False
+
     def lists(
         self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None
     ) -> Iterator[Lists]:
@@ -180,7 +194,7 @@ class ListReader(Checked, Reader):
         self, lines: LineReader, records: Iterable[Record], make: Callable[[str, Record], T]
     ) -> Iterator[T | Problem]:
         """What ``make`` gives for each record and its id, or the problem that it raises."""
-        for ordinal, record in enumerate(records):
+        for ordinal, record in enumerate(records, start=lines.records):
             name = str(ordinal) if record.id is None or self.ids == "ordinal" else record.id
             try:
                 if isinstance(record.content, Problem):

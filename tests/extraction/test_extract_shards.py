@@ -1,5 +1,6 @@
 """Blocks, shards, ranges of hashes, processes: none of them changes what is extracted."""
 
+import codecs
 import json
 import logging
 import os
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import small
+import small_rankings
 import small_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,7 +28,8 @@ from rerank.extraction.extraction import BlockPart, divide, extract_split, extra
 from rerank.extraction.seen import SeenSample
 from rerank.features.table import HashedTable, Table
 from rerank.pool import Engine, Processes
-from rerank.recipes.recipe import ListRecipe
+from rerank.readers import stretches
+from rerank.recipes.recipe import ListRecipe, TextRecipe
 
 ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
 BOTH = pytest.mark.parametrize("policy", ["error", "skip"])
@@ -320,3 +323,116 @@ def test_shards_are_of_equal_size(sizes: list[list[int]], limit: int) -> None:
     ends = np.cumsum([sum(s.last - s.first for s in shard) for shard in shards]).tolist()
     uncut = divide([np.array([size for block in sizes for size in block], np.int64)], limit)
     assert uncut == [(BlockPart(0, first, last),) for first, last in pairwise([0, *ends])]
+
+
+HEAD = codecs.BOM_UTF8.decode()
+
+
+def lines_of(case: str) -> list[str]:
+    """120 lists, with what is amiss in some, and blank lines between."""
+    drawn, right = small_rankings.draw(np.random.default_rng(3), 120)
+    items: list[dict[str, Any]] = [
+        {
+            "id": f"list {i}",
+            "candidates": [
+                {"text": f"x{y}", **dict(zip(small_rankings.COLUMNS, row, strict=True)), "gain": gain}
+                for y, (row, gain) in enumerate(zip(drawn[i].tolist(), right[i].tolist(), strict=True))
+            ],
+        }
+        for i in range(120)
+    ]
+    for i, item in enumerate(items):
+        if case == "numbered" or (case == "bad" and i == 30):
+            del item["id"]
+        if case in ("twice", "bad") and i in (50, 90, 91):
+            item["id"] = f"list {i - 41}"
+        if case == "bad" and i in (60, 61):
+            item["candidates"][2]["logprob"] = "none"
+        if case == "bad" and i in (7, 77):
+            item["candidates"] = []
+    lines = [json.dumps(item) for item in items]
+    if case in ("bad", "numbered"):
+        lines[40] = lines[40][:-9]
+        lines.insert(35, " \t")
+    return [HEAD + lines[0], *lines[1:]]
+
+
+def lines_recipe(root: Path, case: str, policy: str) -> TextRecipe:
+    (root / "train.jsonl").write_text("\n".join(lines_of(case)) + "\n" * (case == "bad"))
+    data = {"nbest": "{root}/{split}.jsonl", "on_bad_list": policy, "dev": None, "tests": []}
+    return small_rankings.recipe(root, data=data)
+
+
+def in_stretches(monkeypatch: pytest.MonkeyPatch, lists: int = 8, size: int = 1 << 12) -> None:
+    """Stretches of so many lists and bytes, of the smallest files too."""
+    monkeypatch.setattr(stretches, "SMALL", 0)
+    monkeypatch.setattr(blocks, "BLOCK_LISTS", lists)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", size)
+
+
+@pytest.mark.parametrize("case", ["plain", "numbered", "bad", "twice"])
+def test_stretches_are_read_as_the_file_is(case, tmp_path, monkeypatch):
+    asked = lines_recipe(tmp_path, case, "skip")
+    whole, table = extract_training(asked)
+    test = extract_split(asked, "train", table)
+    assert (whole.about["skipped"] != {}) == (case != "plain")
+    in_stretches(monkeypatch)
+    for engine in (Engine(), Pickling()):
+        found, found_table = extract_training(asked, engine)
+        assert_same(found.corpus, whole.corpus)
+        assert_same_tables(found_table, table)
+        assert found.ids == whole.ids
+        assert {**found.about, "seconds": 0} == {**whole.about, "seconds": 0}
+        assert_same(extract_split(asked, "train", table, engine).corpus, test.corpus)
+
+
+@pytest.mark.parametrize("case", ["numbered", "bad", "twice"])
+def test_the_first_bad_list_of_any_stretch_is_the_error(case, tmp_path, monkeypatch):
+    asked, messages = lines_recipe(tmp_path, case, "error"), list[str]()
+    for _ in range(2):
+        with pytest.raises(DataError) as caught:
+            extract_training(asked, Pickling())
+        messages.append(str(caught.value))
+        in_stretches(monkeypatch)
+    assert messages[0] == messages[1]
+
+
+def test_workers_read_stretches_and_leave_the_same_files(tmp_path, monkeypatch):
+    in_stretches(monkeypatch)
+    asked, headers = lines_recipe(tmp_path, "twice", "skip"), list[Any]()
+    for name, engine in (("one", Engine()), ("two", Engine(Processes(2)))):
+        with engine:
+            cache = CorpusCache(tmp_path / name)
+            extracted, _, key = cache.training(asked, engine)
+        headers.append((key, extracted.ids, small.files_of(cache.directory / key / "corpus")))
+    assert headers[0] == headers[1]
+
+
+def test_a_file_that_changes_behind_the_plan_is_an_error(tmp_path, monkeypatch):
+    asked = lines_recipe(tmp_path, "plain", "skip")
+    in_stretches(monkeypatch)
+
+    class Late(Engine):
+        def map(self, function: Any, tasks: Any) -> Any:
+            every = list(tasks)
+            path = tmp_path / "train.jsonl"
+            path.write_bytes(path.read_bytes().replace(b"list 99", b"list 98"))
+            return map(function, every)
+
+    with pytest.raises(DataError, match="the file has changed since this run first read it; run it again"):
+        extract_training(asked, Late())
+
+
+def test_one_process_reads_what_is_compressed_and_rows(tmp_path, monkeypatch, caplog):
+    in_stretches(monkeypatch)
+    monkeypatch.setattr(stretches.Stretch, "lists", None)
+    small_rankings.write_task(tmp_path)
+    with caplog.at_level("INFO", "rerank"):
+        extract_training(small_rankings.recipe(tmp_path))
+    assert "gzip cannot be read in stretches, so one process reads it" in caplog.text
+    rows = [
+        {"prompt_id": i // 4, "text": f"x{i}", "logprob": i % 5, "reward": i % 3, "gain": i % 2} for i in range(400)
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    data = {"nbest": "{root}/{split}.jsonl", "train": "rows", "dev": None, "tests": []}
+    assert extract_training(small_rankings.recipe(tmp_path, data=data))[0].corpus.list_count == 100

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from itertools import chain, islice
 from sys import float_info
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 import numpy as np
@@ -53,12 +53,18 @@ class JsonReader(TextReader):
         lines = LineReader(InputStream(BytesIO(data), ""))
         return 0 if lines.begins() == b"[" and not lines.two_arrays else data.rfind(b"\n") + 1
 
+    def parts(self, told: Mapping[str, Any]) -> bool:
+        return {"named", "columns"} <= told.keys()
+
     def records(self, lines: LineReader) -> Iterator[Record]:
         objects = iter(self.objects(lines))
-        head: list[tuple[int, Any]] = list(islice(objects, self.look))
-        sound = [item for _, item in head if not isinstance(item, Problem)]
-        named = self.ids == "file" and 2 * sum(item.get(self.id_key) is not None for item in sound) >= len(sound) > 0
-        item: Any
+        head = list[tuple[int, Any]]()
+        if "named" not in lines.told:
+            head = list(islice(objects, self.look))
+            sound = [item for _, item in head if not isinstance(item, Problem)]
+            having = 2 * sum(item.get(self.id_key) is not None for item in sound) >= len(sound) > 0
+            lines.told["named"] = self.ids == "file" and having
+        named, item = lines.told["named"], cast(Any, None)
         for number, item in chain(head, objects):
             name = None if named is False else nameless(number)
             try:

@@ -94,6 +94,10 @@ class JsonlReader(JsonReader):
         more = (key for key, role in (self.roles or {}).items() if role == "label")
         object.__setattr__(self, "labels", tuple(dict.fromkeys([*self.labels, *more])))
 
+    def parts(self, told: Mapping[str, Any]) -> bool:
+        """Rows of one list may stand anywhere, and gains by answers are counted to the end of a file."""
+        return super().parts(told) and "roles" in told and not (told["roles"].group or told["roles"].right)
+
     def cut(self, data: bytes) -> int:
         """Behind the last line, where each holds a list; rows of one list may stand anywhere."""
         lines = LineReader(InputStream(BytesIO(data[: super().cut(data)]), ""))

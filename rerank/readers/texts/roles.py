@@ -221,12 +221,12 @@ def as_lists(
     named: what else is kept of candidates. look: how many objects tell the roles.
     """
     rest = chain.from_iterable(map(_spread, objects))
-    head, sound = list[tuple[int, Object | Problem]](), list[Object]()
-    while len(sound) < look and (entry := next(rest, None)) is not None:
+    head, sound, roles = list[tuple[int, Object | Problem]](), list[Object](), lines.told.get("roles")
+    while roles is None and len(sound) < look and (entry := next(rest, None)) is not None:
         head.append(entry)
         sound += [] if isinstance(entry[1], Problem) else [entry[1]]
     try:
-        roles = roles_of(sound, asked, named, used=look == 1) if sound else None
+        roles = roles_of(sound, asked, named, used=look == 1) if sound else roles
     except Problem as problem:
         yield from ((number, problem) for number, _ in chain(head, rest))
         return
@@ -235,7 +235,7 @@ def as_lists(
     rights = (first_of(item, roles.right) for item in sound) if roles is not None else ()
     grader = Grader(rule, [right for right in rights if right is not None])
     if roles is not None:
-        lines.roles = replace(roles, rule=grader.rule)
+        lines.told.setdefault("roles", replace(roles, rule=grader.rule))
     groups = dict[str, tuple[int, Roles, list[Object]]]()
     for number, item in chain(head, rest):
         if isinstance(item, Problem) or roles is None or (roles.plain and "candidates" in item):

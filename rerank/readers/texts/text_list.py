@@ -242,13 +242,17 @@ class TextReader(ListReader):
             return draft
 
         drafts = self.of_records(lines, records, drafted)
-        ahead, columns, run, size = list(islice(drafts, self.look)), None, list[Draft](), 0
+        ahead, run, size = list[Draft | Problem](), list[Draft](), 0
+        if "columns" not in lines.told:
+            ahead = list(islice(drafts, self.look))
+            lines.told |= {"columns": columns} if (columns := self.columns_of(ahead)) else {}
         for draft in chain(ahead, drafts):
             if isinstance(draft, Draft):
-                columns = columns or self.columns_of(ahead) or self.columns_of([draft])
-                draft = self._settled(draft, columns, lines.path)
+                if "columns" not in lines.told and (columns := self.columns_of([draft])):
+                    lines.told["columns"] = columns
+                draft = self._settled(draft, lines.told.get("columns"), lines.path)
             if run and (isinstance(draft, Problem) or not draft.alike(run[0]) or len(run) == MOST or size > LARGEST):
-                yield lists_of(run, lines.path, self.form, lines.roles)
+                yield lists_of(run, lines.path, self.form, lines.told.get("roles"))
                 run, size = [], 0
             if isinstance(draft, Problem):
                 yield Lists.of(draft)
@@ -256,10 +260,10 @@ class TextReader(ListReader):
             run.append(draft)
             size += sum(map(len, draft.texts))
             if self.known is not None and not lines.held:
-                yield lists_of(run, lines.path, self.form, lines.roles)
+                yield lists_of(run, lines.path, self.form, lines.told.get("roles"))
                 run, size = [], 0
         if run:
-            yield lists_of(run, lines.path, self.form, lines.roles)
+            yield lists_of(run, lines.path, self.form, lines.told.get("roles"))
 
     def columns_of(self, drafts: Iterable[Draft | Problem]) -> FileColumns | None:
         """The columns that lists show; None where they have no candidates."""
