@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 
 from rerank.contrib.classification.fitting import targets
-from rerank.contrib.classification.generators import Winnow
+from rerank.contrib.classification.sets import Winnow
 from rerank.contrib.learners.large_margin import LMNWin, LMUWin
 
 PASSES = 1, 3, 10, 40

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from rerank.base.registry import build
-from rerank.contrib.classification.generators import Zipf
+from rerank.contrib.classification.sets import Zipf
 from rerank.data.corpus import Corpus
 from rerank.learn.base import learners
 from rerank.learn.log import UpdateLog

@@ -30,7 +30,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from rerank.base.registry import build
-from rerank.contrib.classification.generators import Zipf
+from rerank.contrib.classification.sets import Zipf
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.learn.base import learners

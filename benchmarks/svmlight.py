@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.datasets import dump_svmlight_file
 
-from rerank.contrib.classification.generators import Zipf
+from rerank.contrib.classification.sets import Zipf
 from rerank.data.labelled import Labelled
 from rerank.readers.svmlight import read_svmlight
 

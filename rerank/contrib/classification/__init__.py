@@ -8,4 +8,4 @@ def register(add: Add) -> None:
     add("task", "classification", f"{__name__}.recipe:TASK")
     add("metric", "error", f"{__name__}.results:Classification")
     for name in ("ellipse", "winnow", "zipf"):
-        add("generator", name, f"{__name__}.generators:{name.title()}")
+        add("generator", name, f"{__name__}.sets:{name.title()}")

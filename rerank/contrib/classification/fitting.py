@@ -7,9 +7,10 @@ recipe are kept unless others are better by one standard error of the mean diffe
 
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +20,12 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build, nearest
 from rerank.contrib.classification.recipe import Spec
 from rerank.contrib.classification.results import Fit, Result
-from rerank.contrib.classification.sections import combined, divided
 from rerank.contrib.classification.sets import Draw, draw_folds
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner, Weights, learners
+from rerank.learn.predictor import named
+from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.scoring import best, scores
 from rerank.learn.train import ListProblem, Training, score_on, train
 from rerank.learn.voting.voting import vote
@@ -161,9 +163,6 @@ def train_on(
     return train(make_learner(spec), problem, epochs=epochs, keep_log=keep_log, **more)
 
 
-# Tuning
-
-
 def point_of(tuned: Tuned) -> Settings:
     """The chosen point of the grid."""
     return {key: value for key, value in tuned.items() if key not in FOUND}
@@ -269,9 +268,6 @@ def held_out(label: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np
     return np.flatnonzero(~taken), np.flatnonzero(taken)
 
 
-# All folds and seeds of a run
-
-
 class FoldJob(NamedTuple):
     """A fold with a seed, or a point of tuning, as a task: see ``fit_fold`` and ``errors_of``."""
 
@@ -323,3 +319,38 @@ def _compile(spec: Spec, train: Labelled, test: Labelled, seed: int) -> None:
         few, some = (side.take(np.arange(min(4, side.size))) for side in (train, test))
         fit(spec.at({"training.epochs": 1}), few, some, seed=seed)
         _COMPILED.add(key)
+
+
+def require_rule(learner: Learner, rule: str) -> None:
+    """Refuse learners without epochs, and KL for those without variances of single weights."""
+    if learner.batch:
+        raise RecipeError(f"{learner.name} finds one optimum, in one go; leave it out", key="training.sections")
+    if rule == "kl" and (not isinstance(learner, Gaussian) or learner.full):
+        message = f"{learner.name} keeps no variance of each weight; take mean"
+        raise RecipeError(message, key="training.sections.rule")
+
+
+def divided(examples: int, count: int, seed: int) -> list[tuple[np.ndarray, int]]:
+    """``count`` sections (int64, examples in a random order) whose sizes differ by one at most, each with a seed of its
+    own; one of every example where these are fewer, and a single one with the seed itself."""
+    order, count = np.random.default_rng([seed, examples]).permutation(examples), max(1, min(count, examples))
+    bounds = [examples * number // count for number in range(count + 1)]
+    seeds = [int(np.random.SeedSequence([seed, number]).generate_state(1)[0]) for number in range(count)]
+    seeds = seeds if count > 1 else [seed]
+    return [(order[first:last], own) for (first, last), own in zip(pairwise(bounds), seeds, strict=True)]
+
+
+def combined(trainings: Sequence[Training], rule: str) -> dict[str, Weights]:
+    """The predictors of all sections as one of each kind; the average is that over all predictors of all sections, each
+    weighted by the examples that it survived."""
+    every = {name: np.array([one.weights[name].w for one in trainings]) for name in ("last", "average")}
+    seen = np.array([named(one.state).counts.seen for one in trainings], np.float64)
+    last = every["last"].mean(axis=0)
+    if rule == "kl":
+        learner = trainings[0].learner
+        assert isinstance(learner, Gaussian)
+        certainty = 1.0 / np.array([learner.variances(one.state) for one in trainings])
+        last = (certainty * every["last"]).sum(axis=0) / certainty.sum(axis=0)
+    average = (seen[:, np.newaxis] * every["average"]).sum(axis=0) / seen.sum()
+    base = trainings[0].learner.base
+    return {"last": Weights(last, base), "average": Weights(average, base)}

@@ -8,7 +8,7 @@ from strategies import random_corpus, targets
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
-from rerank.contrib.classification.sections import combined, divided, require_rule
+from rerank.contrib.classification.fitting import combined, divided, require_rule
 from rerank.learn.base import learners
 from rerank.learn.train import ListProblem, Training, epoch_order, train
 

@@ -8,9 +8,9 @@ import pytest
 import small_classes
 
 from rerank.base.errors import RecipeError
-from rerank.contrib.classification.page import tables_of
 from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.contrib.classification.results import Fit, Result, as_data, cells_of, mean_ranks
+from rerank.contrib.classification.steps import tables_of
 from rerank.runs.report.numbers import Spread
 
 RUNS = [{"name": "A"}, {"name": "B"}, {"name": "C"}]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from rerank.contrib.classification.generators import Ellipse, Winnow, Zipf
+from rerank.contrib.classification.sets import Ellipse, Winnow, Zipf
 from rerank.data.labelled import Labelled
 
 G, MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
