@@ -4,8 +4,8 @@ from rerank.base.registry import Add
 
 COMMANDS = {  # and the modules that they are in
     "compare": "running", "evaluate": "evaluating", "explain": "inspecting", "export": "inspecting",
-    "import": "inspecting", "inspect": "inspecting", "list": "listing", "look": "starting", "new": "starting",
-    "oracle": "oracles", "rank": "ranking", "run": "running", "tune": "running", "vote": "voting",
+    "import": "inspecting", "inspect": "inspecting", "list": "starting", "look": "starting", "new": "starting",
+    "oracle": "evaluating", "rank": "ranking", "run": "running", "tune": "running", "vote": "voting",
     "weigh": "voting",
 }  # fmt: skip
 

@@ -1,27 +1,280 @@
-"""The command that scores texts or trees against references."""
+"""Commands that measure: oracle, what lists hold; evaluate, texts or trees against references; and their options."""
 
 import logging
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from rerank.base.encoding import amount, decoded
-from rerank.base.errors import DataError
-from rerank.cli.application import Encoding, command, show
-from rerank.cli.measuring import Measuring, of_trees
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.progress import track
+from rerank.cli.application import Encoding, ListReader, OnBadList, Roles, allow_local_imports, command, reader_of, show
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from rerank.data.corpus import Corpus
+    from rerank.extraction.content import Measured
+    from rerank.extraction.seen import SeenLists
     from rerank.metrics.metric import Metric
+    from rerank.metrics.oracle import ListStatistics
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric
+    from rerank.readers.base import Lists, SkipCount
 
     # statistics of every system (float64 [L, K]), and of the references [L, R]
     Rows = tuple[list[np.ndarray], np.ndarray]
+
+TEXTS = "bleu", "chrf", "wer", "cer", "match"
+ORDERS = "ndcg", "map", "mrr", "recall", "precision", "err"
+MEASURES = "parseval", *TEXTS, "gain", "counts", *ORDERS
+
+
+def _known(metric: str | None) -> str | None:
+    """The name of a measure, with its cut-off if it has one, the import path of one, or settings."""
+    from rerank.metrics.metric import metrics
+
+    if metric is not None and not re.search("[:{]", metric) and metric.partition("@")[0] not in metrics.names():
+        raise typer.BadParameter(f"{metric!r} is not one of {', '.join(MEASURES)}")
+    return allow_local_imports(metric)
+
+
+MetricName = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help=f"The measure: parseval, {', '.join(TEXTS)}; or, of columns of the lists, gain, counts, "
+        f"{', '.join(ORDERS)}, also with a cut-off, ndcg@10; or settings, {{name: bleu, tokenize: 13a}}, or your "
+        "own, module:Class.",
+        show_default="parseval; rerank oracle: the gain of texts",
+        callback=_known,
+    ),
+]
+ComparedMetric = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help="What is compared: wer, bleu, ndcg@10, ..., or settings, {name: gain, column: x}.",
+        show_default="gain",
+        callback=allow_local_imports,
+    ),
+]
+
+
+@dataclass
+class Measuring:
+    """A metric, and the references that it compares with."""
+
+    metric: MetricName = None
+    references: Annotated[
+        list[str] | None, typer.Option("--reference", metavar="FILE", help="Another file of references of texts.")
+    ] = None
+    form: Annotated[
+        Literal["auto", "lines", "tab", "id"],
+        typer.Option(
+            help="References of texts: one on each line, several separated by tabs, or one with its id; auto: lines "
+            "that may have ids."
+        ),
+    ] = "auto"
+    normalize: Annotated[
+        bool, typer.Option("--normalize", help="Trees: bring escapes, quotes and brackets in words to one form.")
+    ] = False
+
+    def settings(self, usual: str = "parseval") -> dict[str, Any]:
+        """The settings of the metric, by default the ``usual`` one; options that are of no use for it are refused."""
+        settings = metric_settings(self.metric or usual)
+        parses = settings["name"] == "parseval"
+        of_texts = {"--reference": bool(self.references), "--form": self.form != "auto"}
+        for option in (
+            option for option, given in (of_texts if parses else {"--normalize": self.normalize}).items() if given
+        ):
+            raise RecipeError(f"{option} is for {'text metrics' if parses else 'parseval'}, not for {settings['name']}")
+        return settings
+
+    def make(self) -> "Metric":
+        """The metric, also one that is reported and no more."""
+        from rerank.extraction.texts import make_text_metric
+        from rerank.extraction.trees import make_parseval
+
+        settings = self.settings()
+        return make_parseval(settings) if settings["name"] == "parseval" else make_text_metric(settings, reported=True)
+
+
+@contextmanager
+def of_trees(*files: str) -> Iterator[None]:
+    """Within the block, an error in one of the ``files``, which should hold trees, says what to do with texts."""
+    from rerank.readers.detection import holds_texts
+
+    try:
+        yield
+    except DataError as error:
+        if error.path not in files or not holds_texts(error.path):
+            raise
+        message = f"{error.message}; for texts, name their measure, as --metric bleu"
+        raise DataError(message, path=error.path, line=error.line, list_id=error.list_id) from None
+
+
+def metric_settings(metric: str) -> dict[str, Any]:
+    """The settings of a metric, of its name or YAML."""
+    from rerank.recipes.settings import named
+    from rerank.storage.documents import yaml_options
+
+    settings = named(yaml_options([f"metric={metric}"], "--metric NAME")["metric"])
+    if not isinstance(settings, dict) or "name" not in settings:
+        message = f"found {metric!r}; expected a name, or settings, as {{name: gain, column: x}}"
+        raise RecipeError(message, key="--metric")
+    return settings
+
+
+@command()
+def oracle(
+    nbest: Annotated[str, typer.Argument(metavar="NBEST", help="N-best lists.")],
+    reference: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[REF]",
+            help="References, by id or in the same order; not for a gain, nor for lists that hold their own.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    reader: ListReader = None,
+    roles: Roles = None,
+    measuring: Measuring,
+    encoding: Encoding = None,  # noqa: ARG001 - its callback acts
+    on_bad_list: OnBadList = "error",
+) -> None:
+    """Figures about lists: base, oracle, anti-oracle and random scores, and how many candidates they have."""
+    from dataclasses import asdict
+
+    from rerank.extraction.content import make_reader
+    from rerank.extraction.kinds import content_of
+    from rerank.extraction.seen import SeenLists
+    from rerank.metrics.oracle import ListStatistics
+    from rerank.readers.base import Lists, SkipCount
+    from rerank.readers.detection import reads
+    from rerank.readers.given.reading import ListFile, read
+    from rerank.readers.lists import one_by_one
+    from rerank.readers.several import format_of
+    from rerank.readers.streams import stream_name
+    from rerank.readers.trees.charniak import ParseReader
+    from rerank.recipes.loading import read_settings
+    from rerank.recipes.recipe import ListRecipe
+    from rerank.runs.corpora import references_amiss, written_apart
+
+    path, usual = stream_name(nbest), "charniak" if measuring.metric in (None, "parseval") else "moses"
+    form = reader_of(nbest, reader, roles, usual)
+    bare = reference is None and not isinstance(format_of(make_reader(form)), ParseReader)
+    settings = measuring.settings("gain" if bare else "parseval")
+    parses = settings["name"] == "parseval"
+    if reference is None and (parses or measuring.references):
+        what = "parses are measured against gold trees" if parses else "--reference names further references"
+        raise DataError(f"expected NBEST REF: {what}", path=path)
+    golds = None if reference is None else [reference, *(measuring.references or [])]
+    lists = read(nbest, form, references=golds, form=measuring.form, on_bad_list=on_bad_list)
+    if not isinstance(lists, ListFile) or (parses and not lists.trees):
+        raise DataError("these are lists of texts; for texts, name their measure, as --metric bleu", path=path)
+    data = {"normalize": measuring.normalize} if parses else {}
+    recipe = read_settings({"name": "oracle", "task": "parse" if parses else "ranking", "metric": settings,
+                            "features": {"set": "base"}, "data": data})  # fmt: skip
+    assert isinstance(recipe, ListRecipe)
+    content, count, shown = content_of(recipe), SkipCount(on_bad_list), list[Lists]()
+    measure, seen = content.metric, SeenLists(content.held)
+    try:
+        with of_trees(*(golds or ()) if parses else ()):
+            blocks = one_by_one(lists.blocks(normal=measuring.normalize))
+            corpus = _measured_corpus(content.measured(track(blocks, "read"), count), measure, seen, shown)
+    except DataError:
+        meant = make_reader(reader or usual)
+        if reference is None or not reads(meant, reference) or reads(meant, nbest):
+            raise
+        message = f"{reference} holds lists, and {nbest} does not: they are given the wrong way round"
+        raise DataError(f"{message}; expected NBEST REF") from None
+    if corpus is None:
+        raise count.nothing(path)
+    content.check(count)
+    amiss = _show_account(path, shown, measure, form.get("roles"))
+    statistics = ListStatistics.of(corpus, measure)
+    _show_statistics(statistics, count, measure)
+    for line in references_amiss(measure, asdict(statistics), seen.finish().lengths, written_apart(amiss)):
+        log.warning("%s", line)
+
+
+def _show_account(path: str, shown: "list[Lists]", measure: "Metric", roles: Any) -> list[str]:
+    """Show what the first lists are taken for, and what is amiss with them, which is returned."""
+    from rerank.extraction.list_checks import doubts_of_lists
+    from rerank.readers.account import Account, said_of, tell
+
+    account = Account.of(path, shown, measure=measure.signature)
+    tell(account)
+    amiss = doubts_of_lists(shown, measure, roles)
+    show(*amiss, doubts=amiss, **said_of(account))
+    return amiss
+
+
+def _measured_corpus(
+    found: "Iterable[Measured]", measure: "Metric", seen: "SeenLists", shown: "list[Lists]"
+) -> "Corpus | None":
+    """The lists as a corpus without features, None if there are none; what they are like goes to ``seen``, the first to
+    ``shown``."""
+    import numpy as np
+
+    from rerank.data.corpus import Corpus
+    from rerank.readers.account import MOST
+
+    every = list[tuple[np.ndarray, ...]]()
+    for one in found:
+        every.append((one.lists.base, one.stats, one.reference))
+        seen.add(one.lists)
+        shown += [one.lists][: MOST - len(shown)]
+    if not every:
+        return None
+    lists = np.cumsum([0, *(len(own) for own, *_ in every)])
+    base, rows, reference = map(np.concatenate, zip(*every, strict=True))
+    gain = measure.gain(rows, np.repeat(reference, np.diff(lists), axis=0))
+    empty, columns, values = np.zeros(lists[-1] + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
+    return Corpus(lists, empty, columns, values, base, gain, rows, reference, np.ones(len(every)), width=0)
+
+
+def _show_statistics(found: "ListStatistics", count: "SkipCount", measure: "Metric") -> None:
+    from dataclasses import asdict
+
+    from rich.table import Table
+
+    from rerank.metrics.parseval import Parseval
+
+    keys = {"precision": "P", "recall": "R", "f1": "F", "exact_match": "exact match", "valid": "valid sentences"}
+    texts = {"length_ratio": "{:.3f}".format, "valid": "{:,.0f}".format}
+    if not isinstance(measure, Parseval):
+        keys = {key: key for key in (measure.primary, "length_ratio") if key in found.base}
+    table = Table("selection", *keys.values())
+    first = [] if found.first == found.base else ["first"]
+    for name in ("base", *first, "oracle", "corpus_oracle", "anti_oracle", "random"):
+        report = getattr(found, name)
+        cells = [texts.get(key, measure.text)(report[key]) for key in keys]
+        table.add_row(name.replace("_", " "), *cells)
+    skipped = {"skipped": count.skipped, "skipped_candidates": count.skipped_candidates, "duplicates": count.duplicates}
+    show(table, **asdict(found), **skipped)
+    show(
+        f"lists {found.lists:,}: {found.empty} without, {found.singletons} with one candidate; {count.skipped} skipped",
+        f"candidates {found.candidates:,}: least {found.smallest}, mean {found.mean:.1f}, median {found.median:g}, "
+        f"most {found.largest}; {count.duplicates:,} duplicates; {count.skipped_candidates} skipped",
+    )
+    count.warn()
+    if placed := sum(found.oracle_ranks):
+        share, unique = found.oracle_ranks[0] / placed, f"{100 * found.unique_oracle:.1f} %"
+        line = f"the oracle is the base choice in {100 * share:.1f} % of lists, unique in {unique}"
+        show(line, oracle_is_base=share)
+    show(found.signature)
+
 
 COUNTS = "sentences", "refused", "skipped", "valid"
 log = logging.getLogger("rerank")

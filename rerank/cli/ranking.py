@@ -26,7 +26,7 @@ from rerank.cli.application import (
     reader_of,
     shown_as_json,
 )
-from rerank.cli.measuring import ORDERS, Measured, metric_settings
+from rerank.cli.evaluating import ORDERS, MetricName, metric_settings
 
 if TYPE_CHECKING:
     from rerank.models.model import Model
@@ -64,7 +64,7 @@ def rank_(
             callback=lambda settings: allow_local_imports(settings) if "gains" in (settings or "") else settings,
         ),
     ] = None,
-    metric: Measured = None,
+    metric: MetricName = None,
     reader: ListReader = None,
     roles: Roles = None,
     trust: Trusted = False,

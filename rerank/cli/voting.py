@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, Roles, command, show
-from rerank.cli.measuring import Compared, metric_settings
+from rerank.cli.evaluating import ComparedMetric, metric_settings
 
 
 @command()
@@ -24,7 +24,7 @@ def vote(
             show_default="what the lists say",
         ),
     ] = None,
-    metric: Compared = None,
+    metric: ComparedMetric = None,
     columns: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Numbers to look at, with commas.", show_default="all")
     ] = None,
@@ -84,7 +84,7 @@ def weigh(
         list[str] | None, typer.Argument(metavar="[REF...]", help="References, for lists without.", show_default=False)
     ] = None,
     *,
-    metric: Compared = None,
+    metric: ComparedMetric = None,
     reader: ListReader = None,
     roles: Roles = None,
     columns: Annotated[

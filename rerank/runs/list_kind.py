@@ -44,7 +44,7 @@ from rerank.runs.ensembles import train_ensemble
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of, fit_all
 from rerank.runs.mert import make_mert, tune_run
 from rerank.runs.report.html import PageSection
-from rerank.runs.report.numbers import own_measure
+from rerank.runs.report.table import own_measure
 from rerank.runs.results import (
     Answers,
     answers_of,

@@ -24,7 +24,6 @@ from rerank.readers.streams import open_output
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.report.differences import KEY, compare_texts, compare_trees
 from rerank.runs.report.html import Folded, PageSection, Part
-from rerank.runs.report.numbers import Measure, count, fixed, primary_of, reals
 from rerank.runs.report.results import (
     choice_table,
     corpora_table,
@@ -40,7 +39,7 @@ from rerank.runs.report.results import (
     training_figure,
     training_table,
 )
-from rerank.runs.report.table import Bar, TextTable
+from rerank.runs.report.table import Bar, Measure, TextTable, count, fixed, primary_of, reals
 from rerank.runs.run import Run
 from rerank.storage.documents import as_json
 from rerank.storage.outputs import output_file

@@ -22,7 +22,7 @@ from programs import PATIENCE
 
 import rerank as library
 from rerank import __version__
-from rerank.cli.listing import WIDTH
+from rerank.cli.starting import WIDTH
 from rerank.learn import LOSSES
 from rerank.learn.base import learners
 from rerank.metrics.metric import metrics

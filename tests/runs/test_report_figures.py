@@ -6,9 +6,9 @@ import xml.etree.ElementTree as ET
 import pytest
 from synthetic_report import make_metrics, make_report, make_run, make_runs, make_trained, trained
 
-from rerank.runs.report.numbers import primary_of
 from rerank.runs.report.plot import PALETTE, FigureLine, draw
 from rerank.runs.report.results import learning_figure, training_figure
+from rerank.runs.report.table import primary_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 LEARNING = {

@@ -6,8 +6,8 @@ import math
 import pytest
 
 from rerank.metrics.gain import Gain
-from rerank.runs.report import numbers
-from rerank.runs.report.numbers import (
+from rerank.runs.report import table
+from rerank.runs.report.table import (
     MEASURES,
     Spread,
     all_measures,
@@ -23,7 +23,7 @@ from rerank.runs.report.numbers import (
 
 
 def test_the_examples_in_the_docstrings():
-    assert doctest.testmod(numbers).failed == 0
+    assert doctest.testmod(table).failed == 0
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_durations_carry_over(seconds, text):
     assert duration(seconds) == text
 
 
-@pytest.mark.parametrize("write", [fixed, signed, number, p_value, duration, numbers.count])
+@pytest.mark.parametrize("write", [fixed, signed, number, p_value, duration, table.count])
 def test_what_is_not_a_number_is_a_dash(write):
     assert write(None) == write(math.nan) == write(math.inf) == "–"
 

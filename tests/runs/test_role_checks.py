@@ -9,8 +9,8 @@ import pytest
 
 import rerank
 from rerank.base.errors import DataError
-from rerank.contrib.structures.checks import doubt_of_labels
 from rerank.contrib.structures.readers import TaggedSentence
+from rerank.contrib.structures.recipe import doubt_of_labels
 from rerank.extraction.list_checks import doubts_of_lists
 from rerank.recipes.loading import read_settings
 from rerank.runs import experiment

@@ -12,7 +12,7 @@ from rerank.contrib.classification.recipe import ClassificationRecipe, Spec
 from rerank.metrics.metric import Metric
 from rerank.recipes.settings import Settings
 from rerank.runs.compared import Compared
-from rerank.runs.report.numbers import Spread
+from rerank.runs.report.table import Spread
 from rerank.storage.files import write_text
 from rerank.storage.outputs import Work, output_file
 

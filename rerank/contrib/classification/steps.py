@@ -50,9 +50,8 @@ from rerank.recipes.settings import files_named
 from rerank.runs.compared import Compared
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.html import PageSection
-from rerank.runs.report.numbers import NONE, Spread, count, duration, fixed
 from rerank.runs.report.results import first_to_last
-from rerank.runs.report.table import TextTable
+from rerank.runs.report.table import NONE, Spread, TextTable, count, duration, fixed
 from rerank.storage.outputs import RUNS, Work, key_of, output_file
 
 log = logging.getLogger("rerank")

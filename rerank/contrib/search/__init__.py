@@ -24,5 +24,5 @@ def register(add: Add) -> None:
     add("files", "letor", re.compile(r"\.(letor|svm|svmlight|libsvm)(\.\w+)?$"))
     add("recommended", "lambdamart", "learner")
     add("learner", "lambdamart", f"{__name__}.lambdamart:LambdaMart")
-    add("trees", "lambdamart", f"{__name__}.trees:read_trees")
+    add("trees", "lambdamart", f"{__name__}.lambdamart:read_trees")
     add("vote", "LambdaMART", f"{__name__}.lambdamart:vote_by_trees")

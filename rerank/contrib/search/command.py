@@ -21,7 +21,7 @@ def fuse(
 
     Example: rerank fuse bm25.run dense.run --qrels qrels.txt
     """
-    from rerank.cli.measuring import metric_settings
+    from rerank.cli.evaluating import metric_settings
     from rerank.contrib.search.fuse import fused
     from rerank.readers.streams import single_stdin
 

@@ -22,6 +22,6 @@ def register(add: Add) -> None:
     for name, place in READERS.items():
         add("sequence_reader", name, f"{__name__}.{place}")
     for name in ("LabelNGram", "LabelSpan", "SpanNGram"):
-        add("template", name, f"{__name__}.templates:{name}")
+        add("template", name, f"{__name__}.metrics:{name}")
     add("metric", "spans", f"{__name__}.metrics:SpanScore")
     add("metric", "tags", f"{__name__}.metrics:TagAccuracy")

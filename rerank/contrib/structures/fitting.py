@@ -12,21 +12,21 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
-from rerank.contrib.structures.attributes import TokenAttributes, TokenFeatures
-from rerank.contrib.structures.chain import Chains, chains_of
-from rerank.contrib.structures.checks import check_labels
-from rerank.contrib.structures.decoding import decode
-from rerank.contrib.structures.metrics import LabelMetric, has_spans, parts_of, span_form
-from rerank.contrib.structures.patterns import (
+from rerank.contrib.structures.attributes import (
     FUNCTIONS,
+    TokenAttributes,
+    TokenFeatures,
     default_patterns,
     read_clusters,
     read_gazetteer,
     read_patterns,
     template_file,
 )
+from rerank.contrib.structures.chain import Chains, chains_of
+from rerank.contrib.structures.decoding import decode
+from rerank.contrib.structures.metrics import LabelMetric, has_spans, parts_of, span_form
 from rerank.contrib.structures.readers import SequenceReader, TaggedSentence, sentences_of, sequence_readers, slashed
-from rerank.contrib.structures.recipe import TaggingRecipe, TokenFeatureSettings
+from rerank.contrib.structures.recipe import TaggingRecipe, TokenFeatureSettings, check_labels
 from rerank.contrib.structures.tagger import Tagger, Tagging, token_features
 from rerank.contrib.structures.training import require_structured, train_chains
 from rerank.learn.base import Learner, Weights

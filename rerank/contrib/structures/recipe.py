@@ -1,13 +1,20 @@
 """Recipes of tagging: which sentences, which templates and learner, and how the best sequences are reranked."""
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
+from rerank.base.errors import DataError
 from rerank.base.ranges import Range
+from rerank.contrib.structures.readers import TaggedSentence, sequence_readers
+from rerank.readers.base import readers
+from rerank.readers.detection import recognised
+from rerank.readers.several import settings_of
 from rerank.readers.streams import check_encoding
-from rerank.recipes.loading import Task
+from rerank.recipes.loading import Task, TaskFiles
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.sections import Count, RunSettings, SignificanceSettings, SplitName, different_names
 from rerank.recipes.settings import (
@@ -22,11 +29,12 @@ from rerank.recipes.settings import (
     part,
     placed_root,
 )
+from rerank.storage.documents import as_json
 
 HERE = "rerank.contrib.structures"
 TAGGING = Task(
     f"{HERE}.recipe:TaggingRecipe", f"{HERE}.steps:TaggingSteps", "sequences", f"{HERE}.steps:sizes_table",
-    new=f"{HERE}.checks:new_recipe", tries=("rerank tag MODEL FILE",),
+    new=f"{HERE}.recipe:new_recipe", tries=("rerank tag MODEL FILE",),
 )  # fmt: skip
 
 
@@ -136,3 +144,101 @@ class TaggingRecipe(TaskRecipe):
     def expand(self) -> "list[Single[Any]]":
         """Every single run, with one seed; see ``singles``."""
         return self.singles(Single[Any], inner=[{"seed": seed, "seeds": ()} for seed in self.run_seeds])
+
+
+FORMATS = "conllu", "slash", "conll"  # that are tried, the pickiest first
+LOOK = 50  # sentences
+LABELS = {"conll": ("label", "last"), "conllu": ("label", "upos"), "slash": ("at", "last"), "trees": ("label", "tags")}
+LIKE = 0.5  # the share that two inventories of labels have in common
+
+
+def doubt_of_labels(sentences: Iterable[TaggedSentence]) -> str:
+    """A sentence where labels do not look like those of the tokens of sentences; empty where they do."""
+    every = list(sentences)
+    ids = [each.id for each in every if each.id]
+    labels = [label for each in every for label in each.labels]
+    kinds = {
+        f"have one label for all, {labels[0]!r}": len(set(labels)) == 1,
+        "have labels that are numbers, and not whole": sum(map(_is_fraction, labels)) > len(labels) / 2,
+        "have labels with slashes between them": 10 * sum("/" in label for label in labels) > len(labels),
+        "are analyses, as Apertium writes them, ^word/analysis/analysis$": sum(
+            each.tokens[0][0].startswith("^") and each.labels[-1].endswith("$") for each in every) > len(every) / 2,
+        "have words with slashes between them": 10 * sum("/" in token[0] for each in every for token in each.tokens
+                                                         ) > len(labels),
+        "have columns besides with the same labels as the last (of nested spans, name one: label: 2, columns: [1])":
+            _alike(every),
+        "repeat one token, with another label each": 2 * sum(map(_alternatives, every)) > len(every),
+        "begin with the token '#', as comments do: say comments: '#'": 10 * sum(
+            each.tokens[0][0].startswith("#") for each in every) > len(every),
+        "have ids that are repeated": len(set(ids)) < len(ids),
+    } if labels else {}  # fmt: skip
+    what = next((what for what, is_so in kinds.items() if is_so), "")
+    said = f"The sentences {what}: these look like alternatives of words, or weights, and not like labels."
+    return said if what else ""
+
+
+def check_labels(sentences: Iterable[TaggedSentence], reader: Mapping[str, Any], path: str) -> None:
+    """Raises DataError where labels of a file do not look like those of its tokens, unless the reader is told which
+    they are."""
+    key, usual = LABELS.get(reader["name"], ("", ""))
+    if key and key not in reader and (amiss := doubt_of_labels(sentences)):
+        spec = f"{{name: {reader['name']}, {key}: {usual}}}"
+        advice = f"If these are labels, say so: reader: {spec}, for a command --reader '{spec}'"
+        raise DataError(f"{amiss} {advice} (docs/tagging.md)", path=path)
+
+
+def _is_fraction(label: str) -> bool:
+    return re.fullmatch(r"[-+]?\d*\.\d+(e[-+]?\d+)?|inf", label) is not None
+
+
+def _alike(sentences: Sequence[TaggedSentence]) -> bool:
+    """Whether a column beside the word has the inventory of the labels: alternatives of one word side by side."""
+    labels = {label for each in sentences for label in each.labels}
+    columns = zip(*(token for each in sentences for token in each.tokens), strict=False)
+    return len(labels) > 1 and any(LIKE * len(labels | had) <= len(labels & had)
+                                   for had in map(set, islice(columns, 1, None)))  # fmt: skip
+
+
+def _alternatives(sentence: TaggedSentence) -> bool:
+    return len(sentence.tokens) > 1 and len({token[0] for token in sentence.tokens}) == 1
+
+
+def new_recipe(files: TaskFiles) -> list[str]:
+    """What `rerank new` makes of files of sentences with labels; see ``Task``."""
+    settings, quoted = {} if files.reader is None else settings_of(files.reader, "--reader"), files.quoted
+    if not settings and not any(recognised(path, readers) for path in files.paths):
+        told = next((each for each in FORMATS if all(_holds_sentences(each, path) for path in files.paths)), None)
+        settings = {"name": told} if told else {}
+    if settings.get("name") not in sequence_readers.names():
+        return []
+    check_labels(_sentences(settings, files.train)[0], settings, files.train)
+    alone = len(settings) == 1
+    reader = str(settings["name"]) if alone else as_json(settings)
+    usual = "  # the last column, or the tag, is the label; docs/tagging.md says how to name another" * alone
+    return [
+        f"sentences with labels in the format {reader}",
+        "task: tagging", "", "data:", f"  root: {quoted(files.root)}", f"  file: {quoted(files.pattern())}",
+        f"  reader: {reader}{usual}",
+        f"  train: {quoted(files.splits[files.train])}",
+        f"  dev: {quoted(files.splits[files.dev]) if files.dev else 'null'}",
+        f"  tests: [{', '.join(quoted(files.splits[path]) for path in files.tests)}]", "",
+        "# training: {epochs: 10}", "# rerank: {n: 20, folds: 5}  # a second stage: features of whole sequences",
+    ]  # fmt: skip
+
+
+def _sentences(settings: Mapping[str, Any], path: str) -> tuple[list[TaggedSentence], int]:
+    """The first sentences of a file, and how many there were with those that cannot be used."""
+    options = {key: value for key, value in settings.items() if key != "name"}
+    found = list(islice(sequence_readers.get(settings["name"])(**options).read(path), LOOK))
+    return [each for each in found if isinstance(each, TaggedSentence)], len(found)
+
+
+def _holds_sentences(reader: str, path: str) -> bool:
+    """Whether a reader finds sentences in a file, more than one, whose labels are fewer than their tokens."""
+    try:
+        sentences, count = _sentences({"name": reader}, path)
+    except DataError:
+        return False
+    labels = [label for each in sentences for label in each.labels]
+    long = sum(len(each.tokens) > 1 for each in sentences)
+    return len(sentences) == count > 1 and 2 * long > count and 2 * len(set(labels)) < len(labels)

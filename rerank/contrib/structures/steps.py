@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.contrib.structures.checks import check_labels
 from rerank.contrib.structures.fitting import (
     best_of,
     jackknifed,
@@ -23,7 +22,7 @@ from rerank.contrib.structures.fitting import (
 )
 from rerank.contrib.structures.metrics import LabelMetric, SpanScore, counts_of
 from rerank.contrib.structures.readers import TaggedSentence, sentences_of
-from rerank.contrib.structures.recipe import TaggingRecipe
+from rerank.contrib.structures.recipe import TaggingRecipe, check_labels
 from rerank.contrib.structures.tagger import Tagger
 from rerank.kernels.sources import COMPILATION
 from rerank.learn.folds import FOLDS
@@ -36,8 +35,7 @@ from rerank.runs.compared import Compared
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report import results
 from rerank.runs.report.html import PageSection
-from rerank.runs.report.numbers import count, fixed
-from rerank.runs.report.table import TextTable
+from rerank.runs.report.table import TextTable, count, fixed
 from rerank.storage.outputs import RUNS, Work, key_of, output_file
 
 SOURCES = (  # what results depend on

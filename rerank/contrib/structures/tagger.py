@@ -18,10 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from rerank.base.errors import DataError
 from rerank.base.ranges import Range
 from rerank.base.registry import Registry
-from rerank.contrib.structures.attributes import Own, TokenFeatures
+from rerank.contrib.structures.attributes import Gazetteer, Own, TokenFeatures, read_patterns
 from rerank.contrib.structures.chain import Chains, chains_of
 from rerank.contrib.structures.decoding import decode, k_best, marginals
-from rerank.contrib.structures.patterns import Gazetteer, read_patterns
 from rerank.contrib.structures.readers import BATCH, Token
 from rerank.models.model import (
     FORMAT_VERSION,

@@ -19,10 +19,9 @@ from markupsafe import Markup
 
 from rerank import __version__
 from rerank.base.encoding import plain
-from rerank.runs.report.numbers import NONE, duration
 from rerank.runs.report.plot import Figure
 from rerank.runs.report.results import runs_of
-from rerank.runs.report.table import TextTable
+from rerank.runs.report.table import NONE, TextTable, duration
 
 # Characters that HTML does not allow: controls, lone surrogates (of bytes that are not UTF-8), noncharacters.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")

@@ -11,10 +11,13 @@ from itertools import accumulate
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rerank.runs.report.numbers import (
+from rerank.runs.report.plot import PALETTE, Figure, FigureLine, draw, logarithmic
+from rerank.runs.report.table import (
     NONE,
+    Bar,
     Measure,
     Spread,
+    TextTable,
     all_measures,
     count,
     duration,
@@ -24,8 +27,6 @@ from rerank.runs.report.numbers import (
     p_value,
     primary_of,
 )
-from rerank.runs.report.plot import PALETTE, Figure, FigureLine, draw, logarithmic
-from rerank.runs.report.table import Bar, TextTable
 
 if TYPE_CHECKING:
     from rerank.runs.run import Run

@@ -1,11 +1,14 @@
-"""Tables of text: for the page (``page.html.j2`` lays them out), for the terminal, and for a file or pipe."""
+"""Numbers as they are written, with their spread over seeds or folds; and tables of texts: for the page
+(``page.html.j2`` lays them out), for the terminal, and for a file or pipe."""
 
 import io
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
@@ -13,7 +16,232 @@ from rich.table import Table
 from rich.text import Text
 
 from rerank.base.encoding import plain
-from rerank.runs.report.numbers import NONE
+from rerank.metrics.bleu import Bleu
+from rerank.metrics.chrf import Chrf
+from rerank.metrics.gain import Counts, Gain
+from rerank.metrics.metric import Metric
+from rerank.metrics.parseval import Parseval
+from rerank.metrics.text import Ter
+from rerank.metrics.wer import Cer, Wer
+
+NONE = "–"  # what is shown in place of a missing number
+MAX_DIGITS = 6  # digits after the point of numbers in a column
+MILLIONS_FROM = 1e7  # from here on counts are written in millions
+
+
+def fixed(value: float | None, digits: int = 2) -> str:
+    """``value`` with this many digits after the point.
+
+    >>> fixed(83.751), fixed(None), fixed(float("nan"))
+    ('83.75', '–', '–')
+    """
+    return NONE if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
+
+
+def signed(value: float | None, digits: int = 2) -> str:
+    """``value`` with its sign, a true minus, and so many digits after the point; 0.00 has none.
+
+    >>> signed(1.429), signed(-0.5), signed(-0.001)
+    ('+1.43', '−0.50', '0.00')
+    """
+    text = fixed(value, digits)
+    if text == NONE or float(text) == 0:
+        return text.removeprefix("-")
+    return text.replace("-", "−") if text.startswith("-") else f"+{text}"
+
+
+def count(value: float | None) -> str:
+    """A count with thousands separated, and of many millions how many; more digits would say nothing.
+
+    >>> count(372254), count(94960100), count(None)
+    ('372,254', '95.0 M', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return NONE
+    return f"{value:,.0f}" if abs(value) < MILLIONS_FROM else f"{value / 1e6:,.1f} M"
+
+
+def number(value: Any) -> str:
+    """A number of any kind: counts with thousands separated, others with four significant digits; texts as they are.
+
+    >>> number(12500), number(0.000012345), number(3.5), number(True), number("Theorem 2")
+    ('12,500', '1.234e-05', '3.5', 'yes', 'Theorem 2')
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return count(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return NONE
+        return count(value) if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+    return NONE if value is None else str(value)
+
+
+def reals(values: Sequence[float]) -> list[str]:
+    """Numbers of one column, with a true minus: as many digits after the point as show four digits of the largest.
+
+    Those that would be shown as 0 have digits of their own.
+
+    >>> reals([-26.88, -27.0, 3.5]), reals([1.181, 0.3562, -0.0001]), reals([4.0, -1.0])
+    (['−26.88', '−27.00', '3.50'], ['1.181', '0.356', '−0.0001'], ['4', '−1'])
+    """
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    whole = all(not math.isfinite(value) or value == int(value) for value in values)
+    digits = 0 if whole else 3 - math.floor(math.log10(largest))
+    texts = []
+    for value in values:
+        usual = not whole and 0 < digits <= MAX_DIGITS and (value == 0 or abs(value) >= 0.5 * 10.0**-digits)
+        texts.append(fixed(value + 0.0, digits) if usual else number(float(value)))
+    return [text.replace("-", "−", 1) for text in texts]
+
+
+def p_value(p: float | None) -> str:
+    """A p-value with three digits.
+
+    >>> p_value(0.0001), p_value(0.0123), p_value(1.0), p_value(None)
+    ('< .001', '.012', '> .999', '–')
+    """
+    if p is None or not math.isfinite(p):
+        return NONE
+    if p < 0.001:
+        return "< .001"
+    return "> .999" if p >= 0.9995 else f"{p:.3f}".removeprefix("0")
+
+
+def duration(seconds: float | None) -> str:
+    """A time span.
+
+    >>> duration(0.421), duration(42), duration(187), duration(7265)
+    ('0.42 s', '42.0 s', '3 min 07 s', '2 h 01 min')
+    """
+    if seconds is None or not math.isfinite(seconds):
+        return NONE
+    if seconds < 59.95:
+        return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    minutes = round(whole / 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+class Spread(NamedTuple):
+    """Mean, sample standard deviation (n − 1) and standard error of this many values; a single one has no deviation."""
+
+    mean: float
+    deviation: float | None
+    error: float | None
+    values: int
+
+    @staticmethod
+    def of(values: Sequence[float]) -> "Spread":
+        """The spread of ``values``, at least one."""
+        mean = float(np.mean(values))
+        if len(values) < 2:
+            return Spread(mean, None, None, len(values))
+        deviation = float(np.std(values, ddof=1))
+        return Spread(mean, deviation, deviation / float(np.sqrt(len(values))), len(values))
+
+    @staticmethod
+    def known(values: Iterable[float | None]) -> "Spread | None":
+        """The spread of the values that exist; None if there are none."""
+        found = [value for value in values if value is not None]
+        return Spread.of(found) if found else None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of a metric's report: its key in metrics.json, its heading, and how the metric shows it.
+
+    scale: 100 for fractions shown in percent. gain_scale: the same for the gains of candidates.
+    """
+
+    key: str
+    heading: str
+    name: str
+    scale: float = 100.0
+    gain_scale: float = 100.0
+    digits: int = 2
+    lower_is_better: bool = False
+
+    def text(self, value: float | None) -> str:
+        """``value`` in its scale."""
+        return fixed(None if value is None else self.scale * value, self.digits)
+
+    def signed(self, value: float | None) -> str:
+        """A difference, with its sign."""
+        return signed(None if value is None else self.scale * value, self.digits)
+
+    def gain(self, value: float) -> str:
+        """The gain of a candidate."""
+        return fixed(self.gain_scale * value, self.digits)
+
+    def spread(self, spread: Spread | None) -> str:
+        """A score as ``83.75`` or, for several seeds, ``83.75 ±0.05``; nothing where there is none."""
+        if spread is None:
+            return ""
+        mean = self.text(spread.mean)
+        return mean if spread.deviation is None else f"{mean} ±{self.text(spread.deviation)}"
+
+    def better(self, value: float) -> float:
+        """``value``, negated where lower is better."""
+        return -value if self.lower_is_better else value
+
+
+def measure_of(metric: Metric | type[Metric], heading: str = "", name: str = "") -> Measure:
+    """The measure that a metric is chosen by, as the metric shows it; by default under the metric's own name."""
+    name = name or (f"{metric.name} (%)" if metric.percent == 100 else metric.name)
+    scales = metric.percent, metric.gain_percent, metric.digits, metric.lower_is_better
+    return Measure(metric.primary, heading or metric.name, name, *scales)
+
+
+# In the order of the columns.
+MEASURES = (
+    Measure("precision", "P", "precision (%)"),
+    Measure("recall", "R", "recall (%)"),
+    measure_of(Parseval, "F", "F (%)"),
+    Measure("exact_match", "exact match", "exact match (%)"),
+    measure_of(Bleu, "BLEU", "BLEU"),
+    measure_of(Chrf, "chrF", "chrF"),
+    measure_of(Ter, "TER", "TER"),
+    Measure("length_ratio", "length", "length ratio", scale=1.0),
+    Measure("accuracy", "accuracy", "accuracy (%)"),
+    Measure("error", "error", "error (%)", lower_is_better=True),
+    measure_of(Wer, "WER", "word error rate (%)"),
+    measure_of(Cer, "CER", "character error rate (%)"),
+    measure_of(Gain(), "gain", "gain"),
+    Measure("ndcg", "NDCG", "NDCG (%)"),
+    Measure("mrr", "MRR", "MRR (%)"),
+)
+
+
+def own_measure(metric: Metric) -> dict[str, Any]:
+    """The entry of metrics.json on how a user's metric, or one with a cut-off, beta or direction, is shown; nothing for
+    others."""
+    own = metric.ordered or isinstance(metric, Counts) or (isinstance(metric, Gain) and metric.lower_is_better)
+    listed = type(metric).__module__.startswith("rerank.") and not own
+    return {} if listed else {"own_measure": asdict(measure_of(metric, metric.primary, metric.primary))}
+
+
+def all_measures(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:
+    """The measures that there are, that of a user's own metric first, in the order of the columns."""
+    if "own_measure" not in metrics:
+        return MEASURES
+    own = Measure(**metrics["own_measure"])
+    return own, *(measure for measure in MEASURES if measure.key != own.key)
+
+
+def measures_of(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:
+    """The measures that the systems of ``metrics`` (metrics.json) are reported with, in the order of the columns."""
+    reported = {key for systems in metrics.get("splits", {}).values() for report in systems.values() for key in report}
+    return tuple(measure for measure in all_measures(metrics) if measure.key in reported)
+
+
+def primary_of(metrics: Mapping[str, Any]) -> Measure:
+    """The measure that runs are compared by: what ``metrics`` says under ``measure``; F where there is none."""
+    measures = {measure.key: measure for measure in all_measures(metrics)}
+    return measures.get(str(metrics.get("measure")), measures["f1"])
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from rerank.base.errors import RecipeError
 from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.contrib.classification.results import Fit, Result, as_data, cells_of, mean_ranks
 from rerank.contrib.classification.steps import tables_of
-from rerank.runs.report.numbers import Spread
+from rerank.runs.report.table import Spread
 
 RUNS = [{"name": "A"}, {"name": "B"}, {"name": "C"}]
 

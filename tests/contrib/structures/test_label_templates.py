@@ -5,7 +5,7 @@ import pytest
 from reference_labels import DOG
 from reference_texts import Lines, One, expected, extracted
 
-from rerank.contrib.structures.templates import is_labelled
+from rerank.contrib.structures.metrics import is_labelled
 from rerank.features.template import SETS
 
 SPECS = ["LabelNGram", "LabelNGram(words=last)", "SpanNGram(n=1)", *SETS["labels"]]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.contrib.structures.attributes import TokenFeatures
-from rerank.contrib.structures.patterns import (
+from rerank.contrib.structures.attributes import (
     FUNCTIONS,
     Gazetteer,
+    TokenFeatures,
     default_patterns,
     read_clusters,
     read_gazetteer,
