@@ -1,10 +1,10 @@
 """Parts by kind and name: what a recipe or the command line can name.
 
 A module makes its parts known by one function, ``register(add)``, which calls ``add(kind, name, part)``, or instead of
-the part gives its import path, ``module:Name``, which is imported when the part is asked for. The folders of this
-program (``OWN``), the parts in ``rerank.contrib`` and installed packages, by an entry point in the group ``rerank``
-whose value is such a function, all do so; whoever lists parts, or advises, knows them all. The name of a part that is
-not installed is its import path.
+the part gives its import path, ``module:Name``, which is imported when the part is asked for. ``rerank.parts``, the
+parts in ``rerank.contrib`` and installed packages, by an entry point in the group ``rerank`` whose value is such a
+function, all do so; whoever lists parts, or advises, knows them all. The name of a part that is not installed is its
+import path.
 
 Kinds: reader, template, metric, learner, task, command; of readers that know their files by name, files; of learners
 whose predictors are trees, trees; of what chooses in `rerank vote`, vote; of tasks with models of their own, model; of
@@ -27,7 +27,7 @@ T = TypeVar("T")
 Add = Callable[[str, str, Any], None]  # of a kind, a name, and a part or its import path
 log = logging.getLogger("rerank")
 
-OWN = tuple(f"rerank.{folder}" for folder in ("readers", "features", "metrics", "learn", "recipes", "cli"))
+OWN = "rerank.parts"
 CONTRIB = "rerank.contrib"  # its PARTS are the modules of parts that the rest of the program does without
 GROUP = "rerank"  # of entry points
 
@@ -50,7 +50,7 @@ def collected() -> tuple[Parts, Add]:
 def own_parts() -> Parts:
     """The parts of this program, those in ``rerank.contrib`` too."""
     parts, add = collected()
-    for module in (*OWN, *import_module(CONTRIB).PARTS):
+    for module in (OWN, *import_module(CONTRIB).PARTS):
         import_module(module).register(add)
     return parts
 

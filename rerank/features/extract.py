@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import unwrap
 from traceback import extract_tb
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -29,9 +29,11 @@ from rerank.features.sink import (
 )
 from rerank.features.template import EITHER, Template, option_records
 from rerank.kernels.sources import PACKAGE
-from rerank.readers.given.nbest import NBest
 from rerank.readers.lists import ListCandidate
 from rerank.readers.trees.trees import Trees
+
+if TYPE_CHECKING:
+    from rerank.readers.given.nbest import NBest
 
 # A user's template: maps a candidate to its features by name.
 UserTemplate = Callable[[Any], Mapping[str, float]]
@@ -257,7 +259,7 @@ class Extractor(FeatureExtractor):
         return self._extract(total, candidates, table, fire)
 
 
-Feature = Callable[[ListCandidate, NBest], Mapping[str, float]]
+Feature = Callable[[ListCandidate, "NBest"], Mapping[str, float]]
 
 
 def feature(function: Feature) -> Callable[[ListCandidate], Mapping[str, float]]:
@@ -266,6 +268,7 @@ def feature(function: Feature) -> Callable[[ListCandidate], Mapping[str, float]]
     The result can be named wherever users' templates can: in ``fit(features=...)``, and by import path in recipes. The
     list has neither references nor gains: where the model works, nobody knows them.
     """
+    from rerank.readers.given.nbest import NBest  # with the formats of a program's lists
 
     @wraps(function)
     def template(candidate: ListCandidate) -> Mapping[str, float]:

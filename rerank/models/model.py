@@ -23,9 +23,9 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.base.registry import Registry
 from rerank.features.table import FeatureTable, HashedTable, Table, load_table
-from rerank.learn import trees as tree_readers
 from rerank.learn.base import Weights, learners
 from rerank.models.provenance import Decision, Provenance, Trust, decodings_of, require_trusted
+from rerank.parts import trees as tree_readers
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import METRICS, ListRecipe, Recipe, TextRecipe
 from rerank.recipes.settings import Section, first_fault

@@ -28,7 +28,6 @@ from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike, Writable, read_in
-from rerank.readers.texts.text_files import source_lines, text_list
 
 if TYPE_CHECKING:
     from rerank.metrics.bracket_model import BracketModel
@@ -192,7 +191,11 @@ class Scorer:
         sources: a file with the source of every list, bad ones included, one per line; for lists of texts that do not
         hold theirs. What is unlike the training lists in their score columns is logged at the end.
         """
-        sides = [] if sources is None else [source_lines(sources, getattr(self.recipe.data, "form", "auto"))]
+        sides = []
+        if sources is not None:
+            from rerank.readers.texts.text_files import source_lines
+
+            sides.append(source_lines(sources, getattr(self.recipe.data, "form", "auto")))
         told = reader.knowing(self.content.columns, normal=self.content.normalize)
         lists = read_in(self.recipe.data.encoding, in_step(told, path, sides))
         opened: Iterator[Opened | Problem] = usable(lists, self._counted, count)
@@ -227,6 +230,7 @@ class Scorer:
         weights, content, table = self.weights, self.content, self.model.table
         if opened.content is None and weights.trees is None and isinstance(table, FeatureTable):
             from rerank.extraction.texts import TextContent  # whose lists are opened so, and no other's
+            from rerank.readers.texts.text_files import text_list
 
             assert isinstance(content, TextContent)
             rows = content.rows(text_list(opened.nbest))

@@ -12,13 +12,11 @@ from pydantic import AfterValidator, Field, model_validator
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import texts_in
-from rerank.learn import trees
+from rerank.parts import trees
 from rerank.pool import EngineSettings
 from rerank.readers.base import readers
 from rerank.readers.detection import named_like
 from rerank.readers.several import make_reader
-from rerank.readers.texts.answers import check_rule
-from rerank.readers.texts.roles import ROWS
 from rerank.readers.trees.treebank import treebank_files
 from rerank.recipes.sections import (
     DecodeSettings,
@@ -315,6 +313,13 @@ class Recipe(ListRecipe):
     features: Annotated[FeatureSettings, part(key="set")]
 
 
+def _rule(rule: str | None) -> str | None:
+    """A rule for answers."""
+    from rerank.readers.texts.answers import check_rule  # with what it reads formulas by
+
+    return check_rule(rule)
+
+
 METRICS = {task: TASKS[task]["metric"] for task in ("translation", "speech", "ranking")}
 DERIVED, UNDERIVED = "translation", "text"  # the sets that AUTO stands for
 _JSON = re.compile(r"\.jsonl?(\.\w+)?$")  # by the name of a file, compressed or not
@@ -336,7 +341,7 @@ class TextDataSettings(SplitSettings):
     sources: str | None = "{root}/{split}.src.gz"
     references: Annotated[tuple[str, ...] | None, one_or_many(str)] = ("{root}/{split}.ref.gz",)
     form: Literal["auto", "lines", "tab", "id"] = "auto"
-    answer: Annotated[str | None, AfterValidator(check_rule)] = None
+    answer: Annotated[str | None, AfterValidator(_rule)] = None
     roles: dict[str, str] | None = None
     reader: Annotated[Settings, part("moses")] = Field(default={}, validate_default=True)
 
@@ -354,8 +359,10 @@ class TextDataSettings(SplitSettings):
             values = {"sources": None, "references": None, **values, "reader": reader}
         if reader.get("name") == "table" or _of_search(reader.get("name")):
             values = {"sources": None, "references": None, **values, "reader": reader}
-        for key in ("answer", "roles"):
-            if reader.get("name") in ROWS and values.get(key) is not None:
+        for key in (key for key in ("answer", "roles") if values.get(key) is not None):
+            from rerank.readers.texts.roles import ROWS  # with the forms of JSON
+
+            if reader.get("name") in ROWS:
                 values = {**values, "reader": (reader := {key: values[key], **reader})}
         return values
 

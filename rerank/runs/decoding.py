@@ -38,7 +38,6 @@ from rerank.runs.second_pass import (
     visit_lists,
 )
 from rerank.runs.training import NOT_BEATEN, base_alone
-from rerank.runs.ways import Samples, systems
 
 log = logging.getLogger("rerank")
 SHARPNESS = 2.0 ** (np.arange(-12, 25) / 4)  # in deviations of the scores
@@ -62,6 +61,8 @@ class Answered(Visitor):
     def choices(self, lists: np.ndarray) -> dict[str, np.ndarray]:
         """int64 [L] by way: the candidates that are chosen of the lists lists[i]..lists[i + 1] (int64 [L + 1]), -1 of
         those that were passed over; nothing where no list has an answer, or by a column that says nothing."""
+        from rerank.runs.ways import Samples, systems
+
         if not self._seen or all(answers.max(initial=-1) < 0 for _, answers, _ in self._seen):
             return {}
         numbers, answers, columns = zip(*self._seen, strict=True)

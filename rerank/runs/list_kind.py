@@ -42,7 +42,6 @@ from rerank.runs.corpora import Data, doubts, open_files, part_of
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
 from rerank.runs.ensembles import train_ensemble
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of, fit_all
-from rerank.runs.mert import make_mert, tune_run
 from rerank.runs.report.html import PageSection
 from rerank.runs.report.table import own_measure
 from rerank.runs.results import (
@@ -365,7 +364,10 @@ class SingleRun(RunTask):
 
 def _trained(task: RunTask) -> Run:
     run = train_run(task) if task.recipe.training.ensemble is None or task.dev is None else train_ensemble(task)
-    tune_run(run, task)
+    if getattr(task.recipe, "mert", None) is not None:
+        from rerank.runs.mert import tune_run  # with the search for weights
+
+        tune_run(run, task)
     return run
 
 
@@ -402,6 +404,8 @@ def check_single(single: ListRecipe, start: Model | None = None) -> None:
             if getattr(settings, key):
                 raise RecipeError("an ensemble has no such training; leave it out", key=f"training.{key}")
     if isinstance(single, TextRecipe) and single.mert is not None:
+        from rerank.runs.mert import make_mert
+
         make_mert(single)
     if settings.select is not None:
         accepted(make_learner(settings.select.learner, "training.select.learner"))

@@ -13,7 +13,6 @@ import numpy as np
 from rerank.base.progress import counting
 from rerank.data.corpus import Corpus
 from rerank.extraction.extraction import Extracted
-from rerank.learn import trees as tree_readers
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import AUTO, make_learner
 from rerank.learn.log import UpdateLog
@@ -21,12 +20,12 @@ from rerank.learn.replay import in_memory
 from rerank.learn.scoring import best, weighed_rows
 from rerank.learn.scoring import choices as choices_of
 from rerank.learn.voting.votes import Votes
-from rerank.learn.voting.voting import vote
 from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import base_choice, base_rows, first_rows, list_gains, oracle_rows, oracles, statistics_of
 from rerank.metrics.significance import score_interval
 from rerank.models.provenance import Decision, Kind
+from rerank.parts import trees as tree_readers
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT
 from rerank.runs.compared import Compared
@@ -177,6 +176,8 @@ class Run:
             kept = Work(beside(self.place, f"votes-{split}"), run_key(self.recipe, extracted.key, self.data))
             if (stored := kept.load()) is not None:
                 return stored[1]["winners"]
+        from rerank.learn.voting.voting import vote  # with its kernels
+
         with counting(f"vote {split}", total=extracted.corpus.list_count, unit="lists") as shown:
             winners = best(extracted.corpus, vote(votes, extracted.corpus, on_list=shown.advance))
         if kept is not None:

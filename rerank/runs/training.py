@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +17,7 @@ from rerank.features.dense import dense_alone
 from rerank.features.table import Table
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, START, BaseSearch, make_learner, start_weight
-from rerank.learn.bounds import Bounds, bounds, list_margins
 from rerank.learn.folds import Columns, cut_state, padded_state, with_base_column
-from rerank.learn.members import mixture
 from rerank.learn.pairs import PairSource
 from rerank.learn.pairs import pairs as pair_sources
 from rerank.learn.rules.maxent import Maxent
@@ -34,6 +32,9 @@ from rerank.recipes.sections import SelectSettings
 from rerank.recipes.settings import Settings
 from rerank.runs.run import Run, beside, run_key, weight_counts
 from rerank.storage.outputs import Work
+
+if TYPE_CHECKING:
+    from rerank.learn.bounds import Bounds
 
 log = logging.getLogger("rerank")
 IN_MEMORY = "(a model in memory)"  # what stands for the path of a model that training continues from
@@ -258,8 +259,10 @@ def base_alone(weights: dict[str, Weights], about: Mapping[str, Any], corpus: Co
     return alone
 
 
-def _bounds(recipe: ListRecipe, training: Training, corpus: Corpus, metric: Metric) -> Bounds:
+def _bounds(recipe: ListRecipe, training: Training, corpus: Corpus, metric: Metric) -> "Bounds":
     """The mistake bounds of the first pass, for learners with theorems about an oracle and a rival."""
+    from rerank.learn.bounds import bounds, list_margins  # with all families of rules
+
     log = training.log
     if log is None or training.skipped or recipe.training.pairs["name"] != "oracle":
         return {}
@@ -373,6 +376,8 @@ def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Trai
 
 def _optimum(task: RunTask, made: Maxent, several: bool, warm: tuple[Any, int] | None) -> Training:
     """``maxent``: members are chosen by cross-validation, and what they learn on all training lists is summed."""
+    from rerank.learn.members import mixture  # with the search for penalties
+
     recipe, corpus, metric, width = task.recipe, task.corpus, task.metric, task.corpus.width
     start, done = (made.init(width), 0) if warm is None else (made.drawn_to(warm[0]), warm[1])
     if np.any(start.cells[corpus.free : -1]):

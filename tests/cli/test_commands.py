@@ -23,9 +23,9 @@ from programs import PATIENCE
 import rerank as library
 from rerank import __version__
 from rerank.cli.starting import WIDTH
-from rerank.learn import LOSSES
 from rerank.learn.base import learners
 from rerank.metrics.metric import metrics
+from rerank.parts import LOSSES
 from rerank.readers.base import readers
 from rerank.readers.trees.charniak import CharniakReader
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import loss_of, oracle_and_rival
 
-from rerank.learn import LOSSES
 from rerank.learn.losses import PairLoss, losses, softmax, value_and_slope, value_of_list
 from rerank.learn.pairs import rivals
 from rerank.learn.settings import settings_of
+from rerank.parts import LOSSES
 
 
 def frozen(numbers: list[float] | np.ndarray) -> np.ndarray:

@@ -27,9 +27,9 @@ from rerank.data.corpus import Corpus
 from rerank.data.symbols import SymbolTable
 from rerank.features.extract import Extractor
 from rerank.features.template import SETS, make_template, templates
-from rerank.learn import LOSSES
 from rerank.learn.base import learners
 from rerank.metrics.metric import metrics
+from rerank.parts import LOSSES
 from rerank.readers import base
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe, TextRecipe

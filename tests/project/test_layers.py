@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parents[2] / "rerank"
 
 # From the ground up; a module may import its own layer (without cycles) and those before it.
 LAYERS = [
-    {"__init__", "base"},
+    {"__init__", "base", "parts"},
     {"storage"},
     {"kernels"},
     {"pool"},

@@ -16,13 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rerank.base.encoding import plain
-from rerank.metrics.bleu import Bleu
-from rerank.metrics.chrf import Chrf
-from rerank.metrics.gain import Counts, Gain
 from rerank.metrics.metric import Metric
-from rerank.metrics.parseval import Parseval
-from rerank.metrics.text import Ter
-from rerank.metrics.wer import Cer, Wer
 
 NONE = "–"  # what is shown in place of a missing number
 MAX_DIGITS = 6  # digits after the point of numbers in a column
@@ -189,28 +183,21 @@ class Measure:
         return -value if self.lower_is_better else value
 
 
-def measure_of(metric: Metric | type[Metric], heading: str = "", name: str = "") -> Measure:
-    """The measure that a metric is chosen by, as the metric shows it; by default under the metric's own name."""
-    name = name or (f"{metric.name} (%)" if metric.percent == 100 else metric.name)
-    scales = metric.percent, metric.gain_percent, metric.digits, metric.lower_is_better
-    return Measure(metric.primary, heading or metric.name, name, *scales)
-
-
 # In the order of the columns.
 MEASURES = (
     Measure("precision", "P", "precision (%)"),
     Measure("recall", "R", "recall (%)"),
-    measure_of(Parseval, "F", "F (%)"),
+    Measure("f1", "F", "F (%)"),
     Measure("exact_match", "exact match", "exact match (%)"),
-    measure_of(Bleu, "BLEU", "BLEU"),
-    measure_of(Chrf, "chrF", "chrF"),
-    measure_of(Ter, "TER", "TER"),
+    Measure("bleu", "BLEU", "BLEU", scale=1.0),
+    Measure("chrf", "chrF", "chrF", scale=1.0),
+    Measure("ter", "TER", "TER", scale=1.0, lower_is_better=True),
     Measure("length_ratio", "length", "length ratio", scale=1.0),
     Measure("accuracy", "accuracy", "accuracy (%)"),
     Measure("error", "error", "error (%)", lower_is_better=True),
-    measure_of(Wer, "WER", "word error rate (%)"),
-    measure_of(Cer, "CER", "character error rate (%)"),
-    measure_of(Gain(), "gain", "gain"),
+    Measure("wer", "WER", "word error rate (%)", lower_is_better=True),
+    Measure("cer", "CER", "character error rate (%)", lower_is_better=True),
+    Measure("gain", "gain", "gain", scale=1.0, gain_scale=1.0, digits=4),
     Measure("ndcg", "NDCG", "NDCG (%)"),
     Measure("mrr", "MRR", "MRR (%)"),
 )
@@ -219,9 +206,11 @@ MEASURES = (
 def own_measure(metric: Metric) -> dict[str, Any]:
     """The entry of metrics.json on how a user's metric, or one with a cut-off, beta or direction, is shown; nothing for
     others."""
-    own = metric.ordered or isinstance(metric, Counts) or (isinstance(metric, Gain) and metric.lower_is_better)
-    listed = type(metric).__module__.startswith("rerank.") and not own
-    return {} if listed else {"own_measure": asdict(measure_of(metric, metric.primary, metric.primary))}
+    own = metric.ordered or metric.name == "counts" or (metric.name == "gain" and metric.lower_is_better)
+    if type(metric).__module__.startswith("rerank.") and not own:
+        return {}
+    scales = metric.percent, metric.gain_percent, metric.digits, metric.lower_is_better
+    return {"own_measure": asdict(Measure(metric.primary, metric.primary, metric.primary, *scales))}
 
 
 def all_measures(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:

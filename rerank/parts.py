@@ -1,0 +1,97 @@
+"""The parts of this program but those in ``rerank.contrib``: a line for each, by kind, name and import path."""
+
+from typing import Any
+
+from rerank.base.registry import Add, Registry
+
+READERS = {
+    "charniak": "trees.charniak:CharniakReader",
+    "joined": "combined:JoinedReader",
+    "jsonl": "texts.jsonl:JsonlReader",
+    "merged": "combined:MergedReader",
+    "moses": "moses:Moses",
+    "table": "texts.table:TableReader",
+    "trees": "trees.charniak:BareReader",
+}
+TEMPLATES = {  # by module; they are called like their classes
+    "parse.heads": "Heads LexFunHeads SynSemHeads SubjVerbAgr CoPar CoLenPar",
+    "parse.local": "Rule NGram Word WProj NGramTree HeadTree",
+    "parse.spans": "Edges WordEdges Neighbours Heavy RightBranch LeftBranchLength RightBranchLength LogP LogCondP",
+    "scores": "Dense BaseScore Within SameAnswer",
+    "text.consensus": "ConsensusNGram ConsensusEdits EditOps",
+    "text.measures": "LengthRatio Length Copy Punctuation Rank BaseGap Given",
+    "text.words": "TargetNGram WordPair Unaligned CoOccurrence PhrasePair SourcePhrase TargetPhrase PhraseLengths "
+    "PhraseBoundary Jump",
+}
+METRICS = {
+    "bleu": "bleu:Bleu",
+    "cer": "wer:Cer",
+    "chrf": "chrf:Chrf",
+    "counts": "gain:Counts",
+    "gain": "gain:Gain",
+    "match": "wer:Match",
+    "parseval": "parseval:Parseval",
+    "ter": "text:Ter",
+    "wer": "wer:Wer",
+}
+LEARNERS = {
+    "arda": "arda:AdaptiveRDA",
+    "arow": "arow:AROW",
+    "cw": "cw:CW",
+    "ftrl": "ftrl:FTRL",
+    "maxent": "maxent:Maxent",
+    "nherd": "nherd:NormalHerd",
+    "nwin": "uwin:NWin",
+    "pa": "pa:PassiveAggressive",
+    "perceptron": "perceptron:Perceptron",
+    "rda": "rda:RDA",
+    "scw": "scw:SoftCW",
+    "sgd": "sgd:SGD",
+    "sop": "sop:SecondOrderPerceptron",
+    "tg": "tg:TruncatedGradient",
+    "uwin": "uwin:UWin",
+    "vrda": "rda:VotedRDA",
+}
+RECOMMENDED = "arda", "arow", "maxent", "perceptron", "vrda"  # see docs/choosing.md
+LOSSES = {
+    "perceptron": "PerceptronLoss",
+    "hinge": "Hinge",
+    "cost": "Cost",
+    "logistic": "Logistic",
+    "exponential": "Exponential",
+    "log": "Log",
+    "bayes": "BayesRisk",
+    "listnet": "ListNet",
+    "listmle": "ListMLE",
+    "lambdarank": "LambdaRank",
+}
+PAIRS = {"oracle": "Oracle", "hope-fear": "HopeFear", "sampled": "Sampled"}
+TASKS = "ranking", "speech", "translation", "parse"
+COMMANDS = {  # by module
+    "evaluating": "evaluate oracle", "inspecting": "explain export import inspect", "ranking": "rank",
+    "running": "compare run tune", "starting": "list look new", "voting": "vote weigh",
+}  # fmt: skip
+# By the names of learners whose predictors are trees, and no sums of weights: what reads these from a text (bytes) over
+# a number of columns, see ``rerank.learn.scoring.TreePredictor``.
+trees: Registry[Any] = Registry("trees")
+
+
+def register(add: Add) -> None:
+    """Make them known."""
+    for kind, folder, places in (
+        ("reader", "readers.", READERS), ("metric", "metrics.", METRICS), ("learner", "learn.rules.", LEARNERS),
+        ("loss", "learn.losses:", LOSSES), ("pair source", "learn.pairs:", PAIRS),
+    ):  # fmt: skip
+        for name, place in places.items():
+            add(kind, name, f"rerank.{folder}{place}")
+    for module, names in TEMPLATES.items():
+        for name in names.split():
+            add("template", name, f"rerank.features.{module}:{name}")
+    for module, names in COMMANDS.items():
+        for name in names.split():
+            add("command", name, f"rerank.cli.{module}")
+    for name in RECOMMENDED:
+        add("recommended", name, "learner")
+    for name in TASKS:
+        add("task", name, f"rerank.recipes.loading:{name.upper()}")
+    add("files", "table", "rerank.readers.detection:TABLE")
