@@ -186,12 +186,12 @@ def oracle(
     recipe = read_settings({"name": "oracle", "task": "parse" if parses else "ranking", "metric": settings,
                             "features": {"set": "base"}, "data": data})  # fmt: skip
     assert isinstance(recipe, ListRecipe)
-    content, count, shown = content_of(recipe), SkipCount(on_bad_list), list[Lists]()
+    content, count, first = content_of(recipe), SkipCount(on_bad_list), list[Lists]()
     measure, seen = content.metric, SeenLists(content.held)
     try:
         with of_trees(*(golds or ()) if parses else ()):
             blocks = one_by_one(lists.blocks(normal=measuring.normalize))
-            corpus = _measured_corpus(content.measured(track(blocks, "read"), count), measure, seen, shown)
+            corpus = _measured_corpus(content.measured(track(blocks, "read"), count), measure, seen, first)
     except DataError:
         meant = make_reader(reader or usual)
         if reference is None or not reads(meant, reference) or reads(meant, nbest):
@@ -201,27 +201,27 @@ def oracle(
     if corpus is None:
         raise count.nothing(path)
     content.check(count)
-    amiss = _show_account(path, shown, measure, form.get("roles"))
+    amiss = _show_account(path, first, measure, form.get("roles"))
     statistics = ListStatistics.of(corpus, measure)
     _show_statistics(statistics, count, measure)
     for line in references_amiss(measure, asdict(statistics), seen.finish().lengths, written_apart(amiss)):
         log.warning("%s", line)
 
 
-def _show_account(path: str, shown: "list[Lists]", measure: "Metric", roles: Any) -> list[str]:
+def _show_account(path: str, first: "list[Lists]", measure: "Metric", roles: Any) -> list[str]:
     """Show what the first lists are taken for, and what is amiss with them, which is returned."""
     from rerank.extraction.list_checks import doubts_of_lists
     from rerank.readers.account import Account, said_of, tell
 
-    account = Account.of(path, shown, measure=measure.signature)
+    account = Account.of(path, first, measure=measure.signature)
     tell(account)
-    amiss = doubts_of_lists(shown, measure, roles)
+    amiss = doubts_of_lists(first, measure, roles)
     show(*amiss, doubts=amiss, **said_of(account))
     return amiss
 
 
 def _measured_corpus(
-    found: "Iterable[Measured]", measure: "Metric", seen: "SeenLists", shown: "list[Lists]"
+    measured: "Iterable[Measured]", measure: "Metric", seen: "SeenLists", first: "list[Lists]"
 ) -> "Corpus | None":
     """The lists as a corpus without features, None if there are none; what they are like goes to ``seen``, the first to
     ``shown``."""
@@ -231,10 +231,10 @@ def _measured_corpus(
     from rerank.readers.account import MOST
 
     every = list[tuple[np.ndarray, ...]]()
-    for one in found:
+    for one in measured:
         every.append((one.lists.base, one.stats, one.reference))
         seen.add(one.lists)
-        shown += [one.lists][: MOST - len(shown)]
+        first += [one.lists][: MOST - len(first)]
     if not every:
         return None
     lists = np.cumsum([0, *(len(own) for own, *_ in every)])
@@ -244,7 +244,7 @@ def _measured_corpus(
     return Corpus(lists, empty, columns, values, base, gain, rows, reference, np.ones(len(every)), width=0)
 
 
-def _show_statistics(found: "ListStatistics", count: "SkipCount", measure: "Metric") -> None:
+def _show_statistics(of: "ListStatistics", count: "SkipCount", measure: "Metric") -> None:
     from dataclasses import asdict
 
     from rich.table import Table
@@ -254,26 +254,26 @@ def _show_statistics(found: "ListStatistics", count: "SkipCount", measure: "Metr
     keys = {"precision": "P", "recall": "R", "f1": "F", "exact_match": "exact match", "valid": "valid sentences"}
     texts = {"length_ratio": "{:.3f}".format, "valid": "{:,.0f}".format}
     if not isinstance(measure, Parseval):
-        keys = {key: key for key in (measure.primary, "length_ratio") if key in found.base}
+        keys = {key: key for key in (measure.primary, "length_ratio") if key in of.base}
     table = Table("selection", *keys.values())
-    first = [] if found.first == found.base else ["first"]
+    first = [] if of.first == of.base else ["first"]
     for name in ("base", *first, "oracle", "corpus_oracle", "anti_oracle", "random"):
-        report = getattr(found, name)
+        report = getattr(of, name)
         cells = [texts.get(key, measure.text)(report[key]) for key in keys]
         table.add_row(name.replace("_", " "), *cells)
     skipped = {"skipped": count.skipped, "skipped_candidates": count.skipped_candidates, "duplicates": count.duplicates}
-    show(table, **asdict(found), **skipped)
+    show(table, **asdict(of), **skipped)
     show(
-        f"lists {found.lists:,}: {found.empty} without, {found.singletons} with one candidate; {count.skipped} skipped",
-        f"candidates {found.candidates:,}: least {found.smallest}, mean {found.mean:.1f}, median {found.median:g}, "
-        f"most {found.largest}; {count.duplicates:,} duplicates; {count.skipped_candidates} skipped",
+        f"lists {of.lists:,}: {of.empty} without, {of.singletons} with one candidate; {count.skipped} skipped",
+        f"candidates {of.candidates:,}: least {of.smallest}, mean {of.mean:.1f}, median {of.median:g}, "
+        f"most {of.largest}; {count.duplicates:,} duplicates; {count.skipped_candidates} skipped",
     )
     count.warn()
-    if placed := sum(found.oracle_ranks):
-        share, unique = found.oracle_ranks[0] / placed, f"{100 * found.unique_oracle:.1f} %"
+    if placed := sum(of.oracle_ranks):
+        share, unique = of.oracle_ranks[0] / placed, f"{100 * of.unique_oracle:.1f} %"
         line = f"the oracle is the base choice in {100 * share:.1f} % of lists, unique in {unique}"
         show(line, oracle_is_base=share)
-    show(found.signature)
+    show(of.signature)
 
 
 COUNTS = "sentences", "refused", "skipped", "valid"
@@ -381,9 +381,9 @@ def _evaluate_texts(
 
     files = [TextFile(path, form) for path in references]
     files += [TextFile(path, "lines" if form == "lines" else "auto") for path in systems]
-    found = paired(files[0], files[1:])
-    golds = [present(chain(*one)) for one in zip(*found[: len(references)], strict=True)]
-    texts = [[text for text, *_ in one] for one in found[len(references) :]]
+    columns = paired(files[0], files[1:])
+    golds = [present(chain(*one)) for one in zip(*columns[: len(references)], strict=True)]
+    texts = [[text for text, *_ in one] for one in columns[len(references) :]]
     if not golds:
         raise DataError("no reference in the file", path=references[0])
     shown_golds = [list(map(decoded, gold)) for gold in golds]
@@ -424,8 +424,10 @@ def shown_names(paths: Sequence[str]) -> list[str]:
     """The names of files in tables: the last parts of paths, or their paths where names are the same; a number where
     paths are too."""
     names = [Path(path).name for path in paths]
-    shown = [path if names.count(name) > 1 else name for path, name in zip(paths, names, strict=True)]
-    return [f"{name} ({shown[: i + 1].count(name)})" if shown.count(name) > 1 else name for i, name in enumerate(shown)]
+    labels = [path if names.count(name) > 1 else name for path, name in zip(paths, names, strict=True)]
+    return [
+        f"{name} ({labels[: i + 1].count(name)})" if labels.count(name) > 1 else name for i, name in enumerate(labels)
+    ]
 
 
 def _show_comparison(measure: "Metric", names: list[str], stats: "list[np.ndarray]", reference: "np.ndarray") -> None:

@@ -103,8 +103,8 @@ def rank_(
         scorer = _scorer(model_for(nbest, model, trust), predictor)
     form, trained = scorer.reader, scorer.recipe.data.reader
     if model == BASE or reader is not None or roles is not None:
-        known = None if model == BASE else trained
-        form = make_reader(reader_of(nbest, reader or known, roles, trained["name"]))
+        usual = None if model == BASE else trained
+        form = make_reader(reader_of(nbest, reader or usual, roles, trained["name"]))
     if n_best is not None and scorer.predictor in ("fuse", "learned") and not shown_as_json():
         log.warning(
             "the candidates are in the order of their scores by %s; the model's own choices are trees that it fuses, "
@@ -126,8 +126,8 @@ def rank_(
                 stream.write(line)
     count.warn()
     _warn(scorer, counts, "an empty line" if n_best is None else "a list without candidates")
-    shown = amount(count.lists, "list"), amount(counts["unknown"], "unknown feature")
-    log.info("%s, %s, by the predictor %s", *shown, scorer.predictor)
+    amounts = amount(count.lists, "list"), amount(counts["unknown"], "unknown feature")
+    log.info("%s, %s, by the predictor %s", *amounts, scorer.predictor)
 
 
 def _warn(scorer: "Scorer", counts: Counter[str], instead: str) -> None:
@@ -176,20 +176,20 @@ def _tuned(scorer: "Scorer", predictor: str | None, settings: str | None, lists:
     from rerank.recipes.settings import first_fault
     from rerank.storage.documents import read_yaml
 
-    given = {} if settings is None else read_yaml(settings)
-    if not isinstance(given, dict):
+    settings_of_user = {} if settings is None else read_yaml(settings)
+    if not isinstance(settings_of_user, dict):
         raise RecipeError(f"--decode: found {settings!r}; expected settings, as {{sharpness: 2}}")
     untuned = predictor in ("mbr", "fuse") and predictor != scorer.predictor
-    if not untuned and not given:
+    if not untuned and not settings_of_user:
         return lists
     if not untuned and scorer.how is None:
         raise RecipeError("--decode: nothing is decoded; say how with --predictor mbr or fuse")
-    known = {"kind": predictor, "sharpness": 1.0} if untuned or scorer.how is None else scorer.how.model_dump()
-    if untuned and "deviation" not in given:
+    usual = {"kind": predictor, "sharpness": 1.0} if untuned or scorer.how is None else scorer.how.model_dump()
+    if untuned and "deviation" not in settings_of_user:
         ahead = list(islice(lists, AHEAD))
-        known["deviation"], lists = _deviation(scorer, ahead), chain(ahead, lists)
+        usual["deviation"], lists = _deviation(scorer, ahead), chain(ahead, lists)
     try:
-        scorer.how = Decoding.model_validate(known | given)
+        scorer.how = Decoding.model_validate(usual | settings_of_user)
     except ValidationError as error:
         place, message = first_fault(Decoding, error)
         raise RecipeError(f"--decode: {place[0]}: {message}") from None
@@ -209,17 +209,17 @@ def _deviation(scorer: "Scorer", lists: "list[Opened | Problem]") -> float:
     return deviation if deviation > 0 and np.isfinite(deviation) else 1.0
 
 
-def _count_lists(lists: "Iterable[Ranked | Problem]", found: Counter[str]) -> "Iterator[Ranked | Problem]":
+def _count_lists(lists: "Iterable[Ranked | Problem]", counts: Counter[str]) -> "Iterator[Ranked | Problem]":
     """Pass ``lists`` on and count them, those without candidates or source, and what the model does not know."""
     from rerank.readers.problems import Problem
 
     for ranked in lists:
-        found["all"] += 1
-        found["empty"] += not _places(ranked)
+        counts["all"] += 1
+        counts["empty"] += not _places(ranked)
         if not isinstance(ranked, Problem):
-            found["unknown"] += ranked.unknown
-            found["left out"] += ranked.answer.left_out if ranked.answer is not None else 0
-            found["without source"] += not ranked.nbest.of_trees and ranked.nbest.source is None
+            counts["unknown"] += ranked.unknown
+            counts["left out"] += ranked.answer.left_out if ranked.answer is not None else 0
+            counts["without source"] += not ranked.nbest.of_trees and ranked.nbest.source is None
         yield ranked
 
 
@@ -234,9 +234,9 @@ def _as_object(ranked: "Ranked | Problem", predictor: str, most: int) -> bytes:
     from rerank.storage.documents import as_json
 
     name = ranked.id if isinstance(ranked, Problem) else ranked.nbest.id
-    shown: dict[str, Any] = {"id": name, "predictor": predictor, "text": None, "place": None, "candidates": []}
+    line: dict[str, Any] = {"id": name, "predictor": predictor, "text": None, "place": None, "candidates": []}
     if isinstance(ranked, Problem) or not ranked.order.size:
-        return f"{as_json(shown)}\n".encode()
+        return f"{as_json(line)}\n".encode()
     nbest, scores, answer = ranked.nbest, ranked.scores, ranked.answer
     place = int(ranked.order[0]) if answer is None else answer.place
     candidates = [
@@ -244,15 +244,15 @@ def _as_object(ranked: "Ranked | Problem", predictor: str, most: int) -> bytes:
         | {"score": float(scores[y]), "base_score": float(nbest.base[y])}
         for y in _places(ranked)[:most]
     ]
-    shown |= {"text": ranked.best.decode("utf-8", "surrogatepass"), "candidates": candidates}
-    shown["place"] = None if place is None else place + 1
+    line |= {"text": ranked.best.decode("utf-8", "surrogatepass"), "candidates": candidates}
+    line["place"] = None if place is None else place + 1
     if answer is not None:
-        shown["probabilities"] = answer.probabilities.tolist()
+        line["probabilities"] = answer.probabilities.tolist()
         if answer.expected is not None:
-            shown["expected_gains"] = answer.expected.tolist()
+            line["expected_gains"] = answer.expected.tolist()
         if answer.votes:
-            shown["brackets"] = [vote.as_object() for vote in answer.votes]
-    return f"{as_json(shown)}\n".encode()
+            line["brackets"] = [vote.as_object() for vote in answer.votes]
+    return f"{as_json(line)}\n".encode()
 
 
 def _best_line(ranked: "Ranked | Problem") -> bytes:

@@ -84,10 +84,10 @@ class EngineOptions:
         settings, name = recipe.engine, self.engine
         if name is None and self.workers is not None and settings.name == "auto":
             name = "processes"
-        given = {"name": name, "workers": self.workers, "address": self.address}
+        options = {"name": name, "workers": self.workers, "address": self.address}
         if name not in (None, settings.name):
             settings = EngineSettings()
-        changes = {key: value for key, value in given.items() if value is not None}
+        changes = {key: value for key, value in options.items() if value is not None}
         return open_engine(settings.model_copy(update=changes))
 
 
@@ -250,11 +250,11 @@ def tune(
     from rerank.storage.files import write_text
     from rerank.storage.outputs import output_file
 
-    given, output = recipe.read()
-    if not isinstance(given, ListRecipe):
-        message = f"`rerank tune` is not for recipes of the task {given.task}; `rerank run` trains and tests"
+    original, output = recipe.read()
+    if not isinstance(original, ListRecipe):
+        message = f"`rerank tune` is not for recipes of the task {original.task}; `rerank run` trains and tests"
         raise RecipeError(message, key="task")
-    settings = given
+    settings = original
     if recipe.output is None:
         output = replace(recipe, output=Path("runs", file_name(f"{settings.name}-tune"))).read()[1]
     if len(settings.points()) < 2:
@@ -264,7 +264,7 @@ def tune(
         settings = settings.changed({"data.holdout": share})
     if not settings.seeds:
         settings = settings.changed({"seeds": [settings.seed + number for number in range(SEEDS)]})
-    with work.open(given) as engine:
+    with work.open(original) as engine:
         metrics = experiment.run(settings, output, resume=resume, tests=False, engine=engine)
     target = output_file(output, experiment.CHOSEN)
     write_text(target, chosen_recipe(settings, metrics["choice"]).as_yaml())

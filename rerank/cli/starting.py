@@ -134,12 +134,12 @@ def list_(
         if kind is None and not shown_as_json():
             out.print(registry, style="bold")
         parts = _parts(registry)
-        shown = [part for part in parts if every or registry != "learners" or part["name"] in recommended]
+        listed = [part for part in parts if every or registry != "learners" or part["name"] in recommended]
         show(
-            *(_by_use(parts) if registry == "recipes" else (_line(part, every) for part in shown)), **{registry: parts}
+            *(_by_use(parts) if registry == "recipes" else (_line(part, every) for part in listed)), **{registry: parts}
         )
-        if len(shown) < len(parts):
-            show(f"and {len(parts) - len(shown)} more: rerank list learners --all")
+        if len(listed) < len(parts):
+            show(f"and {len(parts) - len(listed)} more: rerank list learners --all")
         if registry == "templates":
             from rerank.features.template import SETS
 

@@ -177,8 +177,11 @@ def decode(
         expected = evidence.expected(scores, a, how.deviation)
         answers, margin = agreed(nbest, p[0])
         place = settled(how, int(best_expected(expected, scores)[0]), margin, nbest.base)
-        text, known = "" if place is None else _text(nbest, place), np.where(np.isfinite(expected[0]), expected[0], 0.0)
-        return Decoded(text, place, p[0], known, answers=answers, margin=margin)
+        text, gains_of = (
+            "" if place is None else _text(nbest, place),
+            np.where(np.isfinite(expected[0]), expected[0], 0.0),
+        )
+        return Decoded(text, place, p[0], gains_of, answers=answers, margin=margin)
     from rerank.extraction.trees import TreeContent  # the templates of trees
 
     require_trees(isinstance(content, TreeContent))

@@ -81,8 +81,8 @@ def chance(first: Any, second: Any, level: float) -> Any:
 def columns_seen(names: Sequence[str], used: Sequence[str], lists: SeenSample) -> dict[str, Any]:
     """The record that a model keeps of the score columns ``names`` of its training lists, the base score's first: those
     ``used``, each as a ``ColumnSeen``. Empty where no list has two candidates."""
-    known = {name: lists.measures[:, k] for k, name in enumerate(names) if name in used and lists.digests.size}
-    return {name: ColumnSeen.of(measures).model_dump() for name, measures in known.items()}
+    columns = {name: lists.measures[:, k] for k, name in enumerate(names) if name in used and lists.digests.size}
+    return {name: ColumnSeen.of(measures).model_dump() for name, measures in columns.items()}
 
 
 class Drift:
@@ -162,9 +162,11 @@ class Drift:
             if name not in self._told:
                 self._told.add(name)
                 here, there = self.of(name), self.known[name]
-                shown = ", ".join(f"{COMPARED[m]} {here[m]:.4g}, in training {getattr(there, m):.4g}" for m in measures)
+                values = ", ".join(
+                    f"{COMPARED[m]} {here[m]:.4g}, in training {getattr(there, m):.4g}" for m in measures
+                )
                 asked = "is its sign or unit another, or is it a file of other lists or another column?"
-                lines.append(f"the score column {name!r} is unlike that of the training lists: {shown}; {asked}")
+                lines.append(f"the score column {name!r} is unlike that of the training lists: {values}; {asked}")
         return lines
 
     def warn(self) -> None:

@@ -202,8 +202,8 @@ def _load(source: Path) -> Model:
     weights = {name: Weights(kinds["weights"][name], float(bases[name]), trees) for name in bases}
     for name, predictor in weights.items():
         if predictor.w.shape != (table.width,) or predictor.w.dtype != np.float64:
-            found = f"{name}.npy is {predictor.w.dtype} {predictor.w.shape}"
-            message = f"weights and feature table differ in length or type: {found}"
+            array = f"{name}.npy is {predictor.w.dtype} {predictor.w.shape}"
+            message = f"weights and feature table differ in length or type: {array}"
             raise ValueError(f"{message}, the table has {table.width} columns")
         if not np.all(np.isfinite(predictor.w)):
             raise ValueError(f"{name}.npy holds weights that are not finite")
@@ -223,10 +223,10 @@ def _load(source: Path) -> Model:
     parts = kinds["state"], kinds["votes"], kinds["brackets"], seen
     model = Model(header["settings"], header["about"], table, weights, *parts, digest=header["digest"])
     _check_settings(model)
-    decision, known = model.decision, [*weights, *decodings_of(model.about)]
-    if not {decision.predictor, decision.ranked_by} <= set(known):
+    decision, names = model.decision, [*weights, *decodings_of(model.about)]
+    if not {decision.predictor, decision.ranked_by} <= set(names):
         said = f"{decision.predictor}, with the scores of {decision.ranked_by}"
-        raise ValueError(f"its decision is {said}; it has {', '.join(known)}")
+        raise ValueError(f"its decision is {said}; it has {', '.join(names)}")
     return model
 
 

@@ -126,11 +126,11 @@ class Provenance(BaseModel):
     start: str = ""
 
 
-def provenance(**known: Any) -> dict[str, Any]:
+def provenance(**facts: Any) -> dict[str, Any]:
     """The provenance of a model that is made now: what is ``known`` of its training, by the names of ``Provenance``,
     with versions and date."""
     made = Provenance(
-        **known,
+        **facts,
         version=__version__,
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.machine()}",

@@ -175,8 +175,8 @@ class Ranking:
         return int(self.order.size)
 
     def __repr__(self) -> str:
-        shown = f" {self.id}" if self.id else ""
-        return f"<Ranking{shown}: {len(self)} candidates, best {self.best!r}>" if len(self) else f"<Ranking{shown}: 0>"
+        name = f" {self.id}" if self.id else ""
+        return f"<Ranking{name}: {len(self)} candidates, best {self.best!r}>" if len(self) else f"<Ranking{name}: 0>"
 
 
 class Reranker:
@@ -243,10 +243,10 @@ class Reranker:
         ------
         DataError: a candidate that cannot be used; says which one, and why.
         """
-        given, nbest = self._taken(candidates, source)
+        originals, nbest = self._taken(candidates, source)
         (ranked,) = self._scorer.rank([self._open(nbest)])
         assert isinstance(ranked, Ranked)
-        return Ranking(given, ranked, self._explain, self.predictor)
+        return Ranking(originals, ranked, self._explain, self.predictor)
 
     def best(self, candidates: Candidates, source: str | None = None) -> Any:
         """The best of some candidates, as it was given; or a tree fused of them, see ``Ranking.best``.
@@ -436,14 +436,14 @@ class Reranker:
             source = candidates.get("source") if source is None else source
             name, candidates = str(candidates.get("id", name)), candidates["candidates"]
         if isinstance(candidates, NBest):
-            given, name, rows = candidates.candidates, candidates.id, candidates.rows
+            originals, name, rows = candidates.candidates, candidates.id, candidates.rows
             source = candidates.source if source is None else source
         elif is_frame(candidates):
             message = f"found {type(candidates).__name__}; expected several candidates, in a list"
             raise GivenError(f"{message}; score_frame ranks the rows of a data frame", "candidates")
         else:
             every = each_of(candidates, "several candidates, in a list", "candidates")
-            given, rows = candidates if isinstance(candidates, list | tuple) else list(every), None
+            originals, rows = candidates if isinstance(candidates, list | tuple) else list(every), None
         if source is not None and not self._texts:
             message = "the model ranks parses, which have no source; leave it out"
             raise GivenError(message, "source", list_id=name or None)
@@ -453,9 +453,11 @@ class Reranker:
                 raise DataError(f"the model ranks {message}", path=rows.path, list_id=name)
             if not rows.of_trees and source is not None:
                 rows = rows.changed(source=encoded(source).strip())
-            return given, rows
+            return originals, rows
         scored = self._scorer.content.scored
-        return given, list_given(given, self._columns, texts=self._texts, name=name, source=source, scored=scored)
+        return originals, list_given(
+            originals, self._columns, texts=self._texts, name=name, source=source, scored=scored
+        )
 
     def _open(self, nbest: Lists) -> Opened:
         """The candidates of a list, all of them."""
@@ -471,8 +473,8 @@ class Reranker:
         """Log score columns that the model does not know, once each."""
         if new := sorted(set(columns) - self._told):
             self._told.update(new)
-            known = ", ".join(map(repr, self.columns))
-            log.warning("score columns that the model does not know: %s; it has %s", ", ".join(map(repr, new)), known)
+            names = ", ".join(map(repr, self.columns))
+            log.warning("score columns that the model does not know: %s; it has %s", ", ".join(map(repr, new)), names)
 
     def _explain(self, ranked: Ranked, chosen: int, other: int) -> list[Contribution]:
         return self._scorer.explain(self._open(ranked.nbest), chosen, other)

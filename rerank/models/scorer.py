@@ -152,8 +152,8 @@ class Scorer:
             raise ModelError("the model keeps no votes; train with training.vote: true, or use the average")
         self.model, self.predictor, self.recipe, self.how = model, predictor, recipe, kinds.get(predictor)
         self.ranked_by = decision.ranked_by if self.how else predictor
-        known = model.weights | {"base": Weights(np.zeros(model.table.width), 1.0)}
-        self.weights = known["average" if self.ranked_by == "voted" else self.ranked_by]
+        predictors = model.weights | {"base": Weights(np.zeros(model.table.width), 1.0)}
+        self.weights = predictors["average" if self.ranked_by == "voted" else self.ranked_by]
 
     @cached_property
     def content(self) -> Content[Any]:
@@ -171,8 +171,8 @@ class Scorer:
 
     def drift(self) -> Drift:
         """The comparison of the score columns of lists with those of training."""
-        known, held = self.model.about.get("columns", {}), self.content.held
-        return Drift({name: histogram for name, histogram in known.items() if name in held})
+        columns, held = self.model.about.get("columns", {}), self.content.held
+        return Drift({name: histogram for name, histogram in columns.items() if name in held})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process: the model, from which everything else is made again."""

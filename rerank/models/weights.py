@@ -180,8 +180,8 @@ def moses_lines(table: Table, weights: Weights, left_out: Counter[str], *, top: 
         if template == "Dense":
             continue
         symbols = table.symbols[table.first[j] : table.first[j + 1]].tolist()
-        known = all(symbol in table.texts for symbol in symbols)
-        name = moses_name(template, symbols, [table.texts[symbol] for symbol in symbols]) if known else None
+        complete = all(symbol in table.texts for symbol in symbols)
+        name = moses_name(template, symbols, [table.texts[symbol] for symbol in symbols]) if complete else None
         if name is None:
             left_out[template] += 1
         else:

@@ -165,15 +165,15 @@ def shipped_recipes() -> dict[str, Path]:
 
 def find_recipe(named: str | Path) -> Path:
     """The file that ``named`` is, or that of the recipe of this name."""
-    path, known = Path(named), shipped_recipes()
+    path, recipes = Path(named), shipped_recipes()
     name = path.as_posix()
-    if path.is_file() or (path.exists() and name not in known):
+    if path.is_file() or (path.exists() and name not in recipes):
         return path
-    if name in known:
-        return known[name]
-    near = difflib.get_close_matches(path.with_suffix("").as_posix(), known, n=1)
+    if name in recipes:
+        return recipes[name]
+    near = difflib.get_close_matches(path.with_suffix("").as_posix(), recipes, n=1)
     hint = f"did you mean {near[0]}? Recipes that come with the program" if near else "known"
-    message = f"cannot read the recipe: no such file, and no recipe of this name; {hint}: {', '.join(sorted(known))}"
+    message = f"cannot read the recipe: no such file, and no recipe of this name; {hint}: {', '.join(sorted(recipes))}"
     raise RecipeError(message, path=str(named))
 
 

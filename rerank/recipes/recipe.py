@@ -209,9 +209,9 @@ class ListRecipe(TaskRecipe):
         task = values.get("task", cls.model_fields["task"].default) if isinstance(values, dict) else None
         brought = dict[str, Any]()
         for key, usual in TASKS.get(task, {}).items() if isinstance(task, str) else ():
-            given = named(values.get(key, {}), key="set" if key == "features" else "name")
-            if isinstance(given, dict) and "name" not in given:
-                brought[key] = {**named(usual), **given}
+            own = named(values.get(key, {}), key="set" if key == "features" else "name")
+            if isinstance(own, dict) and "name" not in own:
+                brought[key] = {**named(usual), **own}
         return {**values, **brought} if brought else values
 
     @model_validator(mode="after")

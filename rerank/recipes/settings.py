@@ -120,10 +120,10 @@ def validate(model: type[S], settings: Settings, path: str | None = None) -> S:
 
 def dataclass_of(kind: type[T], settings: Settings, key: str) -> T:
     """The dataclass whose fields are the settings of the section at ``key``."""
-    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for name in settings:
-        if name not in known:
-            raise RecipeError(f"unknown setting; {nearest(name, known)}", key=f"{key}.{name}")
+        if name not in names:
+            raise RecipeError(f"unknown setting; {nearest(name, names)}", key=f"{key}.{name}")
     try:
         return kind(**settings)
     except RecipeError as error:

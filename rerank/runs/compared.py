@@ -23,6 +23,7 @@ from rerank.storage.documents import as_json
 from rerank.storage.files import DAMAGE, new_file, read_archive
 
 FILE = "{}.selections.npz"  # in a run's predictions, by the split
+ONE_ERROR = 0.6827  # the middle of a normal distribution within ±1 deviation
 
 
 class Scored(NamedTuple):
@@ -37,9 +38,9 @@ class Scored(NamedTuple):
 class Compared:
     """Choices from the same L lists by name, as the statistics of what they choose.
 
-    reference: float64 [L, R]; rows: by name, float64 [L, K]; against: the row that the others are tested against;
-    oracles: rows that nobody can choose, which are not tested; test, samples, seed: of significance. ids: of the lists;
-    path: the file that all this was read from.
+    reference: float64 [L, R]; rows: by name, float64 [L, K], or [S, L, K] of S seeds, whose scores are means; against:
+    the row that the others are tested against; oracles: rows that nobody can choose, which are not tested; test,
+    samples, seed: of significance. ids: of the lists; path: the file that all this was read from.
     """
 
     metric: Metric
@@ -53,13 +54,38 @@ class Compared:
     ids: list[str] = field(default_factory=list)
     path: str | None = None
 
+    def _by_seed(self, name: str) -> np.ndarray:
+        """float64 [S]: the scores of a row, that of each seed."""
+        rows = self.rows[name]
+        return np.array([self.metric.score(each, self.reference) for each in (rows if rows.ndim == 3 else rows[None])])
+
+    def _mean(self, name: str) -> np.ndarray:
+        """float64 [L, K]: a row, the mean over seeds."""
+        rows = self.rows[name]
+        return rows.mean(axis=0) if rows.ndim == 3 else rows
+
     def score(self, name: str) -> float:
         """The score of a row."""
-        return self.metric.score(self.rows[name], self.reference)
+        return float(self._by_seed(name).mean())
+
+    def difference(self, name: str, other: str) -> float:
+        """By how much the score of a row is above that of another."""
+        return float((self._by_seed(name) - self._by_seed(other)).mean())
+
+    def error(self, name: str, other: str | None = None) -> float:
+        """The standard error of a row's score, or of its difference from another, over lists and seeds."""
+        by_seed = self._by_seed(name) - (0.0 if other is None else self._by_seed(other))
+        beside = None if other is None else self._mean(other)
+        low, high = score_interval(
+            self.metric, self._mean(name), self.reference, beside, samples=self.samples, seed=self.seed,
+            confidence=ONE_ERROR,
+        )  # fmt: skip
+        over_seeds = float(by_seed.var(ddof=1)) / by_seed.size if by_seed.size > 1 else 0.0
+        return float(np.hypot((high - low) / 2, np.sqrt(over_seeds)))
 
     def report(self, name: str) -> dict[str, float]:
         """All measures of a row."""
-        return self.metric.report(self.rows[name].sum(axis=0), self.reference.sum(axis=0))
+        return self.metric.report(self._mean(name).sum(axis=0), self.reference.sum(axis=0))
 
     def reports(self) -> dict[str, dict[str, float]]:
         """All measures of every row."""

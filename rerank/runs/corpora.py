@@ -56,21 +56,21 @@ class Data:
     ) -> "Data":
         """Extract, by ``engine``, the training split and ``splits``, from ``inputs``, or take them from the cache that
         all runs beside ``place`` share; without a place they are in memory. start: a model with the table to use."""
-        known = None if start is None else table_of(start, recipe)
+        old_table = None if start is None else table_of(start, recipe)
         if place is None:
             training, table = (
                 extract_training(recipe, engine)
-                if known is None
-                else (extract_split(recipe, recipe.data.training, known, engine), known)
+                if old_table is None
+                else (extract_split(recipe, recipe.data.training, old_table, engine), old_table)
             )
             settings = recipe.model_dump(mode="json", include={"data", "features", "metric"})
             training = dataclasses.replace(training, key=key_of(settings, training.seen.digests.tolist()))
         else:
             store = CorpusCache(place.absolute().parent / ".cache", inputs)
-            if start is None or known is None:
+            if start is None or old_table is None:
                 training, table, _ = store.training(recipe, engine)
             else:
-                training, table = store.split(recipe, recipe.data.training, known, start.digest, engine), known
+                training, table = store.split(recipe, recipe.data.training, old_table, start.digest, engine), old_table
         others, key = dict[str, Extracted](), training.key
         for split in (split for split in splits if not recipe.data.is_holdout(split)):
             if split == recipe.data.training:
@@ -116,8 +116,8 @@ class Data:
 
 def table_of(start: Model, recipe: ListRecipe) -> Table:
     """The features of the model that training continues from, which the recipe must ask for as well."""
-    asked, known = (settings.features.model_dump(mode="json") for settings in (recipe, recipe_of(start)))
-    if differing := sorted(key for key in asked if asked[key] != known[key]):
+    asked, old = (settings.features.model_dump(mode="json") for settings in (recipe, recipe_of(start)))
+    if differing := sorted(key for key in asked if asked[key] != old[key]):
         raise DataError(
             "training cannot continue from this model: its feature table is another one; it was made with other "
             f"settings of features: {', '.join(differing)}",
@@ -224,13 +224,13 @@ def _warn_of_seen_lists(recipe: ListRecipe, lists: dict[str, list[str]]) -> None
     """Warn where scores are of lists that the model knows; ``lists`` are the files of every split."""
     data = recipe.data
     beside = data.reader.values()  # files that are named there go with the lists of every split
-    known = {path: "trained" for path in lists[data.training] if path not in beside}
+    files = {path: "trained" for path in lists[data.training] if path not in beside}
     for split in (*([data.dev] if data.dev and not data.is_holdout(data.dev) else []), *data.tests):
-        for path in [path for path in lists[split] if path in known][:1]:
+        for path in [path for path in lists[split] if path in files][:1]:
             message = "%s: the model is %s on its lists (%s): scores on them say little about other lists"
-            log.warning(message, split, known[path], path)
+            log.warning(message, split, files[path], path)
         if split == data.dev:
-            known = {path: "chosen" for path in lists[split] if path not in beside} | known
+            files = {path: "chosen" for path in lists[split] if path not in beside} | files
 
 
 APART = 0.5  # how far the gains of train are below those of dev at the least, as a difference of distribution functions
@@ -245,34 +245,34 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
     """A line for everything that looks wrong with the splits of a run; corpora: their counts, see ``Data.counts``."""
     train, metric = data.training, content.metric
     counts = {split: entry["statistics"] for split, entry in corpora.items()}
-    known = columns_seen(content.held, content.used, train.seen)
-    table, found = data.table, list[str]()
+    columns = columns_seen(content.held, content.used, train.seen)
+    table, lines = data.table, list[str]()
     whole = {table.name(j).partition("|")[2]: 1 / table.scale[j] for j in range(table.free)}
-    for name in known:
+    for name in columns:
         low, high = train.seen.measures[:, content.held.index(name), LEAST:].T
         said = said_of(f"the score column {name!r}", low, high, whole.get(name, 0.0))
-        found += [f"{recipe.data.training}: {line}" for line in said]
+        lines += [f"{recipe.data.training}: {line}" for line in said]
     for split, extracted in {recipe.data.training: train, **data.others}.items():
         if split == HOLDOUT:
             continue
         apart = written_apart(extracted.about.get("amiss", []))
         amiss = references_amiss(metric, counts[split], extracted.seen.lengths, apart)
         if extracted is train:
-            found += [f"{split}: {line}" for line in amiss]
+            lines += [f"{split}: {line}" for line in amiss]
             continue
-        found += [f"{split}: {line}" for line in amiss or filter(None, [apart])]
+        lines += [f"{split}: {line}" for line in amiss or filter(None, [apart])]
         if split == recipe.data.dev and not metric.measured and below_dev(train.corpus, extracted.corpus):
             here, there = (metric.text(counts[name]["base"][metric.primary]) for name in (recipe.data.training, split))
             shown = f"{metric.primary} {here}, on {split} {there}"
             why = written_apart(train.about.get("amiss", [])) or ASKED
-            found.append(f"{recipe.data.training}: the base is far worse than on {split}: {shown}; {why}")
-        unlike = unlike_training(extracted.seen, content, known, train.seen.digests)
+            lines.append(f"{recipe.data.training}: the base is far worse than on {split}: {shown}; {why}")
+        unlike = unlike_training(extracted.seen, content, columns, train.seen.digests)
         inputs = [each.about["inputs"] for each in (train, extracted) if "inputs" in each.about]
         same = shared(train.seen.digests, extracted.seen.digests)[0]
         if not same and len(inputs) == 2 and (what := same_inputs(*inputs)):
             unlike.append(f"the lists have the {what} of training lists: are these systems to merge, and not splits?")
-        found += [f"{split}: {line}" for line in unlike]
-    return found
+        lines += [f"{split}: {line}" for line in unlike]
+    return lines
 
 
 def unlike_training(
@@ -282,12 +282,12 @@ def unlike_training(
     every column that is unlike what it was in training, where the ``columns`` are known: see ``models.drift``."""
     same, looked_at = shared(digests, lists.digests)
     sampled = "a sample of " if MOST in (digests.size, lists.digests.size) else ""
-    shown = (
+    repeats = (
         f"{same:,} of {sampled}{looked_at:,} lists are training lists; what is measured on them tells nothing of others"
     )
     drift = Drift({name: column for name, column in columns.items() if name in content.held})
     drift.take(*lists.measures[:, [content.held.index(name) for name in drift.names]])
-    return [*([shown] if same else []), *drift.warnings()]
+    return [*([repeats] if same else []), *drift.warnings()]
 
 
 def written_apart(amiss: Iterable[str]) -> str:
@@ -307,11 +307,11 @@ def references_amiss(metric: Metric, counts: Mapping[str, Any], lengths: np.ndar
     best, random = (counts[name][metric.primary] for name in ("oracle", "random"))
     lacking = abs((0.0 if metric.lower_is_better else 100 / metric.percent) - random)
     if abs(best - random) < HARDLY * lacking and counts["candidates"] >= 2 * counts["lists"]:
-        shown = f"{metric.primary} {metric.text(best)} beside {metric.text(random)}"
-        lines.append(f"the oracle is hardly better than a random candidate ({shown}); {asked}")
+        scores = f"{metric.primary} {metric.text(best)} beside {metric.text(random)}"
+        lines.append(f"the oracle is hardly better than a random candidate ({scores}); {asked}")
     if (correlation := unlike_lengths(lengths)) is not None:
-        shown = f"rank correlation {correlation:.2f}"
-        lines.append(f"long candidates do not go with long references ({shown}); {asked}")
+        scores = f"rank correlation {correlation:.2f}"
+        lines.append(f"long candidates do not go with long references ({scores}); {asked}")
     return lines
 
 

@@ -187,8 +187,8 @@ def _grid(recipe: ListRecipe, kind: str, threshold: float | None) -> tuple[np.nd
     sharpness = np.array([MEANT]) if kind == "learned" else SHARPNESS
     if recipe.decode.sharpness is not None:
         sharpness = np.array([recipe.decode.sharpness])
-    known = recipe.decode.threshold if kind != "learned" else threshold
-    return sharpness, THRESHOLDS if known is None else np.array([known])
+    fixed = recipe.decode.threshold if kind != "learned" else threshold
+    return sharpness, THRESHOLDS if fixed is None else np.array([fixed])
 
 
 def _best_point(recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Corpus, metric: Metric) -> dict[str, Any]:
@@ -276,12 +276,12 @@ def _coverage(sweep: GainSweep, lists: Corpus, metric: Gain) -> dict[str, Any]:
     order = np.argsort(-sweep.margins, kind="stable")
     rows, reference = statistics_of(lists, sweep.chosen[0])[order], lists.reference[order]
     scores = metric.scores(np.cumsum(rows, axis=0), np.cumsum(reference, axis=0))
-    shown = np.unique(np.linspace(0, scores.size - 1, min(scores.size, COVERAGES)).astype(int))
+    points = np.unique(np.linspace(0, scores.size - 1, min(scores.size, COVERAGES)).astype(int))
     return {
         "aurc": float(np.mean(metric.best - scores)),
-        "coverage": ((shown + 1) / scores.size).tolist(),
-        "margin": sweep.margins[order][shown].tolist(),
-        "score": scores[shown].tolist(),
+        "coverage": ((points + 1) / scores.size).tolist(),
+        "margin": sweep.margins[order][points].tolist(),
+        "score": scores[points].tolist(),
     }
 
 

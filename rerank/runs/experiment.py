@@ -323,7 +323,7 @@ class Kind(ABC, Generic[R]):
         """The recipe and the directory of another run that goes on from here, if there is one."""
         return None
 
-    def add_second(self, found: Metrics, results: Metrics) -> None:
+    def add_second(self, metrics: Metrics, results: Metrics) -> None:
         """Add the results of the ``second`` run, its metrics.json."""
 
     @abstractmethod

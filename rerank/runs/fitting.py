@@ -106,8 +106,8 @@ def fit(
     settings = _settings(recipe)
     if (task := settings.get("task")) is not None and not task_named(task).lists:
         raise RecipeError(f"a recipe of the task {task}, which has no lists; `rerank run` runs it", key="recipe")
-    given = {"metric": named(metric), "features": _features(features), "learner": _learner(learner), "seed": seed}
-    settings |= {key: value for key, value in given.items() if value is not None}
+    parts = {"metric": named(metric), "features": _features(features), "learner": _learner(learner), "seed": seed}
+    settings |= {key: value for key, value in parts.items() if value is not None}
     for section, more in (
         ("oracle", oracle),
         ("training", training),
@@ -120,8 +120,8 @@ def fit(
     first, lists = first_list(lists)
     settings["task"] = task_of(settings, first)
     how = {"texts": settings["task"] in METRICS, "gains": task_gains(settings)}
-    known = None if start is None else ScoreColumns.of_table(start.model.table.about)
-    held = {TRAIN: _held(lists, known, **how)}
+    names_of_start = None if start is None else ScoreColumns.of_table(start.model.table.about)
+    held = {TRAIN: _held(lists, names_of_start, **how)}
     if dev is not None:
         held[DEV] = _held(dev, held[TRAIN].columns, **how)
     model = _fitted(settings, held, start, callback)
@@ -174,11 +174,11 @@ def _settings(recipe: str | os.PathLike[str] | Mapping[str, Any] | TaskRecipe | 
     return dict(_mapping(recipe, "recipe"))
 
 
-def _mapping(given: Any, key: str) -> Mapping[str, Any]:
+def _mapping(section: Any, key: str) -> Mapping[str, Any]:
     """The settings at ``key``; None stands for none."""
-    if not isinstance(given, Mapping | None):
-        raise RecipeError(f"found {given!r}; expected a mapping of settings", key=key)
-    return given or {}
+    if not isinstance(section, Mapping | None):
+        raise RecipeError(f"found {section!r}; expected a mapping of settings", key=key)
+    return section or {}
 
 
 def task_gains(settings: Settings) -> bool:
@@ -219,10 +219,10 @@ def _held(lists: AnyLists, columns: ScoreColumns | None, *, texts: bool, gains: 
             data |= {} if lists.references else {"references": None}
         return Held(lists.blocks, data)
     with told():
-        given = blocks_given(lists, texts=texts, gains=gains, columns=columns)
+        blocks = blocks_given(lists, texts=texts, gains=gains, columns=columns)
         kept = (
             item if item.list_count > 1 else item.repeated("keep")
-            for item in used(given, getattr(lists, "on_bad_list", "error"))
+            for item in used(blocks, getattr(lists, "on_bad_list", "error"))
         )
         rows = [item.without_raw() for item in kept]
     first, _ = first_filled(rows)

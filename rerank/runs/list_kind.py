@@ -335,12 +335,12 @@ class ListKind(Kind[ListRecipe]):
         )  # fmt: skip
 
 
-def with_roles(settings: Settings, found: Mapping[str, str]) -> Settings:
+def with_roles(settings: Settings, keys: Mapping[str, str]) -> Settings:
     """The settings of a recipe over JSON with the roles of keys that were ``found`` in training, for use."""
     data, reader = settings["data"], settings["data"]["reader"]
-    if not found or reader["name"] != "jsonl":
+    if not keys or reader["name"] != "jsonl":
         return settings
-    roles = {**found, **(reader.get("roles") or {})}
+    roles = {**keys, **(reader.get("roles") or {})}
     return settings | {"data": {**data, "roles": roles, "reader": {**reader, "roles": roles}}}
 
 

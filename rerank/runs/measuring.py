@@ -209,8 +209,8 @@ def _measured(
             raise RecipeError(f"{content.metric.primary} measures orders; expected best", key="decode")
     else:
         what = ("a choice for every list", "the scores of every list's candidates")[ordered]
-        given = each_of(model, f"a model, or {what}", "model")
-        choose, by = partial(_as_given, given, _scores if ordered else _place), ""
+        choices = each_of(model, f"a model, or {what}", "model")
+        choose, by = partial(_as_given, choices, _scores if ordered else _place), ""
     count, seen = SkipCount(getattr(lists, "on_bad_list", "error")), SeenLists(content.held)
     how_given: Any = {"texts": isinstance(content, TextContent), "gains": isinstance(content.metric, Gain)}
     with told():
@@ -232,19 +232,19 @@ def _measured(
         count.warn()
     tell(Account.of("", looked_at, measure=content.metric.signature))
     if scorer is not None:
-        known = scorer.model.about.get("columns", {})
-        for line in unlike_training(seen.finish(), content, known, scorer.model.seen):
+        columns_of_training = scorer.model.about.get("columns", {})
+        for line in unlike_training(seen.finish(), content, columns_of_training, scorer.model.seen):
             log.warning("%s", line)
-    elif next(given, _MISSING) is not _MISSING:
+    elif next(choices, _MISSING) is not _MISSING:
         raise DataError(f"found more choices than the {len(every):,} lists; expected one for each")
     if not every:
         raise DataError("no lists to evaluate")
     return content.metric, by, every
 
 
-def _as_given(given: Iterator[Any], take: Callable[[Any, Lists], Answer], pairs: list[Pair]) -> list[Answer]:
+def _as_given(choices: Iterator[Any], take: Callable[[Any, Lists], Answer], pairs: list[Pair]) -> list[Answer]:
     """The next of the answers that are ``given``."""
-    return [take(next(given, _MISSING), pair.nbest) for pair in pairs]
+    return [take(next(choices, _MISSING), pair.nbest) for pair in pairs]
 
 
 def _by_model(scorer: Scorer, how: Decoding | None, ordered: bool, pairs: list[Pair]) -> list[Answer]:
@@ -264,10 +264,10 @@ def _by_model(scorer: Scorer, how: Decoding | None, ordered: bool, pairs: list[P
     ]  # fmt: skip
 
 
-def _scores(given: Any, nbest: Lists) -> np.ndarray:
+def _scores(numbers: Any, nbest: Lists) -> np.ndarray:
     """The scores of the candidates that can be used: float64 [N]."""
     try:
-        scores = np.zeros(0) if given is _MISSING else np.asarray(given, np.float64)
+        scores = np.zeros(0) if numbers is _MISSING else np.asarray(numbers, np.float64)
     except (TypeError, ValueError):
         scores = np.zeros(0)
     if scores.ndim != 1 or scores.size <= max(nbest.places, default=-1) or not np.isfinite(scores).all():

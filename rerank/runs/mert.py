@@ -96,8 +96,8 @@ def tune_run(run: Run, task: RunTask) -> None:
     if task.dev is not None:
         about["dev"] = corpus_score(task.dev, run.weights[PREDICTOR], metric)
     run.training["mert"] = about
-    shown = "".join(f", dev {metric.text(about['dev'])}" for _ in range("dev" in about))
+    on_dev = "".join(f", dev {metric.text(about['dev'])}" for _ in range("dev" in about))
     log.info(
         "mert on %s: %s to %s%s, %.1f s",
-        recipe.mert.split, metric.text(result.start_score), metric.text(result.score), shown, about["seconds"],
+        recipe.mert.split, metric.text(result.start_score), metric.text(result.score), on_dev, about["seconds"],
     )  # fmt: skip

@@ -211,13 +211,13 @@ def _measure(task: str, use: str, first: Sequence[Lists], chosen: str | None) ->
     return []
 
 
-def _no_gain(shown: Lists) -> str:
+def _no_gain(first: Lists) -> str:
     """Why lists without a gain and references are refused, and which of their numbers could be the gain."""
-    roles, names = shown.roles, [name for k, name in enumerate(shown.names) if k != shown.column]
+    roles, names = first.roles, [name for k, name in enumerate(first.names) if k != first.column]
     likely = [*(roles.gains if roles is not None else ()), *filter(REWARD.search, names)]
     if likely:
-        found = f"{' and '.join(map(repr, likely))} could be the gain"
-        return f"{found}; say {'which' if likely[1:] else 'so'}: --roles {likely[0]}=gain"
+        columns = f"{' and '.join(map(repr, likely))} could be the gain"
+        return f"{columns}; say {'which' if likely[1:] else 'so'}: --roles {likely[0]}=gain"
     message = "the lists say neither which candidates are good (a gain) nor what is right (a reference)"
     if roles is not None and (key := next(filter(LOWER.search, names), "")):
         return f"{message}; {key!r} could be a gain of which lower is better: --roles {key}=gain"
@@ -250,10 +250,10 @@ def _systems(files: Sequence[str], sources: Sequence[str], reader: str | None) -
     made, groups, what = make_reader(name, "--reader"), list[tuple[Inputs, list[str]]](), ""
     for path, beside in zip_longest(files, sources[: len(files)]):
         texts = made.holds != "trees"
-        found = inputs_of(made, lists_of_texts(made, path, sources=beside) if texts else lists_of(made, path))
-        alike = ((group, same) for known, group in groups if (same := shared(known, found)))
+        own_inputs = inputs_of(made, lists_of_texts(made, path, sources=beside) if texts else lists_of(made, path))
+        alike = ((group, same) for known, group in groups if (same := shared(known, own_inputs)))
         group, same = next(alike, ([], ""))
-        groups += [] if same else [(found, group)]
+        groups += [] if same else [(own_inputs, group)]
         group.append(path)
         what = same or what
     return [group for _, group in groups], what
@@ -272,8 +272,8 @@ def _fused(made: NewRecipe, groups: list[list[str]], what: str) -> NewRecipe:
     changed = {"nbest": data["nbest"], "reader": {**reader, "others": groups[0][1:]}} if of_runs else merged
     text = re.sub(r"(?m)^  (nbest|reader): .*$", lambda line: f"  {line[1]}: {as_json(changed[line[1]])}", made.text)
     tried = made.tried if of_runs else next(",".join(group) for group in groups if group[0] == made.tried)
-    found = f"{made.found}; {len(groups[0])} systems, whose files have the same {what}, are fused"
-    return replace(made, text=text, found=found, tried=tried)
+    what_it_is = f"{made.found}; {len(groups[0])} systems, whose files have the same {what}, are fused"
+    return replace(made, text=text, found=what_it_is, tried=tried)
 
 
 def _no_lists(name: str, files: Sequence[str], splits: dict[str, str], reader: str | None) -> NewRecipe | None:
@@ -340,9 +340,9 @@ def _looked_at(
             problem = None if other is None else other.problem
             advice = getattr(problem, "advice", "") or _numbered(path, references) or KNOWN
             raise DataError(f"no format that can be told from the file alone; {advice}", path=path)
-    if len(found := set(names.values())) > 1:
+    if len(formats := set(names.values())) > 1:
         said = ", ".join(f"{path} {name}" for path, name in names.items())
-        raise DataError(f"found the formats {', '.join(map(str, sorted(map(str, found))))} ({said}); expected one")
+        raise DataError(f"found the formats {', '.join(map(str, sorted(map(str, formats))))} ({said}); expected one")
     settings = settings_of(names[files[0]], "--reader") | ({} if roles is None else {"roles": roles_given(roles)})
     for nbest in lists_of(make_reader(settings, "reader"), files[0]):
         if nbest.problem is None and len(nbest):
@@ -402,17 +402,17 @@ def _pattern(files: Sequence[str], splits: dict[str, str]) -> str:
     return "{root}/" + patterns.pop()
 
 
-def _beside(given: Sequence[str], files: Sequence[str], splits: dict[str, str], key: str) -> str:
+def _beside(paths: Sequence[str], files: Sequence[str], splits: dict[str, str], key: str) -> str:
     """The pattern of the files that go with those of lists."""
-    if len(given) != len(files):
+    if len(paths) != len(files):
         raise DataError(
-            f"found {len(given)} files of {key} for {len(files)} of lists; expected one for each, in their order"
+            f"found {len(paths)} files of {key} for {len(files)} of lists; expected one for each, in their order"
         )
-    folder, inner = _placed(given)
+    folder, inner = _placed(paths)
     patterns = {_with_split(path, splits[of]) for path, of in zip(inner, files, strict=True)}
     if len(patterns) > 1:
         raise DataError(
-            f"found {', '.join(given)}; expected files called like those of the lists, in this order: "
+            f"found {', '.join(paths)}; expected files called like those of the lists, in this order: "
             f"{', '.join(splits.values())}"
         )
     return os.path.join(_literal(folder), patterns.pop())

@@ -229,8 +229,8 @@ def examples_of(scorer: Scorer, split: str, extracted: Extracted, answers: Answe
         before, after, best = (float(gains[i]) for gains in (answers.before, answers.after, answers.best))
         written = texts[chosen] if answers.texts is None else answers.texts[number]
         why = scorer.explain(Opened(pair.nbest, pair.content), chosen, base)[:MAX_FEATURES]
-        first, last, given = (text.decode("utf-8", "replace") for text in (texts[base], written, source or b""))
-        about = why, None if source is None else given
+        first, last, input_text = (text.decode("utf-8", "replace") for text in (texts[base], written, source or b""))
+        about = why, None if source is None else input_text
         yield Example(split, pair.nbest.id, scorer.content.gold_text(pair), first, last, before, after, best, *about)
 
 

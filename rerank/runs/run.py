@@ -23,7 +23,6 @@ from rerank.learn.voting.votes import Votes
 from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import base_choice, base_rows, first_rows, list_gains, oracle_rows, oracles, statistics_of
-from rerank.metrics.significance import score_interval
 from rerank.models.provenance import Decision, Kind
 from rerank.parts import trees as tree_readers
 from rerank.recipes.recipe import ListRecipe
@@ -178,8 +177,8 @@ class Run:
                 return stored[1]["winners"]
         from rerank.learn.voting.voting import vote  # with its kernels
 
-        with counting(f"vote {split}", total=extracted.corpus.list_count, unit="lists") as shown:
-            winners = best(extracted.corpus, vote(votes, extracted.corpus, on_list=shown.advance))
+        with counting(f"vote {split}", total=extracted.corpus.list_count, unit="lists") as progress:
+            winners = best(extracted.corpus, vote(votes, extracted.corpus, on_list=progress.advance))
         if kept is not None:
             kept.save({}, {"winners": winners})
         return winners
@@ -259,7 +258,7 @@ def weight_counts(weights: Mapping[str, Weights], predictor: str) -> dict[str, A
 
 
 log = logging.getLogger("rerank")
-ONE_ERROR, WIDE = 0.6827, 1.96  # the middle of a normal distribution within ±1 deviation; 95 % of it, in deviations
+WIDE = 1.96  # standard errors: 95 % of a normal distribution
 SAMPLES = 1000
 
 
@@ -270,34 +269,28 @@ def choose(recipe: ListRecipe, runs: Sequence[Run], apart: Corpus | None, metric
     """
     if apart is None:
         return best_on_dev(runs, metric), {}
-    seeds, reference, sign = len(recipe.run_seeds), apart.reference, metric.sign
-    groups = [runs[first : first + seeds] for first in range(0, len(runs), seeds)]
-    rows = [
-        np.stack([weighed_rows(apart, run.weights[run.recipe.predictor], metric) for run in group]) for group in groups
-    ]  # float64 [S, L, K], what each seed selects
-    total = reference.sum(axis=0)
-    scores = [np.array([float(metric.scores(own.sum(axis=0), total)) for own in each]) for each in rows]
-    best = max(range(len(groups)), key=lambda k: sign * float(scores[k].mean()))
-    how: dict[str, Any] = {"samples": SAMPLES, "seed": recipe.seed, "confidence": ONE_ERROR}
-    points = list[dict[str, Any]]()
-    for k, group in enumerate(groups):
-        mean, score = rows[k].mean(axis=0), float(scores[k].mean())
-        width, behind = _joined(score_interval(metric, mean, reference, **how), scores[k]), 0.0
-        if k != best:
-            interval = score_interval(metric, mean, reference, rows[best].mean(axis=0), **how)
-            behind = _joined(interval, scores[k] - scores[best])
+    seeds, sign = len(recipe.run_seeds), metric.sign
+    groups = {str(first): runs[first : first + seeds] for first in range(0, len(runs), seeds)}
+    rows = {
+        key: np.stack([weighed_rows(apart, run.weights[run.recipe.predictor], metric) for run in group])
+        for key, group in groups.items()
+    }
+    compared = Compared(metric, apart.reference, rows, oracles=(), samples=SAMPLES, seed=recipe.seed)
+    best, points = max(rows, key=lambda key: sign * compared.score(key)), list[dict[str, Any]]()
+    for key, group in groups.items():
+        score, width = compared.score(key), WIDE * compared.error(key)
         devs = [run.dev_score for run in group if run.dev_score is not None]
         points.append(
             {
                 "name": group[0].name,
                 "seeds": len(group),
                 "score": score,
-                "interval": [score - WIDE * width, score + WIDE * width],
-                "difference": float((scores[k] - scores[best]).mean()),
-                "error": behind,
+                "interval": [score - width, score + width],
+                "difference": compared.difference(key, best),
+                "error": 0.0 if key == best else compared.error(key, best),
                 "dev": float(np.mean(devs)) if devs else None,
                 "nonzero_weights": float(np.mean([run.training["nonzero_weights"] for run in group])),
-                "report": metric.report(mean.sum(axis=0), total),
+                "report": compared.report(key),
             }
         )
     near = [k for k, point in enumerate(points) if sign * point["difference"] >= -point["error"]]
@@ -307,12 +300,12 @@ def choose(recipe: ListRecipe, runs: Sequence[Run], apart: Corpus | None, metric
         "split": HOLDOUT,
         "lists": apart.list_count,
         "best": groups[best][0].name,
-        "chosen": groups[taken][0].name,
+        "chosen": points[taken]["name"],
         "settings": {**run.set, **point},
         "points": [{**entry, "near": k in near} for k, entry in enumerate(points)],
     }
     log.info("best on %s: %s; simplest within one standard error: %s", HOLDOUT, line["best"], line["chosen"])
-    return best_on_dev(groups[taken], metric), line
+    return best_on_dev([*groups.values()][taken], metric), line
 
 
 def best_on_dev(runs: Sequence[Run], metric: Metric) -> Run:
@@ -340,12 +333,6 @@ def blind(recipe: ListRecipe, choice: Mapping[str, Any]) -> dict[str, Any]:
         on.setdefault(HOLDOUT if choice else data.dev or data.training, []).append("settings")
     if (mert := getattr(recipe, "mert", None)) is not None:
         on.setdefault(mert.split, []).append("MERT")
-    known = {path for split in on for path in data.files(split).get("nbest", ())}
-    tests = [split for split in data.tests if split not in on and known.isdisjoint(data.files(split).get("nbest", ()))]
+    files = {path for split in on for path in data.files(split).get("nbest", ())}
+    tests = [split for split in data.tests if split not in on and files.isdisjoint(data.files(split).get("nbest", ()))]
     return {"splits": tests, "chosen_on": on}
-
-
-def _joined(interval: tuple[float, float], by_seed: np.ndarray) -> float:
-    """The standard error from that over lists, half an ``interval``, and that of a mean over seeds."""
-    over_seeds = float(by_seed.var(ddof=1)) / by_seed.size if by_seed.size > 1 else 0.0
-    return float(np.hypot((interval[1] - interval[0]) / 2, np.sqrt(over_seeds)))

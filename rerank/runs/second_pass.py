@@ -261,8 +261,8 @@ class FoldedFusion(Visitor):
         sums = np.sum([sweep.sums(lists) for sweep in self.sweeps], axis=0)
         reports = [metric.report(row, total) for row in sums]
         for h, report in zip(self.sweeps[0].points.thresholds, reports, strict=True):
-            shown = ", ".join(f"{key} {100 * report[key]:.2f}" for key in ("f1", "exact_match"))
-            log.info("learned fusion: threshold %g, on folds of training: %s", h, shown, extra={DETAIL: True})
+            measures = ", ".join(f"{key} {100 * report[key]:.2f}" for key in ("f1", "exact_match"))
+            log.info("learned fusion: threshold %g, on folds of training: %s", h, measures, extra={DETAIL: True})
         best = int(np.argmax([metric.sign * report[metric.primary] for report in reports]))
         return float(self.sweeps[0].points.thresholds[best])
 

@@ -136,8 +136,8 @@ def train_run(task: RunTask) -> Run:
     best = next((line for line in training.history if line["epoch"] == training.epoch), training.history[-1])
     reached = {key: best[key] for key in ("train", "dev") if key in best}
     if len(training.history) > 1:
-        shown = "".join(f", {key} {metric.text(score)}" for key, score in reached.items())
-        log.info("epoch %d of %d is kept%s", training.epoch, training.history[-1]["epoch"], shown)
+        scores_text = "".join(f", {key} {metric.text(score)}" for key, score in reached.items())
+        log.info("epoch %d of %d is kept%s", training.epoch, training.history[-1]["epoch"], scores_text)
     if base["kept"]:
         log.warning(NOT_BEATEN)
     elif any(line["mistakes"] for line in training.history) and not any(
@@ -314,14 +314,14 @@ def _train(
         elif search is not None:
             epoch.score = sign * corpus_score(search.dev, epoch.weights, metric)
         line["train"] = corpus_score(corpus, epoch.weights, metric)
-        shown = f", train {metric.text(line['train'])}"
+        text = f", train {metric.text(line['train'])}"
         if search is not None and epoch.score is not None:
             line["dev"], line["dev_base"] = sign * epoch.score, sign * search.base_score
-            shown += f", dev {metric.text(line['dev'])} (base {metric.text(line['dev_base'])})"
+            text += f", dev {metric.text(line['dev'])} (base {metric.text(line['dev_base'])})"
         count.advance(left=last - line["epoch"])
         log.info(
             "epoch %d: %s mistakes, %s nonzero weights%s, %.1f s, %.0f M nonzeros/s%s",
-            line["epoch"], f"{line['mistakes']:,}", f"{line['nonzero_weights']:,}", shown, line["seconds"],
+            line["epoch"], f"{line['mistakes']:,}", f"{line['nonzero_weights']:,}", text, line["seconds"],
             line["nonzeros_per_second"] / 1e6, f", {count.remaining}" if count.remaining else "",
             extra={DETAIL: True},
         )  # fmt: skip
@@ -432,9 +432,9 @@ def _warm(task: RunTask, learner: Settings, corpus: Corpus, data: str = "") -> t
     if model is None:
         return None
     check_state(model, str(path))  # of its settings the learner counts, and only if it is the recipe's own
-    going_on, known = make_learner(learner), model.settings.get("learner") or {}
+    going_on, old = make_learner(learner), model.settings.get("learner") or {}
     fresh = going_on.init(corpus.width)
-    fits = known == learner or (going_on.batch and known.get("name") == learner["name"])
+    fits = old == learner or (going_on.batch and old.get("name") == learner["name"])
     fits = fits and set(fresh._fields) == set(model.state)
     state = going_on.for_corpus(type(fresh)(**model.state), 0) if fits else fresh
     if not fits or any(mine.shape != other.shape for mine, other in zip(state, fresh, strict=True)):

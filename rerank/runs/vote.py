@@ -123,31 +123,31 @@ def gathered(
     recipe = read_settings(settings if metric is None else settings | {"metric": named(metric)})
     assert isinstance(recipe, ListRecipe)
     count = SkipCount(getattr(file, "on_bad_list", "error"))
-    given = (blocks_given(one, texts=True, gains=True) for one in every_one)
-    first, rows = first_filled(chain.from_iterable(given))
+    blocks = (blocks_given(one, texts=True, gains=True) for one in every_one)
+    first, rows = first_filled(chain.from_iterable(blocks))
     if first is None:
         list(usable(rows, counted, count))
         raise count.nothing(path)
     if first.of_trees:
         raise DataError("found a list of trees; expected texts; `rerank run` is for parses", path=first.path)
-    shown = first.named()
-    content = content_of(recipe, columns=ScoreColumns(shown.names, shown.names[shown.column]))
+    example = first.named()
+    content = content_of(recipe, columns=ScoreColumns(example.names, example.names[example.column]))
     base = None if first.unscored else content.held[0]
-    names = [name for name in content.held if name in shown.names and (base is not None or name != content.held[0])]
+    names = [name for name in content.held if name in example.names and (base is not None or name != content.held[0])]
     names += [WORDS] if with_words and content.metric.name == "wer" and WORDS not in names else []
     if unknown := set(use or ()) - set(names):
         raise RecipeError(f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns")
     names = [name for name in names if use is None or name in use]
     sizes, parts, references, seen = [0], list[tuple[np.ndarray, ...]](), list[np.ndarray](), list[Lists]()
-    for found in content.measured(rows, count):
-        nbest = found.held.named()
-        seen += [*found.lists.each()][: FIRST_LISTS - len(seen)]
+    for block in content.measured(rows, count):
+        nbest = block.held.named()
+        seen += [*block.lists.each()][: FIRST_LISTS - len(seen)]
         if not len(nbest):
             continue
         scores = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))
-        parts.append((numbered(nbest), _columns(nbest, names), scores, found.stats))
-        references.append(found.reference)
-        sizes += np.diff(found.lists.first).tolist()
+        parts.append((numbered(nbest), _columns(nbest, names), scores, block.stats))
+        references.append(block.reference)
+        sizes += np.diff(block.lists.first).tolist()
     count.warn()
     if not parts:
         raise count.nothing(path)

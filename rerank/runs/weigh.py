@@ -112,11 +112,11 @@ def fitted(source: Gathered, restarts: int, seed: int) -> Fitted:
 def searched(source: Gathered, starts: Sequence[np.ndarray], restarts: int, seed: int) -> np.ndarray:
     """The best weights that searches from ``starts``, and from ``restarts`` points around the first, find."""
     about = source.samples.first, source.samples.columns.T, source.stats, source.reference, source.metric
-    found = [
+    results = [
         mert(*about, start, MertSettings(random=RANDOM, restarts=tries, noise=NOISE, seed=seed), ties=source.scores)
         for start, tries in zip(starts, (restarts, 0, 0), strict=False)
     ]
-    return unit(max(found, key=lambda result: source.metric.sign * result.score).weights)
+    return unit(max(results, key=lambda result: source.metric.sign * result.score).weights)
 
 
 def rows_by(source: Gathered, scores: np.ndarray) -> np.ndarray:
@@ -286,10 +286,10 @@ def weighed_model(lists: Any, metric: Mapping[str, Any], table: WeightTable) -> 
     counted = [COUNTED] if any(line.column == WORDS for line in table.weights) else []
     features = {"set": "base"} if alone else {"set": None, "templates": ["Dense", *counted], "min_lists": 1}
     model = fit(lists, metric=metric, features=features, learner={"name": "maxent", "l2": PENALTY}).model
-    known = {line.column: line.weight if table.learned == WEIGHED else line.maxent for line in table.weights}
+    weight_of = {line.column: line.weight if table.learned == WEIGHED else line.maxent for line in table.weights}
     prefix = re.compile(rf"{re.escape(DENSE)}|{re.escape(COUNTED)}\|")
     names = [prefix.sub("", model.table.name(j)) for j in range(model.table.width)]
-    w = np.array([known.get(name, 0.0) for name in names])
-    weights = Weights(w, known.get(table.source.base or "", 0.0))
+    w = np.array([weight_of.get(name, 0.0) for name in names])
+    weights = Weights(w, weight_of.get(table.source.base or "", 0.0))
     same = dict.fromkeys(("last", "average"), weights)
     return Reranker(replace(model, weights=same, state={}, votes={}, brackets={}))

@@ -117,17 +117,17 @@ def noted(directory: Path) -> list[str]:
 def prepare_output(directory: Path, resolved: str, results: Sequence[str], *, resume: bool) -> None:
     """Write the resolved recipe; without ``resume``, remove the ``results`` of earlier runs, and nothing else."""
     with reported(directory):
-        known, recipe = noted(directory), directory / RECIPE
+        names, recipe = noted(directory), directory / RECIPE
         held = [name for name in (*results, RECIPE, LOG, MODEL) if os.path.lexists(directory / name)]
-        if held and not known:
+        if held and not names:
             message = f"the directory holds {held[0]!r}, but no run; use another --output, or move it"
             raise RecipeError(message, path=str(directory))
         # The recipe goes first and comes last: a run that was killed between has left nothing to continue from.
-        fresh = not resume or RECIPE not in known or not recipe.exists()
+        fresh = not resume or RECIPE not in names or not recipe.exists()
         if not fresh and recipe.read_text(encoding="utf-8", errors="replace") != resolved:
             message = "the directory holds a run with other settings; use another --output, or run again without "
             raise RecipeError(message + "--resume", path=str(recipe))
-        if MODEL in known and (other := foreign(directory / MODEL)) is not None:
+        if MODEL in names and (other := foreign(directory / MODEL)) is not None:
             raise RecipeError("this was not written by a run; move it, or use another --output", path=str(other))
         for name in (RECIPE, LOG, MODEL, *(name for name in results if name not in HELD)):
             output_file(directory, name)

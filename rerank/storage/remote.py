@@ -54,12 +54,12 @@ class RemoteFile(io.RawIOBase):
             web = self._url.lower().startswith("http")
             files, place = _located(self._url, web)
             places = sorted(files.glob(place)) if "*" in place else [place]
-            found = [files.info(each) for each in places]
-            if not found:
+            infos = [files.info(each) for each in places]
+            if not infos:
                 raise FileNotFoundError
-            if any(each.get("type") == "directory" for each in found):
+            if any(each.get("type") == "directory" for each in infos):
                 raise DataError("is a folder; name a file in it", path=self._url)
-            self.size = sum(each.get("size") or 0 for each in found)
+            self.size = sum(each.get("size") or 0 for each in infos)
             how = {"block_size": 0} if web else {}  # in one answer: not all servers send parts of files
             self._left = (files.open(each, "rb", **how) for each in places)
             self._part = next(self._left)

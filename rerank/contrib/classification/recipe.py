@@ -108,9 +108,9 @@ class ExampleData(SourceSettings):
 
 def _check_source(source: SourceSettings, key: str) -> None:
     if len(source.sources) != 1:
-        given = " and ".join(source.sources) or "no examples"
+        named = " and ".join(source.sources) or "no examples"
         message = (
-            f"found {given}; expected one of path, train and generator "
+            f"found {named}; expected one of path, train and generator "
             "(say --set data.path=FILE --set data.folds=FILE, or --set data.generator.name=winnow)"
         )
         raise RecipeError(message, key=key)

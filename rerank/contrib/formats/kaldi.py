@@ -62,11 +62,11 @@ class Archive(ById[Keyed]):
 
     def beside(self, line: Keyed) -> Keyed:
         """Take the line of the same key as one of another archive."""
-        found = self.take(line.key)
-        if found is None:
+        costs = self.take(line.key)
+        if costs is None:
             message = f"no line is left for the key {excerpt(line.key)} of {line.path}, line {line.number}; both files "
             raise DataError(f"{message}need the same keys", path=self.path)
-        return found
+        return costs
 
     def finish(self, like: str) -> None:
         """Refuse a line that nobody has taken, beside the archive ``like``."""

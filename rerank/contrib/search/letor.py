@@ -76,18 +76,18 @@ class LetorReader(TextReader):
 
     def records(self, lines: LineReader) -> Iterator[Record]:
         split = enumerate(lines.rest().split(b"\n"), start=1)
-        found = [(k, line, head) for k, line in split if (head := _HEAD.match(line.partition(b"#")[0]))]
+        heads = [(k, line, head) for k, line in split if (head := _HEAD.match(line.partition(b"#")[0]))]
         # Queries may have any names, and grades are looked at later: what is parsed are the features.
-        bare = [(b"0 qid:0" if _GRADE.fullmatch(head[1]) else b":") + head[3].rstrip() for _, _, head in found]
+        bare = [(b"0 qid:0" if _GRADE.fullmatch(head[1]) else b":") + head[3].rstrip() for _, _, head in heads]
         parsed, faults = parse_rows(bare, HIGHEST)
         columns = self._columns(np.unique(parsed.ids).astype(np.int64).tolist(), lines.path)
-        names = [head[2] and _name(head[2]) for _, _, head in found]
+        names = [head[2] and _name(head[2]) for _, _, head in heads]
         if not any(names) and (sizes := _sizes_beside(lines.path, len(names))) is not None:
             names = [str(k) for k, size in enumerate(sizes) for _ in range(size)]
         spans = [slice(*span) for span in pairwise(parsed.first.tolist())]
         rows = [
             DocumentLine(number, line.rstrip(b"\r"), head[1], faults.get(k, spans[k]))
-            for k, (number, line, head) in enumerate(found)
+            for k, (number, line, head) in enumerate(heads)
         ]
         for query, pairs in groupby(zip(names, rows, strict=True), lambda pair: pair[0]):
             every = [row for _, row in pairs]
@@ -176,8 +176,8 @@ def _grade(text: bytes) -> float:
 
 def _document(comment: bytes, number: int) -> bytes:
     """The name of a document by its comment, the number of its line where it has none."""
-    found = _DOCUMENT.search(comment)
-    return found[1] if found else comment.strip() or b"%d" % number
+    match = _DOCUMENT.search(comment)
+    return match[1] if match else comment.strip() or b"%d" % number
 
 
 def _name(query: bytes) -> str:

@@ -111,14 +111,14 @@ class TrecReader(TextReader):
         others = [read_run(path) for path in self.others]
 
         def record(query: bytes, line: int, rows: list[RunLine]) -> Record:
-            known, runs = None if grades is None else grades.get(query), [run.pop(query, {}) for run in others]
+            judged, runs = None if grades is None else grades.get(query), [run.pop(query, {}) for run in others]
             message = f"{self.qrels} has no judgement of the query, which is left out of figures and of training"
-            bad = grades is not None and known is None
-            return Record(decoded(query), line, Problem(UNJUDGED, message) if bad else (rows, known, runs))
+            bad = grades is not None and judged is None
+            return Record(decoded(query), line, Problem(UNJUDGED, message) if bad else (rows, judged, runs))
 
         held, parts = defaultdict[bytes, list[RunLine]](list), parts or Counter()
-        for query, found in groupby(_rows(lines), lambda row: row.query):
-            held[query] += found
+        for query, lines_of_query in groupby(_rows(lines), lambda row: row.query):
+            held[query] += lines_of_query
             parts[query] -= 1
             if parts[query] <= 0:
                 rows = held.pop(query)
@@ -137,11 +137,11 @@ class TrecReader(TextReader):
             own[row.document] = row.score
         if others:
             bad: list[Entry | Problem] = [row.problem for row in rows if row.problem is not None]
-            found = [*bad, *_fused([own, *others], grades)]
-            return Draft.of(found, sound, sides=_unlisted(grades, found))
-        found = [row.problem or Entry(row.document, {SCORE: row.score} | _gain(row.document, grades)) for row in rows]
+            entries = [*bad, *_fused([own, *others], grades)]
+            return Draft.of(entries, sound, sides=_unlisted(grades, entries))
+        entries = [row.problem or Entry(row.document, {SCORE: row.score} | _gain(row.document, grades)) for row in rows]
         pieces, numbers = [row.line for row in rows], [row.number for row in rows]
-        return Draft.of(found, sound, pieces=pieces, lines=numbers, sides=_unlisted(grades, found))
+        return Draft.of(entries, sound, pieces=pieces, lines=numbers, sides=_unlisted(grades, entries))
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Ranks and scores are written anew."""
@@ -171,17 +171,17 @@ def read_run(path: PathLike) -> dict[bytes, Scored]:
 def _by_query(rows: Iterable[RunLine], path: str, what: str) -> dict[bytes, Scored]:
     """The scores of documents by query; a DataError for a line with a problem, or for a document that is twice
     ``what``."""
-    found = dict[bytes, Scored]()
+    queries = dict[bytes, Scored]()
     for row in rows:
         if not row.document and row.problem is None:
             continue
-        of_query = found.setdefault(row.query, {})
+        of_query = queries.setdefault(row.query, {})
         twice = f"{excerpt(row.document)} is {what} twice" if row.document in of_query else ""
         if row.problem is not None or twice:
             message = twice if row.problem is None else row.problem.message
             raise DataError(message, path=path, line=row.number)
         of_query[row.document] = row.score
-    return found
+    return queries
 
 
 def _fused(runs: Sequence[Scored], grades: Scored | None) -> Iterator[Entry]:
@@ -208,8 +208,8 @@ def _gain(document: bytes, grades: Scored | None) -> dict[str, float]:
 
 def _unlisted(grades: Scored | None, entries: Iterable[Entry | Problem]) -> dict[str, tuple[float, ...]]:
     """The grades of the relevant documents of a query that have no entry, which metrics of an order count."""
-    found = {one.text for one in entries if isinstance(one, Entry)}
-    return {"unlisted": tuple(grade for name, grade in (grades or {}).items() if name not in found and grade > 0)}
+    texts = {one.text for one in entries if isinstance(one, Entry)}
+    return {"unlisted": tuple(grade for name, grade in (grades or {}).items() if name not in texts and grade > 0)}
 
 
 def read_qrels(path: PathLike) -> Grades:

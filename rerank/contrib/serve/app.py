@@ -199,9 +199,9 @@ def _health(model: Any) -> Endpoint:
 
 def _trained(model: Reranker) -> dict[str, Any]:
     """When and from what a model was trained, as far as it knows, and the least and greatest value of each column."""
-    known = Provenance.model_validate(model.model.about)
-    ranges = {name: [seen.least, seen.greatest] for name, seen in known.columns.items()}
-    about = known.model_dump(mode="json", include={"learner", "date", "dev", "lists"})
+    provenance = Provenance.model_validate(model.model.about)
+    ranges = {name: [seen.least, seen.greatest] for name, seen in provenance.columns.items()}
+    about = provenance.model_dump(mode="json", include={"learner", "date", "dev", "lists"})
     return about | {"recipe": model.recipe.name, "ranges": ranges}
 
 

@@ -65,8 +65,8 @@ def answer_as(
     route: ModelRoute, model: Any, body: bytes, limits: Limits, deadline: Deadline, _: Any
 ) -> tuple[str, int]:
     """The answer to a request to a model that is not one of lists, as JSON, and how many inputs it has."""
-    given, asked = as_asked(route.request, body)
-    _check_names(given, route.request.model_fields)
+    keys, asked = as_asked(route.request, body)
+    _check_names(keys, route.request.model_fields)
     with deadline.held():
         answer, inputs = route.answer(model, asked, limits)
         return as_json(answer), inputs
@@ -81,8 +81,8 @@ def answer(
 ) -> tuple[str, int]:
     """The answer to a request to rank, as JSON, and how many candidates it has; ``drift``, if given, sees its list."""
     with (deadline or Deadline(limits.seconds)).held():
-        given, asked = as_asked(RankRequest, body)
-        _check_names(given, RankRequest.model_fields)
+        keys, asked = as_asked(RankRequest, body)
+        _check_names(keys, RankRequest.model_fields)
         _check_candidates("candidates", asked.candidates, model, limits)
         _check_size("source", asked.source, limits)
         ranking = model.rank(asked.candidates, asked.source)
@@ -93,7 +93,7 @@ def answer(
             raise GivenError(message, "explain")
         best = ranking.best
         answer = {
-            "id": given.get("id"),
+            "id": keys.get("id"),
             "order": ranking.order.tolist(),
             "scores": ranking.scores.tolist(),
             "best": {"tree": best.text} if isinstance(best, Candidate) else best,
@@ -137,8 +137,8 @@ def answer_documents(
         {"index": y, "relevance_score": score}
         for y, score in zip(ranking.order.tolist(), ranking.scores.tolist(), strict=True)
     ][: asked.top_n or None]
-    shown = version == "1" if asked.return_documents is None else asked.return_documents
-    for result in results if shown else ():
+    texts = version == "1" if asked.return_documents is None else asked.return_documents
+    for result in results if texts else ():
         document = documents[result["index"]]
         result["document"] = {"text": document} if isinstance(document, str) else document
     tokens = sum(len(text.split()) for text in (encoded(asked.query), *ranking.nbest.texts))
@@ -155,11 +155,11 @@ def answer_documents(
 def as_asked(kind: type[S], body: bytes) -> tuple[dict[str, Any], S]:
     """The object that a body holds, as it was given and as a request. Raises DataError."""
     try:
-        given = parse_object(body)
+        request = parse_object(body)
     except ValueError as error:
         raise DataError(str(error)) from None
     try:
-        return given, kind.model_validate(given)
+        return request, kind.model_validate(request)
     except ValidationError as error:
         place, message = first_fault(kind, error)
         field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
@@ -177,13 +177,13 @@ def _check_names(names: Iterable[str], fields: Collection[str], place: str = "")
 def _check_candidates(field: str, candidates: Iterable[Any], model: Reranker, limits: Limits) -> None:
     """Check what ranking does not: names of candidates beside those of columns, and sizes of their texts."""
     trees, checked = not isinstance(model.recipe, TextRecipe), set[tuple[str, ...]]()
-    for y, given in enumerate(candidates):
-        text = given
-        if isinstance(given, dict):
-            if (names := tuple(given)) not in checked:
+    for y, candidate in enumerate(candidates):
+        text = candidate
+        if isinstance(candidate, dict):
+            if (names := tuple(candidate)) not in checked:
                 _check_names([name for name in names if name not in model.columns], KEYS, f"{field}[{y}].")
                 checked.add(names)
-            text = given.get("tree") or given.get("text")
+            text = candidate.get("tree") or candidate.get("text")
         _check_size(f"{field}[{y}]", text, limits, trees=trees)
 
 

@@ -242,11 +242,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         check_classification_targets(y)
         classes = self.classes_ if warm else np.unique(y)
         weight = weights_of(y, classes, sample_weight, self.class_weight)
-        found = np.unique(y[weight > 0])
-        if not warm and found.size < 2:
+        present = np.unique(y[weight > 0])
+        if not warm and present.size < 2:
             raise ValueError(
-                f"{type(self).__name__} needs examples of at least two classes; found one class, {found[0]!r}"
-                f"{'' if found.size == classes.size else ', with a weight above 0'}"
+                f"{type(self).__name__} needs examples of at least two classes; found one class, {present[0]!r}"
+                f"{'' if present.size == classes.size else ', with a weight above 0'}"
             )
         return self._train(X, y, weight, classes, epochs=int(self.epochs), fresh=not warm)
 
@@ -272,15 +272,15 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         X, y = self._validated(X, y, reset=first)
         if self.early_stopping or isinstance(self.class_weight, str):
             raise ValueError("early_stopping and class_weight='balanced' need all rows at once; call fit")
-        known = np.unique(classes) if first else self.classes_
+        every = np.unique(classes) if first else self.classes_
         if first:
-            check_classification_targets(known)
-        if classes is not None and not np.array_equal(np.unique(classes), known):
-            raise ValueError(f"classes={np.unique(classes)!r} are not those of the first call, {known!r}")
-        weight = weights_of(y, known, sample_weight, self.class_weight)
-        if known.size < 2:
-            raise ValueError(f"{type(self).__name__} needs at least two classes; found one class, {known[0]!r}")
-        return self._train(X, y, weight, known, epochs=1, fresh=first)
+            check_classification_targets(every)
+        if classes is not None and not np.array_equal(np.unique(classes), every):
+            raise ValueError(f"classes={np.unique(classes)!r} are not those of the first call, {every!r}")
+        weight = weights_of(y, every, sample_weight, self.class_weight)
+        if every.size < 2:
+            raise ValueError(f"{type(self).__name__} needs at least two classes; found one class, {every[0]!r}")
+        return self._train(X, y, weight, every, epochs=1, fresh=first)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: float64 [n] for two classes, above 0 for the second one; else [n, k], the highest one wins.
@@ -313,8 +313,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     def _learner(self, base_rate: float = 0.0) -> Learner:
         """The learner with this classifier's parameters; a base score weighs 0 at the start."""
         rule, known = self._rule(), vars(self)
-        given = {field.name: plain(known[field.name]) for field in fields(rule) if field.name in known}
-        return rule(**given, base=0.0, base_rate=base_rate)
+        parameters = {field.name: plain(known[field.name]) for field in fields(rule) if field.name in known}
+        return rule(**parameters, base=0.0, base_rate=base_rate)
 
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
         """X and y as arrays, after a check of the parameters that are not the learner's; it checks its own."""
@@ -362,8 +362,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             learner = accepted(learner)
             return learner, layout, seed_of(self.random_state), layout.start(learner), 0
         former, was, seed, state = self._trained
-        given, kept = ([array.shape for array in replace(layout, features=1).start(each)] for each in (learner, former))
-        if layout != was or given != kept or self.average == "vote":
+        shapes, kept = (
+            [array.shape for array in replace(layout, features=1).start(each)] for each in (learner, former)
+        )
+        if layout != was or shapes != kept or self.average == "vote":
             raise ValueError(
                 "these parameters need another state than the one so far, or votes all rows at once; they cannot "
                 "change between calls of partial_fit, or of fit with warm_start: call fit without it"

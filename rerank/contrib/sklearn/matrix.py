@@ -43,8 +43,8 @@ def weights_of(y: np.ndarray, classes: np.ndarray, sample_weight: Any, class_wei
         raise ValueError(f"y holds classes {np.setdiff1d(y, classes)!r} that are not among {classes!r}")
     weights = np.ones(y.size) if sample_weight is None else numbers("sample_weight", sample_weight, y.size)
     if (weights < 0).any() or not weights.any():
-        found = "a negative weight" if weights.any() else "no weight but zero"
-        raise ValueError(f"sample_weight holds {found}; numbers from 0, one of them above, are expected")
+        fault = "a negative weight" if weights.any() else "no weight but zero"
+        raise ValueError(f"sample_weight holds {fault}; numbers from 0, one of them above, are expected")
     if class_weight is None:
         return weights
     label, names = np.searchsorted(classes, y), classes.tolist()
@@ -175,11 +175,11 @@ def offsets_of(group: Any, qid: Any, n: int) -> np.ndarray:
     sizes = np.asarray(group)
     whole = sizes.ndim == 1 and sizes.dtype.kind in "iu"
     if not whole or not (sizes > 0).all():
-        shown = f"{sizes.dtype} of shape {sizes.shape}"
+        fault = f"{sizes.dtype} of shape {sizes.shape}"
         if whole:
             i = int(np.argmin(sizes > 0))
-            shown = f"the size {sizes[i]} of list {i}"
-        raise ValueError(f"group holds {shown}; expected the sizes of the lists, whole numbers from 1")
+            fault = f"the size {sizes[i]} of list {i}"
+        raise ValueError(f"group holds {fault}; expected the sizes of the lists, whole numbers from 1")
     offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     if offsets[-1] != n:
         raise ValueError(

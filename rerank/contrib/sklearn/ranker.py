@@ -279,16 +279,16 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         offsets = offsets_of(group, qid, scored.size)
         return best_of_lists(offsets, scored, np.zeros(scored.size) if base is None else np.asarray(base, np.float64))
 
-    def _others(self, given: Any, by_size: bool, based: bool, plain: bool) -> Corpus:
+    def _others(self, eval_set: Any, by_size: bool, based: bool, plain: bool) -> Corpus:
         """The lists of ``eval_set``."""
         wanted = f"(X, gain, {'group' if by_size else 'qid'}{', base' * based})"
-        if not isinstance(given, (tuple, list)) or len(given) != 3 + based:
-            given_as = f"{len(given)} items" if isinstance(given, (tuple, list)) else type(given).__name__
+        if not isinstance(eval_set, (tuple, list)) or len(eval_set) != 3 + based:
+            given_as = f"{len(eval_set)} items" if isinstance(eval_set, (tuple, list)) else type(eval_set).__name__
             raise ValueError(f"eval_set is {given_as}; expected {wanted}, as in this call of fit")
-        X = validate_data(self, given[0], **MATRIX, reset=False)
+        X = validate_data(self, eval_set[0], **MATRIX, reset=False)
         try:
-            how = {"group" if by_size else "qid": given[2], "base": given[3] if based else None}
-            return self._graded(lists_of(X, given[1], **how, plain=plain))
+            how = {"group" if by_size else "qid": eval_set[2], "base": eval_set[3] if based else None}
+            return self._graded(lists_of(X, eval_set[1], **how, plain=plain))
         except ValueError as error:
             raise ValueError(f"eval_set: {error}") from None
 
@@ -319,8 +319,8 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             message = message if self.trees_ is None else "found trees, which do not go on learning; expected a new fit"
             raise RecipeError(message, key="learner")
         former, state = self._state
-        given, kept = ([array.shape for array in one.init(self.coef_.size)] for one in (learner, former))
-        if type(learner) is not type(former) or given != kept:
+        shapes, kept = ([array.shape for array in one.init(self.coef_.size)] for one in (learner, former))
+        if type(learner) is not type(former) or shapes != kept:
             message = f"found {learner.name}; expected {former.name} with what it remembers, as before, or a new fit"
             raise RecipeError(message, key="learner")
         return former, state
@@ -329,11 +329,11 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         return self.ties == "any" or (self.ties == "auto" and (not based or two_valued(lists)))
 
 
-def pairs_of(given: Any, learner: Learner) -> PairSource:
+def pairs_of(spec: Any, learner: Learner) -> PairSource:
     """The pair source that ``ListRanker.pairs`` describes, for ``learner``."""
-    if not isinstance(given, str | dict):
-        raise RecipeError(f"found {given!r}; expected a name, or a dict of it and its settings", key="pairs")
-    source = build(pair_sources, {"name": given} if isinstance(given, str) else given, "pairs")
+    if not isinstance(spec, str | dict):
+        raise RecipeError(f"found {spec!r}; expected a name, or a dict of it and its settings", key="pairs")
+    source = build(pair_sources, {"name": spec} if isinstance(spec, str) else spec, "pairs")
     try:
         require_source(learner, source)
     except RecipeError as error:

@@ -182,16 +182,16 @@ class Gazetteer:
         >>> Gazetteer({"New York": "city"}).values(["in", "New", "York"])
         [None, 'B-city', 'I-city']
         """
-        found: list[str | None] = [None] * len(words)
+        kinds: list[str | None] = [None] * len(words)
         i = 0
         while i < len(words):
             sizes = range(min(self.longest, len(words) - i), 0, -1) if words[i] in self.first else ()
             size = next((size for size in sizes if " ".join(words[i : i + size]) in self.kinds), 0)
             if size:
                 kind = self.kinds[" ".join(words[i : i + size])]
-                found[i : i + size] = [f"B-{kind}", *[f"I-{kind}"] * (size - 1)]
+                kinds[i : i + size] = [f"B-{kind}", *[f"I-{kind}"] * (size - 1)]
             i += size or 1
-        return found
+        return kinds
 
 
 def read_gazetteer(path: PathLike) -> Gazetteer:
@@ -251,14 +251,16 @@ class TokenFeatures:
 
     def learn(self, sentences: Sequence[Sequence[Token]], cutoff: int = 1) -> TokenAttributes:
         """The attributes of training sentences that ``cutoff`` tokens or more have; they are known from now on."""
-        found = self._extract(sentences, grow=True)
-        kept = np.bincount(found.attributes, minlength=len(self.ids)) >= cutoff
+        attributes = self._extract(sentences, grow=True)
+        kept = np.bincount(attributes.attributes, minlength=len(self.ids)) >= cutoff
         number = np.cumsum(kept) - 1
         self.ids = {text: int(number[j]) for text, j in self.ids.items() if kept[j]}
-        entries = kept[found.attributes]
-        rows = np.concatenate([[0], np.cumsum(entries)])[found.rows]
-        values = found.values[entries] if found.values.size else found.values
-        return TokenAttributes(found.starts, rows, number[found.attributes[entries]].astype(np.uint32), values)
+        entries = kept[attributes.attributes]
+        rows = np.concatenate([[0], np.cumsum(entries)])[attributes.rows]
+        values = attributes.values[entries] if attributes.values.size else attributes.values
+        return TokenAttributes(
+            attributes.starts, rows, number[attributes.attributes[entries]].astype(np.uint32), values
+        )
 
     def extract(self, sentences: Sequence[Sequence[Token]]) -> TokenAttributes:
         """The attributes of sentences, those that are known."""
@@ -269,14 +271,14 @@ class TokenFeatures:
         view = _View(self, sentences, starts)
         table = np.stack([view.pattern(pattern, grow) for pattern in self.patterns] or [np.zeros(0, np.int64)], axis=-1)
         table = table.reshape(view.size, len(self.patterns))
-        known = table >= 0
-        owner, attributes = np.nonzero(known)[0], table[known]
+        there = table >= 0
+        owner, attributes = np.nonzero(there)[0], table[there]
         values = np.zeros(0, np.float32)
         if self.functions:
             more = list(self._own(sentences, grow))
             owner = np.concatenate([owner, np.array([token for token, _, _ in more], np.int64)])
             attributes = np.concatenate([attributes, np.array([j for _, j, _ in more], np.int64)])
-            values = np.concatenate([np.ones(known.sum()), [value for _, _, value in more]]).astype(np.float32)
+            values = np.concatenate([np.ones(there.sum()), [value for _, _, value in more]]).astype(np.float32)
         if self.functions or self._repeats:
             _, first = np.unique(owner * max(len(self.ids), 1) + attributes, return_index=True)
             owner, attributes, values = owner[first], attributes[first], values[first] if values.size else values
@@ -287,10 +289,10 @@ class TokenFeatures:
         """Token, attribute and value of what functions of one's own give."""
         token = 0
         for sentence in sentences:
-            given = [row[0] for row in sentence] if all(len(row) == 1 for row in sentence) else list(sentence)
+            words = [row[0] for row in sentence] if all(len(row) == 1 for row in sentence) else list(sentence)
             for i in range(len(sentence)):
                 for name, function in self.functions.items():
-                    for text, value in named_values(function(given, i), f"{name} of {given[i]!r}"):
+                    for text, value in named_values(function(words, i), f"{name} of {words[i]!r}"):
                         j = self.known(f"{name}:{text}", grow)
                         if j >= 0 and value != 0.0:
                             yield token, j, value
@@ -357,26 +359,26 @@ class _View:
         for part in parts:
             key = np.unique(key, return_inverse=True)[1] * np.int64(len(self._texts)) + part
             there &= part >= 0
-        found = np.full(self.size, -1, np.int64)
+        attribute = np.full(self.size, -1, np.int64)
         _, first, inverse = np.unique(key[there], return_index=True, return_inverse=True)
         texts = [np.asarray(part[there][first]).tolist() for part in parts]
-        known, ids = self._features.known, np.empty(first.size, np.int64)
+        number, ids = self._features.known, np.empty(first.size, np.int64)
         for k, values in enumerate(zip(*texts, strict=True) if texts else [()] * first.size):
             filled = chain.from_iterable(zip(pattern.texts, (self._texts[value] for value in values), strict=False))
-            ids[k] = known("".join(filled) + pattern.texts[-1], grow)
-        found[there] = ids[inverse] if first.size else -1
-        return found
+            ids[k] = number("".join(filled) + pattern.texts[-1], grow)
+        attribute[there] = ids[inverse] if first.size else -1
+        return attribute
 
     def _macro(self, macro: Macro) -> np.ndarray:
         """int64 [T]: the number of the text that stands for a macro at every token, -1 for none."""
         values = self._of_column(macro)
         places = np.arange(self.size) + macro.row
         before, behind = self._first - places, places - self._end + 1
-        found = values[np.clip(places, 0, max(self.size - 1, 0))] if self.size else values
+        values_there = values[np.clip(places, 0, max(self.size - 1, 0))] if self.size else values
         for away in range(1, abs(macro.row) + 1):
-            found = np.where(before == away, self._text(f"_B-{away}"), found)
-            found = np.where(behind == away, self._text(f"_B+{away}"), found)
-        return found
+            values_there = np.where(before == away, self._text(f"_B-{away}"), values_there)
+            values_there = np.where(behind == away, self._text(f"_B+{away}"), values_there)
+        return values_there
 
     def _of_column(self, macro: Macro) -> np.ndarray:
         """int64 [T]: what the function of a macro gives for its column of every token."""

@@ -86,8 +86,8 @@ def tag(
     else:
         plain = folds is None and trained["name"] in ("slash", "trees") and tagger.width == 1
         form = sequence_reader("words" if plain else trained)
-    found = form.read(file, tagger.width if folds is None else None)
-    sentences = sentences_of(read_in(settings["encoding"], found), count)
+    items = form.read(file, tagger.width if folds is None else None)
+    sentences = sentences_of(read_in(settings["encoding"], items), count)
     written = 0
     with open_output(output) as out:
         if n_best is None:

@@ -119,16 +119,19 @@ def allowed_labels(labels: Sequence[str], how: str, sequences: Iterable[Sequence
 
 
 def _chains(
-    found: TokenAttributes, sentences: Sequence[TaggedSentence], labels: Sequence[str], allowed: np.ndarray, count: int
+    attributes: TokenAttributes,
+    sentences: Sequence[TaggedSentence],
+    labels: Sequence[str],
+    allowed: np.ndarray,
+    count: int,
 ) -> Chains:
     """Sentences as a learner sees them, labels that training does not have being unknown."""
     number = {label: k for k, label in enumerate(labels)}
     gold = np.array([number.get(label, -1) for sentence in sentences for label in sentence.labels], np.int32)
-    values = found.values if found.values.size else None
+    values = attributes.values if attributes.values.size else None
     try:
         return chains_of(
-            found.starts, found.rows, found.attributes, gold, allowed, attribute_count=count, values=values,
-            names=labels,
+            *attributes[:3], gold, allowed, attribute_count=count, values=values, names=labels,
         )  # fmt: skip
     except DataError as error:
         named = re.match("example ([0-9]+)(?:, |: )", error.message)
@@ -153,10 +156,10 @@ def train_tagger(
             message = f"found tokens of other columns than the {width} of the first sentence"
             raise DataError(message, path=sentence.path or None, line=sentence.line or None)
     labels = tuple(sorted({label for sentence in train for label in sentence.labels}))
-    known = (sentence.labels for sentence in (*train, *(dev or ())))
-    allowed = allowed_labels(labels, recipe.constraints, known)
+    sequences = (sentence.labels for sentence in (*train, *(dev or ())))
+    allowed = allowed_labels(labels, recipe.constraints, sequences)
     features = token_features_of(recipe.features, width)
-    found = features.learn([sentence.tokens for sentence in train], recipe.features.cutoff)
+    attributes = features.learn([sentence.tokens for sentence in train], recipe.features.cutoff)
     count = len(features.ids)
     evaluate = None
     if dev is not None:
@@ -170,7 +173,7 @@ def train_tagger(
 
     training = train_chains(
         learner,
-        _chains(found, train, labels, allowed, count),
+        _chains(attributes, train, labels, allowed, count),
         evaluate=evaluate,
         epochs=settings.epochs,
         seed=recipe.seed,
@@ -237,17 +240,17 @@ def tagger(
     return train_tagger(recipe, _given(train, reader), None if dev is None else _given(dev, reader))[0]
 
 
-def _given(given: Labelled, reader: str | Mapping[str, Any]) -> list[TaggedSentence]:
+def _given(source: Labelled, reader: str | Mapping[str, Any]) -> list[TaggedSentence]:
     """Labelled sentences of a file, or of a program."""
-    if isinstance(given, str | os.PathLike):
-        read = sequence_reader(reader if isinstance(reader, str) else dict(reader), "reader").read(given)
+    if isinstance(source, str | os.PathLike):
+        read = sequence_reader(reader if isinstance(reader, str) else dict(reader), "reader").read(source)
         sentences = list(sentences_of(read, SkipCount()))
-        check_labels(sentences, named(reader), os.fspath(given))
-    elif not isinstance(given, Iterable) or isinstance(given, Mapping):
-        raise DataError(f"found {given!r}; expected a file, or sentences with labels")
+        check_labels(sentences, named(reader), os.fspath(source))
+    elif not isinstance(source, Iterable) or isinstance(source, Mapping):
+        raise DataError(f"found {source!r}; expected a file, or sentences with labels")
     else:
         sentences = []
-        for number, rows in enumerate(given, start=1):
+        for number, rows in enumerate(source, start=1):
             tokens = list(rows) if isinstance(rows, Iterable) and not isinstance(rows, str) else [rows]
             rows_of_texts = (isinstance(row, (tuple, list)) and len(row) > 1 for row in tokens)
             if not all(rows_of_texts) or not all(isinstance(value, str) and value for row in tokens for value in row):

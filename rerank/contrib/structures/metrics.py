@@ -72,8 +72,8 @@ def span_form(label: str) -> str:
     >>> span_form("B_PER"), span_form("b-per"), span_form("PER-B"), span_form("o"), span_form("NN")
     ('B-PER', 'B-per', 'B-PER', 'O', 'NN')
     """
-    if found := _OTHER.fullmatch(label):
-        return f"{(found[1] or found[4]).upper()}-{found[2] or found[3]}"
+    if match := _OTHER.fullmatch(label):
+        return f"{(match[1] or match[4]).upper()}-{match[2] or match[3]}"
     return "O" if label == "o" else label
 
 

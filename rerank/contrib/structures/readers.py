@@ -157,8 +157,8 @@ class SlashReader(SequenceReader):
         pairs = [parted(part, self.mark, self.at) for part in rows[0].split()]
         for word, tag in pairs:
             if not (word and tag):
-                found = f"found {(word + self.mark + tag if word else tag)[:40]!r}"
-                raise Problem("label", f"{found}; expected a word and a tag with {self.mark!r} between them")
+                pair = f"found {(word + self.mark + tag if word else tag)[:40]!r}"
+                raise Problem("label", f"{pair}; expected a word and a tag with {self.mark!r} between them")
         return TaggedSentence(tuple((word,) for word, _ in pairs), tuple(tag for _, tag in pairs))
 
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
@@ -179,8 +179,8 @@ class WordReader(SlashReader):
 
 def slashed(words: Sequence[str], labels: Sequence[str], mark: str = "/", at: str = "last") -> str:
     """Words with their labels, as a line has them."""
-    shown = labels if at == "first" else [label.replace(mark, f"\\{mark}") for label in labels]
-    return " ".join(f"{word}{mark}{label}" for word, label in zip(words, shown, strict=True))
+    written = labels if at == "first" else [label.replace(mark, f"\\{mark}") for label in labels]
+    return " ".join(f"{word}{mark}{label}" for word, label in zip(words, written, strict=True))
 
 
 def parted(text: str, mark: str = "/", at: str = "last") -> tuple[str, str]:
@@ -191,8 +191,8 @@ def parted(text: str, mark: str = "/", at: str = "last") -> tuple[str, str]:
     """
     if at == "first":
         return text.partition(mark)[::2]
-    found = re.fullmatch(rf"(.+)(?<!\\){re.escape(mark)}(.+)", text, re.DOTALL) if "\\" in text else None
-    word, label = found.groups() if found else text.rpartition(mark)[::2]
+    match = re.fullmatch(rf"(.+)(?<!\\){re.escape(mark)}(.+)", text, re.DOTALL) if "\\" in text else None
+    word, label = match.groups() if match else text.rpartition(mark)[::2]
     return word, label.replace(f"\\{mark}", mark)
 
 
@@ -325,11 +325,11 @@ class ConlluReader(SequenceReader):
             places.append(place)
         if not tokens:
             return None
-        known = self.label not in FIELDS or NONE not in labels
-        if not known and width is None:
+        complete = self.label not in FIELDS or NONE not in labels
+        if not complete and width is None:
             message = f"found a word without {self.label}; expected one for every word"
             raise Problem("label", message, line + places[labels.index(NONE)])
-        labels = labels if known else []
+        labels = labels if complete else []
         return TaggedSentence(tuple(tokens), tuple(labels), name, raw=tuple(rows), places=tuple(places))
 
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:

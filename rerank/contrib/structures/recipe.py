@@ -229,8 +229,8 @@ def new_recipe(files: TaskFiles) -> list[str]:
 def _sentences(settings: Mapping[str, Any], path: str) -> tuple[list[TaggedSentence], int]:
     """The first sentences of a file, and how many there were with those that cannot be used."""
     options = {key: value for key, value in settings.items() if key != "name"}
-    found = list(islice(sequence_readers.get(settings["name"])(**options).read(path), LOOK))
-    return [each for each in found if isinstance(each, TaggedSentence)], len(found)
+    items = list(islice(sequence_readers.get(settings["name"])(**options).read(path), LOOK))
+    return [each for each in items if isinstance(each, TaggedSentence)], len(items)
 
 
 def _holds_sentences(reader: str, path: str) -> bool:

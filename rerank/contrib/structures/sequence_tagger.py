@@ -111,14 +111,14 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         ):
             if (value := getattr(self, key)) is not None and not allowed:
                 raise RecipeError(f"{key}={value!r} is a parameter of {where}; learner has others", key=key)
-        given, epochs = self.learner, int(self.epochs)
+        learner, epochs = self.learner, int(self.epochs)
         if field:
             l2 = 2.0 * float(1.0 if self.c2 is None else self.c2)
-            given = {"name": "maxent", "l1": float(self.c1 or 0.0), "l2": l2}
-            given |= {} if passes is None else {"iterations": int(passes)}
+            learner = {"name": "maxent", "l1": float(self.c1 or 0.0), "l2": l2}
+            learner |= {} if passes is None else {"iterations": int(passes)}
         elif self.algorithm is not None:
-            given, epochs = ALGORITHMS[self.algorithm], int(passes or ITERATIONS)
-        return learner_of(given)[0], epochs
+            learner, epochs = ALGORITHMS[self.algorithm], int(passes or ITERATIONS)
+        return learner_of(learner)[0], epochs
 
     @property
     def transition_features_(self) -> dict[tuple[Any, Any], float]:
@@ -172,17 +172,17 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             return _chains(_sequences(X, "X"), None, self.classes_, self.attributes_, new=False)
 
 
-def _sequences(given: Any, name: str) -> list[list[Any]]:
+def _sequences(sequences: Any, name: str) -> list[list[Any]]:
     """``X`` or ``y`` as lists."""
     what = "a list of tokens, each a dict" if name == "X" else "a list of labels"
-    made = _as_list(given, name, "a list of sequences")
+    made = _as_list(sequences, name, "a list of sequences")
     return [_as_list(sequence, f"sequence {i} of {name}", what) for i, sequence in enumerate(made)]
 
 
-def _as_list(given: Any, name: str, expected: str) -> list[Any]:
-    if not isinstance(given, Iterable) or isinstance(given, (str, Mapping)):
-        raise ValueError(f"found {given!r} for {name}; expected {expected}")
-    return given if type(given) is list else list(given)
+def _as_list(values: Any, name: str, expected: str) -> list[Any]:
+    if not isinstance(values, Iterable) or isinstance(values, (str, Mapping)):
+        raise ValueError(f"found {values!r} for {name}; expected {expected}")
+    return values if type(values) is list else list(values)
 
 
 def _parted(chains: Chains, rows: list[Any]) -> list[list[Any]]:

@@ -238,10 +238,10 @@ class TaggingSteps(Kind[TaggingRecipe]):
             rows = {"base": base, used: self._rows(split, self._guess(run, split))[0]}
             ids = [each.id for each in self.sentences[split]]
             how: dict[str, Any] = {"test": settings.test, "samples": settings.samples, "seed": self.recipe.seed}
-            found = Compared(metric, reference, rows, ids=ids, **how)
-            run.splits[split], run.significance[split] = found.reports(), found.significance()
+            compared = Compared(metric, reference, rows, ids=ids, **how)
+            run.splits[split], run.significance[split] = compared.reports(), compared.significance()
             if run is self.chosen:
-                self.selections[split] = found
+                self.selections[split] = compared
 
     def _cross_validated(self) -> list[list[str]]:
         """Label sections of the training sentences by taggers, like the chosen one, of all other sections; returns the
@@ -249,8 +249,8 @@ class TaggingSteps(Kind[TaggingRecipe]):
         every, chosen, usual = self.train_sentences, self.chosen, list[list[str]]()
         log.info("cross-validation: %d sections of the sentences", FOLDS)
         epochs = int(chosen.tagger.about["training"]["epochs"])
-        found = jackknifed(chosen.single.recipe, every, FOLDS, 1, epochs)
-        chosen.guessed[self.recipe.data.train[0]] = [list(best[0].labels) for _, best in found]
+        taggings = jackknifed(chosen.single.recipe, every, FOLDS, 1, epochs)
+        chosen.guessed[self.recipe.data.train[0]] = [list(best[0].labels) for _, best in taggings]
         for fold in range(FOLDS):
             first, end = (len(every) * k // FOLDS for k in (fold, fold + 1))
             usual += most_frequent([*every[:first], *every[end:]], every[first:end])
@@ -288,13 +288,13 @@ class TaggingSteps(Kind[TaggingRecipe]):
         }  # fmt: skip
         return read_settings(changed(settings, stage.recipe)), output_file(self.directory, SECOND)
 
-    def add_second(self, found: Metrics, results: Metrics) -> None:
+    def add_second(self, metrics: Metrics, results: Metrics) -> None:
         """Put the results of the ranking beside those of the tagger."""
         predictor = results.get("predictor", "average")
         for split, systems in results["splits"].items():
             tests = results["significance"].get(split, {})
-            found["splits"][split] |= {"oracle": systems["oracle"], "reranked": systems[predictor]}
-            found["significance"][split]["reranked_vs_tagger"] = tests.get(f"{predictor}_vs_base")
+            metrics["splits"][split] |= {"oracle": systems["oracle"], "reranked": systems[predictor]}
+            metrics["significance"][split]["reranked_vs_tagger"] = tests.get(f"{predictor}_vs_base")
 
     def sections(self, metrics: Metrics) -> list[PageSection]:
         recipe = self.recipe

@@ -222,12 +222,12 @@ class Tagger:
         """The features that decided between the best labels and the second best, the largest first; the sum is the
         difference of their scores."""
         chains = self.chains([tokens])
-        _, found = k_best(chains, self.weights, 2)
+        _, sequences = k_best(chains, self.weights, 2)
         K, names = len(self.labels), self._attribute_names
         reasons = dict[tuple[int, str], float]()
-        if (found[1] < 0).any():
+        if (sequences[1] < 0).any():
             return []
-        for labels, sign in zip(found, (1.0, -1.0), strict=True):
+        for labels, sign in zip(sequences, (1.0, -1.0), strict=True):
             for t, label in enumerate(labels.tolist()):
                 if t:
                     before = int(labels[t - 1])
@@ -256,10 +256,10 @@ class Tagger:
 
     def chains(self, sentences: Sequence[Words]) -> Chains:
         """Sentences as the learner sees them, without their labels."""
-        found = self.features.extract([self._rows(tokens, i) for i, tokens in enumerate(sentences, start=1)])
+        attributes = self.features.extract([self._rows(tokens, i) for i, tokens in enumerate(sentences, start=1)])
         return chains_of(
-            found.starts, found.rows, found.attributes, None, self.allowed,
-            attribute_count=len(self.features.ids), values=found.values if found.values.size else None,
+            attributes.starts, attributes.rows, attributes.attributes, None, self.allowed,
+            attribute_count=len(self.features.ids), values=attributes.values if attributes.values.size else None,
             names=self.labels,
         )  # fmt: skip
 
@@ -284,8 +284,8 @@ class Tagger:
         return [self.labels[label] for label in labels.tolist()]
 
     def _batches(self, sentences: Iterable[Words]) -> Iterator[Chains]:
-        given = iter(sentences)
-        while batch := list(islice(given, BATCH)):
+        waiting = iter(sentences)
+        while batch := list(islice(waiting, BATCH)):
             yield self.chains(batch)
 
 
@@ -299,5 +299,5 @@ def answer_tags(model: Tagger, asked: TagRequest, limits: Any) -> tuple[dict[str
             raise GivenError(message, f"sentences[{i}]")
     if asked.n is None:
         return {"labels": list(model.tag_many(asked.sentences))}, len(asked.sentences)
-    found = [[tagging._asdict() for tagging in best] for best in model.nbest_many(asked.sentences, asked.n)]
-    return {"nbest": found}, len(asked.sentences)
+    nbest = [[tagging._asdict() for tagging in best] for best in model.nbest_many(asked.sentences, asked.n)]
+    return {"nbest": nbest}, len(asked.sentences)

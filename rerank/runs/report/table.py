@@ -140,8 +140,8 @@ class Spread(NamedTuple):
     @staticmethod
     def known(values: Iterable[float | None]) -> "Spread | None":
         """The spread of the values that exist; None if there are none."""
-        found = [value for value in values if value is not None]
-        return Spread.of(found) if found else None
+        there = [value for value in values if value is not None]
+        return Spread.of(there) if there else None
 
 
 @dataclass(frozen=True)
@@ -299,9 +299,9 @@ class TextTable:
             table.add_column(Text(plain(self.headings[k])), justify=side, no_wrap=k == 0 and not narrow)
         for group in self.groups:
             for place, (number, cells) in enumerate(group):
-                shown = ["" if self.merged and place and not k else plain(cells[k], kept="\n") for k in self.columns]
+                texts = ["" if self.merged and place and not k else plain(cells[k], kept="\n") for k in self.columns]
                 styles = ["bold" if (number, k) in self.best else "" for k in self.columns]
-                table.add_row(*map(Text, shown, styles))
+                table.add_row(*map(Text, texts, styles))
         return table
 
 
