@@ -19,7 +19,7 @@ TURNS = (
         "/storage/",
     ),
     ("",),
-    ("contract/test_learner_twins", "contract/test_votes", "contract/test_extremes", "/learn/", "/contrib/sklearn/"),
+    ("contract/test_learner_twins", "contract/test_extremes", "/learn/", "/contrib/sklearn/"),
 )
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rerank.base.errors import DataError
-from rerank.data.corpus import DTYPES, Corpus, concatenate, save_joined
+from rerank.data.corpus import DTYPES, Corpus, concatenate, save_joined, share_of
 from rerank.storage.files import seal
 
 WIDTH = 7
@@ -328,3 +328,21 @@ def test_files_with_numbers_that_are_not_finite(name: str, tmp_path: Path) -> No
     with pytest.raises(DataError, match="numbers that are not finite; build it again"):
         Corpus.load(tmp_path / "c")
     assert np.isnan(getattr(Corpus.load(tmp_path / "c", trusted=True), name)).any()
+
+
+SHARES = st.floats(0.001, 1)
+
+
+@given(size=st.integers(1, 300), shares=st.tuples(SHARES, SHARES), seed=st.integers(0, 100))
+def test_a_smaller_share_is_inside_a_larger_one(size: int, shares: tuple[float, float], seed: int) -> None:
+    small, large = (share_of(size, share, seed) for share in sorted(shares))
+    for drawn, share in zip((small, large), sorted(shares), strict=True):
+        assert drawn.size == max(1, round(share * size))
+        assert np.all(np.diff(drawn) > 0)
+    assert np.isin(small, large).all()
+
+
+def test_the_share_of_a_sorted_file_is_like_the_whole() -> None:
+    drawn = [share_of(10_000, 0.1, seed) for seed in (1, 2)]
+    assert all(abs(int(np.count_nonzero(each < 5_000)) - 500) < 80 for each in drawn)
+    assert not np.array_equal(*drawn)

@@ -8,15 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 import sacrebleu
+import small_texts
 
 from rerank.base.errors import DataError, RecipeError
+from rerank.extraction.kinds import with_set
 from rerank.extraction.texts import TextContent, final_metrics, without_columns
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.gain import Gain
 from rerank.metrics.wer import Match, Wer
+from rerank.models.model import Model
 from rerank.readers.base import SkipCount
 from rerank.readers.lists import ListCandidate, Lists
+from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import TextRecipe
+from rerank.runs import experiment
 
 LINES = [
     {"id": "a", "source": "x y", "references": ["one two", "one\nthree"], "candidates": [
@@ -158,3 +163,45 @@ def test_without_a_source_there_are_no_phrases(data: Path) -> None:
     nbest = text_list(source=None, segmentation=[b"0=0 1=1", b"0=0 1=1"])
     features = content.features(*content.open(nbest))  # type: ignore[arg-type]
     assert {content.names[number] for number in features.template} == {"Dense"}
+
+
+@pytest.fixture(scope="module")
+def derivations(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The made-up task: dev and test have derivations, the lists of train have lost theirs."""
+    root = tmp_path_factory.mktemp("sets")
+    small_texts.write_task(root)
+    lines = small_texts.lines_of(root / "train.nbest.gz")
+    small_texts.write_lines(root / "train.nbest.gz", [line.rpartition(" ||| ")[0] for line in lines])
+    return root
+
+
+AUTO = {"set": "auto", "min_lists": 1}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, "text"),
+        ({"train": "dev"}, "translation"),
+        ({"train": ["train", "dev"]}, "text"),
+        ({"train": "dev", "sources": None}, "text"),
+        ({"train": "missing"}, "text"),
+    ],
+)
+def test_derivations_decide(derivations: Path, settings: dict[str, object], expected: str) -> None:
+    recipe = small_texts.recipe(derivations, features=AUTO, data=settings)
+    assert with_set(recipe).features.model_dump() == {**recipe.features.model_dump(), "set": expected}
+
+
+@pytest.mark.parametrize("given", ["dense", "translation", None])
+def test_a_set_that_is_named_stays(derivations: Path, given: str | None) -> None:
+    recipe = small_texts.recipe(derivations, features={"set": given, "templates": ["Length"]})
+    assert with_set(recipe) is recipe
+
+
+def test_a_run_and_its_model_have_the_set_that_was_found(derivations: Path, workspace: Path) -> None:
+    directory = workspace / "texts" / "set-found"
+    recipe = small_texts.recipe(derivations, features=AUTO, training={"epochs": 1, "vote": False})
+    experiment.run(recipe, directory)
+    assert Model.load(directory / "model").settings["features"]["set"] == "text"
+    assert load_recipe(directory / "recipe.yaml") == with_set(recipe)

@@ -1,5 +1,6 @@
-"""The average is the mean of w after every visit of a list, however training is divided: by brute force."""
+"""The average is the mean of w after every visit of a list, however training is divided; lazy sums."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -15,6 +16,7 @@ from rerank.base.errors import RecipeError
 from rerank.contrib.structures.chain import chains_of
 from rerank.contrib.structures.training import ChainProblem, require_structured, train_chains
 from rerank.data.corpus import Corpus
+from rerank.learn.average import CELL, PredictorSums, last_active, summed
 from rerank.learn.base import Learner, Weights
 from rerank.learn.train import ListProblem, epoch_order, part_order, train
 from rerank.storage.outputs import Work
@@ -131,3 +133,35 @@ def test_the_average_over_chains_is_the_mean_over_all_sentences(name: str, param
         total += learner.last(state).w
     training = train_chains(learner, chains, epochs=EPOCHS, seed=SEED)
     assert_equal(training.weights["average"].w, total / (EPOCHS * chains.example_count))
+
+
+LEVEL = np.arange(6.0)  # τ_k = k
+P, Q, F = np.arange(18.0).reshape(3, 6)
+CELLS = np.array([(0.0, 1, P[1], Q[1])], CELL)  # up to predictor 1 of the sums
+SUMS = PredictorSums(P, Q, F, LEVEL, CELLS, 0)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.25])
+def test_what_is_no_number_is_looked_up_nowhere(slope: float) -> None:
+    assert math.isnan(summed(math.nan, slope, CELLS[0], 4, SUMS))
+
+
+RISES = {
+    "a line": np.arange(200.0),
+    "a root": np.sqrt(np.arange(200.0)),
+    "a curve": np.exp(0.1 * np.arange(200.0)),
+    "steps": np.repeat(np.arange(20.0), 10),
+    "a wall": np.repeat([1.0, 2.0, np.inf], [100, 98, 2]),
+    "nothing": np.ones(200),
+}
+
+
+@pytest.mark.parametrize("rise", RISES)
+def test_a_column_leaves_where_the_first_threshold_reaches_it(rise: str) -> None:
+    level = RISES[rise]
+    for first, last in ((0, 199), (0, 1), (37, 38), (37, 112), (5, 199)):
+        for slope in (1.0, 0.3, 1e-310):
+            sizes = {*(level[first:last:7] * slope), *(level[first:last:11] * slope * 1.001), 1e-300}
+            for size in sizes - {0.0, np.inf}:
+                left = [k for k in range(first + 1, last) if level[k] * slope >= size]
+                assert last_active(size, slope, level, first, last) == (left[0] if left else last) - 1

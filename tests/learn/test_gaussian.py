@@ -1,22 +1,37 @@
-"""Adaptive learners: scales of columns; Gaussian ones: weights of lists and limits."""
+"""Learners with a scale for every column: every update by its formula, limits, weights of lists, confidence."""
 
+import logging
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from decimal import Decimal, localcontext
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from strategies import corpus_of, random_corpus, run
+import reference
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from strategies import corpus_of, random_corpus, run, stored, targets
 
 from rerank.base.errors import RecipeError
-from rerank.learn.base import learners
-from rerank.learn.predictor import MOST_COLUMNS
+from rerank.data.corpus import Corpus
+from rerank.kernels.compile import kernel
+from rerank.learn.base import Learner, learners
+from rerank.learn.hooks import rates_of
+from rerank.learn.log import UpdateLog
+from rerank.learn.predictor import MOST_COLUMNS, named
 from rerank.learn.rules.arda import AdaptiveRDA
 from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.cw import CW
+from rerank.learn.rules.confidence import exact_stdev, exact_var
+from rerank.learn.rules.cw import CW, STDEV, VAR
 from rerank.learn.rules.ftrl import FTRL
+from rerank.learn.rules.gaussian import Gaussian
+from rerank.learn.rules.gaussian_full import SMALLEST
 from rerank.learn.rules.nherd import NormalHerd
 from rerank.learn.rules.scw import SoftCW
 from rerank.learn.scoring import best, scores
+from rerank.learn.train import ListProblem, train
 
 SCALE_FREE: list[Any] = [
     *(AdaptiveRDA(loss=loss, l1=l1, base_rate=0.2) for loss in ("hinge", "logistic", "log") for l1 in (0.0, 0.01)),
@@ -60,3 +75,359 @@ def test_a_list_of_weight_0_is_survived() -> None:
         ran = run(learner, corpus_of(lists, [0.0]), 1)
         assert (ran.per_epoch("mistakes"), ran.per_epoch("updates"), ran.log.updates) == ([1], [0], 0)
         assert not learner.last(ran.state).w.any()
+
+
+class Update(NamedTuple):
+    """Mean and covariance before and after an update on z, the base score's coordinate last."""
+
+    mu: np.ndarray
+    sigma: np.ndarray
+    mu_after: np.ndarray
+    sigma_after: np.ndarray
+    z: np.ndarray
+
+
+def moments(learner: Gaussian, state: Any) -> tuple[np.ndarray, np.ndarray]:
+    """(μ, Σ), the latter as a matrix."""
+    sigma = state.matrix.copy() if learner.full else np.diag(state.cells[:, 1])
+    return named(state).a.copy(), sigma
+
+
+def updates(learner: Gaussian, seed: int, corpus: Corpus | None = None) -> Iterator[Update]:
+    """The updates of a learner, that has seen a few lists, on the lists of weight 1 of a corpus, each by itself."""
+    corpus = random_corpus(seed) if corpus is None else corpus
+    known = corpus.take(np.arange(5))
+    before = run(learner, known, 1).state
+    rows = np.column_stack([reference.dense(corpus), learner.base_rate * corpus.base])
+    found = 0
+    for i in np.flatnonzero(corpus.weight == 1.0):
+        state, log = stored(before), UpdateLog()
+        learner.epoch(corpus, targets(corpus), np.array([i]), state, log=log)
+        if log.updates == 1:
+            star, rival = log.arrays()["candidate"]
+            np.testing.assert_array_equal(learner.variances(state), np.diag(moments(learner, state)[1])[: corpus.width])
+            yield Update(*moments(learner, before), *moments(learner, state), rows[star] - rows[rival])
+            found += 1
+    assert found > 3
+
+
+def small_corpus(seed: int) -> Corpus:
+    """Two columns, lists of two; all weights 1."""
+    random = np.random.default_rng(seed)
+    rows = [[dict(enumerate(random.normal(size=2).astype(np.float32).tolist())) for _ in "ab"] for _ in range(40)]
+    return corpus_of([[(a, 0.0, 1.0), (b, 0.0, 0.0)] for a, b in rows], width=2)
+
+
+def divergence(mu: np.ndarray, root: np.ndarray, update: Update) -> float:
+    """KL(N(μ, LLᵀ) ‖ N of before) without its constant, in the two columns."""
+    inverse = np.linalg.inv(update.sigma[:2, :2])
+    step = mu - update.mu[:2]
+    log_det = 2 * np.log(np.abs(np.diag(root))).sum()
+    return float(0.5 * (np.trace(inverse @ root @ root.T) + step @ inverse @ step - log_det))
+
+
+def minimiser(learner: Any, update: Update) -> tuple[np.ndarray, np.ndarray]:
+    """(μ, Σ) that minimises what the learner's paper says, over (μ, L, slack) with Σ = LLᵀ."""
+    diagonal, z = learner.covariance == "exact", update.z[:2]
+
+    def parts(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        return x[:2], np.array([[x[2], 0.0], [0.0 if diagonal else x[4], x[3]]]), float(x[5])
+
+    def variance(x: np.ndarray) -> float:
+        return float(((parts(x)[1].T @ z) ** 2).sum())
+
+    def objective(x: np.ndarray) -> float:
+        mu, root, slack = parts(x)
+        value = divergence(mu, root, update)
+        match learner.name:
+            case "scw":
+                return value + learner.C * slack
+            case "arow":
+                return value + (slack**2 + variance(x)) / (2 * learner.r)
+        return value
+
+    def slackness(x: np.ndarray) -> float:
+        mu, _, slack = parts(x)
+        m = float(mu @ z)
+        if learner.name == "arow":
+            return m + slack - 1.0
+        asked = variance(x) if learner.name == "cw" and learner.form == "var" else np.sqrt(variance(x))
+        return m + slack - learner.phi * float(asked)
+
+    root = np.linalg.cholesky(update.sigma[:2, :2])
+    start = np.array([*update.mu[:2], root[0, 0], root[1, 1], root[1, 0], 0.0 if learner.name == "cw" else 0.5])
+    free = (None, None)
+    found = minimize(
+        objective,
+        start,
+        method="SLSQP",
+        bounds=[free, free, (1e-6, None), (1e-6, None), free, (0.0, 0.0 if learner.name == "cw" else None)],
+        constraints={"type": "ineq", "fun": slackness},
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    mu, root, _ = parts(found.x)
+    return mu, root @ root.T
+
+
+MINIMISERS: list[Any] = [
+    CW(phi=0.5, form="var", covariance="full", base=0.0),
+    CW(phi=1.0, form="stdev", covariance="full", base=0.0),
+    CW(phi=0.5, form="var", covariance="exact", base=0.0),
+    CW(phi=1.0, form="stdev", covariance="exact", base=0.0),
+    SoftCW(phi=0.5, C=0.3, covariance="full", base=0.0),
+    SoftCW(phi=1.0, C=5.0, covariance="full", base=0.0),
+    AROW(r=0.5, covariance="full", base=0.0),
+    AROW(r=5.0, covariance="full", base=0.0),
+]
+
+
+@pytest.mark.parametrize("learner", MINIMISERS, ids=repr)
+def test_an_update_is_the_minimiser(learner: Any) -> None:
+    """CW: least divergence where m ≥ φv or φ√v; soft CW: + C·slack; AROW: + (hinge² + v)/2r."""
+    for n, update in enumerate(updates(learner, seed=0, corpus=small_corpus(6))):
+        mu, sigma = minimiser(learner, update)
+        np.testing.assert_allclose(update.mu_after[:2], mu, atol=2e-4)
+        np.testing.assert_allclose(update.sigma_after[:2, :2], sigma, atol=2e-4)
+        if n == 5:
+            break
+
+
+NOISY: list[Any] = [
+    AROW(r=1e-3, covariance="full"),
+    AROW(r=1.0, covariance="full", base_rate=0.5),
+    NormalHerd(C=0.01, covariance="full"),
+    NormalHerd(C=100.0, covariance="full", top=3),
+    SoftCW(phi=1.0, C=1.0, covariance="full"),
+    SoftCW(phi=3.0, C=100.0, covariance="full"),
+    CW(phi=0.05, form="stdev", covariance="full"),
+    CW(phi=0.05, form="var", covariance="full"),
+    CW(phi=1.0, form="stdev", covariance="full"),
+    CW(phi=1.0, form="var", covariance="full"),
+]
+
+
+@pytest.mark.parametrize("learner", NOISY, ids=repr)
+def test_a_full_covariance_stays_symmetric_and_positive_definite(learner: Gaussian) -> None:
+    sigma = run(learner, random_corpus(9), 5).state.matrix
+    np.testing.assert_allclose(sigma, sigma.T, rtol=0, atol=1e-14)
+    assert np.linalg.eigvalsh((sigma + sigma.T) / 2).min() > 0.0
+    assert np.diag(sigma).max() <= 1.0
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        CW(phi=3.0, form="stdev"),
+        CW(phi=3.0, form="stdev", covariance="exact"),
+        CW(phi=3.0, form="stdev", covariance="l2"),
+        CW(phi=3.0),
+    ],
+)
+def test_collapsing_variances_end_in_numbers(learner: CW, caplog: pytest.LogCaptureFixture) -> None:
+    """Labels at random: variances fall doubly exponentially. Updates that they are too small for are left out, counted,
+    and warned of once."""
+    random = np.random.default_rng(1)
+    lists = [
+        [(dict(enumerate(random.normal(size=5).tolist())), 0.0, label), ({}, 0.0, 1.0 - label)]
+        for label in random.integers(0, 2, size=600).astype(float)
+    ]
+    corpus = corpus_of(lists)
+    with caplog.at_level(logging.WARNING, logger="rerank"):
+        training = train(learner, ListProblem(corpus, targets(corpus), 1), epochs=3)
+    for weights in training.weights.values():
+        assert np.isfinite(weights.w).all()
+    assert all(np.isfinite(line["loss"]) for line in training.history)
+    assert (learner.variances(training.state) >= SMALLEST).all()
+    assert training.skipped == sum(line["skipped"] for line in training.history)
+    assert len(caplog.records) == (training.skipped > 0)
+    if learner.form == "stdev" and learner.covariance == "kl":
+        assert training.skipped > 0
+
+
+def test_only_updates_that_were_due_are_skipped() -> None:
+    """A margin far above what is asked for leaves nothing to skip, however small the variance."""
+    corpus, learner = corpus_of([[({0: 1.0}, 0.0, 1.0), ({}, 0.0, 0.0)]], width=1), CW()
+    for mean, skipped in ((-5.0, 1), (5.0, 0)):
+        state = learner.init(1)
+        state.cells[0, :2] = mean, SMALLEST
+        stats = learner.epoch(corpus, targets(corpus), np.array([0]), state)
+        assert (stats.skipped, stats.updates) == (skipped, 0)
+
+
+DIGITS = 400  # the true forms cancel: v spans 86 orders of magnitude
+PHIS = st.floats(-3.0, 1.0).map(lambda e: 10.0**e)
+VARIANCES = st.floats(-80.0, 6.0).map(lambda e: 10.0**e)
+SIZES = st.floats(-6.0, 6.0).map(lambda e: 10.0**e)
+MARGINS = st.one_of(st.just(0.0), SIZES, SIZES.map(lambda x: -x))
+FORMS = st.sampled_from([VAR, STDEV])
+
+D = Decimal
+
+
+@kernel
+def compiled_rates(m: float, v: float, weight: float, q: Any) -> tuple[float, float, float, float]:
+    """``rates_of`` in the arithmetic of kernels."""
+    return rates_of(m, v, weight, q)
+
+
+def judged(learner: Learner, m: float, v: float, weight: float = 1.0) -> tuple[float, tuple[float, float, float]]:
+    """(loss, (α, β, ξ))."""
+    loss, *rates = compiled_rates(m, v, weight, learner.settings(None))
+    return loss, tuple(rates)
+
+
+def cw(form: int, phi: float) -> CW:
+    return CW(phi=phi, form="var" if form == VAR else "stdev")
+
+
+def alpha_of(rule: int, m: Decimal, v: Decimal, phi: Decimal) -> Decimal:
+    """Crammer et al. (2012), eqs. 15 and 22, as printed."""
+    if rule == VAR:
+        c = 1 + 2 * phi * m
+        return (-c + (c * c - 8 * phi * (m - phi * v)).sqrt()) / (4 * phi * v)
+    one, two = 1 + phi * phi / 2, 1 + phi * phi
+    return (-m * one + (m * m * phi**4 / 4 + v * phi * phi * two).sqrt()) / (v * two)
+
+
+def lacking(rule: int, m: Decimal, v: Decimal, phi: Decimal) -> Decimal:
+    """How far m is below φv or φ√v."""
+    return phi * (v if rule == VAR else v.sqrt()) - m
+
+
+def distance(rule: int, m: float, v: float, phi: float) -> float:
+    """``lacking``, relative to its terms: the digits that the decision itself leaves."""
+    bound = phi * (v if rule == VAR else v**0.5)
+    return abs(bound - m) / max(bound, abs(m))
+
+
+@settings(max_examples=300)
+@given(FORMS, MARGINS, VARIANCES, PHIS)
+def test_cw_meets_its_constraint_with_equality(rule: int, m: float, v: float, phi: float) -> None:
+    """α, β and ξ to 1e-9, and m⁺ = φv⁺ or φ√v⁺ for the exact α."""
+    assume(distance(rule, m, v, phi) > 1e-6)
+    loss, found = judged(cw(rule, phi), m, v)
+    assert np.isfinite([loss, *found]).all()
+    alpha, beta, xi = found
+    with localcontext() as context:
+        context.prec, context.Emin = DIGITS, -10000
+        M, V, P = D(m), D(v), D(phi)
+        if lacking(rule, M, V, P) <= 0:
+            assert loss == 0.0
+            return
+        A = alpha_of(rule, M, V, P)
+        if rule == VAR:
+            B, X = 2 * A * P / (1 + 2 * A * P * V), 2 * A * P
+            after = V - B * V * V
+            assert abs(M + A * V - P * after) <= D("1e-300") * max(abs(M), P * V)
+        else:
+            root = (-A * V * P + ((A * V * P) ** 2 + 4 * V).sqrt()) / 2
+            B, X = A * P / (root + V * A * P), A * P / root
+            after = V - B * V * V
+            assert abs(M + A * V - P * after.sqrt()) <= D("1e-150") * max(abs(M), P * V.sqrt())
+        for value, expected in ((alpha, A), (beta, B), (xi, X), (loss, lacking(rule, M, V, P))):
+            assert value == pytest.approx(float(expected), rel=1e-9)
+        assert alpha > 0.0
+        assert 0.0 <= beta * v <= 1.0 + 1e-12
+
+
+def exact_excess(rule: int, alpha: Decimal, m: Decimal, parts: list[Decimal], phi: Decimal) -> Decimal:
+    """m⁺ − φv⁺, or m⁺ − φ²v⁺/m⁺, after the exact diagonal update (Crammer et al. 2012, eqs. 33 and 34)."""
+    after = m + alpha * sum(parts)
+    if rule == VAR:
+        return after - sum((phi * s / (1 + 2 * alpha * phi * s) for s in parts), D(0))
+    return after - sum((phi * phi * s / (after + alpha * phi * phi * s) for s in parts), D(0))
+
+
+@settings(max_examples=300)
+@given(FORMS, MARGINS, st.lists(VARIANCES, min_size=1, max_size=5), PHIS)
+def test_the_exact_diagonal_is_a_root(rule: int, m: float, parts: list[float], phi: float) -> None:
+    """The sign of m⁺ − φv⁺ changes between α·(1 ± 1e-9); with φ√v⁺, between the m⁺ of ξ = αφ²/m⁺ times 1 ± 1e-12."""
+    v = float(np.sum(parts))
+    assume(distance(rule, m, v, phi) > 1e-4)
+    assume(phi * (v if rule == VAR else np.sqrt(v)) > m)
+    if rule == VAR:
+        alpha = float(exact_var(m, v, phi, np.array(parts), len(parts)))
+    else:
+        alpha, xi = exact_stdev(m, v, phi, np.array(parts), len(parts))
+    assert np.isfinite(alpha)
+    assert alpha > 0.0
+    with localcontext() as context:
+        context.prec, context.Emin = DIGITS, -10000
+        terms, M, P = [D(s) for s in parts], D(m), D(phi)
+        lowest = max(D(0), -M / sum(terms))
+        low, high = (D(alpha) * (1 + D(sign) * D("1e-9")) for sign in (-1, 1))
+        assert low <= lowest or exact_excess(rule, low, M, terms, P) < 0
+        assert high > lowest
+        assert exact_excess(rule, high, M, terms, P) > 0
+        if rule == STDEV:
+            ends = (D(alpha) * P * P / D(xi) * (1 + D(sign) * D("1e-12")) for sign in (-1, 1))
+            low, high = ((after - M) / sum(terms) for after in ends)
+            assert low <= lowest or exact_excess(rule, low, M, terms, P) < 0 < exact_excess(rule, high, M, terms, P)
+
+
+def exact_run(rows: np.ndarray, phi: float, epochs: int) -> np.ndarray:
+    """The mean of a CW with φ√v and the exact diagonal over z = ``rows`` in their order."""
+    P, floor = D(phi) * D(phi), D(SMALLEST)
+    mean, variance = [D(0)] * rows.shape[1], [D(1)] * rows.shape[1]
+    with localcontext() as context:
+        context.prec, context.Emin = DIGITS, -10000
+        for row in [[D(float(x)) for x in row] for row in rows] * epochs:
+            m = sum((a * x for a, x in zip(mean, row, strict=True)), D(0))
+            parts = [s * x * x for s, x in zip(variance, row, strict=True)]
+            v = sum(parts)
+            if m >= (P * v).sqrt() or v <= floor:
+                continue
+            low, high = max(D(0), m), (P * v).sqrt()
+            while high - low > D("1e-30") * high:
+                after = (low + high) / 2 if low else high / 1000
+                low, high = (
+                    (low, after) if exact_excess(STDEV, (after - m) / v, m, parts, D(phi)) > 0 else (after, high)
+                )
+            alpha = (high - m) / v
+            mean = [a + alpha * s * x for a, s, x in zip(mean, variance, row, strict=True)]
+            variance = [max(floor, s / (1 + alpha * P / high * p)) for s, p in zip(variance, parts, strict=True)]
+    return np.array(mean, float)
+
+
+@pytest.mark.parametrize("phi", [1.0, 3.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_exact_variances_that_collapse_leave_the_digits_of_the_weights(seed: int, phi: float) -> None:
+    """Labels are wrong so often that variances collapse; m + αv then has no digit of m⁺."""
+    random = np.random.default_rng(seed)
+    x, truth = random.normal(size=(40, 6)).astype(np.float32), random.normal(size=6)
+    rows = np.where((x @ truth > 0) ^ (random.random(40) < 0.4), 1, -1)[:, None] * x
+    corpus = corpus_of([[(dict(enumerate(map(float, row))), 0.0, 1.0), ({}, 0.0, 0.0)] for row in rows], width=6)
+    learner = CW(phi=phi, form="stdev", covariance="exact", base=0.0)
+    state = learner.init(corpus.width)
+    for _ in range(2):
+        learner.epoch(corpus, targets(corpus), np.arange(corpus.list_count), state)
+    expected = exact_run(rows, phi, 2)
+    np.testing.assert_allclose(learner.last(state).w, expected, rtol=0, atol=1e-11 * np.abs(expected).max())
+
+
+@settings(max_examples=200)
+@given(MARGINS, VARIANCES, PHIS, SIZES, st.sampled_from([0.5, 1.0, 3.0]))
+def test_soft_cw_is_its_closed_form(m: float, v: float, phi: float, C: float, weight: float) -> None:
+    """Wang, Zhao & Hoi (2012), Proposition 1, with C·weight."""
+    assume(distance(STDEV, m, v, phi) > 1e-6)
+    loss, found = judged(SoftCW(phi=phi, C=C), m, v, weight)
+    assert np.isfinite([loss, *found]).all()
+    alpha, beta, xi = found
+    with localcontext() as context:
+        context.prec, context.Emin = DIGITS, -10000
+        M, V, P = D(m), D(v), D(phi)
+        if lacking(STDEV, M, V, P) <= 0:
+            assert loss == 0.0
+            return
+        assert loss == pytest.approx(float(lacking(STDEV, M, V, P)), rel=1e-9)
+        A = min(D(C) * D(weight), alpha_of(STDEV, M, V, P))
+        root = (-A * V * P + ((A * V * P) ** 2 + 4 * V).sqrt()) / 2
+        for value, expected in ((alpha, A), (beta, A * P / (root + V * A * P)), (xi, A * P / root)):
+            assert value == pytest.approx(float(expected), rel=1e-9)
+
+
+@pytest.mark.parametrize("learner", [CW(), CW(form="stdev"), SoftCW()])
+def test_nothing_is_missing_where_the_constraint_holds(learner: Learner) -> None:
+    for m, v in ((1.0, 1.0), (1.5, 1.0), (1e6, 1e-80), (0.5, 0.25), (1e3, 1e6)):
+        bound = v if learner == CW() else v**0.5
+        assert (judged(learner, m, v)[0] == 0.0) == (m >= bound)

@@ -1,0 +1,252 @@
+"""Results of a report: rows, tables, and tests in words."""
+
+import io
+
+import pytest
+from rich.console import Console
+from synthetic_report import make_metrics, make_run, make_runs
+
+from rerank.runs.report.results import (
+    chosen_of,
+    compare_with_base,
+    decided_by,
+    given_up,
+    groups_of,
+    result_rows,
+    results_table,
+    splits_of,
+    spread_of,
+    unbeaten,
+    verdict,
+    written_score,
+)
+from rerank.runs.report.table import Bar, TextTable, plain_text
+
+
+@pytest.fixture
+def metrics():
+    return make_metrics(make_runs(), 3)
+
+
+class TestGroups:
+    def test_seeds_of_one_name_are_one_group(self, metrics):
+        groups = groups_of(metrics)
+        assert {name: len(runs) for name, runs in groups.items()} == {"perceptron": 2, "voted RDA": 2, "AROW": 2}
+
+    def test_the_chosen_run_may_be_named(self, metrics):
+        metrics["chosen"] = {"name": "AROW", "seed": 1}
+        assert chosen_of(metrics)["training"]["nonzero_weights"] == 352_408
+
+
+class TestRows:
+    def test_means_deviations_and_differences(self, metrics):
+        rows = {(row.name, row.predictor): row for row in result_rows(metrics, "test")}
+        row = rows["perceptron", "average"]
+        assert row.scores["f1"].mean == pytest.approx((0.8363 + 0.8370) / 2)
+        assert row.scores["f1"].deviation == pytest.approx(0.0007 / 2**0.5)
+        assert row.difference == pytest.approx((0.8363 + 0.8370) / 2 - 0.8232)
+        assert len(row.runs) == 2
+
+    def test_a_row_counts_the_seeds_that_have_the_predictor(self, metrics):
+        """Those that voted, say, where the first seed alone did."""
+        metrics["runs"][0]["splits"]["test"]["voted"] = {"f1": 0.82}
+        rows = {(row.name, row.predictor): row for row in result_rows(metrics, "test")}
+        assert len(rows["perceptron", "voted"].runs) == 1
+        assert rows["perceptron", "voted"].scores["f1"].mean == 0.82
+        assert len(rows["perceptron", "average"].runs) == 2
+
+    def test_each_run_is_shown_by_the_predictor_that_ranks_its_lists(self, metrics):
+        """Whichever that of the chosen run is."""
+        for run in metrics["runs"]:
+            run["ranked_by"] = "last" if run["name"] == "perceptron" else "average"
+            run["splits"]["test"]["last"] = {"f1": 0.81}
+        first, second, _ = groups_of(metrics).values()
+        assert written_score(first, "test", "f1").mean == 0.81
+        assert written_score(second, "test", "f1") == spread_of(second, "splits", "test", "average", "f1")
+        shown = [(row.name, row.predictor) for row in result_rows(metrics, "test") if row.predictor == "last"]
+        assert shown == [("perceptron", "last")]
+
+
+class TestComparison:
+    def runs(self, *tests):
+        return [{"significance": {"test": {"average_vs_base": test}}} for test in tests]
+
+    def test_largest_p_and_widest_interval(self):
+        tests = [
+            {"test": "paired_bootstrap", "difference": 0.01, "p": 0.02, "interval": [0.001, 0.03]},
+            {"test": "paired_bootstrap", "difference": 0.02, "p": 0.01, "interval": [0.004, 0.05]},
+        ]
+        found = compare_with_base(self.runs(*tests), "test", "average")
+        assert found == {
+            "test": "paired_bootstrap", "difference": pytest.approx(0.015), "p": 0.02, "interval": (0.001, 0.05)
+        }  # fmt: skip
+        assert verdict(found, amount="1.50 F") == "1.50 F better, p .020"
+
+    def test_seeds_that_disagree_decide_nothing(self):
+        tests = [
+            {"test": "paired_bootstrap", "difference": sign * 0.01, "p": 0.01, "interval": [-0.02, 0.02]}
+            for sign in (1, -1)
+        ]
+        found = compare_with_base(self.runs(*tests), "test", "average")
+        assert verdict(found) == "the seeds disagree, p .010"
+
+    @pytest.mark.parametrize("name", ["mcnemar", "paired_t"])
+    def test_an_interval_of_something_else_is_not_shown(self, name):
+        test = {"test": name, "difference": 0.01, "p": 0.02, "interval": [0.001, 0.03]}
+        assert compare_with_base(self.runs(test), "test", "average")["interval"] is None
+
+
+class TestChoice:
+    def test_what_is_said_is_about_the_predictor_of_the_model(self, metrics):
+        """The exact vote may be better on dev, but no model decides by it."""
+        metrics["splits"]["dev"]["voted"]["f1"] = 0.99
+        assert decided_by(metrics | {"predictor": "fuse"}) == "fuse"
+        assert decided_by({}) == "average"
+
+    def test_test_splits_come_first(self):
+        assert splits_of({"splits": {"train": {}, "dev": {}, "b": {}, "a": {}}}) == ["b", "a", "dev", "train"]
+
+
+def test_a_decoding_that_chooses_the_same_as_another_is_no_row_unless_the_model_chooses_by_it() -> None:
+    scores = {name: {"f1": 0.5} for name in ("base", "average", "mbr")}
+    run = {"name": "one", "splits": {"test": scores}, "alike": {"test": {"mbr": "average"}}}
+    for predictor, expected in (("average", ["", "average"]), ("mbr", ["", "average", "mbr"])):
+        metrics = {"measure": "f1", "predictor": predictor, "splits": {"test": scores}, "runs": [run]}
+        assert [row.predictor for row in result_rows(metrics, "test")] == expected
+
+
+def single(name="only", **more):
+    run = make_run(name, 1, {"name": "perceptron"}, 0.8391, 0.8379, 1234, **more)
+    return make_metrics([run], 0)
+
+
+def lines(metrics, split="test"):
+    """Cells of the plain text's lines, by first cell."""
+    return plain_text(results_table(metrics, split).rich()).splitlines()
+
+
+def test_numbers_of_several_seeds(metrics):
+    line = next(line for line in lines(metrics) if "perceptron" in line)
+    assert "perceptron (2 seeds)" in line
+    assert "83.67 ±0.05" in line  # (83.63 + 83.70) / 2 = 83.665, 0.07 / √2 = 0.0495
+    assert line.split()[-1] == "300,813"
+    assert "better, p < .001" in line
+
+
+def test_plain_text_is_never_cut_or_coloured():
+    text = plain_text(results_table(single("a rather long name of a run " * 6), "test").rich())
+    assert "…" not in text
+    assert "\x1b" not in text
+    assert text.count("rather") == 6
+    assert not any(line.endswith(" ") for line in text.splitlines())
+
+
+def test_eighty_columns_are_enough(metrics):
+    console = Console(file=io.StringIO(), width=80, color_system=None)
+    table = results_table(metrics, "test", narrow=True).rich(narrow=True)
+    with console.capture() as captured:
+        console.print(table)
+    text = captured.get()
+    assert "300,813" in text
+    assert "better," in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_names_are_not_taken_for_markup():
+    assert "[red]x[/red]" in plain_text(results_table(single("[red]x[/red]"), "test").rich())
+
+
+def test_intervals_of_differences_are_bars(metrics):
+    table = results_table(metrics, "test")
+    low, high = metrics["significance"]["test"]["average_vs_base"]["interval"]
+    assert table.bars[:2] == [None, None]
+    bar = next(
+        bar for row, bar in zip(table.rows, table.bars, strict=True) if row[:2] == ["voted RDA (2 seeds)", "average"]
+    )
+    assert bar.low < bar.point < bar.high
+    assert (bar.high, bar.low <= low) == (high, True)
+
+
+@pytest.mark.parametrize(
+    ("from_zero", "places"), [(True, ["0.0%", "25.0%", "100.0%"]), (False, ["-33.3%", "0.0%", "100.0%"])]
+)
+def test_bars_have_one_scale(from_zero, places):
+    table = TextTable("", ["a"], [["x"], ["y"]], bars=[Bar(1.0, 2.0), Bar(3.0, 4.0, 3.5)], from_zero=from_zero)
+    assert [table.share(value) for value in (0.0, 1.0, 4.0)] == places
+
+
+def test_predictors_with_the_same_figures_share_a_row_of_the_page():
+    metrics = single(voted=False)
+    systems, tests = metrics["splits"]["test"], metrics["significance"]["test"]
+    run = metrics["runs"][0]
+    systems["mbr"], systems["fuse"] = dict(systems["average"]), systems["average"] | {"f1": 0.9}
+    tests["mbr_vs_base"] = tests["fuse_vs_base"] = tests["average_vs_base"]
+    assert run["splits"]["test"] is systems
+    rows = results_table(metrics | {"predictor": "mbr"}, "test")
+    assert [row[1] for row in rows.rows] == ["", "", "average, mbr", "fuse"]
+    assert rows.best == {(2, k) for k in range(1, 5)}
+
+
+def outcome(difference: float, p: float = 0.004, test: str = "approximate_randomization") -> dict[str, object]:
+    return {"test": test, "difference": difference, "p": p, "interval": [difference, difference]}
+
+
+@pytest.mark.parametrize("test", ["approximate_randomization", "paired_bootstrap"])
+def test_the_measure_says_which_sign_is_better(test: str) -> None:
+    assert verdict(outcome(0.1, test=test)) == "better, p .004"
+    assert verdict(outcome(-0.1, test=test)) == "worse, p .004"
+    assert verdict(outcome(-0.1, test=test), lower_is_better=True) == "better, p .004"
+    assert verdict(outcome(0.1, test=test), lower_is_better=True) == "worse, p .004"
+
+
+@pytest.mark.parametrize("test", ["mcnemar", "paired_t"])
+@pytest.mark.parametrize("lower_is_better", [False, True])
+def test_more_right_answers_and_gains_are_always_better(test: str, lower_is_better: bool) -> None:
+    """Their difference is none of the measure, so its amount in the measure is left out."""
+    assert verdict(outcome(0.1, test=test), lower_is_better=lower_is_better, amount="3.00 F") == "better, p .004"
+    assert verdict(outcome(-0.1, test=test), lower_is_better=lower_is_better) == "worse, p .004"
+
+
+@pytest.mark.parametrize(("p", "text"), [(0.0499, "better"), (0.05, "not significant"), (0.43, "not significant")])
+def test_from_five_hundredths_on_nothing_is_claimed(p: float, text: str) -> None:
+    assert verdict(outcome(0.1, p), amount="1.00 F").replace("1.00 F ", "").split(",")[0].endswith(text)
+
+
+@pytest.mark.parametrize(
+    ("use", "dev", "said"),
+    [
+        ("", 0.9, "does harm there"),
+        ("fuse", 0.84, "does harm there"),
+        ("fuse", 0.86, "by its best candidates; with fuse it reaches 86.00 there."),
+    ],
+)
+def test_a_model_that_is_better_when_it_decodes_does_no_harm(use: str, dev: float, said: str) -> None:
+    base = {"beaten": False, "kept": False, "split": "dev", "dev": 0.85}
+    decoded = {"use": use, "fuse": {"dev": dev}}
+    assert said in unbeaten({"training": {"base": base, "decode": decoded}})
+    assert "does harm" in unbeaten({"training": {"base": base, "decode": None}})
+    assert unbeaten({"training": {"base": base | {"beaten": True}, "decode": decoded}}) == ""
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_base_that_is_decoded_is_not_the_base_itself(kept: bool) -> None:
+    base = {"beaten": False, "kept": kept}
+    training = {"base": base, "columns": {"lists": 40, "base": 0.85}, "decode": {"use": "mbr", "mbr": {"dev": 0.9}}}
+    said = unbeaten({"training": training})
+    assert said.startswith(
+        "Nothing beat the base on 40 training lists held out in turn (F 85.00) by its best candidate"
+    )
+    assert said.endswith("with mbr it reaches 90.00 there.")
+
+
+def test_what_a_decision_gives_up_is_said() -> None:
+    """In entirely right trees: only where trees are made, and where it costs some."""
+    scores = {"average": {"exact_match": 0.3217}, "learned": {"exact_match": 0.271}, "mbr": {"exact_match": 0.3217}}
+    for predictor in ("learned", "mbr", "average"):
+        decision = {"predictor": predictor, "ranked_by": "average"}
+        said = given_up({"decision": decision, "splits": {"test": scores}}, "test")
+        assert ("27.1 % are entirely right, of the best candidates 32.2 %: learned gives" in said) == (
+            predictor == "learned"
+        )
+        assert bool(said) == (predictor == "learned")
+    assert given_up({"splits": {"test": {"average": {}}}}, "test") == ""
