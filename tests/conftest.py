@@ -43,8 +43,8 @@ providers.is_local_module_file = lambda _: False
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options beside hypothesis' own ``--hypothesis-profile`` and ``--hypothesis-seed``."""
-    many = "so many times the generated examples that each test names, of which three in ten are tried by default"
-    parser.addoption("--examples", type=float, default=0.3, help=many)
+    many = "so many times the generated examples that each test names, of which one in five is tried by default"
+    parser.addoption("--examples", type=float, default=0.2, help=many)
     parser.addoption("--generated", action="store_true", help="only tests that generate examples")
     parser.addoption(
         "--quick", action="store_true", help="each test with its first parameters alone, few examples; no slow ones"

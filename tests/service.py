@@ -40,7 +40,6 @@ def serving(model: Path, place: Path, *options: object) -> Iterator[Served]:
         log.open("wb") as errors,
         program(*words, cwd=place, stdout=subprocess.PIPE, stderr=errors) as running,
     ):
-        assert running.stdout is not None
         found = re.fullmatch(rb".*(http://127\.0\.0\.1:\d+).*\n", running.stdout.readline())
         assert found is not None, log.read_text()
         with httpx.Client(base_url=found[1].decode(), headers=JSON, timeout=PATIENCE) as client:

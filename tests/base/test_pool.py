@@ -174,7 +174,6 @@ def test_an_interrupt_ends_the_workers(name: str, number: int, tmp_path: Path) -
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": environment}
     with program(sys.executable, tmp_path / "main.py", name, tmp_path / "met", **pipes) as running:
-        assert running.stdout is not None
         workers = set(json.loads(running.stdout.readline()))
         if number == signal.SIGINT:
             os.killpg(running.pid, number)
@@ -192,7 +191,6 @@ def test_workers_end_with_a_run_that_is_killed(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "env": environment}
     with program(sys.executable, tmp_path / "main.py", "processes", tmp_path / "met", **pipes) as running:
-        assert running.stdout is not None
         workers = set(json.loads(running.stdout.readline()))
         running.kill()
         end = time.monotonic() + PATIENCE

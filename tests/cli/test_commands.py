@@ -447,17 +447,13 @@ def test_usage(rerank, recipe, tmp_path):
         ("training.start=/nowhere", ["/nowhere: no such directory"]),
     ],
 )
-@pytest.mark.parametrize("until", ["test", "extract"])
-def test_wrong_settings_fail_before_anything_is_touched(
-    rerank, recipe, tmp_path, workspace, small_run, until, setting, parts
-):
-    failed(rerank("run", "--until", until, recipe, "-o", tmp_path / "out" / "x", "--set", setting), 2, *parts)
+def test_wrong_settings_fail_before_anything_is_touched(rerank, recipe, tmp_path, workspace, small_run, setting, parts):
+    failed(rerank("run", "--until", "extract", recipe, "-o", tmp_path / "out" / "x", "--set", setting), 2, *parts)
     assert not (tmp_path / "out").exists()
-    if until == "test":
-        if not (workspace / "kept").exists():
-            shutil.copytree(small_run, workspace / "kept")
-        failed(rerank("run", recipe, "-o", workspace / "kept", "--set", setting), 2, *parts)
-        assert small.files_of(workspace / "kept") == small.files_of(small_run)
+    if not (workspace / "kept").exists():
+        shutil.copytree(small_run, workspace / "kept")
+    failed(rerank("run", recipe, "-o", workspace / "kept", "--set", setting), 2, *parts)
+    assert small.files_of(workspace / "kept") == small.files_of(small_run)
 
 
 def test_wrong_recipes(rerank, tmp_path):
@@ -545,30 +541,17 @@ def test_all_commands_can_be_quiet(rerank, recipe, model, small_run, small_data,
     ]
     for command in commands:
         quiet = rerank("--quiet", *command)
-        assert (quiet.code, quiet.err) == (0, ""), command
+        assert (quiet.code, quiet.err, bool(quiet.out)) == (0, "", True), command
     assert "rank: 40 lists in" in rerank("rank", model, nbest).err
 
 
 # processes of their own
 
 
-def test_failures_of_the_process(tmp_path, small_data, model):
-    for code, arguments in (
-        (2, ["run", tmp_path / "none.yaml"]),
-        (1, ["rank", model, small_data / "test.nbest.gz", "-o", tmp_path / "none" / "out"]),
-    ):
-        with process(*arguments) as running:
-            out, err = running.communicate(timeout=PATIENCE)
-        assert running.returncode == code, err
-        assert b"Traceback" not in err
-        assert out == b""
-
-
 @pytest.mark.parametrize("command", ["rank", "list"])
 def test_a_reader_that_has_had_enough(model, small_data, command):
     arguments = ["list"] if command == "list" else ["rank", model, small_data / "train.nbest.gz", "--n-best", 50]
     with process(*arguments) as running:
-        assert running.stdout is not None
         assert running.stderr is not None
         running.stdout.read(10)
         running.stdout.close()

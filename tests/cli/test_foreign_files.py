@@ -33,8 +33,7 @@ def recipe(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return recipe_at(tmp_path, small_classes.settings(small_classes.write_set(tmp_path / "data")))
 
 
-@pytest.mark.parametrize("name", [*NAMES, "all"])
-@pytest.mark.parametrize("until", ["test", "train"])
+@pytest.mark.parametrize(("name", "until"), [*((name, "test") for name in [*NAMES, "all"]), ("all", "train")])
 def test_a_directory_of_somebody_elses_is_left_as_it_is(
     rerank: Command, recipe: Path, tmp_path: Path, name: str, until: str
 ) -> None:
@@ -84,8 +83,9 @@ def test_predictions_of_a_split_that_somebody_else_has_written(
     assert (out / "predictions" / "test.nbest.gz").read_text() == "mine"
 
 
-@pytest.mark.parametrize("split", ["absolute", "up", "below", "empty"])
-@pytest.mark.parametrize("until", ["test", "train", "extract"])
+@pytest.mark.parametrize(
+    ("split", "until"), [("absolute", "test"), ("up", "train"), ("below", "extract"), ("empty", "test")]
+)
 def test_a_split_that_is_a_path(rerank: Command, small_data: Path, tmp_path: Path, split: str, until: str) -> None:
     data = tmp_path / "data"
     shutil.copytree(small_data, data)

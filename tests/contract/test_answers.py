@@ -130,13 +130,6 @@ def test_json_holds_what_the_tables_show(rerank: Command, places: dict[str, Path
         assert not missing, (missing, plain.out)
 
 
-@pytest.mark.parametrize("name", ["oracle", "run"])
-def test_quiet_commands_show_results_alone(rerank: Command, places: dict[str, Path], tmp_path: Path, name: str) -> None:
-    result = rerank("--quiet", *words_of(name, places, tmp_path))
-    assert (result.code, result.err) == (0, "")
-    assert result.out
-
-
 def test_errors_are_shown_to_the_quiet(rerank: Command, tmp_path: Path) -> None:
     result = rerank("--quiet", "oracle", tmp_path / "none", tmp_path / "none", "--json")
     assert (result.code, result.out) == (2, "")

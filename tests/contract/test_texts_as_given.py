@@ -144,7 +144,6 @@ def test_texts_that_differ_by_white_space_alone_repeat_each_other_and_cost_no_co
     (nbest,) = JsonlReader().parse(b'{"candidates": ["a", " a\\n", "b"]}')
     assert nbest.problem is None
     assert (nbest.duplicates, nbest.texts, nbest.given) == (1, [b"a", b"a", b"b"], [b"a", b" a\n", b"b"])
-    assert nbest.given is not None
     assert nbest.given[2] is nbest.texts[2]
     (nbest,) = JsonlReader(duplicates="drop").parse(b'{"candidates": [" a", "b", "a"]}')
     assert nbest.problem is None

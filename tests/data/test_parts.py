@@ -129,17 +129,10 @@ def test_training_visits_part_after_part(name: str, mapped: Corpus, tmp_path: Pa
     assert training.log is not None
     for key, array in log.arrays().items():
         np.testing.assert_array_equal(training.log.arrays()[key], array)
+    votes = learner.votes(*in_memory(training.log, mapped))  # updates are repeated on the lists that they touched
+    np.testing.assert_array_equal(vote(votes, mapped), vote(learner.votes(training.log, CORPUS), CORPUS))
     in_one = in_parts(tmp_path / "one", CORPUS, (0, 30))
     assert bits(fit(learner, in_one).state) == bits(fit(learner, CORPUS).state)
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-def test_updates_are_repeated_on_what_they_touched(name: str, mapped: Corpus) -> None:
-    learner = learners.get(name)(**LEARNERS[name].variants[0])
-    log = fit(learner, mapped).log
-    assert log is not None
-    votes = learner.votes(*in_memory(log, mapped))
-    np.testing.assert_array_equal(vote(votes, mapped), vote(learner.votes(log, CORPUS), CORPUS))
 
 
 @pytest.mark.parametrize(

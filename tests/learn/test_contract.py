@@ -62,7 +62,6 @@ def test_a_rule_with_a_slip_is_refused_when_it_is_named(name: str, reason: str) 
 def test_a_rule_of_ones_own_trains_and_votes() -> None:
     corpus, learner = random_corpus(3), accepted(make_learner({"name": "own_rules:Harmonic", "decay": 0.5}))
     training = train(learner, ListProblem(corpus, targets(corpus), 1), epochs=2, keep_log=True)
-    assert training.log is not None
     log = training.log.arrays()
     np.testing.assert_array_equal(log["rate"], corpus.weight[log["lists"]])
     assert vote(learner.votes(training.log, corpus), corpus).sum() > 0

@@ -95,7 +95,6 @@ def test_the_score_of_all_columns_is_weighed_again_with_the_free_ones() -> None:
     learner = with_base_column(Maxent(), corpus)
     better = weighed_again(member, learner, corpus, Gain(), oracles, any_ties=True)
     assert better.score > 0.6
-    assert better.again is not None
     assert abs(better.again.w[0]) > abs(better.again.w[1])
     perfect = replace(member, score=1.0, scores=corpus.gain)
     assert weighed_again(perfect, learner, corpus, Gain(), oracles, any_ties=True) is perfect
@@ -159,10 +158,8 @@ def test_the_column_is_chosen_on_the_other_lists() -> None:
     """A column that is best on the lists held out alone is not taken for the best of all."""
     corpus = lists(60, dense=2.0).keep_columns(np.arange(SPARSE) < DENSE)
     (found,) = best_column(replace(corpus, width=DENSE), Gain())
-    assert found.weights is not None
     assert found.weights.w.tolist() == [1.0, 0.0]
     (down,) = best_column(replace(corpus, width=DENSE, values=-corpus.values), Gain())
-    assert down.weights is not None
     assert down.weights.w.tolist() == [-1.0, 0.0]
     assert down.score == found.score
 

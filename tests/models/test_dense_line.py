@@ -66,8 +66,6 @@ def test_it_takes_the_last_lists(root: Path, workspace: Path, monkeypatch: pytes
         data = loaded(root, workspace, data={"shard_size": size})
         line = dense_line(data.training.corpus, data.table, METRIC)
         alone = dense_line(data.training.corpus.slice(80, 120), data.table, METRIC)
-        assert line is not None
-        assert alone is not None
         np.testing.assert_array_equal(line[0].w, alone[0].w)
         assert line[1] == alone[1]
         assert line[1]["lists"] == 40
@@ -95,7 +93,6 @@ def test_in_parts_and_in_one_part_it_is_the_same(root: Path, workspace: Path) ->
     found = [dense_line(data.training.corpus, data.table, METRIC) for data in (one, several)]
     assert several.training.corpus.cuts.size > 2
     for each in found:
-        assert each is not None
         np.testing.assert_allclose(each[0].w, found[0][0].w, rtol=1e-6)
     chosen = choices(one.others["test"].corpus, found[0][0])
     assert np.array_equal(chosen, choices(several.others["test"].corpus, found[1][0]))
@@ -104,7 +101,6 @@ def test_in_parts_and_in_one_part_it_is_the_same(root: Path, workspace: Path) ->
 def test_with_text_features_it_sees_only_dense_columns(root: Path, workspace: Path) -> None:
     data = loaded(root, workspace, features={"set": "text", "templates": []})
     found = dense_line(data.training.corpus, data.table, METRIC)
-    assert found is not None
     assert np.count_nonzero(found[0].w) == data.training.corpus.free == 3 < data.training.corpus.width
     part = data.others["test"].corpus
     scores = found[0].base * part.base + free_values(part) @ found[0].w[:3]

@@ -5,8 +5,10 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from commands import Result
 
 MODULE = '''
 from dataclasses import dataclass
@@ -142,79 +144,91 @@ def register(add):
 POINTS = "[rerank]\nstranger = stranger:register\nbroken = missing_module:register\n"
 
 
+RECIPE = {
+    "name": "strange", "task": "speech", "metric": "strange-metric", "learner": "strange-learner",
+    "data": {"nbest": "{split}.jsonl", "reader": "strange-reader", "references": None, "sources": None, "dev": None,
+             "tests": []},
+    "features": {"set": None, "templates": ["StrangeWords"], "min_lists": 1}, "training": {"epochs": 2},
+}  # fmt: skip
+CALLS = {
+    "readers": "list readers",
+    "all": "list --all",
+    "greet": "greet",
+    "train": "run strange.yaml --until train",
+    "new": "new poem.lines --output poem.yaml --json",
+    "count": "run poem.yaml --json",
+    "wrong": "run wrong.yaml",
+}
+PROGRAM = """
+import contextlib, io, json, sys
+root, site, *calls = sys.argv[1:]
+sys.path[:0] = [root, site]
+from rerank.cli.application import main
+from rerank.learn.learned import learned
+from rerank.learn.rules.sgd import SGD
+ended = []
+for words in calls:
+    sys.argv[:] = ["rerank", *words.split()]
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        try:
+            main()
+        except SystemExit as error:
+            ended.append([error.code or 0, out.getvalue(), err.getvalue()])
+print(json.dumps([ended, learned(SGD(loss="strange-loss", eta=1.0), {"a": 1.0})]))
+"""
+
+
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a package as pip leaves it."""
-    folder = tmp_path_factory.mktemp("site")
-    (folder / "stranger.py").write_text(MODULE)
-    about = folder / "stranger-1.0.dist-info"
-    about.mkdir()
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where commands are called: with a package as pip leaves it in ``site``, and files to work on."""
+    place = tmp_path_factory.mktemp("strangers")
+    about = place / "site" / "stranger-1.0.dist-info"
+    about.mkdir(parents=True)
+    (place / "site" / "stranger.py").write_text(MODULE)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(POINTS)
-    return folder
+    line = {"references": ["a b"], "candidates": [{"text": "a c", "score": 2}, {"text": "a b", "score": 1}]}
+    (place / "train.jsonl").write_text("".join(json.dumps(line | {"id": k}) + "\n" for k in range(20)))
+    (place / "strange.yaml").write_text(json.dumps(RECIPE))
+    (place / "poem.lines").write_text("one\ntwo\n")
+    (place / "wrong.yaml").write_text("task: speech\nmetric: strange-metrik\n")
+    return place
 
 
-def called(site: Path, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    code = f"import sys; sys.path.insert(0, {str(site)!r}); from rerank.cli.application import main; main()"
-    root = Path(__file__).parents[2]
-    code = f"import sys; sys.path.insert(0, {str(root)!r}); {code}"
-    command = [sys.executable, "-c", code, *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd or root)
+@pytest.fixture(scope="module")
+def ended(place: Path) -> tuple[dict[str, Result], dict[str, float]]:
+    """How each of ``CALLS`` ended, in one process; and what the stranger's loss learns."""
+    command = [sys.executable, "-c", PROGRAM, Path(__file__).parents[2], place / "site", *CALLS.values()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=place)
+    results, weights = json.loads(done.stdout)
+    return {name: Result(*result) for name, result in zip(CALLS, results, strict=True)}, weights
 
 
-def test_parts_are_listed(site: Path) -> None:
-    listed = called(site, "list", "--all").stdout
-    names = ("strange-reader", "strange-learner", "strange-loss", "strange-pairs", "strange-metric", "StrangeWords")
-    for name in names:
-        assert name in listed
+def test_parts_are_listed_and_their_commands_called(ended: Any) -> None:
+    listed = ended[0]["all"].out
+    for part in ("reader", "learner", "loss", "pairs", "metric"):
+        assert f"strange-{part}" in listed
+    assert "StrangeWords" in listed
+    assert ended[0]["greet"] == (0, "hello from a stranger\n", "")
 
 
-def test_a_loss_is_learned_from(site: Path) -> None:
-    code = f"import sys; sys.path.insert(0, {str(site)!r}); from rerank.learn.learned import learned; "
-    code += "from rerank.learn.rules.sgd import SGD; print(learned(SGD(loss='strange-loss', eta=1.0), {'a': 1.0}))"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ended.stdout == "{'a': 3.0}\n"
-
-
-def test_commands_are_called(site: Path) -> None:
-    assert called(site, "greet").stdout == "hello from a stranger\n"
-
-
-def test_lists_are_read_learned_from_and_measured(site: Path, tmp_path: Path) -> None:
-    line = {"id": 0, "references": ["a b"], "candidates": [{"text": "a c", "score": 2}, {"text": "a b", "score": 1}]}
-    (tmp_path / "train.jsonl").write_text("".join(json.dumps(line | {"id": k}) + "\n" for k in range(20)))
-    recipe = {
-        "name": "strange", "task": "speech", "metric": "strange-metric", "learner": "strange-learner",
-        "data": {"nbest": str(tmp_path / "{split}.jsonl"), "reader": "strange-reader", "references": None,
-                 "sources": None, "dev": None, "tests": []},
-        "features": {"set": None, "templates": ["StrangeWords"], "min_lists": 1}, "training": {"epochs": 2},
-    }  # fmt: skip
-    (tmp_path / "x.yaml").write_text(json.dumps(recipe))
-    done = called(site, "run", "x.yaml", "--until", "train", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    about = json.loads((tmp_path / "runs" / "strange" / "model" / "model.json").read_text())
+def test_lists_are_read_learned_from_and_measured(ended: Any, place: Path) -> None:
+    assert ended[0]["train"].code == 0, ended[0]["train"]
+    about = json.loads((place / "runs" / "strange" / "model" / "model.json").read_text())
     assert about["about"]["learner"] == "strange-learner"
+    assert ended[1] == {"a": 3.0}
 
 
-def test_a_task_has_recipes_of_its_own(site: Path, tmp_path: Path) -> None:
-    (tmp_path / "poem.lines").write_text("one\ntwo\n")
-    made = called(site, "new", "poem.lines", "--output", "poem.yaml", "--json", cwd=tmp_path)
-    assert made.returncode == 0, made.stderr
-    assert json.loads(made.stdout)["next"] == ["rerank run poem.yaml", "rerank greet"]
-    done = called(site, "run", "poem.yaml", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "runs" / "poem" / "metrics.json").read_text())["lines"] == 2
-    assert "<h1>poem</h1>" in (tmp_path / "runs" / "poem" / "report.html").read_text()
+def test_a_task_has_recipes_of_its_own(ended: Any, place: Path) -> None:
+    assert json.loads(ended[0]["new"].out)["next"] == ["rerank run poem.yaml", "rerank greet"]
+    assert ended[0]["count"].code == 0, ended[0]["count"]
+    assert json.loads((place / "runs" / "poem" / "metrics.json").read_text())["lines"] == 2
+    assert "<h1>poem</h1>" in (place / "runs" / "poem" / "report.html").read_text()
 
 
-def test_they_are_advised(site: Path, tmp_path: Path) -> None:
-    (tmp_path / "x.yaml").write_text("task: speech\nmetric: strange-metrik\n")
-    found = called(site, "run", str(tmp_path / "x.yaml"))
-    assert found.returncode == 2
-    assert "did you mean strange-metric" in found.stderr
-
-
-def test_what_cannot_be_used_is_said(site: Path) -> None:
-    said = called(site, "list", "readers").stderr
+def test_what_is_wrong_is_said_and_advised(ended: Any) -> None:
+    said = ended[0]["readers"].err
     assert "cannot use the parts of missing_module:register" in said
     assert "the reader moses of stranger:register is not used: this name is taken" in said
+    assert ended[0]["wrong"].code == 2
+    assert "did you mean strange-metric" in ended[0]["wrong"].err

@@ -199,21 +199,18 @@ def test_forms(name: str, array: bool, tmp_path: Path) -> None:
     found = rows(tmp_path / "lists", items, array)
     assert [one.id for one in found if one.problem is None] == ids
     one, *_ = rerank.read(tmp_path / "lists")
-    assert one.rows is not None
     assert [text.decode() for text in one.rows.texts] == texts
     assert set(one.rows.names) >= set(columns)
     assert one.rows.scores[:, [one.rows.names.index(name) for name in columns]].tolist() == scores
     assert [answer and answer.decode() for answer in one.rows.answers or []] == (answers or [])
     assert (one.source, tuple(one.references)) == (source, references)
     dicts, *_ = rerank.read(items)
-    assert dicts.rows is not None
     assert (dicts.id, dicts.rows.texts) == (one.id, one.rows.texts)
     with (tmp_path / "written").open("wb") as out:
         for nbest in found:
             assert nbest.problem is None
             make_reader("jsonl", "").write(out, nbest)
     again, *_ = rerank.read(tmp_path / "written")
-    assert again.rows is not None
     assert (again.id, again.rows.texts, again.rows.scores.tolist(), again.rows.answers, again.source) == (
         one.id, one.rows.texts, one.rows.scores.tolist(), one.rows.answers, one.source,
     )  # fmt: skip
@@ -277,7 +274,6 @@ def test_the_right_answer_says_how_others_are_found(
 def test_scores_of_rubrics_are_columns_where_they_are_named(tmp_path: Path) -> None:
     one, _ = rows(tmp_path / "lists", VERIFIERS, dense=["format"], labels=["task"])
     assert one.problem is None
-    assert one.sparse is not None
     assert (one.names, one.sparse.names) == (("score", "format", "gain"), [b"task=default"] * 2)
 
 
@@ -285,7 +281,6 @@ def test_models_are_labels(tmp_path: Path) -> None:
     for item, label in ((REWARD_BENCH, "model"), (ULTRA, "model"), (PARALLEL, "models")):
         (one,) = rows(tmp_path / "lists", [item], labels=[label])
         assert one.problem is None
-        assert one.sparse is not None
         assert one.sparse.names == [f"{label}=a".encode(), f"{label}=b".encode()]
 
 
@@ -327,7 +322,6 @@ def test_a_choice_without_log_probabilities_is_bad_beside_others(tmp_path: Path)
 )
 def test_faults(item: dict[str, Any], reason: str, message: str, tmp_path: Path) -> None:
     (bad,) = rows(tmp_path / "lists", [item])
-    assert bad.problem is not None
     assert (bad.problem.reason, bad.line) == (reason, 1)
     assert message in bad.problem.message
 
@@ -335,7 +329,6 @@ def test_faults(item: dict[str, Any], reason: str, message: str, tmp_path: Path)
 def test_a_pattern_that_never_ends_and_nan_are_errors_with_their_line(tmp_path: Path) -> None:
     slow = SEARCH | {"completions": ["a" * 60 + "b", "b"]}
     (bad,) = rows(tmp_path / "lists", [slow], answer="regex:(a|aa)+$")
-    assert bad.problem is not None
     assert "takes more than 1 s with a candidate; expected a pattern that ends sooner" in bad.problem.message
     (tmp_path / "lists").write_text("\n" + json.dumps(SEARCH | {"agg_scores": [0.5, float("nan")]}))
     with pytest.raises(DataError, match=r"lists:2: .*found NaN; expected 'agg_scores' of candidate 2 as a finite"):

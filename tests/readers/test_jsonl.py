@@ -73,7 +73,6 @@ def test_all_that_an_object_can_hold(place: Path) -> None:
     assert (found.names, found.column) == (("score", "lm"), 0)
     assert found.scores.tolist() == [[-1.5, -2.0], [-2.0, -3.25]]
     assert found.scores.dtype == np.float64
-    assert found.sparse is not None
     assert found.sparse.first.tolist() == [0, 1, 1]
     assert (found.sparse.names, found.sparse.values.tolist()) == ([b"rare"], [1.5])
     assert (found.segmentation, found.alignment) == ([b"0-2=0-2", b""], None)
@@ -149,7 +148,6 @@ def test_the_first_lists_decide_on_the_columns(place: Path) -> None:
     assert first.names == second.names == empty.names == ("score", "b")
     assert [one.names for one in read(place, line({"a": 1}) + 9 * line({"b": 2}))[1:]] == [("score", "b")] * 9
     assert (empty.scores.shape, len(empty)) == ((0, 2), 0)
-    assert first.sparse is not None
     assert first.sparse.names == [b"a", b"c"]
     assert (third.problem.reason, third.line) == ("columns", 3)
     assert "'b'" in third.problem.message
@@ -317,7 +315,6 @@ def test_lists_of_texts_of_other_formats_keep_what_they_have(tmp_path: Path, pla
     assert (again.texts, again.segmentation) == ([b"c", b"a b"], [b"0=0", b"0-1=0-1"])
     columns = dict(zip(again.names, again.scores.T.tolist(), strict=True))
     assert columns == {"score": [8.0, 7.0], "base_score": [-4.0, -3.0], "LM": [-2.0, -1.0], "BaseScore": [5.0, 4.0]}
-    assert again.sparse is not None
     assert (again.sparse.first.tolist(), again.sparse.names) == ([0, 0, 1], [b"w"])
 
 

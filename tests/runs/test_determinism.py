@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 import small
 from entries import ONLINE, find_entries
 from strategies import in_parts, random_corpus, targets
@@ -57,6 +56,7 @@ def saved(name: str, lists: Corpus, directory: Path) -> str:
 def digests(directory: str) -> dict[str, str]:
     """Digests of the models of all learners, over lists in one part and in three; ``directory`` gets the files."""
     root = Path(directory)
+    root.mkdir()
     found = {}
     for parts in (1, 3):
         lists = corpus_in(root, parts)
@@ -64,18 +64,10 @@ def digests(directory: str) -> dict[str, str]:
     return found
 
 
-@pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return digests(str(tmp_path_factory.mktemp("first")))
-
-
-def test_every_learner_twice(first: dict[str, str], tmp_path: Path) -> None:
-    assert len(set(first.values())) == len(first) > len(ONLINE)
-    assert digests(str(tmp_path)) == first
-
-
-def test_every_learner_in_another_process(first: dict[str, str], tmp_path: Path) -> None:
+def test_every_learner_in_this_process_and_another(tmp_path: Path) -> None:
     """With hashes of texts, threads, kernels of BLAS and a directory of its own."""
+    first = digests(str(tmp_path / "first"))
+    assert len(set(first.values())) == len(first) > len(ONLINE)
     code = "import json, sys, test_determinism as t; print(json.dumps(t.digests(sys.argv[1])))"
     here = Path(__file__).parent
     paths = [here, here.parent, here.parents[1]]
@@ -83,7 +75,7 @@ def test_every_learner_in_another_process(first: dict[str, str], tmp_path: Path)
         "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONHASHSEED": "3", "NUMBA_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1", "OPENBLAS_CORETYPE": "Nehalem",
     }  # fmt: skip
-    command = [sys.executable, "-c", code, str(tmp_path)]
+    command = [sys.executable, "-c", code, str(tmp_path / "second")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == first

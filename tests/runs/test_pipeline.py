@@ -37,6 +37,12 @@ def data(small_data, tmp_path):
     return shutil.copytree(small_data, tmp_path / "data")
 
 
+@pytest.fixture(scope="module")
+def trained(small_data, workspace):
+    """The output of a run up to its model, and its metrics; tests do not change it."""
+    return workspace / "trained", experiment.run(small.recipe(small_data), workspace / "trained", tests=False)
+
+
 def test_what_a_run_leaves(small_run):
     assert sorted(path.name for path in small_run.iterdir()) == [
         ".rerank-run", "history.jsonl", "log.txt", "metrics.json", "model", "predictions", "recipe.yaml", "report.html"
@@ -149,27 +155,25 @@ def test_resume_refuses_other_settings_and_trains_again_on_other_data(data, work
 
 
 @pytest.mark.parametrize("how", ["empty", "cut short", "a bit flipped"])
-def test_a_damaged_stored_run_is_trained_again(small_data, workspace, how, caplog):
-    recipe, directory = small.recipe(small_data), workspace / "damaged"
-    before = experiment.run(recipe, directory, tests=False)
+def test_a_damaged_stored_run_is_trained_again(small_data, trained, workspace, how, caplog):
+    directory = shutil.copytree(trained[0], workspace / f"damaged, {how}")
     file = directory / ".runs" / "0000.npz"
     content = file.read_bytes()
     half = len(content) // 2
     flipped = content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :]
     file.write_bytes({"empty": b"", "cut short": content[:-9], "a bit flipped": flipped}[how])
     (directory / "metrics.json").unlink()
-    again = experiment.run(recipe, directory, resume=True, tests=False)
+    again = experiment.run(small.recipe(small_data), directory, resume=True, tests=False)
     assert "0000.npz cannot be read" in caplog.text
-    assert small.without_clock(again["runs"]) == small.without_clock(before["runs"])
+    assert small.without_clock(again["runs"]) == small.without_clock(trained[1]["runs"])
 
 
-def test_selection_trains_on_fewer_columns(small_data, workspace):
+def test_selection_trains_on_fewer_columns(small_data, trained, workspace):
     first = {"learner": {"name": "vrda", "l1": 0.3}, "epochs": 1}
-    plain = experiment.run(small.recipe(small_data), workspace / "plain")
     chosen = experiment.run(small.recipe(small_data, training={"epochs": 2, "select": first}), workspace / "select")
     limited = small.recipe(small_data, training={"epochs": 2, "select": first | {"keep": 20}})
     few = experiment.run(limited, workspace / "few")
-    counts = [each["training"]["nonzero_weights"] for each in (plain, chosen, few)]
+    counts = [each["training"]["nonzero_weights"] for each in (trained[1], chosen, few)]
     assert counts[0] > counts[1] > counts[2]
     assert 0 < counts[2] <= few["training"]["selected_columns"] == 20
     model, corpus = Model.load(workspace / "few" / "model"), corpus_of(workspace / "few", "test")[1]
@@ -199,9 +203,8 @@ def test_training_goes_on_where_a_model_stopped(small_data, workspace, base):
     assert not models[0].votes
 
 
-def test_models_that_training_cannot_start_from(small_data, workspace):
-    experiment.run(small.recipe(small_data), workspace / "start")
-    model = str(workspace / "start" / "model")
+def test_models_that_training_cannot_start_from(small_data, trained, workspace):
+    model = str(trained[0] / "model")
     for change, kind, hint in (
         ({"learner": {"name": "vrda"}, "training": {"start": model}}, DataError, "another learner"),
         ({"features": {"min_lists": 3}, "training": {"start": model}}, DataError, "feature table is another"),
@@ -212,10 +215,9 @@ def test_models_that_training_cannot_start_from(small_data, workspace):
             experiment.run(small.recipe(small_data, **change), workspace / "refused")
 
 
-def test_corpus_oracles_and_free_ties(small_data, workspace):
-    plain = experiment.run(small.recipe(small_data), workspace / "plain")
+def test_corpus_oracles_and_free_ties(small_data, trained, workspace):
     free = experiment.run(small.recipe(small_data, oracle={"ties": "any"}), workspace / "any")
-    assert free["training"]["mistakes"][0] < plain["training"]["mistakes"][0]
+    assert free["training"]["mistakes"][0] < trained[1]["training"]["mistakes"][0]
     recipe = small.recipe(small_data, oracle={"level": "corpus"})
     climbed = experiment.run(recipe, workspace / "corpus")
     training, metric = Data.load(recipe, workspace / "corpus", ()).training.corpus, metric_of(recipe)

@@ -51,7 +51,6 @@ def runs_of(found: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 def test_ours_stand_beside_the_papers(found: dict[str, Any]) -> None:
     table = reported_table(found)
-    assert table is not None
     assert table.headings == ["run", "F", "paper", "nonzero weights", "paper", "test F", "paper", "seconds", "paper"]
     rows = {row[0]: list(row[1:]) for row in table.rows}
     base = found["splits"]["test"]["base"]["f1"]

@@ -59,7 +59,6 @@ class TestOneRunAtATime:
     def test_in_others(self, tmp_path, end):
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], **pipes) as other:
-            assert other.stdout is not None
             assert other.stdout.readline() == b"held\n"
             with pytest.raises(RunError, match=rf"\(process {other.pid} on "):
                 sole_run(tmp_path).__enter__()

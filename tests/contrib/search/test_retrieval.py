@@ -133,7 +133,6 @@ def test_numbers_in_comments_are_no_columns_in_any_command(tmp_path: Path, reran
 def test_sizes_of_lists_may_be_in_a_file_beside(tmp_path: Path) -> None:
     path = letor(tmp_path, b"1 1:2\n0 1:3\n2 1:1\n")
     (bad,) = LetorReader().read(path)
-    assert bad.problem is not None
     assert "expected GRADE qid:QUERY" in bad.problem.message
     (tmp_path / "lists.letor.query").write_text("2\n1\n")
     assert [len(one) for one in rerank.read(path)] == [2, 1]
