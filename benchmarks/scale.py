@@ -1,6 +1,7 @@
 """Extraction of JSON lines of growing numbers of lists: CPU seconds and peaks of memory by stage, and who reads them.
 
     python benchmarks/scale.py [--lists 2500] [--times 1 4 16] [--candidates 100] [--features 12] [--workers 2]
+        [--block 2097152]
 
 Every size is a process of its own. ``read``: the lists are planned here, read, parsed and counted by blocks; ``count``:
 the counts of blocks become a table; ``write``: the corpus, in parts. Lists have dense columns, and features some of
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from rerank.extraction import blocks
 from rerank.extraction.extraction import Extraction
 from rerank.pool import EngineSettings, open_engine
 from rerank.readers.inputs import Inputs
@@ -100,8 +102,10 @@ def main() -> None:
     parser.add_argument("--candidates", type=int, default=100)
     parser.add_argument("--features", type=int, default=12)
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--block", type=int, default=blocks.BLOCK_BYTES, help="bytes of a block: few make many blocks")
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    blocks.BLOCK_BYTES = options.block
     if options.one:
         print(json.dumps(extract(Path(options.one[0]), Path(options.one[1]), int(options.one[2]))))
         return
@@ -111,7 +115,8 @@ def main() -> None:
             write_lists(path := Path(folder) / f"{times}.jsonl", options.lists * times or 50, options.candidates,
                         options.features)  # fmt: skip
             for workers in {1: None, options.workers: None}:
-                command = [sys.executable, __file__, "--one", path, f"{folder}/{times}-{workers}", str(workers)]
+                command = [sys.executable, __file__, "--block", str(options.block), "--one", path,
+                           f"{folder}/{times}-{workers}", str(workers)]  # fmt: skip
                 one = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
                 if not times:
                     continue

@@ -35,10 +35,12 @@ class TableBuilder:
 
     def finish(self, symbols: SymbolTable) -> tuple[FeatureTable, np.ndarray]:
         """The table, and the column of every provisional id (int32, ABSENT for pruned features)."""
-        counts, place = self._counter.finish()
+        counts, names, place = self._counter.finish()
         kept = add_counts([counts], self._pruning.limits)
-        known = {int(h): symbols.text_of_hash(int(h)) for h in np.unique(kept.symbols)}
-        table = make_table([kept], self._pruning, {h: text for h, text in known.items() if text is not None})
+        named = names.some(np.searchsorted(counts.hashes, kept.hashes))
+        known = {int(h): symbols.text_of_hash(int(h)) for h in np.unique(named[1])}
+        texts = {h: text for h, text in known.items() if text is not None}
+        table = make_table([kept], [named], self._pruning, texts)
         return table, numbers_of(index_of(table.hashes), counts.hashes)[place]
 
 

@@ -285,8 +285,8 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
     places = {name: place for name, place in places.items() if name not in block.seen}
     if known is not None:
         return Summary(ids, count, 0, [], places), [rows.rows(), seen.finish()]
-    counts, place = counter.finish()
-    parts: list[Any] = [rows.rows().numbered(place), seen.finish(), counts, Texts.of(content.symbols)]
+    counts, symbols, place = counter.finish()
+    parts: list[Any] = [rows.rows().numbered(place), seen.finish(), counts, symbols, Texts.of(content.symbols)]
     if hashed:
         order = np.argsort(place)
         parts.append(Shared(collisions.owner[order], collisions.shared[order]))

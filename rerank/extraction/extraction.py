@@ -34,7 +34,16 @@ from rerank.extraction.content import columns_of
 from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import doubts_of_lists, inputs_of, mixed_answers
 from rerank.extraction.seen import SeenSample, sample
-from rerank.features.counting import CollisionCount, FeatureCounts, KeptFeatures, Pruning, add_counts, make_table
+from rerank.features.counting import (
+    CollisionCount,
+    FeatureCounts,
+    FeatureSymbols,
+    KeptFeatures,
+    Pruning,
+    add_counts,
+    by_block,
+    make_table,
+)
 from rerank.features.dense import ColumnSpread
 from rerank.features.rows import ListRows, make_corpus
 from rerank.features.table import FeatureTable, HashedTable, Table, dense_columns, hashed_columns
@@ -50,7 +59,7 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitSettings
 from rerank.storage.files import remove
 
-RANGE = 1 << 20  # about how many counts are added up at once
+RANGE = 1 << 21  # about how many counts are added up at once
 
 
 class HashRange(NamedTuple):
@@ -74,14 +83,15 @@ def count_range(spool: Spool, limits: np.ndarray, task: HashRange) -> KeptFeatur
     return add_counts(blocks, limits)
 
 
-def texts_of(spool: Spool, blocks: int, symbols: np.ndarray) -> dict[int, str]:
-    """The texts of ``symbols`` (uint64, rising) that the blocks have, by hash."""
-    texts: dict[int, str] = {}
-    for block in range(blocks):
-        more = spool.load(block, Texts).some(symbols)
-        symbols = symbols[~np.isin(symbols, np.array(list(more), np.uint64))]
-        texts |= more
-    return texts
+def name_features(
+    spool: Spool, task: tuple[int, np.ndarray]
+) -> tuple[tuple[np.ndarray, np.ndarray], dict[int, str]]:  # fmt: skip
+    """The symbols of features of a block, given its number and their hashes (see ``FeatureSymbols.some``), and the
+    texts of these."""
+    block, hashes = task
+    places = np.searchsorted(spool.array(block, "hashes"), hashes)
+    lengths, symbols = spool.load(block, FeatureSymbols).some(places)
+    return (lengths, symbols), spool.load(block, Texts).some(np.unique(symbols))
 
 
 def count_collisions(table: HashedTable, spool: Spool, blocks: int) -> dict[str, int]:
@@ -330,8 +340,11 @@ class Extraction:
         pruning = Pruning(names, features.min_lists, content.free)
         ranges = divide_hashes(self._features)
         columns = list(self._here.map(partial(count_range, spool, pruning.limits), ranges))
-        symbols = np.unique(np.concatenate([part.symbols for part in columns]))
-        table = make_table(columns, pruning, texts_of(spool, len(self._features), symbols))
+        named, texts = list[tuple[np.ndarray, np.ndarray]](), dict[int, str]()
+        for symbols, more in self._here.map(partial(name_features, spool), by_block(columns)):
+            named.append(symbols)
+            texts |= more
+        table = make_table(columns, named, pruning, texts)
         table.about.update(scores)
         self._check_kept(table)
         log.info("features: %s seen, %s kept", f"{table.about['seen']:,}", f"{table.about['kept']:,}")

@@ -1,7 +1,8 @@
 """In how many lists every feature varies: counted block by block, added up exactly, and turned into a table.
 
 A block is a run of lists that one process counts. Blocks are added up range by range of hashes: no step
-needs memory for more than its range, and the sums do not depend on the blocks or on who counted them.
+needs memory for more than its range, and the sums do not depend on the blocks or on who counted them. The names of
+features that are kept come from the first block that has them: every block is looked into once.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -59,26 +60,35 @@ def number_ranges(
 
 
 class FeatureCounts(NamedTuple):
-    """U features, sorted by hash, and the number of lists of a block in which each varies.
-
-    Whole numbers are unsigned, in the smallest type that holds them. The symbols of feature i are symbol_count[i] of
-    ``symbols``, from symbol_first[i] on, each by its place in ``names``.
-    """
+    """U features, sorted by hash, and the number of lists of a block in which each varies; counts and templates are
+    unsigned, in the smallest type that holds them."""
 
     hashes: np.ndarray  # uint64 [U]
     counts: np.ndarray  # [U]
     template: np.ndarray  # [U]
-    symbol_first: np.ndarray  # [U]
-    symbol_count: np.ndarray  # [U]
-    symbols: np.ndarray  # [S]
-    names: np.ndarray  # uint64 [M]
 
     def between(self, first: int, last: int) -> "FeatureCounts":
         """The features with hashes first..last, copied: of many blocks, not all that is on disk can stay mapped."""
         a = int(np.searchsorted(self.hashes, np.uint64(first)))
         b = int(np.searchsorted(self.hashes, np.uint64(last), side="right"))
-        names = ("hashes", "counts", "template", "symbol_first", "symbol_count")
-        return self._replace(**{name: getattr(self, name)[a:b].copy() for name in names})
+        return FeatureCounts(*(array[a:b].copy() for array in self))
+
+
+class FeatureSymbols(NamedTuple):
+    """The symbols of the U features of a block: those of feature i are symbol_count[i] of ``symbols``, from
+    symbol_first[i] on, each by its place in ``names``; unsigned, in the smallest types."""
+
+    symbol_first: np.ndarray  # [U]
+    symbol_count: np.ndarray  # [U]
+    symbols: np.ndarray  # [S]
+    names: np.ndarray  # uint64 [M]
+
+    def some(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How many symbols the features at ``places`` have (int64), and these (uint64)."""
+        lengths = self.symbol_count[places].astype(np.int64)
+        starts = offsets(lengths)
+        every = np.repeat(self.symbol_first[places].astype(np.int64) - starts[:-1], lengths) + np.arange(starts[-1])
+        return lengths, self.names[self.symbols[every]]
 
 
 class FeatureCounter:
@@ -113,16 +123,16 @@ class FeatureCounter:
         self._new.append((features.hashes[new], features.template[new], at[1:]))
         return ids
 
-    def finish(self) -> tuple[FeatureCounts, np.ndarray]:
-        """The counts, and for every id its place among them (int32 [seen])."""
+    def finish(self) -> tuple[FeatureCounts, FeatureSymbols, np.ndarray]:
+        """The counts, the symbols, and for every id its place among them (int32 [seen])."""
         hashes, template, last = (np.concatenate(parts) for parts in zip(_NOTHING, *self._new, strict=True))
         order = np.argsort(hashes)
         place = np.empty(self.seen, np.int32)
         place[order] = np.arange(self.seen, dtype=np.int32)
         first = np.concatenate([[0], last[:-1]])[: self.seen]
         counts, kinds, begins, sizes = map(narrow, (self._counts[: self.seen], template, first, last - first))
-        sorted_out = hashes[order], counts[order], kinds[order], begins[order], sizes[order]
-        return FeatureCounts(*sorted_out, narrow(self._symbols[: self._end]), self._names[: self._named]), place
+        symbols = begins[order], sizes[order], narrow(self._symbols[: self._end]), self._names[: self._named]
+        return FeatureCounts(hashes[order], counts[order], kinds[order]), FeatureSymbols(*symbols), place
 
 
 def narrow(numbers: np.ndarray) -> np.ndarray:
@@ -138,8 +148,7 @@ class KeptFeatures(NamedTuple):
 
     hashes: np.ndarray  # uint64 [K]
     template: np.ndarray  # int32 [K]
-    lengths: np.ndarray  # int64 [K]: the number of symbols of each
-    symbols: np.ndarray  # uint64
+    block: np.ndarray  # int32 [K]: the first block that has each
     seen: np.ndarray  # int64 [T]: features seen of every template, kept or not
 
 
@@ -148,10 +157,9 @@ def add_counts(blocks: Sequence[FeatureCounts], limits: np.ndarray) -> KeptFeatu
 
     limits: int32 [T], the number of lists in which a feature of each template must vary to be kept.
     """
-    starts = offsets(np.array([block.hashes.size for block in blocks], np.int64))
+    sizes = [block.hashes.size for block in blocks]
     hashes, counts, template = (
-        np.concatenate([empty, *(getattr(block, name) for block in blocks)])
-        for name, empty in zip(("hashes", "counts", "template"), _NOTHING, strict=True)
+        np.concatenate([empty, *arrays]) for empty, *arrays in zip(_NOTHING, *blocks, strict=True)
     )
     order = np.argsort(hashes, kind="stable")  # fast on sorted runs; the first block's feature comes first
     ordered = hashes[order]
@@ -160,28 +168,16 @@ def add_counts(blocks: Sequence[FeatureCounts], limits: np.ndarray) -> KeptFeatu
     origin = order[first]
     seen = np.bincount(template[origin], minlength=limits.size)
     origin = origin[total >= limits[template[origin]]]
-    number = np.searchsorted(starts, origin, side="right") - 1  # of the first block that has the feature
-    symbols = _symbols_of(blocks, number, origin - starts[number])
-    return KeptFeatures(hashes[origin], template[origin].astype(np.int32), *symbols, seen)
+    block = np.searchsorted(offsets(np.array(sizes, np.int64)), origin, side="right") - 1
+    return KeptFeatures(hashes[origin], template[origin].astype(np.int32), block.astype(np.int32), seen)
 
 
-def _symbols_of(
-    blocks: Sequence[FeatureCounts], number: np.ndarray, place: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """(lengths int64 [K], symbols uint64) of features at these places in the blocks with these numbers."""
-    lengths, pieces = np.zeros(number.size, np.int64), []
-    for block, (*_, firsts, counts, symbols, names) in enumerate(blocks):
-        chosen = np.flatnonzero(number == block)
-        if chosen.size:
-            begin, lengths[chosen] = firsts[place[chosen]].astype(np.int64), counts[place[chosen]]
-            starts = offsets(lengths[chosen])
-            places = np.repeat(begin - starts[:-1], lengths[chosen]) + np.arange(starts[-1])
-            pieces.append((chosen, starts, names[symbols[places]]))
-    at = offsets(lengths)
-    joined = np.empty(int(at[-1]), np.uint64)
-    for chosen, starts, piece in pieces:
-        copy_ranges(frozen(piece), starts[:-1], starts[1:], at[chosen], joined)
-    return lengths, joined
+def by_block(ranges: Sequence[KeptFeatures]) -> list[tuple[int, np.ndarray]]:
+    """The hashes (uint64) of the features of ``ranges`` by the first block that has them, in the order of blocks."""
+    hashes, block = (np.concatenate([getattr(part, name) for part in ranges]) for name in ("hashes", "block"))
+    order = np.argsort(block, kind="stable")
+    numbers, first = np.unique(block[order], return_index=True)
+    return list(zip(numbers.tolist(), np.split(hashes[order], first)[1:], strict=True))
 
 
 class Pruning(NamedTuple):
@@ -205,15 +201,21 @@ class Pruning(NamedTuple):
         return np.where(self.is_free, 1, self.min_lists).astype(np.int32)
 
 
-def make_table(ranges: Sequence[KeptFeatures], pruning: Pruning, texts: Mapping[int, str]) -> FeatureTable:
-    """The table of the features of ``ranges``, in increasing order; ``texts``: those of their symbols, where known."""
-    hashes, template, lengths, symbols, _ = (np.concatenate(parts) for parts in zip(*ranges, strict=True))
+def make_table(
+    ranges: Sequence[KeptFeatures], named: Sequence[tuple[np.ndarray, np.ndarray]], pruning: Pruning,
+    texts: Mapping[int, str],
+) -> FeatureTable:  # fmt: skip
+    """The table of the features of ``ranges``, in increasing order; named: their symbols ``by_block`` (see
+    ``FeatureSymbols.some``); texts: those of the symbols, where known."""
+    hashes, template, block, _ = (np.concatenate(parts) for parts in zip(*ranges, strict=True))
+    lengths, symbols = (np.concatenate([empty, *parts]) for empty, *parts in zip(_NOTHING[::-2], *named, strict=True))
     seen = np.sum([part.seen for part in ranges], axis=0)
     free = pruning.is_free[template]
-    order = np.argsort(~free, kind="stable")
-    starts, first = offsets(lengths), offsets(lengths[order])
-    ordered = np.empty_like(symbols)
-    copy_ranges(frozen(symbols), starts[order], starts[order + 1], first, ordered)
+    order, starts, place = np.argsort(~free, kind="stable"), offsets(lengths), np.empty(block.size, np.int64)
+    place[np.argsort(block, kind="stable")] = np.arange(block.size)
+    place = place[order]
+    first, ordered = offsets(lengths[place]), np.empty_like(symbols)
+    copy_ranges(frozen(symbols), starts[place], starts[place + 1], first, ordered)
     kept = np.bincount(template, minlength=len(pruning.templates))
     total = int(np.sum(seen))
     about: dict[str, Any] = {

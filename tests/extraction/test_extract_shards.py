@@ -6,6 +6,7 @@ import logging
 import os
 import pickle
 import socket
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -153,6 +154,20 @@ def test_processes_change_no_byte_of_the_shards(data, tmp_path, monkeypatch):
         one, two = (small.files_of(cache.directory / key / part) for cache in caches)
         assert one == two
         assert part == "table" or len(json.loads(one["header.json"])["cuts"]) > 3
+
+
+def test_names_are_looked_up_once_a_block_however_many_ranges_there_are(data, monkeypatch):
+    cut_into(monkeypatch, 5, 77)
+    loaded, load = Counter[tuple[str, int]](), Spool.load
+
+    def counted(self: Spool, number: int, kind: Any) -> Any:
+        loaded[kind.__name__, number] += 1
+        return load(self, number, kind)
+
+    monkeypatch.setattr(Spool, "load", counted)
+    extract_training(recipe_of("table", data))
+    assert loaded["FeatureCounts", 0] > 8
+    assert max(loaded[name, block] for name in ("FeatureSymbols", "Texts") for block in range(8)) == 1
 
 
 def damage(data: Path, places: dict[int, str]) -> None:
