@@ -1,7 +1,7 @@
 """Lists of a treebank's sentences by parsers that have not seen them:
 
 jackknife.py split FOLDS DIRECTORY TREEBANK...   a directory for each part, with its sentences and all other trees
-jackknife.py join DIRECTORY LISTS...             the lists of the parts, in order, as those of the treebank
+jackknife.py join DIRECTORY LISTS...             the lists of the parts, in order, in the treebank's order
 """
 
 import sys

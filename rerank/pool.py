@@ -232,8 +232,8 @@ class EngineSettings(BaseModel):
     """name: local (this process), processes (on this machine), dask (on a cluster, or on this machine); auto is this
     process, and processes for work that turns out to be long.
 
-    workers: how many work at once, all cores by default; a running cluster brings its own. address: that of a running
-    Dask scheduler.
+    workers: how many work at once, all cores by default; a running cluster brings its own. address: the address of a
+    running Dask scheduler.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -13,7 +13,7 @@ from rerank.readers.texts.text_list import Draft, Entry, TextReader
 
 @dataclass(frozen=True)
 class TableReader(TextReader):
-    """Lists in tables; the options are those of ``TextReader``."""
+    """Lists in tables; the options are ``TextReader``'s."""
 
     form: ClassVar[str] = "table"
 

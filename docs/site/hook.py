@@ -14,6 +14,12 @@ log = logging.getLogger("mkdocs.plugins.rerank")
 FORMULA = re.compile(r"^\$\$\n?(.+?)\n?\$\$$", re.MULTILINE | re.DOTALL)
 
 
+def on_config(config: Any) -> None:
+    """The version at the foot of every page; links to edit it where a repository is named."""
+    config.copyright = f"rerank {rerank.__version__}"
+    config.edit_uri = config.edit_uri if config.repo_url else None
+
+
 def on_pre_build(config: Any) -> None:  # noqa: ARG001
     """In strict mode a public name without a docstring ends the build."""
     for name in undocumented():

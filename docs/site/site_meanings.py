@@ -99,7 +99,13 @@ def _choices(hint: Any) -> str:
     words = described(hint)
     if words.startswith("one of "):
         return ", ".join(f"`{word}`" for word in words.removeprefix("one of ").split(", "))
-    return words.removeprefix("a finite ").removeprefix("a ") or "settings"
+    return _brief(words.removeprefix("a finite ").removeprefix("a ")) or "settings"
+
+
+def _brief(words: str) -> str:
+    """A range of whole numbers without these words."""
+    words = re.sub(r" to 2\.14748e\+09\b", "", words)
+    return re.sub(r"^whole number from ([\d,]+)$", r"\1 or more", words).removeprefix("whole number from ")
 
 
 def shown(value: Any) -> str:
@@ -198,4 +204,4 @@ def _words(schema: dict[str, Any]) -> str:
         "boolean": "`true`, `false`",
         "object": "settings",
     }
-    return names.get(kind, str(kind)) + (limits if kind in ("integer", "number") else "")
+    return _brief(names.get(kind, str(kind)) + (limits if kind in ("integer", "number") else ""))

@@ -7,7 +7,9 @@ import dataclasses
 import inspect
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -35,10 +37,15 @@ from rerank.recipes.recipe import Recipe, TextRecipe
 
 load_commands()
 END = "<!-- end -->"
+MANY = 3  # as many parts, or commands, share an option that is described once for all
 MARK = re.compile(  # and what follows it, unless that is another mark
     rf"^(?:\[[\w./-]+\]\([\w./-]+\) )?(<!-- (?!end )(\w+)((?: [\w.-]+)*) -->)$(?:\n(?:(?!<!-- \w+).*\n)*?{END}$)?",
     re.MULTILINE,
 )
+ALL_SHARED = {
+    "learner": "All its parameters are [shared](#shared-parameters).\n",
+    "reader": "All its options are [shared](formats.md#shared-options).\n",
+}
 EXAMPLES = Path(__file__).with_name("features.txt")
 PAGES = Path(__file__).parents[1]
 SCRIPTS, RECIPES = PAGES / "examples", PAGES.parent / "recipes"
@@ -89,24 +96,60 @@ def known() -> dict[str, type]:
 
 
 def option_table(kind: str, name: str = "") -> str:
-    """The options of a registered part."""
-    rows = list(options(NAMED[kind] if kind in NAMED else REGISTRIES[kind].get(name), known()))
-    return _settings(rows, "parameter" if kind == "learner" else "option") if rows else "It has no options.\n"
+    """The options of a registered part, without those that many parts of its kind share."""
+    part = NAMED[kind] if kind in NAMED else REGISTRIES[kind].get(name)
+    rows = list(options(part, known()))
+    general = [row for _, base in readers if base in part.__mro__[1:] for row in options(base, known())]
+    own = [row for row in rows if (row.key, row.meaning) not in _shared(kind) and row not in general]
+    if not own:
+        return ALL_SHARED.get(kind, "It has no options.\n") if rows else "It has no options.\n"
+    return _settings(own, "parameter" if kind == "learner" else "option")
+
+
+@cache
+def _shared(kind: str) -> dict[tuple[str, str], dict[str, Setting]]:
+    """By name and meaning, the options that three or more learners, or readers, have, of each."""
+    found: dict[tuple[str, str], dict[str, Setting]] = {}
+    for name, part in REGISTRIES[kind] if kind in ("learner", "reader") else ():
+        for row in options(part, known()):
+            found.setdefault((row.key, row.meaning), {})[name] = row
+    return {option: parts for option, parts in found.items() if len(parts) >= MANY}
+
+
+def shared_table(kind: str) -> str:
+    """The options that many parts of a kind share, with the parts that have each default."""
+    rows = []
+    for (key, meaning), parts in _shared(kind).items():
+        values = ", ".join(dict.fromkeys(value for part in parts.values() for value in part.values.split(", ")))
+        defaults: dict[str, list[str]] = {}
+        for name, part in parts.items():
+            defaults.setdefault(part.default, []).append(f"`{name}`")
+        told = [f"{default}: {', '.join(names)}" for default, names in defaults.items()]
+        rows.append(
+            [f"`{key}`", cell(values), "; ".join(told) if len(told) > 1 else next(iter(defaults)), cell(meaning)]
+        )
+    return table(["parameter" if kind == "learner" else "option", "values", "default", "meaning"], rows)
 
 
 def setting_table(task: str, *names: str) -> str:
-    """The keys of recipes: of ``lists`` (of trees and of texts), ``classification`` or ``tagging``."""
+    """The keys of recipes: of ``lists`` (of trees and of texts), or what ``classification`` or ``tagging`` adds."""
+    texts = TextRecipe.model_validate({"name": "x", "task": "translation"})
+    made = {
+        "trees": (Recipe, Recipe(name="x").model_dump(mode="json")),
+        "texts": (TextRecipe, texts.model_dump(mode="json")),
+    }
+    rows = [row._replace(default="required") if row.key == "name" else row for row in settings(made, list(names))]
     if task != "lists":
         kind = ClassificationRecipe if task == "classification" else TaggingRecipe
-        made = {"": (kind, kind(name="x").model_dump(mode="json"))}
-        return _settings(settings(made, list(names)), "key")
-    made = {"trees": (Recipe, Recipe(name="x").model_dump(mode="json"))}
-    texts = TextRecipe.model_validate({"name": "x", "task": "translation"})
-    made["texts"] = (TextRecipe, texts.model_dump(mode="json"))
-    return _settings(
-        (row._replace(default="required" if row.key == "name" else row.default) for row in settings(made, list(names))),
-        "key",
-    )
+        ours = settings({"": (kind, kind(name="x").model_dump(mode="json"))}, list(names))
+        same = {row.key: row for row in rows}
+        rows = [row for row in ours if not _means_the_same(row, same.get(row.key))]
+    return _settings(rows, "key")
+
+
+def _means_the_same(row: Setting, other: Setting | None) -> bool:
+    """Has a key in both recipes the same meaning, or the same values and default?"""
+    return other is not None and (row.meaning == other.meaning or row[1:3] == other[1:3])
 
 
 def classifier_table() -> str:
@@ -121,21 +164,16 @@ def classifier_table() -> str:
 
 
 def docstring(module: str, name: str = "") -> str:
-    """What a module, or a class in it, says of itself, without the parameters, which have tables."""
+    """What a module, or a class in it, says of itself, without parameters, which have tables, examples and sources."""
     part = import_module(module)
     text = inspect.getdoc(getattr(part, name) if name else part) or ""
-    return markdown(re.sub(r"Parameters\n-+\n(.+\n)+\n?", "", text + "\n"))
+    return markdown(re.sub(r"^(Parameters\n-+|>>> .*|Reference: .*)\n(.+\n)*\n?", "", text + "\n", flags=re.MULTILINE))
 
 
 def example(name: str) -> str:
     """A file of docs/examples, or a script beside the recipes."""
     path = next(folder / name for folder in (SCRIPTS, RECIPES) if (folder / name).exists())
     return f"```python\n# file: {name}\n{path.read_text(encoding='utf-8')}```\n"
-
-
-def source(module: str) -> str:
-    """A module as it is written."""
-    return f"```python\n{inspect.getsource(import_module(module))}```\n"
 
 
 def format_section(name: str) -> str:
@@ -147,7 +185,7 @@ def format_section(name: str) -> str:
 
 
 def form_table() -> str:
-    """The known forms of JSON, with what tells them, the roles of their keys, and the test that holds these."""
+    """The known forms of JSON, with what tells them and the roles of their keys."""
     rows = []
     for form in FORMS:
         columns = [name for name in (*form.columns, *form.along) if name != "gain"]
@@ -161,8 +199,8 @@ def form_table() -> str:
         }
         said = [f"{role}: {', '.join(f'`{key}`' for key in keys if key)}" for role, keys in roles.items() if any(keys)]
         told = ", ".join(f"`{key}`" for key in form.keys)
-        rows.append([form.form, told, "; ".join(said), cell(form.about), f"`test_forms[{form.form}]`"])
-    return table(["form", "told by", "roles", "what it is", "test"], rows)
+        rows.append([form.form, told, "; ".join(said), cell(form.about)])
+    return table(["form", "told by", "roles", "what it is"], rows)
 
 
 def loss_table() -> str:
@@ -171,10 +209,10 @@ def loss_table() -> str:
     for name, learner in learners:
         default = {field.name: field.default for field in dataclasses.fields(learner)}.get("loss")
         if default is not None:
-            takes = tuple("yes" if _takes(learner, loss) else "no" for loss in LOSSES)
-            rows.setdefault((*takes, f"`{default}`"), []).append(f"`{name}`")
-    heads = ["learner", *(f"`{loss}`" for loss in LOSSES), "default"]
-    return table(heads, ([", ".join(names), *row] for row, names in rows.items()))
+            takes = [f"`{loss}`" for loss in LOSSES if _takes(learner, loss)]
+            row = "all" if len(takes) == len(LOSSES) else ", ".join(takes), f"`{default}`"
+            rows.setdefault(row, []).append(f"`{name}`")
+    return table(["learner", "losses", "default"], ([", ".join(names), *row] for row, names in rows.items()))
 
 
 def _takes(learner: Any, loss: str) -> bool:
@@ -204,37 +242,47 @@ def template_table(content: str) -> str:
 
 
 def _said(part: type) -> str:
-    """What a docstring says before its options, without its example."""
+    """What a docstring says before its options, without its example, its source and the number of its features."""
     text = re.split(r"\n+Parameters\n", part.__doc__ or "")[0]
-    return "\n\n".join(block for block in text.split("\n\n") if not block.lstrip().startswith(">>>"))
+    text = " ".join("\n\n".join(block for block in text.split("\n\n") if not block.lstrip().startswith(">>>")).split())
+    return re.sub(r" (?:[A-Z][\w ,&]+(?: \(\d{4}\))?; )?[^.]*\bfeatures? per [^.]*\.$", "", text)
 
 
 def command_pages() -> str:
-    """All commands with their arguments and options."""
-    return "\n".join(_command(["rerank"], get_command(app)))
+    """All commands with their arguments and options; those that many have stand in a table of their own."""
+    pages = list(_commands(["rerank"], get_command(app)))
+    counts = Counter(row for _, _, rows in pages for row in rows)
+    many = [row for row, count in counts.items() if count >= MANY]
+    text = []
+    for names, said, rows in pages:
+        heading = f"{'#' * min(len(names), 3)} {' '.join(names[1:])}\n\n" if len(names) > 1 else ""
+        own = [[f"`{name}`", about] for name, about in rows if (name, about) not in many]
+        also = [f"`{re.sub(' .*', '', name)}`" for name, about in rows if (name, about) in many]
+        listed = f"\n{table(['option', 'meaning'], own)}" if own else ""
+        tail = f"\n[Shared](#shared-options): {', '.join(also)}.\n" if also else ""
+        text.append(f"{heading}{said}\n{listed}{tail}")
+    shared = table(["option", "meaning"], ([f"`{name}`", about] for name, about in many))
+    text.insert(1, f"## Shared options\n\nMany commands have some of these.\n\n{shared}")
+    return "\n".join(text)
 
 
-def _command(names: list[str], command: Any, parent: Any = None) -> Iterable[str]:
-    inner = getattr(command, "commands", {})
-    if len(names) > 1:
-        yield f"## {' '.join(names[1:])}\n" if len(names) == 2 else f"### {' '.join(names[1:])}\n"
-    yield f"{cell(command.help or '')}\n"
+def _commands(names: list[str], command: Any, parent: Any = None) -> Iterable[tuple[list[str], str, list[Any]]]:
+    """Commands by their names, with their help, and the names and meanings of their options."""
     context = command.make_context(names[-1], [], parent, resilient_parsing=True)
-    yield f"```\n{command.get_usage(context).removeprefix('Usage: ')}\n```\n"
-    records = [each.get_help_record(context) for each in command.params if each.name != "help"]
-    if rows := [[f"`{cell(name)}`", cell(said)] for name, said in filter(None, records)]:
-        yield table(["option", "meaning"], rows)
-    for name, each in inner.items():
-        yield from _command([*names, name], each, context)
+    records = filter(None, (each.get_help_record(context) for each in command.params if each.name != "help"))
+    rows = [(re.sub(r" <(str|path|.* range|list.*)>", "", cell(name)), cell(said)) for name, said in records]
+    yield names, cell(command.help or ""), rows
+    for name, each in getattr(command, "commands", {}).items():
+        yield from _commands([*names, name], each, context)
 
 
 TABLES: dict[str, Callable[..., str]] = {
     "options": option_table,
+    "shared": shared_table,
     "settings": setting_table,
     "classifiers": classifier_table,
     "docstring": docstring,
     "example": example,
-    "source": source,
     "format": format_section,
     "losses": loss_table,
     "forms": form_table,

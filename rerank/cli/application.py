@@ -305,7 +305,7 @@ def _read_in(name: str | None) -> str | None:
 Encoding = Annotated[
     str | None,
     typer.Option(
-        help="The encoding of all text files (UTF-8, or that of the model's lists), by its name in Python: latin-1.",
+        help="Encoding of all text files, as Python names it: latin-1. By default UTF-8, or as the model's lists.",
         callback=_read_in,
         show_default=False,
     ),

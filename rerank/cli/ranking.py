@@ -58,7 +58,7 @@ def rank_(
         str | None,
         typer.Option(
             metavar="SETTINGS",
-            help="Settings of mbr and fuse in place of those that were tuned, as {sharpness: 2, threshold: 0.6}: "
+            help="Settings of mbr and fuse in place of the tuned ones, as {sharpness: 2, threshold: 0.6}: "
             "sharpness, deviation, threshold, most, gains.",
             show_default=False,
             callback=lambda settings: allow_local_imports(settings) if "gains" in (settings or "") else settings,

@@ -44,7 +44,7 @@ class Learner(KernelPart):
 
     Parameters
     ----------
-    base: ≥ 0; weight of the base score at the start, compared with that of the features.
+    base: ≥ 0; weight of the base score at the start, compared with the features.
     base_rate: ≥ 0; 0 keeps that weight, ρ > 0 learns it as the weight of one more feature, ρ·b(y).
     """
 

@@ -6,7 +6,7 @@ of base scores from their lists' means (dense columns are divided by theirs too)
 lists after every epoch: exactly, since the metric is constant in γ except where some list's best candidate changes (Och
 2003, section 4).
 
-The best of so many intervals is the best by chance where there are few lists. With fewer than SMALL, γ is that of the
+The best of so many intervals is the best by chance where there are few lists. With fewer than SMALL, γ comes from the
 most likely weights of the two columns w·φ(y) and b(y), with a penalty (see ``maxent``), unless the base is as good as
 what these choose.
 """

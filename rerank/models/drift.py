@@ -1,4 +1,4 @@
-"""Score columns as they were in the training lists, beside those of the lists that a model works on.
+"""Score columns as they were in the training lists, beside the columns of the lists that a model works on.
 
 Three measures of a column in a list are compared: its mean, its standard deviation, and its correlation with the base
 score. The unit is the list, as the candidates of one are alike. A measure is unlike training where the distribution

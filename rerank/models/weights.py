@@ -3,7 +3,7 @@
 A name is that of the feature table (``Template|symbols``) with white space, control characters, marks of direction, "%"
 and a leading "#" as %XX, the bytes of their UTF-8. Names that several columns share are followed by ``%00#`` and the
 feature's hash. The weight of the base score is called ``base``: features have a "|" in their names. Weights are written
-with as many digits as it takes to read the same number; those that are 0 are left out.
+with as many digits as it takes to read the same number; weights of 0 are left out.
 
 Moses reads sparse weights in the same form (``weight-file``). It takes lines that begin with "#" for comments, and
 splits at white space (``FVector::load`` in FeatureVector.cpp). It calls a feature by the name of its feature function,

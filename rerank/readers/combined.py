@@ -40,14 +40,14 @@ class MergedReader(Checked, Reader):
         a.nbest.gz,b.nbest.gz
 
     Lists are matched by their ids. If these are whole numbers that rise in all files, any file may have lists that
-    others lack; else they are those of the first file, in any order. One that a system does not have stands for a list
-    without candidates. Candidates follow each other system by system.
+    others lack; else they are the first file's ids, in any order. An id that a system does not have stands for
+    a list without candidates. Candidates follow each other system by system.
 
-    The columns are those of all systems: one name is one column. A candidate whose system lacks a column has 0 there,
-    and its own base score in the column of the base score. ``system_1``, ``system_2``... are 1 for the candidates of a
-    system and 0 for others, so that weights can make up for what a system lacks. What several systems have is kept
-    once, as the first of them has it, with the indicators of all of them; columns that the first lacks come from the
-    next.
+    The list has the columns of all systems: one name is one column. A candidate whose system lacks a column has 0
+    there, and its own base score in the column of the base score. ``system_1``, ``system_2``... are 1 for the
+    candidates of a system and 0 for others, so that weights can make up for what a system lacks. What several systems
+    have is kept once, as the first of them has it, with the indicators of all of them; columns that the first lacks
+    come from the next.
 
     Parsers do not name their scores: in lists of trees the base score of each system is a column of its own,
     ``score_1``, ``score_2``...
@@ -60,7 +60,7 @@ class MergedReader(Checked, Reader):
     of: the reader of all files, or a list with one reader per file: names, or mappings of a name and options.
     duplicates: "drop" candidates that are repeated in a list, or "keep" them; both count them. Trees are equal whatever
         their white space and the label of their root (S1, TOP, ROOT or none); in normal form, however words are spelt.
-    base: the name of the column that is the base score; by default that of the first system.
+    base: the name of the column that is the base score; by default the first system's.
     """
 
     of: Any = "moses"

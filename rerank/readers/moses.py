@@ -76,7 +76,7 @@ class Moses(Checked, Reader):
     Parameters
     ----------
     base: the name of the column that is the base score.
-    duplicates: "keep" candidates that repeat an earlier text of their list, or "drop" them; both count them.
+    duplicates: "keep" candidates that repeat an earlier one of their list, or "drop" them; both count them.
     ids: "file": increasing whole numbers; a number that is left out is a list without candidates. "ordinal": ids of any
         kind; lists are numbered from ``first_id``.
     first_id: the number of the first list.

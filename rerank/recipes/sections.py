@@ -252,7 +252,7 @@ class TrainingSettings(Section):
     first seed alone.
     bound: say what theory allows of the mistakes of the first epoch, too.
     select: select features in a first training.
-    start: a model to continue from, with the same learner, settings and templates: its features are those of the
+    start: a model to continue from, with the same learner, settings and templates: it gets the features of the
     training lists, too. maxent's penalty then draws weights towards the model's instead of 0. There is no voted
     predictor.
     callback: a function of your own (``module:function``) that is called after every epoch with a ``TrainingEvent``.
@@ -353,8 +353,8 @@ class ReportedSettings(Section):
     """Figures from a paper, shown next to the results.
 
     source: where the numbers come from.
-    rows: the numbers by run (with the point of its grid), or of ``base`` and ``oracle``. A measure is that of the first
-    test split or ``SPLIT.MEASURE``, or ``nonzero_weights`` or ``seconds`` of the training.
+    rows: the numbers by run (with the point of its grid), or of ``base`` and ``oracle``. A measure is taken on the
+    first test split, or is ``SPLIT.MEASURE``, or ``nonzero_weights`` or ``seconds`` of the training.
     """
 
     source: str

@@ -1,5 +1,6 @@
 """The scripts of docs/making-lists do what their pages say, and make lists that the program reads."""
 
+import io
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import Command
-from pages import PAGES, fences, files, text_of
+from pages import FENCE, PAGES, fences, files, text_of
 
 from rerank.readers.several import make_reader
 
@@ -220,3 +221,36 @@ def test_samples_from_a_server(
     pytest.importorskip("openai")
     exec(compile(PICK.replace("http://localhost:8000", address), "best-of-n", "exec"), {})
     assert capsys.readouterr().out.startswith("it is 4 . [")
+
+
+# Other formats
+
+FIRST = {  # the candidates of the first list that each script makes of the lines above it
+    "hOCR": ["cat", "cut"],
+    "PAGE": ["the cat", "the cut"],
+    "SRILM": ["it rains", "it reigns"],
+    "MLF": ["it rains", "it reigns"],
+    "HFST": ["dog+N+Pl", "dog+V+3Sg"],
+    "MeCab": ["time/noun flies/verb", "time/noun flies/noun"],
+    "NCRF++": ["the/D dog/N", "the/D dog/V"],
+    "depccg": ["(<T S 0 2> (<L NP NNP NNP Kim NP>) (<L S\\NP VBD VBD slept S\\NP>) )"],
+    "M2": ["This are a test ."],
+    "Percolator": ["K.PEPTIDE.R", "K.EDITPEP.R"],
+}
+
+
+def test_other_formats_become_lists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, written = tmp_path / "utt1.txt", tmp_path / "lists.jsonl"
+    for section in text_of("docs/other-formats.md").split("\n## ")[1:-1]:
+        *_, (_, lines), (_, script) = FENCE.findall(section)
+        path.write_text(lines, encoding="utf-8")
+        monkeypatch.setattr(sys, "argv", ["script.py", str(path)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+        exec(compile(script, section.partition("\n")[0], "exec"), {})
+        written.write_text(capsys.readouterr().out, encoding="utf-8")
+        first = lists(str(written))[0]
+        expected = FIRST[section.partition("\n")[0]]
+        assert [one.text for one in first.candidates][: len(expected)] == expected
+        assert first.base[0] == max(first.base)

@@ -24,8 +24,8 @@ def test_notebooks_run(name: str, measure: str, better: int, tmp_path: Path, mon
     names: dict[str, Any] = {"__name__": name}
     for number, code in enumerate(cells(name), start=1):
         exec(compile(code, f"{name}.ipynb#{number}", "exec"), names)
-    scores = {choice: report[measure] for choice, report in names["results"]["splits"]["test"].items()}
-    assert better * (scores["average"] - scores["base"]) > 0, scores
+    scores = {choice: report[measure] for choice, report in names["result"].scores.items()}
+    assert better * (scores["choice"] - scores["base"]) > 0, scores
 
 
 def test_all_notebooks_are_tried_and_kept_without_output() -> None:

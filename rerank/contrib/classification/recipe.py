@@ -71,7 +71,7 @@ class ExampleData(SourceSettings):
     bias: value of a constant feature.
     scale: rows of length 1 (l2), or columns divided by their largest size (max), before the bias is added. That size
     comes from all examples (but not their labels) where there are folds, else from training.
-    noise: probabilities with which labels of the training part are flipped; those of the test part never are.
+    noise: probabilities with which labels of the training part are flipped; labels of the test part never are.
     """
 
     root: str = "."

@@ -10,7 +10,7 @@ Three lines of each variant this reads; the first line of a file tells which one
     -85.01	( (S (NP (PRP It)) (VP (VBN rained)) (. .)) )
     -Infinity	(())
 
-The first variant is that of ``charniak``, header included. The second is the parser's own k-best output: scores and
+The first variant is ``charniak``'s, header included. The second is the parser's own k-best output: scores and
 tree of a candidate on one line, a blank line after every list, the ordinal of the list as its id. A failed parse,
 ``(())``, is not a candidate; a list of nothing else has no candidates.
 """

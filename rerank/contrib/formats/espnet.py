@@ -6,7 +6,7 @@ Three lines of ``1best_recog/text``, and of the ``1best_recog/score`` that goes 
     utt-0002 YES                      utt-0002 tensor(-0.25)
     utt-0003                          utt-0003 tensor(-7.5, device='cuda:0')
 
-The path is that of the folder around ``1best_recog``, ``2best_recog`` and so on, or of one with the ``output.1``,
+The path names the folder around ``1best_recog``, ``2best_recog`` and so on, or one with the ``output.1``,
 ``output.2``... of several jobs, or a ``logdir`` with these. Lists are in the order of ``1best_recog/text``; the other
 folders may lack utterances, and no two jobs may have the same one. A rank or job without its folder is an error. Where
 there are no files ``score``, all base scores are 0.

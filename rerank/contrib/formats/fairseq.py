@@ -11,7 +11,7 @@ A list as this reads it (\\t is a tab), with one hypothesis::
 A list is a run of records with the same number; an ``H`` starts a hypothesis, and the ``D``, ``P``, ``A`` and ``I``
 that follow belong to it. Lists are in the order of fairseq's batches, not of their numbers; T is missing if fairseq has
 no target, D and P in old versions. Other lines are the log: anything before the first and after the last list; between
-lists, empty lines, those that look like fairseq's and, in a session of fairseq-interactive, what was typed before an S.
+lists, empty lines, lines that look like fairseq's and, in a session of fairseq-interactive, what was typed before an S.
 Any other line between two lists is the fault of the second if that has no S where others do; it is a bad list of its
 own if it looks like the S of one, and else the fault of the first.
 
@@ -76,7 +76,7 @@ class FairseqReader(TextReader):
     Parameters
     ----------
     text: "H", the hypotheses as they were generated, or "D", detokenised.
-    duplicates: "keep" candidates that repeat the text of an earlier one, or "drop" them; both count them.
+    duplicates: "keep" candidates that repeat an earlier one of their list, or "drop" them; both count them.
     """
 
     form: ClassVar[str] = "fairseq"

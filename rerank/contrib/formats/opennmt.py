@@ -10,7 +10,7 @@ Three lines of each variant this reads::
     -0.350000 ||| it rains . ||| -0.1 -0.05 -0.2 ||| 0-0 1-1 2-2
     -0.350000 |||
 
-Those of OpenNMT-py are a text, and with ``-with_score`` a tab and its score; those of OpenNMT-tf and CTranslate2 with
+Lines of OpenNMT-py are a text, and with ``-with_score`` a tab and its score; lines of OpenNMT-tf and CTranslate2 with
 ``with_scores`` are a score and a text. Behind the text may be the scores of its words, which give the columns ``sum``,
 ``mean``, ``min`` and ``length``, and a word alignment; a soft one is not used. A line without anything is not a
 candidate, but fills a list up to n lines. The ids are the ordinals of the lists, from 0.

@@ -7,7 +7,7 @@ Three lines this reads::
     {"score": 0.7, "sentence_id": 3, "translation": "f"}
 
 ``translations`` and ``scores`` are missing if there is only one translation. A translation has one score or a list
-of them, the first of which is its own and the others those of target factors. Sockeye's scores are negative log
+of them, the first of which is its own; the others are scores of target factors. Sockeye's scores are negative log
 probabilities, so the base score is their negative. An empty translation with an infinite score, sockeye's answer to an
 empty or unusable input, is a list without candidates.
 """

@@ -214,7 +214,7 @@ class ConllReader(SequenceReader):
     ----------
     separator: the text between columns; null: any number of blanks and tabs.
     label: the column of labels, a number from 1, or the last.
-    columns: those of tokens, numbers from 1, the word's first; empty: all but the label's.
+    columns: the columns of tokens, numbers from 1, the word's first; empty: all but the label's.
     comments: what a line that is no token begins with, as ``#``; null: every line is a token.
     """
 

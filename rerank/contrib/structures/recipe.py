@@ -106,7 +106,7 @@ class RerankSettings(Section):
 
     n: the number of sequences for each sentence.
     folds: the number of folds; sequences of training sentences come from taggers trained on the other folds.
-    recipe: the settings of the ranking, by dotted key, that differ from those of its task.
+    recipe: the settings of the ranking, by dotted key, that differ from the defaults of its task.
     """
 
     n: Annotated[int, Range(2, 1000)] = 20
@@ -117,7 +117,7 @@ class RerankSettings(Section):
 class TaggingRecipe(TaskRecipe):
     """Everything that determines a result of tagging.
 
-    constraints: which labels may follow each other: as those of spans do (``spans``), where all of training do (auto),
+    constraints: which labels may follow each other: as labels of spans do (``spans``), where all of training do (auto),
     or any (none).
     metric: spans, tags, or auto: spans where labels mark spans.
     rerank: a second stage; null: none.

@@ -51,7 +51,7 @@ def _emit_one(sink: Sink, template: int, seed: np.uint64, symbol: np.uint64, y: 
 
 @dataclass(frozen=True)
 class LengthRatio(TextTemplate):
-    """The length of the candidate divided by that of the source, in words, cut to tenths; 3.0 is the highest.
+    """The length of the candidate divided by the length of the source, in words, cut to tenths; 3.0 is the highest.
 
     >>> fired("LengthRatio", "ein Mann", source="a man")
     {'1.0': 1.0}

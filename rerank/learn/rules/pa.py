@@ -34,7 +34,7 @@ class PassiveAggressive(Learner):
     ----------
     variant: "hard" (the margin whatever it takes), "1" (steps of at most C) or "2" (steps damped by 1/2C).
     C: > 0; aggressiveness of the variants 1 and 2.
-    top: how many pairs of a list to learn from, those of the best-scoring rivals first.
+    top: how many pairs of a list to learn from, the best-scoring rivals first.
     loss: "hinge" (asks for a margin of 1) or "cost" (for tilt·(gain(y*) − gain(y')), the tilt being the pair source's).
     base, base_rate: see Learner.
     """

@@ -32,8 +32,8 @@ class JsonReader(TextReader):
 
     Parameters
     ----------
-    duplicates: "keep" candidates that repeat the text of an earlier one, or "drop" them; both count them.
-    ids: those of the "file", which must be unique, or the "ordinal" of the list, from 0, as in files without ids.
+    duplicates: "keep" candidates that repeat an earlier one of their list, or "drop" them; both count them.
+    ids: the ids of the "file", which must be unique, or the "ordinal" of the list, from 0, as in files without ids.
     """
 
     ids: Literal["file", "ordinal"] = "file"

@@ -1,10 +1,10 @@
 """What the keys of JSON objects are, found once for a source from its first objects: a form of another program, or what
 their kinds and their names tell.
 
-* A key that holds a list of texts or of objects is that of the candidates. Otherwise an object is a candidate, and
+* A key that holds a list of texts or of objects holds the candidates. Otherwise an object is a candidate, and
   those with the same value of a key of their lists (``prompt_id``, ``question``, ...) are a list, wherever they stand.
-* Numbers of candidates are columns: those of objects, and those of lists as long as that of the candidates. A number
-  may be written as a text, or be true or false.
+* Numbers of candidates are columns: numbers in their objects, and lists of numbers as long as the list of
+  candidates. A number may be written as a text, or be true or false.
 * The gain is what is called so, or ``passed``, ``correct``, ``is_correct``, ``label``, ``success``, ``acc``,
   ``exact_match``, ``pass@1``, ``correctness_math_verify`` or ``graded_list``: one of them. A key whose value is one of
   the candidates, or its place, tells which is right: the gain is 1 for that one.

@@ -1,7 +1,7 @@
 """Tables whose rows are candidates: CSV and TSV with the names of the columns on the first line, Parquet, Arrow.
 
 What a row holds is what an object of the format ``jsonl`` holds: rows with the same value of the key that tells their
-list, wherever they stand, are a list, and the roles of columns are found as those of keys are.
+list, wherever they stand, are a list, and the roles of columns are found as the roles of keys are.
 """
 
 import csv

@@ -1,6 +1,6 @@
 """Files of texts that go with lists, such as references and sources, or with one another: a text on each line.
 
-A text is known by its place or, wherever it stands, by an id on its line, as that of the list b1 in each of these::
+A text is known by its place or, wherever it stands, by an id on its line, as b1 in each of these::
 
     {"id": "b1", "text": "it rains"}      or "reference", or a list of "references"
     {"audio_filepath": "a/b1.wav", "text": "it rains"}

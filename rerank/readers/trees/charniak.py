@@ -62,7 +62,7 @@ class ParseReader(ListReader):
     ----------
     score: which number of a candidate's scores is the base score, from 0.
     duplicates: "keep" candidates that repeat an earlier one of their list, or "drop" them; both count them.
-    ids: those of the "file", which must be unique, or the "ordinal" of the list, from 0.
+    ids: the ids of the "file", which must be unique, or the "ordinal" of the list, from 0.
     """
 
     holds: ClassVar[str] = "trees"

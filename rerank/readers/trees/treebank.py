@@ -4,7 +4,7 @@ A treebank is named by a file, by a folder (all files below it that end in .mrg,
 a pattern such as ``wsj/0[2-9]`` or ``wsj/**/*.parse``; several names are separated by commas. Files of a folder or a
 pattern come in the order of their paths, compared folder by folder; names come in the order in which they are given.
 
-Outside of trees, lines that start with ``*`` are comments, and those that start with ``<``, as ``<S ID=1>`` in the
+Outside of trees, lines that start with ``*`` are comments, and lines that start with ``<``, as ``<S ID=1>`` in the
 Chinese treebank, are passed over.
 """
 
