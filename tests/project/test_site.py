@@ -1,6 +1,7 @@
 """The documentation site builds without a warning: links, anchors, the table of contents, public names."""
 
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -11,6 +12,8 @@ import site_tables
 from browser import BROWSER, needs_browser
 from pages import PAGES, ROOT, text_of
 from site_meanings import options
+
+import rerank
 
 TOOLS = ("material", "mkdocstrings", "mkdocs_jupyter", "latex2mathml")
 
@@ -53,6 +56,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_site_has_its_pages_and_an_index_of_words(site: Path) -> None:
     assert "voted" in (site / "search" / "search_index.json").read_text(encoding="utf-8")
     assert "training.epochs" in (site / "recipes" / "index.html").read_text(encoding="utf-8")
+    interface = (site / "api" / "index.html").read_text(encoding="utf-8")
+    assert all(f'id="rerank.{name}"' in interface for name in listed())
+
+
+def listed() -> list[str]:
+    """The names on the page of the Python API."""
+    return re.findall(r"^ +- (\w+)$", text_of("docs/api.md"), re.MULTILINE)
+
+
+def test_every_public_name_is_on_the_page_of_the_interface() -> None:
+    assert {*listed(), "Tagger", "tagger", "__version__"} == set(rerank.__all__)  # taggers have a page of their own
 
 
 @needs_browser
