@@ -123,6 +123,11 @@ class TaskRecipe(Section):
         """The ways to decode lists besides by their best candidate."""
         return ()
 
+    @property
+    def testing(self) -> dict[str, Any]:
+        """How results are tested, as ``Compared`` has it."""
+        return {**self.significance.model_dump(include={"test", "samples"}), "seed": self.seed}
+
     def changed(self, changes: Settings) -> Self:
         """The recipe with other values at dotted keys."""
         return validate(type(self), changed(self.model_dump(mode="python"), changes))

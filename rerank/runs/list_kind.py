@@ -23,7 +23,6 @@ from rerank.learn.folds import FOLDS, latest, sections
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import choices, weighed_rows
 from rerank.learn.train import bytes_needed, require_source
-from rerank.metrics.significance import compare
 from rerank.models.drift import columns_seen
 from rerank.models.model import HEADER, Model, one_base, raw_weights
 from rerank.models.predictions import NAME as LINE
@@ -37,7 +36,7 @@ from rerank.readers.several import says_scores
 from rerank.recipes.recipe import ListRecipe, Single, TextRecipe, tree_learner
 from rerank.recipes.sections import HOLDOUT
 from rerank.recipes.settings import Settings, files_named
-from rerank.runs.compared import doubt_of_base
+from rerank.runs.compared import Compared, doubt_of_base
 from rerank.runs.corpora import Data, doubts, open_files, part_of
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
 from rerank.runs.ensembles import train_ensemble
@@ -306,25 +305,27 @@ class ListKind(Kind[ListRecipe]):
                 log.warning("training.curve: a share of %g cannot be trained on, and is left out: %s", share, error)
         if not by_share:
             return {}
-        by_share[training.share], points, first = chosen, list[dict[str, Any]](), list[np.ndarray]()
-        for share, run in by_share.items():
-            scores = dict[str, float]()
-            for split in splits:
-                lists = self.data.others[split].corpus
-                rows = weighed_rows(lists, run.weights[run.recipe.predictor], metric)
-                total = rows.sum(axis=0), lists.reference.sum(axis=0)
-                scores[split] = metric.report(*total)[metric.primary]
-                first += [rows] if split == splits[0] else []
-            point = {"share": share, "lists": run.training["lists"], "dev": run.dev_score, "splits": scores}
-            points.append(point)
+        by_share[training.share] = chosen
+        by_split = {
+            split: Compared(
+                metric, lists.reference,
+                {f"{share}": weighed_rows(lists, run.weights[run.recipe.predictor], metric)
+                 for share, run in by_share.items()}, **recipe.testing,
+            )
+            for split in splits for lists in [self.data.others[split].corpus]
+        }  # fmt: skip
+        points = [
+            {"share": share, "lists": run.training["lists"], "dev": run.dev_score,
+             "splits": {split: table.report(f"{share}")[metric.primary] for split, table in by_split.items()}}
+            for share, run in by_share.items()
+        ]  # fmt: skip
         sizes = np.log2([point["lists"] for point in points])
         apart = sizes - sizes.mean()
         rise = (apart * [point["splits"][splits[0]] for point in points]).sum()
         slope = float(rise / (np.square(apart).sum() or 1.0))
-        settings, reference = recipe.significance, chosen.selections[splits[0]].reference
-        how: dict[str, Any] = {"test": settings.test, "samples": settings.samples}
-        last = compare(metric, first[-1], first[-2], reference, seed=recipe.seed, **how)
-        return {"split": splits[0], "points": points, "slope": slope, "last": last.as_dict()}
+        before, last = [*by_split[splits[0]].rows][-2:]
+        test = by_split[splits[0]].tested(last, before).as_dict()
+        return {"split": splits[0], "points": points, "slope": slope, "last": test}
 
     def sections(self, metrics: Metrics) -> list[PageSection]:
         scorer, others = Scorer(self.served, self.recipe.predictor), self.data.others

@@ -152,9 +152,7 @@ class Run:
         metric: Metric,
     ) -> None:
         """Score choices from the lists of a split, and test the predictors against the base."""
-        settings, reference = self.recipe.significance, extracted.corpus.reference
-        how: dict[str, Any] = {"test": settings.test, "samples": settings.samples, "seed": self.recipe.seed}
-        compared = Compared(metric, reference, rows, ids=extracted.ids, **how)
+        compared = Compared(metric, extracted.corpus.reference, rows, ids=extracted.ids, **self.recipe.testing)
         self.choices[split], self.selections[split] = choices, compared
         self.splits[split], self.significance[split] = compared.reports(), compared.significance()
 

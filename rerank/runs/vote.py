@@ -8,7 +8,7 @@ columns, what they say of answers (means of columns, and how many gave them), an
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -92,13 +92,9 @@ class Gathered(NamedTuple):
         held = {"stats": self.stats[places], "scores": self.scores[places], "reference": self.reference[chosen]}
         return self._replace(samples=self.samples.lists(chosen), **held)
 
-    def score(self, rows: np.ndarray) -> float:
-        """The score of what is chosen of all lists (float64 [L, K])."""
-        return self.metric.score(rows, self.reference)
-
     def percent_of(self, rows: np.ndarray) -> float:
-        """The same in the unit that figures show."""
-        return self.metric.percent * self.score(rows)
+        """The score of what is chosen of all lists (float64 [L, K]), in the unit that figures show."""
+        return self.metric.percent * self.metric.score(rows, self.reference)
 
 
 def gathered(
@@ -226,11 +222,15 @@ class VoteCurve(NamedTuple):
 
 @dataclass(frozen=True)
 class SourceTable:
-    """What choices from the lists of a source are worth; where they are learned, by so many folds."""
+    """What choices from the lists of a source are worth, see ``Compared``; where they are learned, by so many folds.
+
+    curve: by the number of candidates, where that was asked for.
+    """
 
     compared: Compared
     source: Gathered
     folds: int
+    curve: VoteCurve | None = field(default=None, kw_only=True)
 
     @property
     def rows(self) -> Mapping[str, Scored]:
@@ -241,7 +241,8 @@ class SourceTable:
         source, samples = self.source, self.source.samples
         counts = {"lists": samples.fold.size, "candidates": samples.gain.size, "doubt": source.doubt}
         rows = {"rows": self.compared.as_data(), **said_of(source.account), "folds": self.folds}
-        return {"metric": source.metric.signature, **counts, **rows}
+        curve = {} if self.curve is None else {"curve": self.curve._asdict()}
+        return {"metric": source.metric.signature, **counts, **rows, **curve}
 
     def table(self, note: str = "") -> TextTable:
         """The table, and a note, by default on what is learned."""
@@ -258,17 +259,6 @@ class SourceTable:
         return "\n\n".join(plain_text(table.rich()) + table.note for table in self.tables())
 
 
-@dataclass(frozen=True)
-class VoteTable(SourceTable):
-    """The scores of ways to choose, tested against majority vote, or the first candidate where there are no answers;
-    curve: by the number of candidates."""
-
-    curve: VoteCurve | None = None
-
-    def as_data(self) -> dict[str, Any]:
-        return super().as_data() | ({"curve": self.curve._asdict()} if self.curve is not None else {})
-
-
 def table_of_votes(
     lists: Any,
     metric: str | Mapping[str, Any] | None = None,
@@ -279,8 +269,9 @@ def table_of_votes(
     curve: bool = False,
     use: Sequence[str] | None = None,
     **columns: Any,
-) -> VoteTable:
-    """One table of ways to choose from ``lists``, without training and learned.
+) -> SourceTable:
+    """One table of ways to choose from ``lists``, without training and learned, tested against majority vote, or the
+    first candidate where there are no answers.
 
     Parameters
     ----------
@@ -309,10 +300,12 @@ def table_of_votes(
     ways: dict[str, Choose] = {oracle: lambda lists: best_by(lists, lists.gain)}
     ways |= systems(every, source.names) | learned(every, seed)
     rows = {name: source.stats[chosen_by(way, every)] for name, way in ways.items()}
-    ordered = dict(sorted(rows.items(), key=lambda item: -source.metric.sign * source.score(item[1])))
+    ordered = dict(
+        sorted(rows.items(), key=lambda item: -source.metric.sign * source.metric.score(item[1], source.reference))
+    )
     against = MAJORITY if MAJORITY in rows else FIRST
     compared = Compared(source.metric, source.reference, ordered, against, (oracle,), samples=samples, seed=seed)
-    return VoteTable(compared, source, folds, curve_of(source, ways, seed) if curve else None)
+    return SourceTable(compared, source, folds, curve=curve_of(source, ways, seed) if curve else None)
 
 
 def chosen_by(way: Choose, samples: Samples) -> np.ndarray:
@@ -349,11 +342,9 @@ def curve_of(source: Gathered, ways: Mapping[str, Choose], seed: int) -> VoteCur
     return VoteCurve(tuple(counts), {name: tuple(values) for name, values in reached.items()})
 
 
-def write_curve(table: VoteTable, path: Path) -> None:
+def write_curve(table: SourceTable, path: Path) -> None:
     """Write the curve as SVG, of each kind of ways the one that is best in the end, and all of it as JSON beside it;
     ``path`` may end in either."""
-    from dataclasses import replace
-
     from rerank.runs.report.plot import FigureLine, draw, logarithmic
 
     assert table.curve is not None

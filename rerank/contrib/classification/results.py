@@ -309,12 +309,12 @@ def compared_of(
 ) -> dict[str, Compared]:
     """By set (and noise level) what the runs get wrong of the test examples of all folds together, with the first
     seed, beside the largest class as the answer to all; tests are against the best run."""
-    settings, tables = recipe.significance, dict[str, Compared]()
-    for (name, noise), alike in first_seeds(results).items() if settings.test is not None else ():
+    tables = dict[str, Compared]()
+    for (name, noise), alike in first_seeds(results).items() if recipe.significance.test is not None else ():
         label, classes, _ = tested[name]
         usual = np.bincount(label, minlength=len(classes)).argmax()
         predictions = {f"always {classes[usual]}": np.full_like(label, usual)}
         predictions |= {result.spec.name: result.predicted for result in alike}
-        how: dict[str, Any] = {"test": settings.test, "samples": settings.samples, "seed": recipe.seed}
-        tables[name_of(name, noise)] = selections_of(predictions, label, against=best_of(alike).spec.name, **how)
+        how = {"against": best_of(alike).spec.name, **recipe.testing}
+        tables[name_of(name, noise)] = selections_of(predictions, label, **how)
     return tables

@@ -98,15 +98,14 @@ log = logging.getLogger("rerank")
 LISTS, SECOND = "lists", "rerank"  # folders: the lists of the second stage, and its results
 
 
-@dataclass
+@dataclass(eq=False)
 class TaggingRun:
     """A trained tagger, with what was evaluated of it."""
 
     single: Single[Any]
     tagger: Tagger
     dev: float | None = None
-    splits: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
-    significance: dict[str, dict[str, Any]] = field(default_factory=dict)
+    selections: dict[str, Compared] = field(default_factory=dict)
     guessed: dict[str, list[list[str]]] = field(default_factory=dict)
 
     def entry(self) -> dict[str, Any]:
@@ -114,7 +113,9 @@ class TaggingRun:
         recipe = self.single.recipe
         return {
             "name": self.single.name, "seed": recipe.seed, "learner": recipe.learner, "dev": self.dev,
-            "training": self.tagger.about["training"], "splits": self.splits, "significance": self.significance,
+            "training": self.tagger.about["training"],
+            "splits": {split: compared.reports() for split, compared in self.selections.items()},
+            "significance": {split: compared.significance() for split, compared in self.selections.items()},
         }  # fmt: skip
 
 
@@ -217,14 +218,14 @@ class TaggingSteps(Kind[TaggingRecipe]):
 
     def evaluate(self) -> Metrics:
         recipe, metric, chosen, data = self.recipe, self.metric, self.chosen, self.recipe.data
-        self.selections = dict[str, Compared]()
         for split in data.tests if self.tests else ():
             self._measure(split, self.runs, most_frequent(self.train_sentences, self.sentences[split]))
         alone = self.tests and not data.tests and len(data.train) == 1
         if crossed := alone and len(self.train_sentences) >= FEWEST_CROSSED:
             self._measure(data.train[0], [chosen], self._cross_validated())
-        entry = chosen.entry()
-        return self.measured(entry, [run.entry() for run in self.runs], metric) | {
+        entries = [run.entry() for run in self.runs]
+        entry = entries[self.runs.index(chosen)]
+        return self.measured(entry, entries, metric) | {
             "predictor": recipe.training.predictor, "corpora": self.counts(), "dev_split": data.dev,
             "signatures": {split: {metric.primary: metric.signature} for split in entry["splits"]},
             "folds": FOLDS if crossed else None, "unit": "sentences",
@@ -232,16 +233,12 @@ class TaggingSteps(Kind[TaggingRecipe]):
 
     def _measure(self, split: str, runs: Sequence[TaggingRun], usual: list[list[str]]) -> None:
         """Measure runs on a split, whose words have the ``usual`` labels as the base."""
-        metric, used, settings = self.metric, self.recipe.training.predictor, self.recipe.significance
+        metric, used = self.metric, self.recipe.training.predictor
         base, reference = self._rows(split, usual)
         for run in runs:
             rows = {"base": base, used: self._rows(split, self._guess(run, split))[0]}
             ids = [each.id for each in self.sentences[split]]
-            how: dict[str, Any] = {"test": settings.test, "samples": settings.samples, "seed": self.recipe.seed}
-            compared = Compared(metric, reference, rows, ids=ids, **how)
-            run.splits[split], run.significance[split] = compared.reports(), compared.significance()
-            if run is self.chosen:
-                self.selections[split] = compared
+            run.selections[split] = Compared(metric, reference, rows, ids=ids, **self.recipe.testing)
 
     def _cross_validated(self) -> list[list[str]]:
         """Label sections of the training sentences by taggers, like the chosen one, of all other sections; returns the
@@ -263,7 +260,7 @@ class TaggingSteps(Kind[TaggingRecipe]):
             with open_output(output_file(self.directory, "predictions", f"{split}.txt")) as out:
                 for sentence, labels in zip(self.sentences[split], self._guess(self.chosen, split), strict=True):
                     reader.write(out, sentence, labels)
-            self.selections[split].save(output_file(self.directory, "predictions", f"{split}.selections.npz"))
+            self.chosen.selections[split].save(output_file(self.directory, "predictions", f"{split}.selections.npz"))
 
     def second(self) -> tuple[TaskRecipe, Path] | None:
         """The ranking of the best sequences, whose lists are written here."""
@@ -298,7 +295,7 @@ class TaggingSteps(Kind[TaggingRecipe]):
 
     def sections(self, metrics: Metrics) -> list[PageSection]:
         recipe = self.recipe
-        crossed = [split for split in recipe.data.train if split in self.chosen.splits]
+        crossed = [split for split in recipe.data.train if split in self.chosen.selections]
         pairs = {
             split: (self.sentences[split], self._guess(self.chosen, split)) for split in [*recipe.data.tests, *crossed]
         }
