@@ -15,7 +15,7 @@ from rerank.contrib.sklearn import (
     TruncatedGradientClassifier,
     WinnowClassifier,
 )
-from rerank.contrib.sklearn.base import OnlineClassifier
+from rerank.contrib.sklearn.classifiers import OnlineClassifier
 
 CLASSIFIERS = [cls for name in estimators.__all__ if issubclass(cls := getattr(estimators, name), OnlineClassifier)]
 FAMILIES = (

@@ -1,6 +1,6 @@
 from mylearner import Harmonic
 
-from rerank.contrib.sklearn.base import OnlineClassifier
+from rerank.contrib.sklearn.classifiers import OnlineClassifier
 
 
 class HarmonicClassifier(OnlineClassifier, learner=Harmonic):

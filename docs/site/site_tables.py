@@ -21,7 +21,7 @@ from rerank.base.errors import RecipeError
 from rerank.cli.application import app, load_commands
 from rerank.contrib import sklearn as estimators
 from rerank.contrib.classification.recipe import ClassificationRecipe
-from rerank.contrib.sklearn.base import SHARED, OnlineClassifier
+from rerank.contrib.sklearn.classifiers import SHARED, OnlineClassifier
 from rerank.contrib.structures.readers import sequence_readers
 from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.features.parse.local import LocalTree

@@ -96,7 +96,7 @@ def test_the_service_measures_columns_and_names_those_that_are_unknown(
     place: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("starlette")
-    from rerank.contrib.serve.middleware import Measures
+    from rerank.contrib.serve.connections import Measures
     from rerank.contrib.serve.requests import answer
 
     monkeypatch.setattr(logging.getLogger("rerank"), "propagate", True)

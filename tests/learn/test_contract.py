@@ -17,7 +17,7 @@ from strategies import random_corpus, run, targets
 from variants import every_learner, every_variant, make
 
 from rerank.base.errors import RecipeError
-from rerank.contrib.sklearn.base import OnlineClassifier
+from rerank.contrib.sklearn.classifiers import OnlineClassifier
 from rerank.kernels.sources import PACKAGE
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted, check_contract

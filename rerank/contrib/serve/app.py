@@ -24,8 +24,7 @@ from rerank import __version__
 from rerank.base.errors import DataError, RerankError
 from rerank.base.interrupts import Deadline, GivenUpError
 from rerank.contrib.serve import DEFAULTS, Limits
-from rerank.contrib.serve.connections import PATIENCE
-from rerank.contrib.serve.middleware import Measures, guarded, measured
+from rerank.contrib.serve.connections import PATIENCE, Measures, guarded, measured
 from rerank.contrib.serve.requests import answer, answer_as, answer_documents
 from rerank.models.drift import Drift
 from rerank.models.provenance import Provenance

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
-from rerank.contrib.sklearn.base import Share
+from rerank.contrib.sklearn.classifiers import Share
 from rerank.contrib.sklearn.matrix import MATRIX, lists_of, numbers, offsets_of, require_differences
 from rerank.data.corpus import Corpus
 from rerank.features.dense import said_of_all

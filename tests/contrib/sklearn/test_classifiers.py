@@ -24,7 +24,7 @@ from rerank.contrib.sklearn import (
     TruncatedGradientClassifier,
     WinnowClassifier,
 )
-from rerank.contrib.sklearn.base import SHARED, OnlineClassifier
+from rerank.contrib.sklearn.classifiers import SHARED, OnlineClassifier
 from rerank.learn.base import Learner
 from rerank.learn.train import ListProblem, train
 

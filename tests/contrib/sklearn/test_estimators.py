@@ -19,7 +19,7 @@ from scipy import sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from small_classes import examples_of
 
-import rerank.contrib.sklearn.base as visits_module
+import rerank.contrib.sklearn.classifiers as visits_module
 from rerank.contrib.sklearn import (
     AROWClassifier,
     CWClassifier,
@@ -29,7 +29,7 @@ from rerank.contrib.sklearn import (
     SGDClassifier,
     WinnowClassifier,
 )
-from rerank.contrib.sklearn.base import MOST, SHARED, visits_of
+from rerank.contrib.sklearn.classifiers import MOST, SHARED, visits_of
 from rerank.data.labelled import Labelled
 
 
