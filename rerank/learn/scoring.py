@@ -101,6 +101,11 @@ def weighed_rows(lists: Corpus, weights: Weights, metric: Metric) -> np.ndarray:
     return scored_rows(lists, metric, scores(lists, weights))
 
 
+def corpus_score(lists: Corpus, weights: Weights, metric: Metric) -> float:
+    """The metric of what ``weights`` choose."""
+    return metric.score(weighed_rows(lists, weights, metric), lists.reference)
+
+
 @kernel
 def add_scores(
     weight: np.ndarray, first: np.ndarray, candidate: np.ndarray, value: np.ndarray, scores: np.ndarray

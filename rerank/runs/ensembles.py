@@ -10,9 +10,8 @@ import numpy as np
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, BaseSearch, base_squares
-from rerank.learn.scoring import scores
+from rerank.learn.scoring import corpus_score, scores
 from rerank.metrics.metric import Metric
-from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.run import Run, beside, weight_counts
 from rerank.runs.training import RunTask, column_norms, largest, trained_on, trained_once

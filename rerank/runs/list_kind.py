@@ -25,8 +25,6 @@ from rerank.learn.scoring import choices, weighed_rows
 from rerank.learn.train import bytes_needed, require_source
 from rerank.models.drift import columns_seen
 from rerank.models.model import HEADER, Model, one_base, raw_weights
-from rerank.models.predictions import NAME as LINE
-from rerank.models.predictions import dense_line
 from rerank.models.provenance import provenance
 from rerank.models.scorer import Scorer
 from rerank.pool import check_visible
@@ -39,6 +37,7 @@ from rerank.recipes.settings import Settings, files_named
 from rerank.runs.compared import Compared, doubt_of_base
 from rerank.runs.corpora import Data, doubts, open_files, part_of
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
+from rerank.runs.dense import LINE, dense_line, make_mert, tune_run
 from rerank.runs.ensembles import train_ensemble
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of, fit_all
 from rerank.runs.report.html import PageSection
@@ -365,10 +364,7 @@ class SingleRun(RunTask):
 
 def _trained(task: RunTask) -> Run:
     run = train_run(task) if task.recipe.training.ensemble is None or task.dev is None else train_ensemble(task)
-    if getattr(task.recipe, "mert", None) is not None:
-        from rerank.runs.mert import tune_run  # with the search for weights
-
-        tune_run(run, task)
+    tune_run(run, task)
     return run
 
 
@@ -405,8 +401,6 @@ def check_single(single: ListRecipe, start: Model | None = None) -> None:
             if getattr(settings, key):
                 raise RecipeError("an ensemble has no such training; leave it out", key=f"training.{key}")
     if isinstance(single, TextRecipe) and single.mert is not None:
-        from rerank.runs.mert import make_mert
-
         make_mert(single)
     if settings.select is not None:
         accepted(make_learner(settings.select.learner, "training.select.learner"))

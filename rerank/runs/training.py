@@ -21,12 +21,11 @@ from rerank.learn.folds import Columns, cut_state, padded_state, with_base_colum
 from rerank.learn.pairs import PairSource
 from rerank.learn.pairs import pairs as pair_sources
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.scoring import scores
+from rerank.learn.scoring import corpus_score, scores
 from rerank.learn.train import Epoch, ListProblem, Training, train
 from rerank.metrics.metric import Metric, owners
 from rerank.metrics.oracle import base_rows, corpus_oracle, oracles, two_valued, with_corpus_gains
 from rerank.models.model import Model, check_state
-from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
 from rerank.recipes.settings import Settings

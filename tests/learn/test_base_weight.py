@@ -21,11 +21,11 @@ from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.base_weight import AUTO, START, BaseSearch, best_weight, make_learner, start_weight
 from rerank.learn.error_surface import Line
 from rerank.learn.rules.rda import VotedRDA
+from rerank.learn.scoring import corpus_score
 from rerank.learn.train import ListProblem, Training, train
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import oracles
-from rerank.models.predictions import corpus_score
 
 GAMMAS = np.concatenate([np.geomspace(1e-4, 1e4, 161), np.arange(0.05, 5, 0.1)])
 

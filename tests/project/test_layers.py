@@ -138,7 +138,7 @@ def neutral(name: str) -> bool:
     ("roots", "parts"),
     [
         (["rerank.extraction.extraction"], EXTRACTION),
-        (["rerank.runs.training", "rerank.runs.mert", "rerank.runs.ensembles"], TRAINING),
+        (["rerank.runs.training", "rerank.runs.dense", "rerank.runs.ensembles"], TRAINING),
     ],
 )
 def test_what_decides_results_is_named(roots: list[str], parts: tuple[str, ...]) -> None:

@@ -15,8 +15,8 @@ from commands import Command, failed
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.kinds import metric_of
+from rerank.learn.scoring import corpus_score
 from rerank.metrics.oracle import statistics_of
-from rerank.models.predictions import corpus_score
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.settings import validate
 from rerank.runs import experiment

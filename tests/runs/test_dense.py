@@ -14,10 +14,10 @@ from rerank.features.dense import free_values
 from rerank.learn import folds
 from rerank.learn.scoring import choices
 from rerank.metrics.gain import Gain
-from rerank.models.predictions import dense_line
 from rerank.runs import experiment, list_kind
 from rerank.runs.compared import Compared, compare_runs
 from rerank.runs.corpora import Data
+from rerank.runs.dense import dense_line
 from rerank.runs.report.results import results_table
 from rerank.runs.report.table import plain_text
 

@@ -1,29 +1,62 @@
-"""After training: the weights of dense columns, base score and learned sparse score, set by MERT on a split.
+"""Dense columns, the few numbers of every candidate: what they are worth alone, and their weights by MERT.
 
-The protocol of Gao et al. (section 5): what was learned from many lists with sparse features becomes one more dense
-feature of the log-linear model, and minimum error rate training sets the few weights of that model on held-out lists.
+Sparse features cost time, memory and care: a run that is no better than ``maxent`` on the dense columns and the base
+score has gained nothing from them. So every results table has a line for these.
+
+After training, MERT sets the weights of dense columns, base score and learned sparse score on a split. The protocol is
+that of Gao et al. (section 5): what was learned from many lists with sparse features becomes one more dense feature of
+the log-linear model, and minimum error rate training sets the few weights of that model on held-out lists.
 """
 
 import logging
 import time
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.features.dense import free_values
+from rerank.features.dense import dense_alone, free_values
 from rerank.features.table import Table, dense_columns
 from rerank.learn.base import Weights
-from rerank.learn.mert import MertSettings, mert
-from rerank.learn.scoring import scores
-from rerank.models.predictions import corpus_score
+from rerank.learn.folds import best_trial, latest, padded, trials, with_base_column
+from rerank.learn.rules.maxent import Maxent
+from rerank.learn.scoring import corpus_score, scores
+from rerank.metrics.metric import Metric
+from rerank.metrics.oracle import oracles
+from rerank.models.model import one_base, raw_weights
 from rerank.recipes.recipe import TextRecipe
 from rerank.recipes.settings import dataclass_of
 from rerank.runs.run import Run
 from rerank.runs.training import RunTask
 
+if TYPE_CHECKING:
+    from rerank.learn.mert import MertSettings
+
 log = logging.getLogger("rerank")
 PREDICTOR = "mert"
+LINE = "logistic"  # of the choices by dense columns alone, among those of the predictors
+
+
+def dense_line(corpus: Corpus, table: Table, metric: Metric) -> tuple[Weights, dict[str, Any]] | None:
+    """Fit the regression on the training lists ``corpus``: weights over a recipe's columns, and what metrics.json says
+    about it; None if there are no dense columns besides the base score.
+
+    Every candidate with the best gain of its list is right. The dense columns of the last lists, as many as are enough
+    to choose among penalties, are held in memory: see ``folds.latest``.
+    """
+    if corpus.free == 0:
+        return None
+    lists = dense_alone(latest(corpus))
+    learner = with_base_column(Maxent(columns="dense"), lists)
+    (tried,) = trials(learner, lists, metric, oracles, any_ties=True).values()
+    learner, state = replace(learner, l2=best_trial(tried).l2), learner.init(lists.width)
+    learner.solve(lists, oracles(lists), state, any_ties=True)
+    weights = padded(learner.last(state), corpus.width)
+    raw = one_base(raw_weights(weights, table), table)
+    columns = [j for j in range(corpus.free) if j != table.base_column]
+    named = {"base": raw.base, **{table.name(j): float(raw.w[j]) for j in columns}}
+    return weights, {"lists": lists.list_count, "l2": learner.l2, "weights": named}
 
 
 def dense_features(corpus: Corpus, weights: Weights, columns: np.ndarray | None = None) -> np.ndarray:
@@ -49,8 +82,10 @@ def _named(weights: np.ndarray, table: Table, columns: np.ndarray | None) -> dic
     return named
 
 
-def make_mert(recipe: TextRecipe) -> MertSettings:
+def make_mert(recipe: TextRecipe) -> "MertSettings":
     """The settings of MERT that a recipe gives."""
+    from rerank.learn.mert import MertSettings  # with the search, which few recipes ask for
+
     assert recipe.mert is not None
     return dataclass_of(MertSettings, {"seed": recipe.seed, **recipe.mert.settings}, "mert.settings")
 
@@ -68,6 +103,8 @@ def tune_run(run: Run, task: RunTask) -> None:
     assert isinstance(recipe, TextRecipe)
     assert recipe.mert is not None
     assert task.table is not None
+    from rerank.learn.mert import mert
+
     start = time.perf_counter()
     trained, names = run.weights[recipe.mert.predictor], recipe.mert.columns
     columns = None if names is None else dense_columns(task.table, names, "mert.columns")
