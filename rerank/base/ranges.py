@@ -6,12 +6,13 @@
     theta: Annotated[float, Range(above=0)] | None = None
     normalized: bool = False
 
-Pydantic judges all of them, and ``described`` says for a message what was expected. Every ``float`` has to be finite,
+Pydantic judges all of them, and ``wanted`` says for a message what was expected. Every ``float`` has to be finite,
 and an ``int`` with a ``Range`` that has no upper end has to fit into 32 bits. Parts that derive from ``Checked`` are
 checked when they are made; there, values of other types are left to the part.
 """
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import NoneType, UnionType
@@ -68,23 +69,21 @@ def expected(kind: type, name: str, value: Any) -> str:
     value fits."""
     from pydantic import ValidationError
 
-    words, adapter = _check_of(kind, name)
-    if adapter is not None:
+    if (adapter := _adapter(kind, name)) is not None:
         try:
             adapter.validate_python(value, strict=True)
         except ValidationError as error:
-            too_large = error.errors()[0].get("ctx", {}).get("le") == MOST
-            return f"{words}, at most {MOST:,}" if too_large else words
+            return wanted(hints_of(kind)[name], error.errors()[0])
     return ""
 
 
 @functools.cache
-def _check_of(kind: type, name: str) -> "tuple[str, TypeAdapter[Any] | None]":
-    """What a field expects, in words, and what judges values; None where the part itself does."""
+def _adapter(kind: type, name: str) -> "TypeAdapter[Any] | None":
+    """What judges the values of a field; None where the part itself does."""
     from pydantic import ConfigDict, TypeAdapter
 
-    words = described(hint := hints_of(kind)[name])
-    return words, TypeAdapter(hint, config=ConfigDict(allow_inf_nan=False)) if words else None
+    hint = hints_of(kind)[name]
+    return TypeAdapter(hint, config=ConfigDict(allow_inf_nan=False)) if described(hint) else None
 
 
 @functools.cache
@@ -94,6 +93,23 @@ def hints_of(kind: type) -> dict[str, Any]:
         return get_type_hints(kind, include_extras=True)
     except (NameError, TypeError) as error:
         raise RecipeError(f"the annotations of {kind.__module__}.{kind.__name__} cannot be read: {error}") from None
+
+
+def wanted(hint: Any, fault: Mapping[str, Any]) -> str:
+    """What an annotation allows, in words, where pydantic found a ``fault``; empty if it cannot be said."""
+    words = described(hint)
+    return f"{words}, at most {MOST:,}" if words and fault.get("ctx", {}).get("le") == MOST else words
+
+
+def number_of(value: Any, hint: Any) -> Any:
+    """A parameter as kernels take it, a number of the same type whatever its value: a choice is its place in the
+    ``Literal``, None is ∞."""
+    if get_origin(hint) is Literal:
+        return get_args(hint).index(value)
+    kind = getattr(hint, "__origin__", hint)
+    if kind in (bool, int):
+        return kind(value)
+    return math.inf if value is None else float(value)
 
 
 def described(hint: Any, within: object = "") -> str:

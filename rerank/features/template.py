@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar, Literal, get_args, get_origin
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.base.ranges import Checked, hints_of
+from rerank.base.ranges import Checked, hints_of, number_of
 from rerank.base.registry import Registry
 from rerank.data.symbols import text_hash
 from rerank.readers.lists import Lists
@@ -80,7 +80,7 @@ class Template(Checked, ABC):
     def record(self) -> dict[str, float]:
         """The options by name as ``fire`` gets them: a text as its place among the choices; then what is ``fixed``."""
         hints = hints_of(type(self))
-        return {f.name: _number(hints[f.name], getattr(self, f.name)) for f in dataclasses.fields(self)} | self.fixed
+        return {f.name: number_of(getattr(self, f.name), hints[f.name]) for f in dataclasses.fields(self)} | self.fixed
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,6 @@ class TextTemplate(Template):
     needs: ClassVar[str] = ""  # "source", "segmentation", "alignment": it gives nothing for lists without it
 
     scope = 0
-
-
-def _number(hint: Any, value: Any) -> float:
-    """An option as a kernel gets it: whole unless it is annotated as a float."""
-    if get_origin(hint) is Literal:
-        return get_args(hint).index(value)
-    return float(value) if getattr(hint, "__origin__", hint) is float else int(value)
 
 
 def option_records(templates: Sequence[Template]) -> np.ndarray:

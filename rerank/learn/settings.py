@@ -1,13 +1,12 @@
 """The parameters of a part as kernels take them: a named tuple of numbers, made from the fields of its dataclass."""
 
-import math
 import threading
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from rerank.base.ranges import Checked, Range
+from rerank.base.ranges import Checked, Range, hints_of, number_of
 from rerank.kernels.by_type import take_methods
 
 Positive = Annotated[float, Range(above=0)]
@@ -56,23 +55,11 @@ def _settings_class(owner: Any) -> Any:
     return made
 
 
-_kinds = cache(get_type_hints)
-
-
 def settings_of(part: Any, extra: Mapping[str, Any]) -> Any:
     """The settings of a part, with the values of what kernels take beside them."""
     owner: Any = type(part)
-    kinds = _kinds(owner)
+    hints = hints_of(owner)
     numbers = {
-        name: number_of(getattr(part, name), kinds[name]) for name in owner.Settings._fields if name not in extra
+        name: number_of(getattr(part, name), hints[name]) for name in owner.Settings._fields if name not in extra
     }
     return owner.Settings(**extra, **numbers)
-
-
-def number_of(value: Any, kind: Any) -> Any:
-    """A parameter as a number of always the same type, whatever its value; ``kind``: its annotation."""
-    if get_origin(kind) is Literal:
-        return get_args(kind).index(value)
-    if kind in (bool, int):
-        return kind(value)
-    return math.inf if value is None else float(value)

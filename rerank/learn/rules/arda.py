@@ -5,9 +5,9 @@ With s_j = Σ g_j and H_j = δ + √(Σ g_j²) after k updates, the weights are
     w = argmin ⟨s, w⟩ + k·λ₁‖w‖₁ + wᵀ diag(H) w / 2η,   w_j = −sign(s_j)·max(|s_j| − k·λ₁, 0)·η / H_j.
 
 A column whose subgradients are rare keeps large steps. With e_j = η/H_j, a_j is −s_j·e_j, v_j is e_j and τ is k·λ₁.
-
 When normalised, all this is done with φ_j/c_j in place of φ_j (see ``units``), e_j = η/(H_j·c_j), and all weights are
 multiplied by d_k = √(t/N). The base score's coordinate has no regulariser. Free columns of a corpus have λ₁ = 0.
+There is no L2: with a scale that depends on k and column together, no predictor could be replayed for voting.
 """
 
 import math
@@ -38,16 +38,12 @@ class AdaptiveRDA(Adaptive):
     eta: > 0; step size.
     delta: ≥ 0; larger means smaller steps at first. (A column's step size is at most 1e150.)
     l1: ≥ 0; strength of the regulariser λ₁‖w‖₁, of the normalised weights where they are.
-    loss, normalized, update: see Adaptive.
-    base, base_rate: see Learner.
-
-    There is no L2: with a scale that depends on k and column together, no predictor could be replayed for voting.
+    loss, normalized, update, base, base_rate: see Adaptive.
     """
 
     name: ClassVar[str] = "arda"
     shrinks: ClassVar[bool] = True
-    # a_j = −s_j·e_j, s_j, √(Σ g_j²), 1/c_j (0: there is no c_j yet)
-    cell: ClassVar[tuple[str, ...]] = ("a", "s", "norm", "inverse")
+    cell: ClassVar[tuple[str, ...]] = ("a", "s", "norm", "inverse")  # −s_j·e_j, s_j, √(Σ g_j²), 1/c_j (0: no c_j)
 
     eta: Positive = 0.3
     delta: NotNegative = 0.01
@@ -61,8 +57,8 @@ class AdaptiveRDA(Adaptive):
     def update_column(state: Any, j: int, g: float, inverse: float, speed: float, params: Any) -> None:
         """s ← s + g, H = δ + √(Σ g²), e = η/H (Duchi et al. 2011, Fig. 1, primal-dual), in the column's unit."""
         cell = state.cells[j]
-        cell.s += g * inverse
-        cell.norm = math.sqrt(cell.norm**2 + (g * inverse) * (g * inverse))
+        cell.s += g
+        cell.norm = math.sqrt(cell.norm**2 + g * g)
         e = min(params.eta * inverse / (params.delta + cell.norm), GREATEST)
         cell.a = -cell.s * e
         if state.v.shape[0] > 0:

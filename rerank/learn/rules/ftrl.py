@@ -37,8 +37,7 @@ class FTRL(Adaptive):
     alpha: > 0; step size. (Those of a column are from 1e-150 to 1e150.)
     beta: ≥ 0; larger means smaller steps at first.
     l1, l2: ≥ 0; strength of the regularisers λ₁‖w‖₁ and (λ₂/2)‖w‖², of the normalised weights where they are.
-    loss, normalized, update: see Adaptive.
-    base, base_rate: see Learner.
+    loss, normalized, update, base, base_rate: see Adaptive.
     """
 
     name: ClassVar[str] = "ftrl"
@@ -55,12 +54,10 @@ class FTRL(Adaptive):
         """n ← n + g², z ← z + g − σw, and w from them, all in the column's unit (McMahan et al. 2013, Alg. 1)."""
         cell = state.cells[j]
         unit = cell.unit if cell.unit > 0.0 else 1.0
-        steepness = min(1.0 / params.alpha, GREATEST)
-        if j != state.a.shape[0] - 1:
-            steepness = min(steepness / speed, GREATEST)
-        cell.root = math.sqrt(cell.root**2 + (g * inverse) * (g * inverse))
+        steepness = min(min(1.0 / params.alpha, GREATEST) / speed, GREATEST)
+        cell.root = math.sqrt(cell.root**2 + g * g)
         q = min((params.beta + cell.root) * steepness, GREATEST)
-        cell.z += g * inverse - (q - cell.q) * (cell.w * unit)
+        cell.z += g - (q - cell.q) * (cell.w * unit)
         cell.q = q
         assign(state, j, leader(state, j, params) * inverse)
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rerank.learn.base import Learner, State
-from rerank.learn.predictor import named
 from rerank.learn.settings import NotNegative, Positive, Update
 from rerank.learn.workspace import Scratch
 
@@ -25,8 +24,7 @@ class RDA(Learner):
     >>> learned(RDA(l1=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'short': 1.2728}
 
-    Reference: Xiao 2010 (JMLR 11), Alg. 1. Memory: 16 bytes a column, 8 without the average, and 32 more in an
-    epoch that keeps it.
+    Reference: Xiao 2010 (JMLR 11), Alg. 1. Memory: 16 bytes a column and in an epoch 32 more; 8 without the average.
 
     Parameters
     ----------
@@ -52,7 +50,7 @@ class RDA(Learner):
 
     def init(self, columns: int, candidates: int = 0) -> State:
         state = super().init(columns, candidates)
-        now = named(state).now
+        now = self.named(state).now
         now.d = now.d_free = now.d_base = 0.0
         now.slope = self.l1
         return state
@@ -75,10 +73,8 @@ class VotedRDA(RDA):
     >>> learned(VotedRDA(l1=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'short': 1.2728}
 
-    Reference: Xu et al. 2013 (arXiv 1310.5007), Alg. 1; Gao et al. 2013, Fig. 1. Memory: 16 bytes a column, 8 without
-    the average, and 32 more in an epoch that keeps it.
+    Reference: Xu et al. 2013 (arXiv 1310.5007), Alg. 1; Gao et al. 2013, Fig. 1. Memory: as RDA.
     """
 
     name: ClassVar[str] = "vrda"
-
     update: Update = "mistakes"

@@ -42,6 +42,7 @@ class Adaptive(Learner):
     loss: the name of a loss, or its import path.
     normalized: make learning independent of the unit of every feature.
     update: "always" (on every loss) or "mistakes" (only where the current predictor errs).
+    base, base_rate: see Learner.
     """
 
     whole: ClassVar[tuple[str, ...]] = ("times", "squares")  # t, N
@@ -75,8 +76,9 @@ class Adaptive(Learner):
             now.times, now.squares = now.times + 1.0, now.squares + squared
         speed = speed_of(now)
         for r in range(np.uint64(count if top > NOISE else 0)):
+            j, g, inverse = scratch.column[r], weight * scratch.value[r], scratch.extra[r]
             if scratch.value[r] != 0.0:
-                update_column(state, scratch.column[r], weight * scratch.value[r], scratch.extra[r], speed, params)
+                update_column(state, j, g * inverse, inverse, 1.0 if j == state.a.shape[0] - 1 else speed, params)
         set_scales(state, params)
 
 
@@ -88,7 +90,7 @@ def rescale_column(state: Any, j: int, x: float, params: Any) -> float:
 
 @by_type
 def update_column(state: Any, j: int, g: float, inverse: float, speed: float, params: Any) -> None:
-    """Learn from the entry g of a subgradient, in a column with 1/c_j = ``inverse``, where √(t/N) = ``speed``."""
+    """Learn from g_j/c_j, with 1/c_j = ``inverse`` and √(t/N) = ``speed``, which is 1 for the base score."""
 
 
 @by_type
