@@ -331,6 +331,19 @@ class Fusion:
         )
         return Trees(out.first, *(array[: out.first[-1]] for array in out[1:]))
 
+    def nearest(self, judged: np.ndarray, threshold: float, scores: np.ndarray) -> tuple[int, float]:
+        """The candidate whose brackets are worth most, of equal ones that with the best score (float64 [T]), and how
+        much more, from 0, those of the tree are worth that is fused of brackets above the ``threshold``.
+
+        A bracket is worth its probability (float64 [B]) less the threshold: what it adds to the matches that are
+        expected, less what another bracket costs.
+        """
+        free, brackets = self.without_crossing(judged), self.brackets
+        owner = np.repeat(np.arange(self.used.size), np.diff(brackets.first))
+        worth = np.bincount(owner, judged[brackets.bracket] - threshold, self.used.size)
+        best = np.lexsort((-scores, np.where(self.used, -worth, np.inf)))[0]
+        return int(best), max(0.0, float(np.maximum(free - threshold, 0.0).sum() - worth[best]))
+
     def without_crossing(self, judged: np.ndarray) -> np.ndarray:
         """Probabilities of brackets (float64 [B]), 0 for those that cross a more probable one that stays."""
         total, dropped = np.array(judged), np.zeros(judged.size, np.bool_)

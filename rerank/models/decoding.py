@@ -6,7 +6,7 @@ Where candidates have answers the gain is whether these are equal: the answer wi
 self-consistency; Wang et al. 2023), and of its candidates the one with the best score; without an answer there is no
 gain.
 *fuse* makes a tree of the brackets that are probable enough: see ``rerank.metrics.fusion``; *learned* too, but
-how probable they are is what a ``BracketModel`` says.
+how probable they are is what a ``BracketModel`` says, and a candidate that is worth nearly as much takes its place.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,6 @@ from rerank.metrics.fusion import Fusion, VotedBracket
 from rerank.models.model import Model
 from rerank.models.provenance import Decoding
 from rerank.readers.lists import Lists, numbered
-from rerank.readers.trees.trees import Trees
 from rerank.readers.trees.trees import brackets as bracketed
 from rerank.recipes.recipe import ListRecipe
 
@@ -140,16 +139,12 @@ class Evidence:
             self._fusion = Fusion(self._opened.trees, self._opened.symbols)
         return self._fusion
 
-    def fused(
-        self, scores: np.ndarray, sharpness: np.ndarray, thresholds: np.ndarray, deviation: float,
-        brackets: BracketModel | None = None,
-    ) -> Trees:  # fmt: skip
-        """A · H trees, for A values of a and H thresholds; of what ``brackets`` judge, if that is given."""
-        judged = None
-        if brackets is not None:
-            base = self._nbest.base
-            judged = np.stack([brackets.judged(self.fusion, scores / deviation, base, float(a)) for a in sharpness])
-        return self.fusion.trees(probabilities(scores, sharpness, deviation), thresholds, judged)
+    def judged(
+        self, brackets: BracketModel, scores: np.ndarray, sharpness: np.ndarray, deviation: float
+    ) -> np.ndarray:  # fmt: skip
+        """float64 [A, B]: how probable brackets are, for A values of a."""
+        base = self._nbest.base
+        return np.stack([brackets.judged(self.fusion, scores / deviation, base, float(a)) for a in sharpness])
 
 
 def best_expected(expected: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -189,15 +184,18 @@ def decode(
     if not fusion.used.any():  # failed parses alone
         y = int(np.argmax(scores))
         return Decoded(_text(nbest, y), y, p[0], left_out=fusion.left_out, margin=_lead(p[0]))
-    judged, by = None, None
+    judged, by, near, lost = None, None, 0, np.inf
     if how.kind == "learned":
         evident = fusion, scores / how.deviation, nbest.base, how.sharpness
         judged = require_learned(brackets).judged(*evident)
         by = require_learned(brackets).reasons(*evident) if explained else None
-    tree = fusion.trees(p, np.array([how.threshold]), None if judged is None else judged[None])
+        near, lost = fusion.nearest(judged, how.threshold, scores)
     votes = fusion.votes(p[0], None if judged is None else fusion.without_crossing(judged), by)
-    text = bracketed(tree, 0, opened.symbols)
-    place = fusion.place_of(tree, scores)
+    if lost < how.slack:
+        place, text = near, _text(nbest, near)
+    else:
+        tree = fusion.trees(p, np.array([how.threshold]), None if judged is None else judged[None])
+        place, text = fusion.place_of(tree, scores), bracketed(tree, 0, opened.symbols)
     p = fusion.normalised(p)
     return Decoded(text, place, p[0], votes=votes, left_out=fusion.left_out, margin=_lead(p[0]))
 

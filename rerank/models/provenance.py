@@ -53,7 +53,8 @@ class Decoding(BaseModel):
     kind: by expected gain (mbr), of all trees (fuse), or of brackets that a ``BracketModel`` judges (learned).
     sharpness, deviation: a candidate with score s has the probability exp(sharpness · s/deviation) over the sum of
     these; the deviation is that of the scores from their lists' means on dev. threshold: how probable a bracket has to
-    be (fuse: at least 0.5; learned). most: how many candidates are compared with each other (mbr).
+    be (fuse: at least 0.5; learned). slack: what a candidate may be worth less than the fused tree, whose place it then
+    takes (learned; see ``Fusion.nearest``). most: how many candidates are compared with each other (mbr).
     gains: a user's function, which is asked for gains (mbr). margin, below: with a smaller margin than that there is no
     answer (abstain), or it is the best candidate by base score (mbr).
     """
@@ -64,6 +65,7 @@ class Decoding(BaseModel):
     sharpness: Positive
     deviation: Positive = 1.0
     threshold: Annotated[float, Range(0, below=1)] = 0.5
+    slack: Annotated[float, Range(0)] = 0.0
     most: Annotated[int, Range(2)] = 200
     gains: str | None = None
     margin: Annotated[float, Range(0, 1)] = 0.0

@@ -116,10 +116,10 @@ def tune_decoding(recipe: ListRecipe, data: Data, runs: list[Run], metric: Metri
     split = recipe.data.training if dev is None else dev
     tried = list[tuple[Run, Extracted, np.ndarray, dict[str, Sweep]]]()
     for run in runs if kinds else ():
-        threshold = settings.threshold
+        learned = (0.0, 0.0)
         if "learned" in kinds:
             assert isinstance(metric, Parseval)
-            run.brackets, threshold = learn_brackets(recipe, data, run, metric)
+            run.brackets, learned = learn_brackets(recipe, data, run, metric)
         seen = _tuned_on(recipe, data, run)
         if seen is None and settings.margin > 0:
             message = f"found {settings.margin:g}, but no lists were held out in training that tell what scores mean"
@@ -130,7 +130,7 @@ def tune_decoding(recipe: ListRecipe, data: Data, runs: list[Run], metric: Metri
         extracted, scores = seen
         deviation, sweeps = deviation_of(extracted.corpus, scores), dict[str, Sweep]()
         for kind in kinds:
-            points = Points(scores, deviation, *_grid(recipe, kind, threshold))
+            points = Points(scores, deviation, *_grid(recipe, kind, *learned))
             sweeps[kind] = make_sweep(kind, points, extracted.corpus.list_count, metric, run.brackets)
         tried.append((run, extracted, scores, sweeps))
     for group in [tried] if dev is not None else [[one] for one in tried]:  # without dev, runs may have different lists
@@ -182,13 +182,14 @@ def _score_of(lists: Corpus, scores: np.ndarray, metric: Metric) -> float:
     return metric.score(chosen_rows(lists.stats, best_of(lists, scores)), lists.reference)
 
 
-def _grid(recipe: ListRecipe, kind: str, threshold: float | None) -> tuple[np.ndarray, np.ndarray]:
-    """The sharpnesses and thresholds (float64) that are tried; threshold: the recipe's, or what was learned."""
+def _grid(recipe: ListRecipe, kind: str, threshold: float, slack: float) -> tuple[np.ndarray, ...]:
+    """The sharpnesses, thresholds and slacks (float64) that are tried; threshold, slack: what was learned."""
     sharpness = np.array([MEANT]) if kind == "learned" else SHARPNESS
     if recipe.decode.sharpness is not None:
         sharpness = np.array([recipe.decode.sharpness])
     fixed = recipe.decode.threshold if kind != "learned" else threshold
-    return sharpness, THRESHOLDS if fixed is None else np.array([fixed])
+    slacks = np.array([slack if kind == "learned" else 0.0])
+    return sharpness, THRESHOLDS if fixed is None else np.array([fixed]), slacks
 
 
 def _best_point(recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Corpus, metric: Metric) -> dict[str, Any]:
@@ -200,7 +201,7 @@ def _best_point(recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Corpus, met
         at = int(np.argmax(metric.sign * scores))
         score, (a, h) = float(scores[at]), divmod(at, points.thresholds.size if kind != "mbr" else 1)
     settings = {"kind": kind, "sharpness": float(points.sharpness[a]), "deviation": points.deviation}
-    settings |= {"threshold": float(points.thresholds[h])} if kind != "mbr" else {}
+    settings |= {"threshold": float(points.thresholds[h]), "slack": float(points.slacks[0])} if kind != "mbr" else {}
     settings |= {key: getattr(recipe.decode, key) for key in ("most", "gains", "margin", "below")}
     return Decoding.model_validate(settings).model_dump() | {"dev": score}
 
@@ -241,7 +242,8 @@ def evaluate_decoding(
     for run in runs:
         scores, sweeps = run_scores(run, extracted.corpus), dict[str, Sweep]()
         for kind, how in decodings(run).items():
-            points = Points(scores, how.deviation, np.array([how.sharpness]), np.array([how.threshold]))
+            one = (np.array([each]) for each in (how.sharpness, how.threshold, how.slack))
+            points = Points(scores, how.deviation, *one)
             sweeps[kind] = make_sweep(kind, points, extracted.corpus.list_count, metric, run.brackets, how)
         tried.append(sweeps)
     every = [sweep for sweeps_of_run in tried for sweep in sweeps_of_run.values()]

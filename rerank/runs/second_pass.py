@@ -7,7 +7,7 @@ compares candidates with one another, reads the files again, once for everything
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -38,7 +38,7 @@ from rerank.models.decoding import Evidence, agreed, best_expected, gain_functio
 from rerank.models.provenance import Decoding
 from rerank.readers.base import SkipCount
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.trees.trees import brackets
+from rerank.readers.trees.trees import Trees, brackets, picked
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data, shared_lists
 from rerank.runs.ensembles import members, spread
@@ -95,13 +95,14 @@ def run_scores(run: Run, corpus: Corpus) -> np.ndarray:
 
 
 class Points(NamedTuple):
-    """The points that are tried on lists with ``scores`` (float64 [N], of all candidates): A sharpnesses and H
-    thresholds."""
+    """The points that are tried on lists with ``scores`` (float64 [N], of all candidates): A sharpnesses, H thresholds
+    and, of fusion, S slacks: see ``Decoding``."""
 
     scores: np.ndarray
     deviation: float
     sharpness: np.ndarray  # float64 [A]
     thresholds: np.ndarray  # float64 [H]
+    slacks: np.ndarray = np.zeros(1)  # float64 [S]
 
 
 class Sweep(Visitor):
@@ -119,7 +120,7 @@ class Sweep(Visitor):
 
     @abstractmethod
     def sums(self, corpus: Corpus) -> np.ndarray:
-        """float64 [points, K]: the statistics of all answers, by sharpness, then by threshold."""
+        """float64 [points, K]: the statistics of all answers, by sharpness, then by threshold, then by slack."""
 
     @abstractmethod
     def rows(self, corpus: Corpus) -> np.ndarray:
@@ -162,30 +163,50 @@ class GainSweep(Sweep):
 
 
 class FusionSweep(Sweep):
-    """Fused trees, of brackets that ``brackets`` judge if that is given; of a list of failed parses alone the best
-    candidate."""
+    """Fused trees, of brackets that ``brackets`` judge if that is given, or candidates that are worth nearly as much;
+    of a list of failed parses alone the best candidate."""
 
     def __init__(self, points: Points, lists: int, metric: Parseval, brackets: BracketModel | None = None) -> None:
         super().__init__(points, lists)
         self._metric, self._brackets, K = metric, brackets, len(metric.columns)
-        self._rows, self._sums = np.zeros((lists, K)), np.zeros((points.sharpness.size * points.thresholds.size, K))
+        count = points.sharpness.size * points.thresholds.size * points.slacks.size
+        self._rows, self._sums = np.zeros((lists, K)), np.zeros((count, K))
 
     def see(self, again: RereadList) -> None:
         scores, parses = self.points.scores[again.own], again.pair.content
         assert isinstance(parses, Parses)
         if again.evidence.fusion.used.any():
-            trees = again.evidence.fused(scores, *self.points[2:], self.points.deviation, self._brackets)
-            _, rows = self._metric.stats(again.pair.gold, trees, parses.symbols)
-            self.texts.append(brackets(trees, 0, parses.symbols).encode("utf-8", "surrogateescape"))
-            best = again.evidence.fusion.place_of(trees, scores) if trees.first.size == 2 else None
+            text, best, rows = self._fused(again, scores, parses)
         else:
             best = int(np.argmax(scores))
-            rows = self._metric.stats(again.pair.gold, parses.trees, parses.symbols)[1][best : best + 1]
-            self.texts.append(again.pair.nbest.written(best))
+            text, rows = again.pair.nbest.written(best), self._stats(again, picked(parses.trees, [best]), parses)
+        self.texts.append(text)
         self._sums += rows
         self._rows[again.number] = rows[0]
         if best is not None:
             self.candidates[again.number] = again.own.start + best
+
+    def _stats(self, again: RereadList, trees: Trees, parses: Parses) -> np.ndarray:
+        return np.asarray(self._metric.stats(again.pair.gold, trees, parses.symbols)[1])
+
+    def _fused(self, again: RereadList, scores: np.ndarray, parses: Parses) -> tuple[bytes, int | None, np.ndarray]:
+        """The answer at the first point, the candidate that it is, and the statistics at all points."""
+        fusion, points, judged = again.evidence.fusion, self.points, None
+        if self._brackets is not None:
+            judged = again.evidence.judged(self._brackets, scores, points.sharpness, points.deviation)
+        weights = probabilities(scores, points.sharpness, points.deviation)
+        trees = fusion.trees(weights, points.thresholds, judged)
+        rows = np.repeat(self._stats(again, trees, parses), points.slacks.size, axis=0)
+        if judged is not None and points.slacks.any():
+            found = [fusion.nearest(row, float(h), scores) for row in judged for h in points.thresholds]
+            near, lost = [place for place, _ in found], np.array([lost for _, lost in found])
+            kept = (lost[:, None] < points.slacks).ravel()
+            own = np.repeat(self._stats(again, picked(parses.trees, near), parses), points.slacks.size, axis=0)
+            rows = np.where(kept[:, None], own, rows)
+            if kept[0]:
+                return again.pair.nbest.written(near[0]), near[0], rows
+        best = fusion.place_of(trees, scores) if trees.first.size == 2 else None
+        return brackets(trees, 0, parses.symbols).encode("utf-8", "surrogateescape"), best, rows
 
     def sums(self, corpus: Corpus) -> np.ndarray:  # noqa: ARG002
         return self._sums
@@ -207,6 +228,7 @@ def make_sweep(
 log = logging.getLogger("rerank")
 FOLDS = 5
 THRESHOLDS = np.array([0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6])  # half of F is about the best
+SLACKS = np.array([0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])  # in brackets; from .5 on F falls
 EVEN = 0.5  # the threshold where the lists are too few to choose one
 MEANT = 2.0  # the sharpness around which it is learned what scores mean
 
@@ -255,16 +277,22 @@ class FoldedFusion(Visitor):
     def see(self, again: RereadList) -> None:
         self.sweeps[self._fold[again.own.start]].see(again)
 
-    def best(self, lists: Corpus, metric: Metric) -> float:
-        """The threshold with the best score on all of the lists, the smallest of equals."""
-        total = lists.reference.sum(axis=0)
+    def best(self, lists: Corpus, metric: Metric) -> tuple[float, float]:
+        """The threshold with the best score on all of the lists without slack, the smallest of equals; and, of the
+        slacks that cost nothing of that score, the one with the most trees that are entirely right."""
+        total, points = lists.reference.sum(axis=0), self.sweeps[0].points
         sums = np.sum([sweep.sums(lists) for sweep in self.sweeps], axis=0)
         reports = [metric.report(row, total) for row in sums]
-        for h, report in zip(self.sweeps[0].points.thresholds, reports, strict=True):
+        for (h, slack), report in zip(product(points.thresholds, points.slacks), reports, strict=True):
             measures = ", ".join(f"{key} {100 * report[key]:.2f}" for key in ("f1", "exact_match"))
-            log.info("learned fusion: threshold %g, on folds of training: %s", h, measures, extra={DETAIL: True})
-        best = int(np.argmax([metric.sign * report[metric.primary] for report in reports]))
-        return float(self.sweeps[0].points.thresholds[best])
+            message = "learned fusion: threshold %g, slack %g, on folds of training: %s"
+            log.info(message, h, slack, measures, extra={DETAIL: True})
+        shape = points.thresholds.size, points.slacks.size
+        score = np.reshape([metric.sign * report[metric.primary] for report in reports], shape)
+        exact = np.reshape([report["exact_match"] for report in reports], shape)
+        best = int(np.argmax(score[:, 0]))
+        slack = int(np.argmax(np.where(score[best] >= score[best, 0], exact[best], -np.inf)))
+        return float(points.thresholds[best]), float(points.slacks[slack])
 
 
 def check_learning(recipe: ListRecipe) -> None:
@@ -275,12 +303,14 @@ def check_learning(recipe: ListRecipe) -> None:
         raise RecipeError(message, key="training.start")
 
 
-def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Parseval) -> tuple[BracketModel, float]:
-    """A run's model of brackets, and the threshold that goes with it: each fifth of the training lists, or of its
-    share of them, is scored by a training on the others (of an ensemble, that of its first member).
+def learn_brackets(
+    recipe: ListRecipe, data: Data, run: Run, metric: Parseval
+) -> tuple[BracketModel, tuple[float, float]]:
+    """A run's model of brackets, and the threshold and slack that go with it: each fifth of the training lists, or of
+    its share of them, is scored by a training on the others (of an ensemble, that of its first member).
 
-    The threshold is the recipe's, or the best on all these lists, each fused by what was learned without its fifth:
-    they are many more than dev has, whose best is unstable.
+    The threshold is the recipe's, without slack, or both are the best on all these lists, each fused by what was
+    learned without its fifth: they are many more than dev has, whose best is unstable.
 
     Those that an interrupted call has finished are kept at the place of the run.
     """
@@ -308,13 +338,13 @@ def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Parseval) -
     visit_lists(recipe, data, recipe.data.training, training, [reading])
     learned = reading.fit()
     if recipe.decode.threshold is not None:
-        return learned, recipe.decode.threshold
-    points = Points(scores, 1.0, np.array([sharpness]), THRESHOLDS)
+        return learned, (recipe.decode.threshold, 0.0)
+    points = Points(scores, 1.0, np.array([sharpness]), THRESHOLDS, SLACKS)
     try:
         apart = [FusionSweep(points, corpus.list_count, metric, reading.fit(number)) for number in range(FOLDS)]
     except RecipeError:
         log.warning("learned fusion: too few lists to choose a threshold by folds; it is %g", EVEN)
-        return learned, EVEN
+        return learned, (EVEN, 0.0)
     folded = FoldedFusion(apart, folds)
     visit_lists(recipe, data, recipe.data.training, training, [folded])
     return learned, folded.best(corpus, metric)

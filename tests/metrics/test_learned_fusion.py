@@ -219,3 +219,22 @@ def test_a_missing_array_is_refused() -> None:
     with pytest.raises(ValueError, match="expected baseline, first"):
         BracketModel.of(arrays)
     assert set(arrays) | {"child"} == set(Arrays._fields)
+
+
+@given(scored_trees(), st.integers(0, 2**32 - 1), st.sampled_from([0.3, 0.5]))
+def test_the_nearest_candidate_is_worth_most(
+    given_: tuple[list[str], np.ndarray, np.ndarray], seed: int, threshold: float
+) -> None:
+    """Bracket by bracket."""
+    texts, scores, _ = given_
+    symbols, trees, _ = parsed(texts)
+    fusion = Fusion(trees, symbols)
+    judged = np.random.default_rng(seed).random(fusion.brackets.label.size)
+    place, lost = fusion.nearest(judged, threshold, scores)
+    worth = {
+        t: sum(judged[b] - threshold for b in np.flatnonzero(fusion.brackets.owned[t]))
+        for t in np.flatnonzero(fusion.used)
+    }
+    assert worth[place] == pytest.approx(max(worth.values()))
+    fused = sum(p - threshold for p in fusion.without_crossing(judged) if p > threshold)
+    assert lost == pytest.approx(max(0.0, fused - worth[place]))

@@ -22,7 +22,7 @@ from rerank.models.model import Model
 from rerank.readers.inputs import Inputs
 from rerank.runs import experiment, training
 from rerank.runs.run import Run
-from rerank.runs.second_pass import THRESHOLDS, BracketReading, FoldedFusion
+from rerank.runs.second_pass import SLACKS, THRESHOLDS, BracketReading, FoldedFusion
 from rerank.runs.training import RunTask, train_run
 
 pytest.importorskip("sklearn", reason="scikit-learn fits the trees")
@@ -42,6 +42,7 @@ def test_what_is_tuned_is_what_the_model_does(learned_run: Path, small_data: Pat
     tuned = metrics["training"]["decode"]
     assert metrics["predictor"] == tuned["use"] == "learned"
     assert tuned["learned"]["threshold"] in THRESHOLDS
+    assert tuned["learned"]["slack"] in SLACKS
     model = load(learned_run / "model")
     for split, score in (("dev", tuned["learned"]["dev"]), ("test", metrics["splits"]["test"]["learned"]["f1"])):
         files = small_data / f"{split}.nbest.gz", small_data / f"{split}.gold.gz"
@@ -57,7 +58,7 @@ class Seen:
 
     def __init__(self, sums: np.ndarray) -> None:
         self.sums_, self.seen = sums, list[int]()
-        self.points = SimpleNamespace(thresholds=np.array([0.3, 0.4, 0.5]))
+        self.points = SimpleNamespace(thresholds=np.array([0.3, 0.4, 0.5]), slacks=np.array([0.0, 0.1, 0.2]))
 
     def see(self, again: Any) -> None:
         self.seen.append(again.number)
@@ -66,21 +67,39 @@ class Seen:
         return self.sums_
 
 
-def test_the_threshold_is_the_best_of_lists_judged_without_their_fold() -> None:
+def test_threshold_and_slack_are_the_best_of_lists_judged_without_their_fold() -> None:
+    """A slack may not cost any of the score that there is without."""
     metric = Parseval()
     reference = np.zeros((4, len(metric.reference_columns)))
     reference[:, 0] = 10.0
-    sums = np.zeros((2, 3, len(metric.columns)))
+    reference[:, metric.reference_columns.index("sentences")] = 1.0
+    sums = np.zeros((2, 9, len(metric.columns)))
     for fold, matched in enumerate(([10, 20, 5], [5, 18, 20])):  # together 15, 38, 25 of 40
-        sums[fold, :, metric.columns.index("matched")] = matched
+        sums[fold, :, metric.columns.index("matched")] = np.repeat(matched, 3)
         sums[fold, :, metric.columns.index("test")] = 20.0
+        sums[fold, :, metric.columns.index("exact")] = np.tile([1, 2, 3], 3)
+    sums[1, 5, metric.columns.index("matched")] = 17
     sweeps: list[Any] = [Seen(sums[0]), Seen(sums[1])]
     folded = FoldedFusion(sweeps, np.array([0, 0, 0, 1, 1, 1]))
     folded.see(SimpleNamespace(number=1, own=slice(2, 3)))
     folded.see(SimpleNamespace(number=2, own=slice(3, 4)))
     assert [sweep.seen for sweep in sweeps] == [[1], [2]]
     lists = replace(corpus_of([[({}, 0.0, 0.0)]] * 4), reference=reference)
-    assert folded.best(lists, metric) == 0.4
+    assert folded.best(lists, metric) == (0.4, 0.1)
+    sums[1, 5, metric.columns.index("matched")] = 18
+    assert folded.best(lists, metric) == (0.4, 0.2)
+
+
+@pytest.mark.parametrize("slack", [0.0, 1e6])
+def test_with_slack_the_candidate_that_is_worth_most_takes_the_place_of_the_fused_tree(
+    learned_run: Path, small_data: Path, slack: float
+) -> None:
+    model, known = load(learned_run / "model"), set()
+    model.model.about["decodings"]["learned"]["slack"] = slack
+    lists = read(small_data / "test.nbest.gz", "charniak", references=small_data / "test.gold.gz")
+    for nbest in lists:
+        known.add(model.decode(nbest, how="learned").place is None)
+    assert known == ({True, False} if slack == 0 else {False})
 
 
 def test_explain_shows_the_probability_of_brackets(learned_run: Path, small_data: Path, rerank: Command) -> None:
