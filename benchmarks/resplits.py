@@ -1,37 +1,47 @@
-"""Sums of members beside each of them, on fresh re-splits of lists with dense columns: means, and their differences.
+"""Sums of members beside each of them, on fresh re-splits of lists with dense columns, or on generated lists.
 
     python benchmarks/resplits.py FOLDER [--base vote] [--metric gain] [--learn 100] [--seeds 9000 9040]
+    python benchmarks/resplits.py generated [--learn 200] [--seeds 9000 9040]
 
 Of all lists in FOLDER's train.jsonl.gz and dev.jsonl.gz, three quarters (or ``--learn``) are learned from and up to
-1,500 of the others are chosen from. Rows: the base score; the best single column; logistic regression of candidates
-(scikit-learn, C by five folds of lists; a candidate is right if it has the best gain of its list, and not the worst of
-all); maxent with the best penalty alone; the sum of members. Errors are lower bounds, as re-splits share lists.
+1,500 of the others are chosen from; errors are lower bounds, as re-splits share lists. Those of ``generated.py`` are
+drawn anew for every seed. Columns: the base score (majority vote, where that is the base); the best single column;
+logistic regression of candidates (scikit-learn, C by five folds of lists; a candidate is right if it has the best gain
+of its list, and not the worst of all); LightGBM (``lambdamart``, as many trees as are best on a tenth of the lists);
+maxent with the best columns and penalty alone; the sum of members. The first three see dense columns alone. The last
+column is the sum less the best of the first four, chosen by its mean.
 """
 
 import argparse
 import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from generated import SETS
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import GroupKFold
 
+from rerank.contrib.search.lambdamart import vote_by_trees
 from rerank.data.corpus import Corpus
 from rerank.extraction.extraction import extract_training
 from rerank.extraction.kinds import metric_of
-from rerank.features.dense import free_values
+from rerank.features.dense import dense_alone, free_values
 from rerank.learn.base import Weights
-from rerank.learn.folds import with_base_column
+from rerank.learn.folds import padded, with_base_column
 from rerank.learn.members import best_column, mixture
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import weighed_rows
+from rerank.metrics.gain import Gain
 from rerank.metrics.metric import Metric, owners
-from rerank.metrics.oracle import oracles
+from rerank.metrics.oracle import oracles, two_valued
 from rerank.recipes.loading import read_settings
 from rerank.runs.training import any_ties
 
 warnings.filterwarnings("ignore", category=FutureWarning)  # of scikit-learn, on names of attributes
-NAMES = "base", "best column", "LR", "maxent", "sum"
+NAMES = "base", "best column", "LR", "LightGBM", "maxent", "sum"
+PEERS = 4
+CHOSEN = 1500  # lists that are chosen from, at most
 
 
 def logistic(corpus: Corpus) -> Weights:
@@ -49,16 +59,43 @@ def logistic(corpus: Corpus) -> Weights:
 
 def predictors(corpus: Corpus, metric: Metric, *, ties: bool) -> list[Weights]:
     """What each of ``NAMES`` learns."""
-    learner = with_base_column(Maxent(), corpus)
-    members = mixture(learner, corpus, metric, oracles, any_ties=ties)
-    ((columns, l2),) = members.learned().items()
-    learner, state = replace(learner, l2=l2), learner.init(corpus.width)
-    learner.solve(corpus, oracles(corpus), state, any_ties=ties)
-    alone = learner.last(state)
-    (column,) = best_column(corpus, metric)
+    learner, dense, width = with_base_column(Maxent(), corpus), dense_alone(corpus), corpus.width
+    members, fitted = mixture(learner, corpus, metric, oracles, any_ties=ties), dict[str, Weights]()
+    alone = next(iter(members.penalties))
+    for columns in {alone, *members.learned()}:
+        lists = dense if columns == "dense" else corpus
+        made, state = replace(learner, l2=members.penalties[columns]), learner.init(lists.width)
+        made.solve(lists, oracles(lists), state, any_ties=ties)
+        fitted[columns] = made.last(state)
+    (column,), trees = best_column(dense, metric), vote_by_trees(corpus, 1)
     assert column.weights is not None
-    base = Weights(np.zeros(corpus.width), 1.0)
-    return [base, column.weights, logistic(corpus), alone, members.summed({columns: alone}, corpus.width)]
+    assert trees is not None
+    base = Weights(np.zeros(width), 1.0)
+    simple = [base, padded(column.weights, width), padded(logistic(dense), width), trees]
+    return [*simple, padded(fitted[alone], width), members.summed(fitted, width)]
+
+
+Split = tuple[Corpus, Corpus]  # the lists that are learned from, and those that are chosen from
+
+
+def compared(splits: Iterator[Split], metric: Metric, *, ties: bool) -> tuple[np.ndarray, float, float]:
+    """The mean scores of all ``NAMES`` (float64), by how much the sum is better than the best peer, and the error."""
+    reached = []
+    for learned, apart in splits:
+        predicted = predictors(learned, metric, ties=ties)
+        reached.append([metric.score(weighed_rows(apart, of, metric), apart.reference) for of in predicted])
+    means = np.mean(reached, axis=0)
+    ahead = metric.sign * (np.array(reached)[:, -1] - np.array(reached)[:, int(np.argmax(metric.sign * means[:PEERS]))])
+    return means, float(ahead.mean()), float(ahead.std(ddof=1) / np.sqrt(ahead.size))
+
+
+def resplit(lists: Corpus, learn: int | None, seeds: Sequence[int]) -> Iterator[Split]:
+    """The lists of a folder in two parts, others for every seed."""
+    for seed in range(*seeds):
+        order = np.random.default_rng(seed).permutation(lists.list_count)
+        size = learn or int(0.75 * order.size)
+        learned, apart = (lists.take(np.sort(order[part])) for part in (slice(size), slice(size, size + CHOSEN)))
+        yield replace(learned, free=learned.width), apart
 
 
 def main() -> None:
@@ -69,6 +106,15 @@ def main() -> None:
     parser.add_argument("--learn", type=int)
     parser.add_argument("--seeds", type=int, nargs=2, default=(9000, 9040))
     arguments = parser.parse_args()
+    print(f"| lists | {' | '.join(NAMES)} | sum less the best peer |\n|---{'|---' * (len(NAMES) + 1)}|")
+    if arguments.folder == "generated":
+        metric: Metric = Gain()
+        for name, draw in SETS.items():
+            draws = (np.random.default_rng(seed) for seed in range(*arguments.seeds))
+            splits = ((draw(rng, arguments.learn or 200), draw(rng, CHOSEN)) for rng in draws)
+            ties = two_valued(draw(np.random.default_rng(0), 10))
+            print(row(name, metric, *compared(splits, metric, ties=ties)), flush=True)
+        return
     reader = {"name": "jsonl"} | ({"base": arguments.base} if arguments.base else {})
     data = {"root": arguments.folder, "nbest": "{root}/{split}.jsonl.gz", "train": ["train", "dev"], "tests": []}
     data |= {"dev": None, "sources": None, "references": None, "reader": reader}
@@ -78,22 +124,14 @@ def main() -> None:
          "data": data}
     )  # fmt: skip
     lists, metric = extract_training(recipe)[0].corpus, metric_of(recipe)  # type: ignore[arg-type]
-    ties, sign, reached = any_ties(recipe, lists), -1.0 if metric.lower_is_better else 1.0, []  # type: ignore[arg-type]
-    for seed in range(*arguments.seeds):
-        order = np.random.default_rng(seed).permutation(lists.list_count)
-        size = arguments.learn or int(0.75 * order.size)
-        learned, apart = (lists.take(np.sort(order[part])) for part in (slice(size), slice(size, size + 1500)))
-        learned = replace(learned, free=learned.width)
-        total = apart.reference.sum(axis=0)
-        rows = [weighed_rows(apart, weights, metric) for weights in predictors(learned, metric, ties=ties)]
-        reached.append([sign * float(metric.scores(of.sum(axis=0), total)) for of in rows])
-    scores = np.array(reached)
-    peer = int(np.argmax(scores.mean(axis=0)[:3]))
-    print(f"{lists.list_count} lists, {len(scores)} re-splits; best simple choice: {NAMES[peer]}")
-    for name, own in zip(NAMES, scores.T, strict=True):
-        ahead = own - scores[:, peer]
-        error = ahead.std(ddof=1) / np.sqrt(ahead.size)
-        print(f"{name:12} {metric.text(sign * own.mean())}  {metric.signed(ahead.mean())} ±{metric.text(error)}")
+    splits = resplit(lists, arguments.learn, arguments.seeds)
+    found = compared(splits, metric, ties=any_ties(recipe, lists))  # type: ignore[arg-type]
+    print(row(arguments.folder, metric, *found))
+
+
+def row(name: str, metric: Metric, means: np.ndarray, ahead: float, error: float) -> str:
+    """A line of the table."""
+    return f"| {name} | {' | '.join(map(metric.text, means))} | {metric.signed(ahead)} ±{metric.text(error)} |"
 
 
 if __name__ == "__main__":
