@@ -1,4 +1,4 @@
-"""A base score that chooses worse than the first candidate, or a random one, is no base to claim anything against."""
+"""A base that chooses worse than chance is doubted; what teaches nothing, or twice, is said."""
 
 import json
 import logging
@@ -15,6 +15,7 @@ import yaml
 
 import rerank
 from rerank.runs.compared import doubt_of_base
+from rerank.runs.report.results import unbeaten
 from rerank.runs.vote import table_of_votes
 from rerank.runs.weigh import table_of_weights
 
@@ -141,3 +142,72 @@ def test_evaluation_has_a_row_of_the_first_candidates(tmp_path: Path) -> None:
     assert "first" in str(found)
     in_order = [{"candidates": [{"text": "a", "gain": 1, "score": 1}, {"text": "b", "gain": 0, "score": 0}]}] * 3
     assert "first" not in rerank.evaluate([0] * 3, list(rerank.read(in_order)), samples=20).scores
+
+
+def lists(gains: list[float], texts: tuple[str, ...] = ("a", "b", "b"), count: int = 12) -> list[Any]:
+    numbers = [{"reward": 0.1}, {"reward": 0.5}, {"reward": 0.5}]
+    candidates = [
+        {"text": text, "score": 0.5 * k, "columns": own}
+        for k, (text, own) in enumerate(zip(texts, numbers, strict=True))
+    ]
+    return [rerank.NBest(id=f"list {i}", candidates=candidates, gains=gains) for i in range(count)]
+
+
+def test_gains_that_are_all_alike_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="rerank"):
+        rerank.fit(lists([0.0, 0.0, 0.0]))
+    assert "nothing to learn from 12 training lists: in each, all candidates are equally good" in caplog.text
+
+
+def test_weights_of_no_size_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="rerank"):
+        rerank.fit(
+            lists([1.0, 0.0, 0.0]), learner={"name": "vrda", "eta": 1e300, "base": 1.0}, features="dense", epochs=1
+        )
+        assert "nothing was learned: all weights are 0" in caplog.text
+        caplog.clear()
+        rerank.fit(lists([1.0, 0.0, 0.0]), learner={"name": "vrda", "base": 1.0}, features="dense", epochs=1)
+        assert "nothing was learned" not in caplog.text
+
+
+def test_repeated_candidates_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    """But rows of numbers without a text repeat nothing."""
+    with caplog.at_level(logging.WARNING, logger="rerank"):
+        rerank.fit(lists([1.0, 0.0, 0.0]), features="dense")
+        assert "train: 12 of 36 candidates repeat another of their list" in caplog.text
+        caplog.clear()
+        rerank.fit(lists([1.0, 0.0, 0.0], texts=("", "", "")), features="dense")
+        assert "repeat another" not in caplog.text
+
+
+def test_the_last_line_says_what_the_base_was_compared_on() -> None:
+    folds = {"lists": 40, "base": 0.5}
+    said = {
+        kept: unbeaten({"training": {"base": {"beaten": False, "kept": kept}, "columns": folds}})
+        for kept in (True, False)
+    }
+    assert (
+        said[True]
+        == "Nothing beat the base on 40 training lists held out in turn (F 50.00): the model is the base itself."
+    )
+    assert "may be no better than the base" in said[False]
+
+
+def test_ties_of_the_base_are_broken_by_what_was_learned(caplog: pytest.LogCaptureFixture) -> None:
+    """Though no list held out was chosen from better than by the base: where that differs, it decides."""
+
+    def candidate(base: float, reward: float) -> dict[str, Any]:
+        return {"text": f"{base} {reward}", "score": base, "columns": {"reward": reward}}
+
+    every = [
+        rerank.NBest(
+            id=str(i), candidates=[candidate(1, 0.6 + 0.01 * (i % 7)), candidate(1, 0.5), candidate(0, 0.1)],
+            gains=[1.0, 1.0, 0.0],
+        )
+        for i in range(40)
+    ]  # fmt: skip
+    with caplog.at_level(logging.WARNING, logger="rerank"):
+        model = rerank.fit(every, features="dense")
+    assert "nothing that was learned beats the base score" in caplog.text
+    assert model.rank([candidate(1, 0.1), candidate(1, 0.9)]).text == "1 0.9"
+    assert model.rank([candidate(0, 0.9), candidate(1, 0.1)]).text == "1 0.1"

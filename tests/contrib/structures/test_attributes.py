@@ -1,4 +1,4 @@
-"""Templates of tokens: what they give is what filling in their lines, token by token, gives."""
+"""Templates of tokens and of labels: what they give is what a slow twin gives."""
 
 import re
 from collections.abc import Sequence
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reference_labels import DOG
+from reference_texts import Lines, One, expected, extracted
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.structures.attributes import (
@@ -18,6 +20,8 @@ from rerank.contrib.structures.attributes import (
     read_patterns,
     template_file,
 )
+from rerank.contrib.structures.metrics import is_labelled
+from rerank.features.template import SETS
 
 Tokens = list[tuple[str, ...]]
 CRFPP = (
@@ -132,3 +136,33 @@ def test_a_template_file_and_a_column_that_is_not_there(tmp_path: Path) -> None:
     assert len(patterns) == 5
     with pytest.raises(RecipeError, match="looks at column 1; the tokens have 1"):
         TokenFeatures(patterns).learn([[("a",)]])
+
+
+SPECS = ["LabelNGram", "LabelNGram(words=last)", "SpanNGram(n=1)", *SETS["labels"]]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_templates_equal_their_twins(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    for labels in (["O", "B-X", "I-X", "B-Y"], ["DT", "NN"]):
+        for _ in range(10):
+            words = random.choice(["a", "b/c", "/"], random.integers(1, 7))
+            drawn = random.choice(labels, (3, words.size))
+            ones = [
+                One([f"{w}/{tag}" for w, tag in zip(words, row, strict=True)], base=-y) for y, row in enumerate(drawn)
+            ]
+            for spec in SPECS:
+                assert extracted([spec], Lines([], ones)) == expected(spec, Lines([], ones)), spec
+
+
+def test_texts_without_labels_give_nothing() -> None:
+    plain = Lines([], [One(["and/or", "it"], base=-1.0), One(["so", "it"], base=-2.0)])
+    assert extracted(SPECS, plain) == [{}, {}]
+    assert not is_labelled([])
+    assert not is_labelled([b"/ a/"])
+
+
+def test_the_set_looks_at_labels_and_spans() -> None:
+    first = extracted(SETS["labels"], DOG)[0]
+    assert first["SpanNGram|NP barks </s>"] == first["LabelSpan(see=length)|NP 2"] == 1
+    assert first["LabelNGram(n=3)|<s> B-NP I-NP"] == 1

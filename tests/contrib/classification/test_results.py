@@ -1,4 +1,4 @@
-"""Tables from results: arithmetic of folds and seeds, ranks, the paper's numbers, the best of a grid."""
+"""Tables from results: arithmetic of folds and seeds, ranks, the paper's numbers; sections and the report."""
 
 from pathlib import Path
 from typing import Any
@@ -6,11 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 import small_classes
+from browser import assert_nothing_overflows, look, needs_browser
+from strategies import random_corpus, targets
 
 from rerank.base.errors import RecipeError
+from rerank.base.registry import build
+from rerank.contrib.classification.fitting import combined, divided, require_rule
 from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.contrib.classification.results import Fit, Result, as_data, cells_of, mean_ranks
 from rerank.contrib.classification.steps import tables_of
+from rerank.learn.base import learners
+from rerank.learn.train import ListProblem, Training, epoch_order, train
+from rerank.runs import experiment
 from rerank.runs.report.table import Spread
 
 RUNS = [{"name": "A"}, {"name": "B"}, {"name": "C"}]
@@ -112,3 +119,79 @@ def test_unknown_baselines_are_refused() -> None:
         recipe_of(significance={"against": ["D"]}).expand()
     with pytest.raises(RecipeError, match="a baseline with a grid has a result for each point"):
         recipe_of(significance={"against": ["B"]}, grid={"training.epochs": [1, 2]}).expand()
+
+
+TWO = [{"name": "perceptron"}, {"name": "PA", "set": {"learner": {"name": "pa", "variant": "1"}}}]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_classes.write_set(tmp_path_factory.mktemp("sets"))
+
+
+def page_of(root: Path, directory: Path, **changes: Any) -> tuple[str, dict[str, Any]]:
+    metrics = experiment.run(small_classes.recipe(root, **changes), directory)
+    return (directory / "report.html").read_text(), metrics
+
+
+def test_a_single_run(root: Path, tmp_path: Path) -> None:
+    page, metrics = page_of(root, tmp_path / "out")
+    error = 100 * metrics["runs"][0]["mean"]
+    name = metrics["runs"][0]["name"]
+    assert f"On marked, {name} errs on {error:.2f} % of the test examples (mean of 4 folds ±" in page
+    assert "; always -1 in 50.00 %." in page
+    assert f"against {name}." in page
+    assert '<td class="n">–</td>' not in page
+
+
+@needs_browser
+def test_nothing_overflows(tmp_path: Path) -> None:
+    (tmp_path / "sets").mkdir()
+    root = small_classes.write_set(tmp_path / "sets", classes=("a", "b", "c"))
+    page, _ = page_of(root, tmp_path / "out", runs=TWO)
+    assert_nothing_overflows(look(page, tmp_path))
+
+
+CORPUS = random_corpus(4, lists=31)
+
+
+def trainings(name: str, count: int, epochs: int = 3) -> list[Training]:
+    learner = build(learners, {"name": name}, "learner")
+    parts = [(CORPUS.take(place), seed) for place, seed in divided(CORPUS.list_count, count, 5)]
+    return [train(learner, ListProblem(part, targets(part), seed), epochs=epochs) for part, seed in parts]
+
+
+@pytest.mark.parametrize(("name", "rule"), [("perceptron", "mean"), ("rda", "mean"), ("arow", "kl"), ("cw", "kl")])
+def test_epochs_by_hand(name: str, rule: str) -> None:
+    """Three sections, epoch after epoch, each from its own state."""
+    learner: Any = build(learners, {"name": name}, "learner")
+    sections = [(CORPUS.take(place), seed) for place, seed in divided(CORPUS.list_count, 3, 5)]
+    assert [part.list_count for part, _ in sections] == [10, 10, 11]
+    states = [learner.init(CORPUS.width) for _ in sections]
+    for epoch in range(3):
+        for (part, seed), state in zip(sections, states, strict=True):
+            learner.epoch(part, targets(part), epoch_order(part.list_count, seed, epoch, True), state)
+    last = np.mean([learner.last(state).w for state in states], axis=0)
+    if rule == "kl":
+        precisions = [1.0 / learner.variances(state) for state in states]
+        last = sum(p * learner.last(state).w for p, state in zip(precisions, states, strict=True)) / sum(precisions)
+    average = sum(len_ * learner.average(s).w for len_, s in zip((10, 10, 11), states, strict=True)) / 31
+    found = combined(trainings(name, 3), rule)
+    np.testing.assert_allclose(found["last"].w, last, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(found["average"].w, average, rtol=1e-12, atol=1e-15)
+
+
+def test_one_section_is_plain_training_in_another_order_of_examples() -> None:
+    ((place, seed),) = divided(CORPUS.list_count, 1, 5)
+    assert (sorted(place.tolist()), seed) == (list(range(31)), 5)
+    (alone,) = trainings("perceptron", 1)
+    np.testing.assert_array_equal(combined([alone], "mean")["last"].w, alone.weights["last"].w)
+    assert len(divided(3, 50, 1)) == 3
+
+
+@pytest.mark.parametrize(("name", "rule", "message"), [
+    ("perceptron", "kl", "keeps no variance of each weight; take mean"), ("maxent", "mean", "finds one optimum")
+])  # fmt: skip
+def test_learners_that_cannot_be_combined_are_refused(name: str, rule: str, message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        require_rule(build(learners, {"name": name}, "learner"), rule)

@@ -1,0 +1,247 @@
+"""Sets of examples: noise in training labels only, folds and held-out parts, generators beside a slow twin."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small_classes
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.contrib.classification.fitting import divisions_of, held_out
+from rerank.contrib.classification.sets import Ellipse, ExampleSet, Sets, Winnow, Zipf, draw_folds
+from rerank.data.labelled import Labelled
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return small_classes.write_set(tmp_path)
+
+
+def loaded(root: Path, seed: int = 1, **data: Any) -> ExampleSet:
+    sets = Sets(small_classes.recipe(root, data=data))
+    (name,) = sets.sources
+    return sets.draw(name, seed)
+
+
+def test_every_example_is_tested_once(root: Path) -> None:
+    found = loaded(root)
+    parts = [found.split(number, 0.0, 1) for number in range(found.splits)]
+    assert found.splits == small_classes.FOLDS
+    assert np.array_equal(np.sort(np.concatenate([index for _, _, index in parts])), np.arange(small_classes.SIZE))
+    for train, test, index in parts:
+        assert train.size + test.size == small_classes.SIZE
+        assert np.array_equal(test.label, found.examples.label[index])
+
+
+def test_noise_is_in_training_labels_only_and_the_same_in_all_folds(root: Path) -> None:
+    found = loaded(root)
+    clean = found.examples.label
+    noisy = found.noisy(0.3, 7).label
+    assert 0.15 < np.mean(noisy != clean) < 0.45
+    for number in range(found.splits):
+        train, test, index = found.split(number, 0.3, 7)
+        rest = np.setdiff1d(np.arange(small_classes.SIZE), index)
+        assert np.array_equal(test.label, clean[index])
+        assert np.array_equal(train.label, noisy[rest])
+    assert not np.array_equal(found.noisy(0.3, 8).label, noisy)
+    assert np.array_equal(found.noisy(0.0, 8).label, clean)
+
+
+def test_train_and_test_files_share_classes_columns_and_scale(tmp_path: Path) -> None:
+    (tmp_path / "train").write_text("1 1:2 2:4\n-1 1:1\n")
+    (tmp_path / "test").write_text("-1 1:1 2:8 9:1\n")
+    found = loaded(tmp_path, sets={}, train=str(tmp_path / "train"), test=str(tmp_path / "test"), scale="max", bias=1)
+    assert found.test is not None
+    assert found.splits == 1
+    assert found.examples.width == found.test.width == 3
+    assert found.examples.classes == found.test.classes == ("-1", "1")
+    assert found.examples.values.tolist() == [1.0, 1.0, 1.0, 0.5, 1.0]
+    assert found.test.values.tolist() == [0.5, 2.0, 1.0]
+    train, test, _ = found.split(0, 0.0, 1)
+    assert test.label.tolist() == [0]
+    assert train.size == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"sets": ["absent"]}, DataError, "absent.svm.gz: no such file; the recipe needs"),
+        ({"sets": {}, "path": "nowhere.svm"}, DataError, "nowhere.svm"),
+        ({"sets": {}, "path": "-"}, RecipeError, "more than once"),
+        ({"sets": {}, "generator": {"name": "winow"}}, RecipeError, "data.generator.name: unknown generator 'winow'"),
+        ({"sets": {}, "generator": {"name": "winnow", "dimension": 2}}, RecipeError, "data.generator.dimension"),
+    ],
+)
+def test_what_is_not_there_is_said(root: Path, change: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as raised:
+        loaded(root, **change)
+    assert message in str(raised.value)
+
+
+def test_wrong_fold_numbers(root: Path) -> None:
+    folds = root / "marked.folds.txt"
+    small_classes.write_folds(folds, size=small_classes.SIZE - 1)
+    with pytest.raises(DataError, match=r"marked\.folds\.txt"):
+        loaded(root)
+    folds.write_text("0\n" * small_classes.SIZE)
+    with pytest.raises(DataError, match=r"all examples are in fold 0"):
+        loaded(root)
+
+
+def test_one_class_is_no_classification(root: Path) -> None:
+    small_classes.write_examples(root / "marked.svm.gz", classes=("+1",))
+    with pytest.raises(DataError, match=r"all labels are '1'; expected at least two classes"):
+        loaded(root)
+
+
+def test_labels_of_three_classes_are_not_flipped(root: Path) -> None:
+    small_classes.write_examples(root / "marked.svm.gz", classes=("a", "b", "c"))
+    with pytest.raises(RecipeError, match=r"data\.noise: .*has 3"):
+        loaded(root).split(0, 0.1, 1)
+
+
+labels = st.lists(st.integers(0, 3), min_size=2, max_size=60).map(np.array)
+
+
+@given(labels, st.integers(2, 12), st.integers(0, 5))
+def test_folds_share_out_every_class(label: np.ndarray, count: int, seed: int) -> None:
+    if label.size < count:
+        with pytest.raises(DataError):
+            draw_folds(label, count, seed)
+        return
+    folds = draw_folds(label, count, seed)
+    sizes = np.bincount(folds, minlength=count)
+    assert sizes.size == count
+    assert np.ptp(sizes) <= 1
+    for each in np.unique(label):
+        assert np.ptp(np.bincount(folds[label == each], minlength=count)) <= 1
+    assert np.array_equal(folds, draw_folds(label, count, seed))
+
+
+@given(labels, st.floats(0.05, 0.95), st.integers(0, 5))
+def test_held_out_divides_the_examples(label: np.ndarray, share: float, seed: int) -> None:
+    first, second = held_out(label, share, seed)
+    assert first.size
+    assert second.size
+    assert np.array_equal(np.sort(np.concatenate([first, second])), np.arange(label.size))
+    if label.size >= 40:
+        assert abs(second.size - share * label.size) <= 4  # half an example a class, and rounding
+    assert np.array_equal(second, held_out(label, share, seed)[1])
+
+
+@pytest.mark.parametrize(("examples", "folds", "count"), [(20, 5, 5), (3, 5, 3), (2, 2, 2)])
+def test_tuning_judges_every_example_once(examples: int, folds: int, count: int) -> None:
+    found = divisions_of(np.arange(examples) % 2, None, folds, 1)
+    assert len(found) == count
+    assert sorted(np.concatenate([judges for _, judges in found]).tolist()) == list(range(examples))
+    for trains, judges in found:
+        assert sorted([*trains.tolist(), *judges.tolist()]) == list(range(examples))
+
+
+G, MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
+
+
+def mix(z: int) -> int:
+    z &= MASK
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & MASK
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & MASK
+    return z ^ z >> 31
+
+
+def stream(seed: int) -> Iterator[int]:
+    while True:
+        seed = seed + G & MASK
+        yield mix(seed)
+
+
+def unit(h: int) -> float:
+    return (h >> 11) * 2.0**-53
+
+
+def test_splitmix64_gives_the_published_numbers() -> None:
+    """The first outputs for seed 1234567 that implementations of splitmix64 are checked against."""
+    drawn = stream(1234567)
+    assert [next(drawn) for _ in range(3)] == [6457827717110365317, 3203168211198807973, 9817491932198370423]
+
+
+def naive_winnow(d: int, seed: int, n: int) -> tuple[list[list[int]], list[int]]:
+    drawn, features, labels = stream(seed), [], []
+    while len(labels) < n:
+        words = [next(drawn) for _ in range(math.ceil(d / 64))]
+        x = [words[j // 64] >> j % 64 & 1 for j in range(d)]
+        m = sum(x[:5]) - x[5] - 2
+        if abs(m) < 1:
+            continue
+        labels.append(int((m > 0) != (unit(next(drawn)) < 0.05)))
+        features.append([j for j in range(d) if x[j]])
+    return features, labels
+
+
+def features_of(examples: Labelled, first: int, last: int) -> list[list[int]]:
+    return [examples.columns[examples.rows[i] : examples.rows[i + 1]].tolist() for i in range(first, last)]
+
+
+@pytest.mark.parametrize(("d", "seed"), [(6, 6), (64, 3), (65, 2**64 - 1), (500, 500)])
+def test_winnow_is_its_definition(d: int, seed: int) -> None:
+    features, labels = naive_winnow(d, seed, 2000)
+    train, test = Winnow(d).draw(seed)
+    assert features_of(train, 0, 1000) == features[:1000]
+    assert features_of(test, 0, 1000) == features[1000:]
+    assert [*train.label, *test.label] == labels
+    assert train.width == test.width == d
+    assert train.classes == ("-1", "1")
+    assert (train.values == 1).all()
+    assert train.values[0] == 1
+
+
+def naive_zipf(i: int) -> tuple[list[int], int, bool]:
+    """(ids, label, whether it is flipped) of example i."""
+    ids: list[int] = []
+    for j in range(160):
+        h = mix(2012 + (i * 256 + j + 1) * G)
+        e = h % 20
+        name = 2**e + (h >> 32 & 2**e - 1)
+        if name not in ids and len(ids) < 80:
+            ids.append(name)
+    total = sum((mix(77 + name * G) >> 40) - 8388608 for name in ids)
+    flipped = unit(mix(2012 + (i * 256 + 256) * G)) < 0.05
+    return sorted(ids), int((total > -14506303) != flipped), flipped
+
+
+def test_zipf_is_its_definition() -> None:
+    train, test = Zipf(150, 50).draw(1)
+    expected = [naive_zipf(i) for i in range(200)]
+    ids = [*features_of(train, 0, 150), *features_of(test, 0, 50)]
+    assert [[j + 1 for j in row] for row in ids] == [row for row, _, _ in expected]
+    assert [*train.label, *test.label] == [label for _, label, _ in expected]
+
+
+def test_zipf_has_the_counts_of_its_definition() -> None:
+    """All of it; the bytes of its text, "+1 1:1 2:1 ..." and a line feed, are computed, not written."""
+    train, test = Zipf().draw(1)
+    assert (train.size, test.size) == (500_000, 50_000)
+    assert (int(train.label.sum()), int(test.label.sum())) == (250_712, 25_100)
+    digits = sum(np.count_nonzero(train.columns + 1 >= 10**power) for power in range(7))
+    assert digits + 3 * train.nonzeros + 3 * train.size == 274_592_767  # " :1" a feature, "+1" and "\n" an example
+    assert train.width == 2**20 - 1
+
+
+def test_ellipse_is_a_turned_gaussian() -> None:
+    train, test = Ellipse(5000, 20_000, 0.1).draw(1)
+    X = test.values.reshape(-1, 20).astype(float)
+    short, long = (X[:, 0] + X[:, 1]) / np.sqrt(2), (X[:, 1] - X[:, 0]) / np.sqrt(2)
+    assert np.array_equal(test.label == 1, short > 0)
+    assert short.std() == pytest.approx(1, rel=0.03)
+    assert long.std() == pytest.approx(10, rel=0.03)
+    assert abs(np.corrcoef(short, long)[0, 1]) < 0.03
+    assert X[:, 2:].std(axis=0) == pytest.approx(np.full(18, 2.0), rel=0.03)
+    x = train.values.reshape(-1, 20)
+    assert np.mean((train.label == 1) != (x[:, 0] + x[:, 1] > 0)) == pytest.approx(0.1, abs=0.015)
+    clean, _ = Ellipse(5000, 20_000, 0.0).draw(1)
+    assert np.array_equal(clean.values, train.values)
+    assert np.array_equal(clean.label == 1, x[:, 0] + x[:, 1] > 0)
