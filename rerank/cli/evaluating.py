@@ -155,7 +155,6 @@ def oracle(
     """Figures about lists: base, oracle, anti-oracle and random scores, and how many candidates they have."""
     from dataclasses import asdict
 
-    from rerank.extraction.content import make_reader
     from rerank.extraction.kinds import content_of
     from rerank.extraction.seen import SeenLists
     from rerank.metrics.oracle import ListStatistics
@@ -163,7 +162,7 @@ def oracle(
     from rerank.readers.detection import reads
     from rerank.readers.given.reading import ListFile, read
     from rerank.readers.lists import one_by_one
-    from rerank.readers.several import format_of
+    from rerank.readers.several import format_of, make_reader
     from rerank.readers.streams import stream_name
     from rerank.readers.trees.charniak import ParseReader
     from rerank.recipes.loading import read_settings

@@ -98,9 +98,9 @@ def inspect(
 def _show_columns(model: "Model", nbest: str, reader: str | None) -> None:
     from rich.table import Table
 
-    from rerank.extraction.content import make_reader
     from rerank.models.scorer import Scorer
     from rerank.readers.base import Problem, SkipCount, read_lists
+    from rerank.readers.several import make_reader
 
     scorer = Scorer(model)
     content, drift, count = scorer.content, scorer.drift(), SkipCount("skip")
@@ -179,8 +179,8 @@ def explain(
     """Explain why the winner of a list wins: its features and weights against base choice and oracle."""
     from rich.table import Table
 
-    from rerank.extraction.content import make_reader
     from rerank.models.scorer import Ranked, Scorer, rank
+    from rerank.readers.several import make_reader
 
     scorer = Scorer(model_for(nbest, model, trust), predictor)
     form = scorer.reader if reader is None else make_reader(reader)

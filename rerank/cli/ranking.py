@@ -87,9 +87,9 @@ def rank_(
     --n-best says, with their places, texts and scores; where lists are decoded, also all probabilities, expected gains
     and brackets.
     """
-    from rerank.extraction.content import make_reader
     from rerank.models.scorer import write_ranked
     from rerank.readers.base import SkipCount
+    from rerank.readers.several import make_reader
     from rerank.readers.streams import open_output
 
     check_files(nbest, sources, output, None if model == BASE else model)

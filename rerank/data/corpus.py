@@ -306,14 +306,17 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
     return Corpus(lists=lists, rows=rows, width=width, free=free, about=about, trusted=True, **joined)
 
 
-def save_joined(directory: Path | str, parts: Iterable[Corpus], *, synced: bool = True) -> None:
+def save_joined(
+    directory: Path | str, parts: Iterable[Corpus], *, cuts: Sequence[int] = (), synced: bool = True
+) -> None:
     """Save ``parts``, one at least and all with the same columns, as one corpus with the ``about`` of the first.
 
-    Every part is written as it comes: no more than one has to be in memory. synced: see ``new_directory``.
+    Every part is written as it comes: no more than one has to be in memory. cuts: see ``Corpus``, by default the ends
+    of these parts. synced: see ``new_directory``.
     """
     with new_directory(directory, synced=synced) as new, ExitStack() as files:
         arrays = {name: files.enter_context(ArrayFile(new / f"{name}.npy", dtype)) for name, dtype in DTYPES.items()}
-        first, candidates, nonzeros, cuts = None, 0, 0, [0]
+        first, candidates, nonzeros, ends = None, 0, 0, [0]
         for part in parts:
             if first is None:
                 first = part
@@ -324,11 +327,11 @@ def save_joined(directory: Path | str, parts: Iterable[Corpus], *, synced: bool 
             for name in list(DTYPES)[2:]:
                 arrays[name].append(getattr(part, name))
             candidates, nonzeros = candidates + part.candidate_count, nonzeros + part.nonzeros
-            cuts.append(cuts[-1] + part.list_count)
+            ends.append(ends[-1] + part.list_count)
         assert first is not None
         files.close()
         header = {"version": FORMAT_VERSION, "width": first.width, "free": first.free, "about": first.about}
-        (new / "header.json").write_text(as_json(header | {"cuts": cuts}, indent=1, sort_keys=True))
+        (new / "header.json").write_text(as_json(header | {"cuts": list(cuts) or ends}, indent=1, sort_keys=True))
         seal(new)
 
 

@@ -212,12 +212,6 @@ class BlockJob:
     scored: bool = False
     numbering: Numbering | None = None
 
-    @staticmethod
-    def of(recipe: ListRecipe, directory: Path | None) -> "BlockJob":
-        """The job of extracting a split; its blocks go to ``directory``, or stay in memory."""
-        spool = Spool(None if directory is None else str(directory))
-        return BlockJob(recipe, spool, tuple(sys.path) if recipe.features.user else ())
-
     def content(self) -> Content[Any]:
         """The kind of candidates in the lists; a new one, with no symbols."""
         sys.path += [place for place in self.imports if place not in sys.path]

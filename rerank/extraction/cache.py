@@ -6,15 +6,15 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rerank.base.encoding import file_name
 from rerank.base.errors import DataError, RerankError, RunError
 from rerank.data.corpus import Corpus
-from rerank.extraction.extraction import Extracted, keeps_origins, write_extracted
+from rerank.extraction.extraction import Extracted, Extraction, keeps_origins
 from rerank.extraction.kinds import metric_of
 from rerank.extraction.seen import SeenSample
 from rerank.features.table import Table, load_table
@@ -37,6 +37,7 @@ from rerank.storage.files import (
 )
 
 log = logging.getLogger("rerank")
+T = TypeVar("T")
 BLOCKS = ".blocks"  # what the names of their directories end in
 
 
@@ -56,13 +57,13 @@ class CorpusCache:
     def training(self, recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, Table, str]:
         """The training split, its table, and the digest of both; extracted by ``engine`` if it is not cached yet."""
         entry = self._entry(recipe, recipe.data.training, None, None, engine)
-        return _load(entry), _load_table(entry), entry.name
+        return _whole(entry, _load), _whole(entry, lambda place: load_table(place / "table")), entry.name
 
     def split(
         self, recipe: ListRecipe, split: str, table: Table, training: str, engine: Engine | None = None
     ) -> Extracted:
         """Another split with the columns of the training split ``training`` (its digest)."""
-        return _load(self._entry(recipe, split, table, training, engine))
+        return _whole(self._entry(recipe, split, table, training, engine), _load)
 
     def _entry(
         self, recipe: ListRecipe, split: str, table: Table | None, training: str | None, engine: Engine | None
@@ -76,12 +77,15 @@ class CorpusCache:
                 if (entry := _existing(place, files, inputs)) is not None:  # another process has just made it
                     return entry
                 with _blocks(place, files) as spool:
-                    extracted, made = write_extracted(recipe, split, table, new, spool, engine or Engine(), inputs)
+                    extracted, made = Extraction(recipe, split, new, spool, engine or Engine(), inputs, table).made()
                 if table is None:
                     (new / "table").mkdir()
                     made.save(new / "table")
                     seal(new / "table")
-                _save(extracted, new)
+                header = {"ids": extracted.ids, "about": extracted.about, "origins": extracted.origins is not None}
+                (new / "split.json").write_text(as_json(header))
+                save_arrays(new, {f"seen_{name}": array for name, array in extracted.seen._asdict().items()})
+                seal(new)
                 held = {} if files else {"seen": extracted.seen.digests.tolist()}
                 return new.rename(_named(place, files, inputs, **held))
 
@@ -139,39 +143,25 @@ def _existing(place: Path, files: dict[str, list[str]], inputs: Inputs) -> Path 
     return entry if entry.exists() else None
 
 
-def _save(extracted: Extracted, directory: Path) -> None:
-    """Write what is known of a split next to its corpus."""
-    header = {"ids": extracted.ids, "about": extracted.about, "origins": extracted.origins is not None}
-    (directory / "split.json").write_text(as_json(header))
-    save_arrays(directory, {f"seen_{name}": array for name, array in extracted.seen._asdict().items()})
-    seal(directory)
+def _whole(entry: Path, load: Callable[[Path], T]) -> T:
+    """What ``load`` makes of an entry; a DataError if it is damaged."""
+    try:
+        verify(entry)
+        return load(entry)
+    except (*DAMAGE, RerankError) as error:
+        message = f"the cached corpus is damaged ({error}); remove {entry} and run again"
+        raise DataError(message, path=str(entry)) from None
 
 
 def _load(entry: Path) -> Extracted:
-    try:
-        verify(entry)
-        header = json.loads((entry / "split.json").read_text())
-        corpus = Corpus.load(entry / "corpus", entry)
-        origins = Corpus.load(entry / "origins", entry) if header["origins"] else None
-        seen = SeenSample(*(read_array(entry / f"seen_{name}.npy") for name in SeenSample._fields))
-        extracted = Extracted(corpus, list(header["ids"]), dict(header["about"]), seen, entry.name, origins)
-        if len(extracted.ids) != corpus.list_count:
-            raise ValueError(f"{len(extracted.ids)} ids for {corpus.list_count} lists")
-    except (*DAMAGE, RerankError) as error:
-        raise _damaged(entry, error) from None
+    header = json.loads((entry / "split.json").read_text())
+    corpus = Corpus.load(entry / "corpus", entry)
+    origins = Corpus.load(entry / "origins", entry) if header["origins"] else None
+    seen = SeenSample(*(read_array(entry / f"seen_{name}.npy") for name in SeenSample._fields))
+    extracted = Extracted(corpus, list(header["ids"]), dict(header["about"]), seen, entry.name, origins)
+    if len(extracted.ids) != corpus.list_count:
+        raise ValueError(f"{len(extracted.ids)} ids for {corpus.list_count} lists")
     return extracted
-
-
-def _load_table(entry: Path) -> Table:
-    try:
-        verify(entry / "table")
-        return load_table(entry / "table")
-    except (*DAMAGE, RerankError) as error:
-        raise _damaged(entry, error) from None
-
-
-def _damaged(entry: Path, error: Exception) -> DataError:
-    return DataError(f"the cached corpus is damaged ({error}); remove {entry} and run again", path=str(entry))
 
 
 def _named(place: Path, files: dict[str, list[str]], inputs: Inputs, **held: Any) -> Path:

@@ -5,7 +5,7 @@ blocks, to the bit those that the same lists have one by one.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -20,11 +20,11 @@ from rerank.features.sink import ListFeatures, TooLargeError, find_origin, narro
 from rerank.features.template import EITHER, SETS, Template, make_template
 from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric
-from rerank.readers import several
-from rerank.readers.base import Problem, Reader, SkipCount, legible, usable
+from rerank.readers.base import Problem, SkipCount, legible, usable
 from rerank.readers.inputs import in_memory
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.several import make_reader
 from rerank.readers.streams import read_in
 from rerank.readers.stretches import LineFile, Stretch
 from rerank.readers.texts.text_list import SCORE
@@ -159,8 +159,14 @@ class Content(ABC, Generic[T]):
     user = False  # whether users' functions are among the templates
 
     def __init__(
-        self, extractor: Any, settings: TemplateSettings, columns: ScoreColumns | None, *, keeps_texts: bool
-    ) -> None:
+        self, kind: Callable[..., Any], content: str, settings: TemplateSettings, *,
+        columns: ScoreColumns | None = None, centred: bool | None = None, keeps_texts: bool = True, **more: Any,
+    ) -> None:  # fmt: skip
+        """kind: of extractor, with ``more`` settings; content: see ``make_templates``; others: see ``content_of``."""
+        templates, user = make_templates(settings, content)
+        centred = settings.centred if centred is None else centred
+        bits = settings.hash_bits or 64
+        extractor = kind(templates, SymbolTable(), user=user, centred=centred, bits=bits, **more)
         self.symbols: SymbolTable = extractor.symbols
         self.extractor, self.keeps_texts = extractor, keeps_texts
         extractor.relative, self.user = settings.centred, bool(settings.user)
@@ -350,11 +356,6 @@ def _prefixed(data: SplitSettings, split: str) -> list[tuple[str, str]]:
     """The sources of a split, and what precedes the ids of their lists."""
     sources = data.sources_of(split)
     return [(source, f"{source}/" if len(sources) > 1 else "") for source in sources]
-
-
-def make_reader(spec: dict[str, Any] | str) -> Reader:
-    """The reader that a recipe (or a model) describes."""
-    return several.make_reader(spec, "data.reader")
 
 
 def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Template], dict[str, UserTemplate]]:

@@ -1,18 +1,18 @@
 """From files to corpora: read lists and references, score candidates, extract features, number the columns.
 
-Blocks are in the spool until the table of the features that are kept is known; then they become parts of a corpus.
+Blocks are in the spool until the table of the features that are kept is known; then they become a corpus.
 """
 
 import logging
+import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice, pairwise, tee
+from itertools import chain, islice, tee
 from pathlib import Path
-from shutil import rmtree
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +47,7 @@ from rerank.features.counting import (
 from rerank.features.dense import ColumnSpread
 from rerank.features.rows import ListRows, make_corpus
 from rerank.features.table import FeatureTable, HashedTable, Table, dense_columns, hashed_columns
-from rerank.pool import Engine, check_visible
+from rerank.pool import Engine
 from rerank.readers.account import MOST, Account, filled, said_of
 from rerank.readers.base import SkipCount
 from rerank.readers.inputs import Inputs
@@ -62,25 +62,9 @@ from rerank.storage.files import remove
 RANGE = 1 << 21  # about how many counts are added up at once
 
 
-class HashRange(NamedTuple):
-    """Hashes first..last, in blocks 0..blocks - 1."""
-
-    first: int
-    last: int
-    blocks: int
-
-
-def divide_hashes(features: Sequence[int]) -> list[HashRange]:
-    """All hashes, divided into ranges; ``features``: how many each block has."""
-    number = max(1, -(-sum(features) // RANGE))
-    bounds = [(i << 64) // number for i in range(number + 1)]
-    return [HashRange(first, last - 1, len(features)) for first, last in pairwise(bounds)]
-
-
-def count_range(spool: Spool, limits: np.ndarray, task: HashRange) -> KeptFeatures:
-    """The features of a range of hashes that are kept; limits: see ``add_counts``."""
-    blocks = [spool.load(block, FeatureCounts).between(task.first, task.last) for block in range(task.blocks)]
-    return add_counts(blocks, limits)
+def count_range(spool: Spool, blocks: int, limits: np.ndarray, hashes: tuple[int, int]) -> KeptFeatures:
+    """The features of a range of hashes, the last one included, that are kept; limits: see ``add_counts``."""
+    return add_counts([spool.load(block, FeatureCounts).between(*hashes) for block in range(blocks)], limits)
 
 
 def name_features(
@@ -94,15 +78,6 @@ def name_features(
     return (lengths, symbols), spool.load(block, Texts).some(np.unique(symbols))
 
 
-def count_collisions(table: HashedTable, spool: Spool, blocks: int) -> dict[str, int]:
-    """The numbers of columns that are used, and used by more than one feature."""
-    collisions = CollisionCount(table.width)
-    for block in range(blocks):
-        owner, shared = spool.load(block, Shared)
-        collisions.add(hashed_columns(spool.array(block, "hashes")), owner, shared)
-    return collisions.about()
-
-
 def measure_block(numbering: Numbering, block: int) -> tuple[np.ndarray, Corpus | None]:
     """The bytes that each list of a block will take (int64 [L]), and the lists with their free columns alone, not yet
     scaled; None where there is nothing to be scaled."""
@@ -114,81 +89,16 @@ def measure_block(numbering: Numbering, block: int) -> tuple[np.ndarray, Corpus 
     if column is None or not (free := numbering.free):
         return sizes, None
     dense = rows._replace(ids=np.where(rows.ids < free, rows.ids, -1).astype(np.int32))
-    return sizes, make_corpus(dense, 0, sizes.size, free, {}, np.ones(free))
+    return sizes, make_corpus(dense, free, {}, np.ones(free))
 
 
-class BlockPart(NamedTuple):
-    """Lists first..last - 1 of a block."""
-
-    block: int
-    first: int
-    last: int
-
-
-@dataclass(frozen=True)
-class PartJob:
-    """A way to write parts: with these columns, ``scale`` (see ``make_corpus``) and ``about``, to ``corpus`` and,
-    where what was subtracted from values is kept, to ``origins``."""
-
-    numbering: Numbering
-    scale: np.ndarray | None
-    about: dict[str, Any]
-    corpus: Path | None
-    origins: Path | None
-
-
-def write_part(job: PartJob, task: tuple[int, tuple[BlockPart, ...]]) -> list[Path]:
-    """Write a part, given its number and lists; returns the places of its corpus and, if they are kept, its origins."""
-    number, sections = task
-    places = []
-    for folder in filter(None, (job.corpus, job.origins)):
-        check_visible(folder)
-        pieces = (_piece(job, section, origins=folder == job.origins) for section in sections)
-        places.append(folder / f"{number:05d}")
-        save_joined(places[-1], pieces, synced=False)
-    return places
-
-
-def join_parts(place: Path, parts: Sequence[Path]) -> Corpus:
-    """Make one corpus of those in ``parts``, of which only one is in memory, and which are removed."""
-
-    def each() -> Iterator[Corpus]:
-        for path in parts:
-            yield replace(Corpus.load(path, trusted=True), cuts=np.zeros(0, np.int64))
-            rmtree(path)
-
-    save_joined(place, each(), synced=False)
-    return Corpus.load(place, trusted=True)
-
-
-def _piece(job: PartJob, section: BlockPart, *, origins: bool) -> Corpus:
-    """Lists of a block, or what was subtracted from their values."""
-    rows, numbering = job.numbering.spool.load(section.block, ListRows), job.numbering
-    rows = (rows.origins() if origins else rows).numbered(numbering.of_block(section.block))
-    return make_corpus(rows, section.first, section.last, numbering.width, job.about, job.scale)
-
-
-def divide(sizes: Sequence[np.ndarray], limit: float) -> list[tuple[BlockPart, ...]]:
-    """The lists of all blocks (``sizes`` in bytes) in the fewest parts of equal size of ``limit`` bytes at most.
-
-    A list stays whole: a part may exceed the limit by one list.
-    """
-    total = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+def divide(sizes: np.ndarray, limit: float) -> list[int]:
+    """The places of lists (``sizes`` in bytes) between which are the fewest parts of equal size of ``limit`` bytes at
+    most. A list stays whole: a part may exceed the limit by one list."""
+    total = np.concatenate([[0], np.cumsum(sizes)])
     count = max(1, int(-(-float(total[-1]) // limit)))
     cuts = np.searchsorted(total, [total[-1] * k // count for k in range(count)]).tolist()
-    cuts = sorted({*cuts, total.size - 1})
-    starts = np.concatenate([[0], np.cumsum([block.size for block in sizes])])
-    parts = []
-    for first, last in pairwise(cuts):
-        sections = []
-        for block in range(int(np.searchsorted(starts, first, side="right")) - 1, len(sizes)):
-            if starts[block] >= last:
-                break
-            a, b = max(first, int(starts[block])), min(last, int(starts[block + 1]))
-            if a < b:
-                sections.append(BlockPart(block, a - int(starts[block]), b - int(starts[block])))
-        parts.append(tuple(sections))
-    return parts
+    return sorted({*cuts, total.size - 1})
 
 
 log = logging.getLogger("rerank")
@@ -238,20 +148,27 @@ class Extraction:
         inputs: Inputs,
         known: Table | None = None,
     ) -> None:
-        columns = None if known is None else ScoreColumns.of_table(known.about)
         self._recipe, self._split, self._engine, self._inputs = recipe, split, engine, inputs
         self._here = Engine() if spool is None else engine  # for what reads the blocks
         self._directory, self._start = directory, time.monotonic()
-        self._content = content_of(recipe, columns=columns)
-        held = False if known is None else bool(known.about.get("scored"))
-        self._known, self._job = known, replace(BlockJob.of(recipe, spool), columns=columns, scored=held)
+        job = BlockJob(
+            recipe, Spool(None if spool is None else str(spool)), tuple(sys.path) if recipe.features.user else ()
+        )
         if known is not None:
-            self._job = replace(self._job, numbering=Numbering.of(known, self._job.spool, known=True))
+            columns, scored = ScoreColumns.of_table(known.about), bool(known.about.get("scored"))
+            numbering = Numbering.of(known, job.spool, known=True)
+            job = replace(job, columns=columns, scored=scored, numbering=numbering)
+        self._known, self._job, self._content = known, job, content_of(recipe, columns=job.columns)
         self._count = SkipCount(recipe.data.on_bad_list)
         self._ids = list[str]()
         self._features = list[int]()  # of every block
         self._first = list[Lists]()  # lists, which tell what all were taken for
         self._seen = defaultdict[str, dict[str, Place]](dict)  # the places of lists by source and id
+
+    def made(self) -> tuple[Extracted, Table]:
+        """The split and its table."""
+        self.read()
+        return self.corpus(self.table() if self._known is None else self._known)
 
     def read(self) -> None:
         """Read all lists, parse them, and leave what they hold in the spool."""
@@ -329,22 +246,27 @@ class Extraction:
     def table(self) -> Table:
         """The table of the features kept from the training split, or columns for hashes."""
         features, content, spool = self._recipe.features, self._content, self._job.spool
-        names = tuple(content.names)
+        names, blocks = tuple(content.names), len(self._features)
         scores = self._job.columns.as_dict() if self._job.columns and self._job.columns.names else {}
-        scores |= {"scored": any(spool.load(block, SeenSample).scored for block in range(len(self._features)))}
+        scores |= {"scored": any(spool.load(block, SeenSample).scored for block in range(blocks))}
         if features.hash_bits:
             hashed = HashedTable(features.hash_bits, names, {})
-            hashed.about.update(count_collisions(hashed, spool, len(self._features)), **scores)
+            collisions = CollisionCount(hashed.width)
+            for block in range(blocks):
+                columns = hashed_columns(spool.array(block, "hashes"))
+                collisions.add(columns, *spool.load(block, Shared))
+            hashed.about.update(collisions.about(), **scores)
             self._check_kept(hashed)
             return hashed
         pruning = Pruning(names, features.min_lists, content.free)
-        ranges = divide_hashes(self._features)
-        columns = list(self._here.map(partial(count_range, spool, pruning.limits), ranges))
+        number = max(1, -(-sum(self._features) // RANGE))
+        ranges = (((i << 64) // number, ((i + 1 << 64) // number) - 1) for i in range(number))
+        kept = list(self._here.map(partial(count_range, spool, blocks, pruning.limits), ranges))
         named, texts = list[tuple[np.ndarray, np.ndarray]](), dict[int, str]()
-        for symbols, more in self._here.map(partial(name_features, spool), by_block(columns)):
+        for symbols, more in self._here.map(partial(name_features, spool), by_block(kept)):
             named.append(symbols)
             texts |= more
-        table = make_table(columns, named, pruning, texts)
+        table = make_table(kept, named, pruning, texts)
         table.about.update(scores)
         self._check_kept(table)
         log.info("features: %s seen, %s kept", f"{table.about['seen']:,}", f"{table.about['kept']:,}")
@@ -385,29 +307,27 @@ class Extraction:
         if self._known is None and (apart := getattr(self._recipe.features, "apart", ())):
             scale = np.array(table.scale)
             scale[dense_columns(table, apart, "features.apart")] = 0.0
+        cuts = divide(np.concatenate(sizes), self._recipe.data.shard_size * 1e6)
+
+        def pieces(name: str) -> Iterator[Corpus]:
+            for block in (block for block, of_block in enumerate(sizes) if of_block.size):
+                rows = numbering.spool.load(block, ListRows)
+                rows = (rows.origins() if name == "origins" else rows).numbered(numbering.of_block(block))
+                yield make_corpus(rows, numbering.width, about, scale)
+
         if self._directory is None:
-            job, every = PartJob(numbering, scale, about, None, None), list[Corpus]()
-            blocks = [BlockPart(block, 0, of_block.size) for block, of_block in enumerate(sizes) if of_block.size]
-            for name in names:
-                every.append(concatenate([_piece(job, block, origins=name == "origins") for block in blocks]))
+            corpus, *origins = [concatenate(list(pieces(name))) for name in names]
         else:
-            places = [self._directory / f"{name}.parts" for name in names]
-            for place in places:
-                place.mkdir()
-            job = PartJob(numbering, scale, about, *places, *[None] * (2 - len(places)))
-            parts = enumerate(divide(sizes, self._recipe.data.shard_size * 1e6))
-            written = zip(*self._engine.map(partial(write_part, job), parts), strict=True)
-            every = [join_parts(place.with_suffix(""), of) for place, of in zip(places, written, strict=True)]
-            for place in places:
-                place.rmdir()
-        corpus, *origins = every
+            for name in names:
+                save_joined(self._directory / name, pieces(name), cuts=cuts, synced=False)
+            corpus, *origins = [Corpus.load(self._directory / name, trusted=True) for name in names]
         known = {**self._count.as_dict(), "seconds": time.monotonic() - self._start}
         account = Account.of("", self._first, measure=self._content.metric.signature)
         roles = getattr(self._first[0], "roles", None) if self._first else None
         known |= said_of(account) | {"roles": {} if roles is None else roles.found}
         named = getattr(self._recipe.data, "roles", None)
         known["amiss"] = doubts_of_lists(self._first, self._content.metric, named)
-        known["inputs"] = inputs_of(make_reader(self._recipe.data.reader, "data.reader"), self._first)
+        known["inputs"] = inputs_of(make_reader(self._recipe.data.reader), self._first)
         seen = sample(self._job.spool.load(block, SeenSample) for block in range(len(self._features)))
         return Extracted(corpus, self._ids, known, seen, origins=origins[0] if origins else None), table
 
@@ -422,25 +342,9 @@ def extract_split(recipe: ListRecipe, split: str, table: Table, engine: Engine |
     return _in_memory(recipe, split, table, engine)[0]
 
 
-def write_extracted(
-    recipe: ListRecipe,
-    split: str,
-    table: Table | None,
-    place: Path | None,
-    spool: Path | None,
-    engine: Engine,
-    inputs: Inputs,
-) -> tuple[Extracted, Table]:
-    """``extract_split`` to a corpus in ``place``, an existing directory, or ``extract_training`` without a table; see
-    Extraction."""
-    extraction = Extraction(recipe, split, place, spool, engine, inputs, table)
-    extraction.read()
-    return extraction.corpus(extraction.table() if table is None else table)
-
-
 def _in_memory(recipe: ListRecipe, split: str, table: Table | None, engine: Engine | None) -> tuple[Extracted, Table]:
     with Inputs() as inputs:
-        return write_extracted(recipe, split, table, None, None, engine or Engine(), inputs)
+        return Extraction(recipe, split, None, None, engine or Engine(), inputs, table).made()
 
 
 def keeps_origins(recipe: ListRecipe, split: str) -> bool:

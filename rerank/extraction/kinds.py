@@ -1,6 +1,7 @@
 """The kinds of candidates: trees or texts, with how they are read, scored and described."""
 
 import logging
+from typing import Any
 
 from rerank.base.errors import RerankError
 from rerank.base.registry import build
@@ -13,25 +14,22 @@ log = logging.getLogger("rerank")
 
 
 def content_of(
-    recipe: ListRecipe,
-    *,
-    centred: bool | None = None,
-    columns: ScoreColumns | None = None,
-    keeps_texts: bool = True,
+    recipe: ListRecipe, *, centred: bool | None = None, columns: ScoreColumns | None = None, keeps_texts: bool = True
 ) -> Content:
     """The kind of candidates in a recipe's lists.
 
     centred: store values relative to a list's most frequent one; as the recipe says where None. columns: the score
     columns that lists are held to, where they are known. keeps_texts: see ``Content``.
     """
+    how: dict[str, Any] = {"centred": centred, "columns": columns, "keeps_texts": keeps_texts}
     if isinstance(recipe, TextRecipe):
         from rerank.extraction.texts import TextContent  # the templates of one kind or the other
 
-        return TextContent(recipe, centred=centred, columns=columns, keeps_texts=keeps_texts)
+        return TextContent(recipe, **how)
     from rerank.extraction.trees import TreeContent
 
     assert isinstance(recipe, Recipe)
-    return TreeContent(recipe, centred=centred, columns=columns, keeps_texts=keeps_texts)
+    return TreeContent(recipe, **how)
 
 
 def metric_of(recipe: TaskRecipe) -> Metric:

@@ -101,12 +101,16 @@ def doubts_of_lists(
         if not nbest.of_trees and len(nbest) and size < MANY:
             few.append(nbest)
             size += len(nbest)
-    found = [_unused(few[0])] if few else []
+    found = list[str]()
+    if few and (roles_found := few[0].roles) is not None and (names := roles_found.doubtful):
+        shown = "; ".join(f"{name!r} ({roles_found.unused[name]})" for name in names)
+        advice = f"Say what they are: --roles {names[0]}=column, or unused."
+        found.append(f"Numbers that differ within lists are not used: {shown}. {advice}")
     if REFERENCE not in (roles or {}).values() and not (metric is not None and metric.measured):
         sides = [([*map(decoded, [nbest.texts[nbest.base.argmax()], *nbest.texts])], decoded(nbest.references[0]))
                  for nbest in few if nbest.references]  # fmt: skip
         found += doubts_of_references(sides, metric)
-    return [line for line in found if line]
+    return found
 
 
 def doubts_of_references(sides: Sides, metric: Metric | None = None) -> list[str]:
@@ -114,14 +118,6 @@ def doubts_of_references(sides: Sides, metric: Metric | None = None) -> list[str
     words = metric is None or metric.name not in ("cer", "match")
     found = [_written(sides, metric), _unsuited([right for _, right in sides]) if words else ""]
     return [line for line in found if line]
-
-
-def _unused(nbest: Lists) -> str:
-    if nbest.roles is None or not nbest.roles.doubtful:
-        return ""
-    shown = "; ".join(f"{key!r} ({nbest.roles.unused[key]})" for key in nbest.roles.doubtful)
-    advice = f"Say what they are: --roles {nbest.roles.doubtful[0]}=column, or unused."
-    return f"Numbers that differ within lists are not used: {shown}. {advice}"
 
 
 def _written(sides: Sides, metric: Metric | None) -> str:

@@ -2,15 +2,14 @@
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
-from rerank.data.symbols import SymbolTable
-from rerank.extraction.content import Content, Description, Measured, Pair, hold, make_reader, make_templates
+from rerank.extraction.content import Content, Description, Measured, Pair, hold
 from rerank.features.scores import unfit
 from rerank.features.sink import ListFeatures
 from rerank.features.text.view import TextExtractor, TextView, first_unfit, make_view
@@ -21,8 +20,7 @@ from rerank.metrics.wer import Match
 from rerank.readers.base import Problem, SkipCount, lists_of
 from rerank.readers.given.nbest import GAIN
 from rerank.readers.lists import Lists
-from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.several import learns_from
+from rerank.readers.several import learns_from, make_reader
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.text_files import complete, lists_of_texts, settle, text_list
 from rerank.recipes.recipe import TextDataSettings, TextRecipe
@@ -38,24 +36,13 @@ class TextContent(Content[TextView | None]):
     metric: TextMetric
     extractor: TextExtractor
 
-    def __init__(
-        self,
-        recipe: TextRecipe,
-        *,
-        centred: bool | None = None,
-        columns: ScoreColumns | None = None,
-        keeps_texts: bool = True,
-    ) -> None:
-        templates, user = make_templates(recipe.features, "texts")
-        centred = recipe.features.centred if centred is None else centred
-        bits = recipe.features.hash_bits or 64
-        extractor = TextExtractor(templates, SymbolTable(), user=user, centred=centred, bits=bits)
-        super().__init__(extractor, recipe.features, columns, keeps_texts=keeps_texts)
-        self.metric, self.needs = make_text_metric(recipe.metric), extractor.needs
+    def __init__(self, recipe: TextRecipe, **how: Any) -> None:
+        super().__init__(TextExtractor, "texts", recipe.features, **how)
+        self.metric, self.needs = make_text_metric(recipe.metric), self.extractor.needs
         named = learns_from(GAIN, recipe.data.reader)
         self.gains = {*self.metric.measured, *(() if named else (GAIN,))}
-        if columns is not None:  # gains are no features: where a model works they are unknown
-            self.columns = columns.without(self.gains)
+        if self.columns is not None:  # gains are no features: where a model works they are unknown
+            self.columns = self.columns.without(self.gains)
         self.final = final_metrics(recipe.task, self.metric, recipe.metrics)
         self.task, self.answer = recipe.task, recipe.data.answer
 
@@ -92,7 +79,7 @@ class TextContent(Content[TextView | None]):
             return None
         try:
             lists = with_answers(lists, self.answer)
-            held = self.hold(self._gains_aside(lists))
+            held = self.hold(without_columns(lists, self.gains))
             if unfit(held):
                 return None
             return Measured(lists, held, *cast(ColumnMetric, self.metric).block_stats(lists), None)
@@ -108,12 +95,12 @@ class TextContent(Content[TextView | None]):
             nbest = with_answers(text_list(nbest).sound(), self.answer)
         except Problem as problem:
             raise nbest.fault(problem, problem.size) from None
-        self.hold(nbest if self.columns is None else self._gains_aside(nbest))
+        self.hold(nbest if self.columns is None else without_columns(nbest, self.gains))
         return nbest.opened(self._view if self.keeps_texts or not self.by_columns else self._look)
 
     def rows(self, nbest: Lists) -> Lists:
         """A list with the columns that templates look at."""
-        lists = self._gains_aside(nbest)
+        lists = without_columns(nbest, self.gains)
         return lists if self.columns is None else hold(self.columns, lists)
 
     def _look(self, nbest: Lists) -> TextView | None:
@@ -128,10 +115,6 @@ class TextContent(Content[TextView | None]):
         if lists.source is None and (lists.segmentation is not None or lists.alignment is not None):
             lists = lists.changed(segmentation=None, alignment=None)
         return make_view(lists, lists.source or b"", self.symbols if self.keeps_texts else None)
-
-    def _gains_aside(self, nbest: Lists) -> Lists:
-        """``nbest`` without the columns that are gains."""
-        return without_columns(nbest, self.gains)
 
     def extract(self, nbest: Lists, content: TextView | None) -> ListFeatures:
         content = self._view(nbest) if content is None else content

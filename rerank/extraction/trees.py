@@ -1,16 +1,15 @@
 """Lists of parse trees."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.symbols import SymbolTable
-from rerank.extraction.content import Content, Pair, hold, make_reader, make_templates, unknown_columns
+from rerank.extraction.content import Content, Pair, hold, unknown_columns
 from rerank.features.extract import Extractor
-from rerank.features.forest import Rules
 from rerank.features.scores import ScoreView, score_view, unfit
 from rerank.features.sink import ListFeatures
 from rerank.metrics.evaluation import check_errors, refused_list
@@ -19,10 +18,11 @@ from rerank.metrics.parseval import Parseval
 from rerank.readers.base import Problem, SkipCount
 from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.several import make_reader
 from rerank.readers.trees.treebank import lists_of_trees, open_list, parse_list, parse_pair
 from rerank.readers.trees.trees import ROOM, Trees, brackets, parse_brackets, picked
 from rerank.readers.trees.words import unchanged
-from rerank.recipes.recipe import FeatureSettings, Recipe
+from rerank.recipes.recipe import Recipe
 from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings
 
@@ -41,16 +41,8 @@ class TreeContent(Content[Parses]):
     metric: Parseval
     extractor: Extractor
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        *,
-        centred: bool | None = None,
-        columns: ScoreColumns | None = None,
-        keeps_texts: bool = True,
-    ) -> None:
-        extractor = make_extractor(recipe.features, SymbolTable(), centred=centred)
-        super().__init__(extractor, recipe.features, columns, keeps_texts=keeps_texts)
+    def __init__(self, recipe: Recipe, **how: Any) -> None:
+        super().__init__(Extractor, "trees", recipe.features, heads=recipe.features.heads, **how)
         self.metric, self.normalize = make_parseval(recipe.metric), recipe.data.normalize
         self.symbols.reserve(ROOM)  # so that copies have the room too
 
@@ -128,19 +120,6 @@ class TreeContent(Content[Parses]):
     def gold_text(self, pair: Pair) -> str:
         """The gold tree in brackets."""
         return brackets(pair.gold, 0, pair.content.symbols)
-
-
-def make_extractor(settings: FeatureSettings, symbols: SymbolTable, *, centred: bool | None = None) -> Extractor:
-    """The extractor that a recipe (or a model) describes."""
-    templates, user = make_templates(settings, "trees")
-    return Extractor(
-        templates,
-        symbols,
-        user=user,
-        heads=cast(dict[str, Rules], settings.heads),
-        centred=settings.centred if centred is None else centred,
-        bits=settings.hash_bits or 64,
-    )
 
 
 def make_parseval(spec: Settings) -> Parseval:

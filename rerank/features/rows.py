@@ -67,7 +67,7 @@ class RowRun(NamedTuple):
 
     order: np.ndarray  # int64: indices of the features that have a column, list by list in column order
     column: np.ndarray  # int32: of its features
-    begin: np.ndarray  # int64: the first candidate of a feature's list, counted from that of the first list of all
+    begin: np.ndarray  # int64: the first candidate of a feature's list
     offsets: np.ndarray  # int64: where the entries of each begin, and where those of the last one end
     candidate: np.ndarray  # of its entries, as are ``value`` and ``long_value``
     value: np.ndarray
@@ -161,8 +161,7 @@ class RowBuilder:
         self, column: np.ndarray | None, width: int, about: dict[str, Any], scale: np.ndarray | None = None
     ) -> Corpus:
         """The corpus; ``column`` (int32) maps ids to columns; None: ids are columns. See ``make_corpus``."""
-        rows = self.rows().numbered(column)
-        return make_corpus(rows, 0, rows.lists.size - 1, width, about, scale)
+        return make_corpus(self.rows().numbered(column), width, about, scale)
 
 
 _NOTHING = (
@@ -190,37 +189,33 @@ def restored(small: np.ndarray, long: np.ndarray) -> np.ndarray:
     return values
 
 
-def make_corpus(
-    rows: ListRows, first: int, last: int, width: int, about: dict[str, Any], scale: np.ndarray | None = None
-) -> Corpus:
-    """Lists first..last - 1 of ``rows``, whose ids are columns, as a corpus.
+def make_corpus(rows: ListRows, width: int, about: dict[str, Any], scale: np.ndarray | None = None) -> Corpus:
+    """The lists of ``rows``, whose ids are columns, as a corpus.
 
     The table's ``scale`` (float64 [free]) multiplies the values of the first columns, which are the corpus's free ones;
     see dense.py.
     """
-    lists = rows.lists[first : last + 1] - rows.lists[first]
-    candidates = slice(int(rows.lists[first]), int(rows.lists[last]))
-    starts = np.zeros(int(lists[-1]) + 1, np.int64)
-    for part in _runs_of(rows, first, last):
+    starts = np.zeros(int(rows.lists[-1]) + 1, np.int64)
+    for part in _runs_of(rows):
         count_rows(part, starts[1:])
     np.cumsum(starts, out=starts)
     at, columns, values = starts[:-1].copy(), np.empty(int(starts[-1]), np.int32), np.empty(int(starts[-1]), np.float32)
-    for part in _runs_of(rows, first, last):
+    for part in _runs_of(rows):
         fill_rows(part, restored(part.value, part.long_value), at, columns, values)
     if scale is not None and scale.size:
         free = columns < scale.size
         values[free] = values[free] * scale[columns[free]]
     limit_values(values)
     return Corpus(
-        lists=lists,
+        lists=np.array(rows.lists),
         rows=starts,
         columns=columns,
         values=values,
-        base=np.array(rows.base[candidates]),
-        gain=np.array(rows.gain[candidates]),
-        stats=np.array(rows.stats[candidates]),
-        reference=np.array(rows.reference[first:last]),
-        weight=np.ones(last - first),
+        base=np.array(rows.base),
+        gain=np.array(rows.gain),
+        stats=np.array(rows.stats),
+        reference=np.array(rows.reference),
+        weight=np.ones(rows.lists.size - 1),
         width=width,
         about=about,
         free=0 if scale is None else scale.size,
@@ -230,17 +225,16 @@ def make_corpus(
 RUN = 1 << 16  # features of lists that are looked at together
 
 
-def _runs_of(rows: ListRows, first: int, last: int) -> Iterator[RowRun]:
-    """Lists first..last - 1 in runs."""
-    origin = rows.lists[first]
-    before, columns = int(np.sum(rows.entries[: int(rows.features[first])], dtype=np.int64)), frozen(rows.ids)
+def _runs_of(rows: ListRows) -> Iterator[RowRun]:
+    """The lists in runs."""
+    first, last, before, columns = 0, rows.lists.size - 1, 0, frozen(rows.ids)
     while first < last:
         end = max(first + 1, int(np.searchsorted(rows.features, rows.features[first] + RUN, side="right")) - 1)
         end = min(end, first + RUN, last)
         a, b = int(rows.features[first]), int(rows.features[end])
         starts = offsets(rows.entries[a:b])
         counts = np.diff(rows.features[first : end + 1])
-        begin = np.repeat(rows.lists[first:end] - origin, counts)
+        begin = np.repeat(rows.lists[first:end], counts)
         order = _by_column(columns[a:b], np.repeat(np.arange(end - first), counts))
         entries, long = slice(before, before + int(starts[-1])), slice(int(rows.longs[first]), int(rows.longs[end]))
         yield RowRun(

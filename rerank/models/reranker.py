@@ -13,7 +13,6 @@ import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.extraction.content import make_reader
 from rerank.models.drift import Drift
 from rerank.models.model import Model, kind_of, models
 from rerank.models.provenance import Trust
@@ -24,6 +23,7 @@ from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is
 from rerank.readers.given.nbest import CandidateLike, GivenError, NBest, check_for_files, each_of, list_given, refusal
 from rerank.readers.lists import Candidate, Lists
 from rerank.readers.score_columns import ScoreColumns, check_names
+from rerank.readers.several import make_reader
 from rerank.readers.streams import PathLike
 from rerank.readers.texts.table import is_table, table
 from rerank.readers.texts.text_list import SCORE

@@ -11,7 +11,7 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import ModelError
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import combined, known_hash
-from rerank.extraction.content import Content, make_reader
+from rerank.extraction.content import Content
 from rerank.extraction.kinds import content_of
 from rerank.features.extract import FeatureExtractor
 from rerank.features.rows import RowBuilder
@@ -26,6 +26,7 @@ from rerank.models.provenance import Decoding, decodings_of
 from rerank.readers.base import ListWriter, Problem, Reader, SkipCount, usable
 from rerank.readers.lists import Lists
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.several import make_reader
 from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike, Writable, read_in
 

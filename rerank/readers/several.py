@@ -43,7 +43,7 @@ def _negated(nbest: Lists) -> Lists:
     return nbest.changed(scores=scores)
 
 
-def make_reader(spec: Any, key: str) -> Reader:
+def make_reader(spec: Any, key: str = "data.reader") -> Reader:
     """The reader described by a name, or by a mapping of a name and options (or its YAML).
 
     All readers have the option ``scores``: "score" (higher is better) or "cost". A reader may define its own.

@@ -287,7 +287,7 @@ class DataSettings(SplitSettings):
     normalize: bool = False
 
     def files_of(self, source: str) -> dict[str, list[str]]:
-        files = {"nbest": make_reader(self.reader, "data.reader").paths(self.lists(source))}
+        files = {"nbest": make_reader(self.reader).paths(self.lists(source))}
         if self.gold is not None:
             files["gold"] = treebank_files(*(self.fill("gold", pattern, source) for pattern in self.gold))
         return files
@@ -372,7 +372,7 @@ class TextDataSettings(SplitSettings):
         return values
 
     def files_of(self, source: str) -> dict[str, list[str]]:
-        files = {"nbest": make_reader(self.reader, "data.reader").paths(self.lists(source))}
+        files = {"nbest": make_reader(self.reader).paths(self.lists(source))}
         if self.sources is not None:
             files["sources"] = [self.fill("sources", self.sources, source)]
         if self.references is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.usage import require
 from rerank.data.corpus import Corpus
-from rerank.extraction.content import Content, make_reader
+from rerank.extraction.content import Content
 from rerank.extraction.extraction import paths_of
 from rerank.extraction.kinds import content_of, metric_of, with_set
 from rerank.features.table import Table
@@ -30,7 +30,7 @@ from rerank.models.scorer import Scorer
 from rerank.pool import check_visible
 from rerank.readers.account import Account, tell
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.several import says_scores
+from rerank.readers.several import make_reader, says_scores
 from rerank.recipes.recipe import ListRecipe, Single, TextRecipe, tree_learner
 from rerank.recipes.sections import HOLDOUT
 from rerank.recipes.settings import Settings, files_named

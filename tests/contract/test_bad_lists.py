@@ -10,9 +10,9 @@ from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, Damage, whole
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.extraction.content import make_reader
 from rerank.models.scorer import Ranked, write_ranked
 from rerank.readers.base import Lists, Problem, SkipCount, read_lists, readers
+from rerank.readers.several import make_reader
 from rerank.readers.streams import read_in
 from rerank.readers.trees.treebank import parse_list
 

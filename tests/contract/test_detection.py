@@ -12,8 +12,8 @@ from commands import Command, refused
 from formats import CANDIDATES, FORMATS, LISTS, lists_in
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.extraction.content import make_reader
 from rerank.readers.base import SkipCount, read_lists, readers
+from rerank.readers.several import make_reader
 
 SKIP = "--on-bad-list skip"
 # Formats of single files whose readers need no options; trees with scores are a file of the Berkeley parser too.

@@ -10,8 +10,8 @@ import small_lists
 import yaml
 from commands import Command
 
-from rerank.extraction.content import make_reader
 from rerank.readers.base import read_lists
+from rerank.readers.several import make_reader
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import TextRecipe
 

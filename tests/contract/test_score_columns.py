@@ -13,7 +13,6 @@ import small_lists
 from small_lists import LISTS, Candidate, Format, recipe
 
 from rerank.base.errors import DataError
-from rerank.extraction.content import make_reader
 from rerank.extraction.extraction import extract_split, extract_training
 from rerank.learn.base import Weights
 from rerank.models.model import Model
@@ -21,6 +20,7 @@ from rerank.models.scorer import Ranked, Scorer
 from rerank.models.weights import provenance_rows
 from rerank.readers.base import Problem, SkipCount, readers
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.several import make_reader
 from rerank.readers.trees.charniak import ParseReader
 
 Change = Callable[[list[list[Candidate]]], Any]

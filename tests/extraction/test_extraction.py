@@ -10,11 +10,10 @@ import pytest
 import small
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.symbols import SymbolTable
 from rerank.extraction import cache
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.extraction import Extracted, extract_training
-from rerank.extraction.trees import make_extractor, make_parseval
+from rerank.extraction.trees import TreeContent, make_parseval
 from rerank.features.template import SETS
 from rerank.runs import experiment
 from rerank.storage.files import seal
@@ -55,7 +54,7 @@ def test_the_same_key_is_not_extracted_again(data, tmp_path, monkeypatch):
     def refuse(*_: Any) -> None:
         raise AssertionError("extracted again")
 
-    monkeypatch.setattr(cache, "write_extracted", refuse)
+    monkeypatch.setattr(cache, "Extraction", refuse)
     # What does not make the corpora makes no difference: learner, seed, name, where the files lie.
     moved = data.with_name("moved")
     data.rename(moved)
@@ -183,12 +182,12 @@ def test_users_templates_that_cannot_be_found(data, tmp_path, monkeypatch, path,
 )
 def test_templates_that_do_not_exist(data, features, hint):
     with pytest.raises(RecipeError, match=hint):
-        make_extractor(small.recipe(data, features=features).features, SymbolTable())
+        TreeContent(small.recipe(data, features=features))
 
 
 def test_a_template_that_the_set_has_may_be_named_besides(data):
     features = {"set": "minimal", "templates": ["Dense", "Word(k=2)", "Word(k=3)"]}
-    extractor = make_extractor(small.recipe(data, features=features).features, SymbolTable())
+    extractor = TreeContent(small.recipe(data, features=features)).extractor
     assert extractor.names == [*SETS["minimal"], "Word(k=3)"]
 
 
