@@ -5,6 +5,7 @@ import re
 import shlex
 import textwrap
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -34,15 +35,20 @@ def look(
     It is what every command says before its results; --roles overrules it.
     """
     from rerank.extraction.list_checks import doubts_of_lists
+    from rerank.readers.account import MOST, Account, filled
+    from rerank.readers.base import SkipCount, counted, usable
     from rerank.readers.given.reading import ListFile, read
+    from rerank.readers.lists import one_by_one
 
-    lists = read(file, reader, references=references or None, on_bad_list=on_bad_list, roles=roles)
-    account = lists.account if isinstance(lists, ListFile) else None
-    if account is None or not isinstance(lists, ListFile):
-        list(read(file, reader, references=references or None, on_bad_list="error", roles=roles))  # why no list is good
+    lists, count = read(file, reader, references=references or None, roles=roles), SkipCount(on_bad_list)
+    assert isinstance(lists, ListFile)
+    first = list(filled(usable(islice(one_by_one(lists.blocks()), MOST), counted, count)))
+    if (account := Account.of(file, first, str(lists.settings["name"]))) is None:
+        list(lists)  # says why no list is good, if there is one
         raise DataError("no list with candidates", path=file)
     show(*account.lines, account=account.as_data())
-    doubts = doubts_of_lists(lists.first_items(), roles=lists.settings.get("roles"))
+    count.warn()
+    doubts = doubts_of_lists(first, roles=lists.settings.get("roles"))
     show(*doubts, doubts=doubts)
 
 

@@ -114,12 +114,12 @@ def _recipe(
     format_name = str(settings["name"])
     use = readers.get(format_name).use if format_name in readers else ""
     trees = shown.of_trees
-    root, form, judged = _placed(files)[0], reader or format_name, _judged(format_name)
+    root, judged = _placed(files)[0], _judged(format_name)
     if judged:
         if len(qrels := set(references)) != 1:
             message = "runs need their judgements; name one file of qrels, for all of them, with --references"
             raise DataError(message, path=files[0])
-        form, references = f"{{name: {format_name}, qrels: {_quoted(qrels.pop())}}}", ()
+        settings, references = {**settings, "qrels": qrels.pop()}, ()
     lines = [
         f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml",
         f"name: {_quoted(name)}",
@@ -127,7 +127,8 @@ def _recipe(
         "data:",
         f"  root: {_quoted(root)}",
         f"  nbest: {_quoted(_pattern(files, splits))}",
-        f"  reader: {form}",
+        f"  reader: {{name: {format_name}, qrels: {_quoted(settings['qrels'])}}}" if judged else
+        f"  reader: {reader or format_name}",
         *([f"  roles: {as_json(settings['roles'])}"] if roles else []),
         f"  train: {_quoted(splits[train])}",
         f"  dev: {_quoted(splits[dev])}        # epochs and settings are chosen on it" if dev else
@@ -309,8 +310,7 @@ def _judged(name: str) -> bool:
 
 def _said_of(files: Sequence[str], settings: Settings, references: Sequence[str]) -> tuple[list[str], list[Lists]]:
     """What the first file is taken for, a line for each, and its first lists."""
-    needed = references[: 1 if not _judged(str(settings["name"])) else 0] or None
-    lists = read(files[0], settings, references=needed, on_bad_list="skip")
+    lists = read(files[0], settings, references=references[:1] or None, on_bad_list="skip")
     assert isinstance(lists, ListFile)
     first = lists.first_items()
     account = Account.of(files[0], first, settings["name"])

@@ -297,6 +297,7 @@ def test_runs_of_trec_with_their_judgements(tmp_path: Path, rerank: Any, monkeyp
     write(tmp_path, "all: qrels", "".join(f"{q} 0 d{q % 3} 1\n" for q in range(20)))
     assert "name one file of qrels" in rerank("new", *files, "-o", "found.yaml").err
     assert rerank("new", *files, "--references", "all: qrels", "-o", "found.yaml").code == 0
+    assert "# what is right: gain, " in (tmp_path / "found.yaml").read_text()
     made = rerank("run", "found.yaml")
     assert (made.code, "trained on its lists" in made.err) == (0, False), made
 

@@ -42,6 +42,7 @@ def found(rule: str, *texts: str) -> list[str | None]:
         ("letter", ["\\boxed{A, B}", "\\boxed{5} (A)", "(F)"], ["A, B", "5", None]),
         ("letter:J", ["(J)", "So (K), or J?"], "J"),
         ("letter", ["Because", "F", "AB", "A1", "b"], None),
+        ("boxed", ["\\boxed{p - q}", "\\boxed{p-q}"], "p-q"),
         ("text", [".5", "(.5)", "0.5.", ".50"], "0.5"),
         ("text", ["The CAT!", " the cat ", '"The cat."'], "the cat"),
         ("json:x", ['{"x": 17}', '{"x": "17.0"}', '`{"y": {"x": 2}, "x": "17"}` {"x', '[{"x": 1}, {"x": 17}]'], "17"),

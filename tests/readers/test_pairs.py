@@ -149,11 +149,19 @@ def test_a_gold_tree_of_other_words_is_for_the_metric(files: Files, gold: str) -
 def test_lists_merged_by_damage_are_noticed_at_the_end(files: Files) -> None:
     merged = listing("one", GOOD).rstrip() + "\n" + listing("two", GOOD).replace("2\ttwo", "x\ttwo")
     files.write(merged + listing("three", GOOD), f"{GOLD}\n" * 3)
-    with pytest.raises(DataError, match=r"at least 3 gold trees for 2 lists"):
+    with pytest.raises(DataError, match=r"at least 3 gold trees for 2 lists .* same order$"):
         files.read("skip")
     files.write("", GOLD)
     with pytest.raises(DataError, match=r"at least 1 gold trees for 0 lists"):
         files.read("skip")
+
+
+def test_a_list_that_is_missing_is_found_by_its_words(files: Files) -> None:
+    golds = [GOLD.replace("b", word) for word in "bcd"]
+    first, _, last = ([text.replace("b", word) for text in GOOD] for word in "bcd")
+    files.write(listing("one", first) + listing("three", last), "\n".join(golds))
+    with pytest.raises(DataError, match=r"in the same order; the first whose words are others is three, line 7$"):
+        files.read()
 
 
 def test_unbalanced_gold_cannot_be_skipped(files: Files) -> None:

@@ -94,12 +94,12 @@ def test_links_to_folders_are_followed_but_not_in_circles(wsj: Path, tmp_path: P
         treebank_files(tmp_path / "some")
 
 
-def test_lists_that_can_be_read_once_are_not_read_again_for_an_error(wsj: Path, tmp_path: Path) -> None:
+def test_words_tell_what_lists_that_can_be_read_once_lack(wsj: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "lists")
     one = b"1\ta\n-1\n(NP (NN Art))\n\n"
     writer = threading.Thread(target=(tmp_path / "lists").write_bytes, args=(one,), daemon=True)
     writer.start()
-    with pytest.raises(DataError, match=r"gold trees for 1 list.*order$"):
+    with pytest.raises(DataError, match=r"gold trees for 1 list.*; the first whose words are others is a, line 1$"):
         list(read_pairs(CharniakReader(), tmp_path / "lists", wsj, SymbolTable()))
     writer.join()
 

@@ -93,6 +93,8 @@ def test_an_account(tmp_path: Path, rerank: Any) -> None:
     ]  # fmt: skip
     found = json.loads(rerank("vote", path, "--samples", "10", "--folds", "2", "--json").out)
     assert found["account"]["right"] == "gain (passed), 12 of 36 candidates are right"
+    (tmp_path / "bad").write_text('{"candidates": ["a", 1]}\n{"candidates": ["b"]}\n')
+    assert "skipped 1 candidate (text)" in rerank("look", tmp_path / "bad").err
     (tmp_path / "texts").write_text('{"id": "a", "candidates": ["a"]}\n')
     refused = rerank("evaluate", tmp_path / "texts", tmp_path / "texts", "--metric", "bleu")
     assert (refused.code, "lists are no sentences" in refused.err) == (2, True)

@@ -166,7 +166,8 @@ def _written(number: Decimal) -> str:
 
 def _expression(text: str) -> str:
     """The form of what is no number."""
-    text = SPACE.sub("", text) if regex.search(r"[\d\\^_=+*/<>|{}]", text) else text.strip()
+    formula = regex.search(r"[\d\\^_=+*/<>|{}]|^\p{L}(?: - \p{L})+$", text)
+    text = SPACE.sub("", text) if formula else text.strip()
     return str(regex.sub(r"^\\frac\{-", r"-\\frac{", text.casefold() if WORD.search(text) else text))
 
 

@@ -18,12 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.readers.base import TRACE, Lists, Problem, Reader, excerpt
+from rerank.readers.base import TRACE, Candidate, Lists, Problem, Reader, excerpt
 from rerank.readers.lines import LONGEST, LineReader
 from rerank.readers.problems import NUL
-from rerank.readers.sides import Side, in_step
+from rerank.readers.sides import Progress, Side, in_step
 from rerank.readers.streams import PathLike, compression_of_name, open_stream, split_paths, stream_name
 from rerank.readers.trees.trees import FOREST, Trees, parse_brackets
 from rerank.readers.trees.words import (
@@ -186,12 +187,23 @@ class TreebankSide(Side):
     def __init__(self, paths: Sequence[PathLike]) -> None:
         golds = ((gold.line, gold) for gold in read_treebank(paths))
         super().__init__(paths, golds, ("gold tree", "gold trees"))
-        self.path = stream_name(paths[0])
+        self.path, self._unlike = stream_name(paths[0]), ""
 
     def take(self, number: int = 1) -> list[Any]:
         if entries := super().take(number):
             self.path = entries[-1].path
         return entries
+
+    def take_for(self, nbest: Lists, lists: Progress) -> Any:
+        gold = super().take_for(nbest, lists)
+        if not self._unlike and len(nbest):
+            one, other = (Candidate(decoded(text)).tokens for text in (nbest.texts[0], gold.text))
+            self._unlike = f"; the first whose words are others is {nbest.id}, line {nbest.line}" * (one != other)
+        return gold
+
+    @property
+    def _rule(self) -> str:
+        return super()._rule + self._unlike
 
 
 class SentenceText(NamedTuple):
@@ -212,7 +224,10 @@ def read_sentences(path: PathLike, *, chunk: int = CHUNK) -> Iterator[SentenceTe
             return
         if len(held) == 2 and all(sentence.text for sentence in held) and held[0].line < held[1].line:
             yield held.pop(0)
-    yield from by_line(held)
+    for line, trees in groupby(held, lambda each: each.line):  # those of every line as one sentence
+        texts = [each.text for each in trees]
+        whole = texts[0] if len(texts) == 1 else b"(%s %s)" % (FOREST.encode(), b" ".join(texts))
+        yield SentenceText(whole, line)
 
 
 def gold_sentences(paths: Sequence[PathLike]) -> Iterator[SentenceText | bytes]:
@@ -220,14 +235,6 @@ def gold_sentences(paths: Sequence[PathLike]) -> Iterator[SentenceText | bytes]:
     if len(paths) == 1:
         return read_sentences(paths[0])
     return (gold.text for gold in read_treebank(paths))
-
-
-def by_line(found: Iterable[SentenceText]) -> Iterator[SentenceText]:
-    """The trees of every line as one sentence."""
-    for line, trees in groupby(found, lambda each: each.line):
-        texts = [each.text for each in trees]
-        whole = texts[0] if len(texts) == 1 else b"(%s %s)" % (FOREST.encode(), b" ".join(texts))
-        yield SentenceText(whole, line)
 
 
 def open_list(nbest: Lists, symbols: SymbolTable, changed: Counter[str] | None = None) -> tuple[Lists, Trees]:
