@@ -25,7 +25,7 @@ from rerank.readers.detection import advice_on
 from rerank.readers.lists import Candidate, Lists, one_by_one
 from rerank.readers.problems import OnBadList, Problem, SkipCount, check_choice, nameless, usable
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.streams import PathLike, Writable, foreign, split_paths
+from rerank.readers.streams import PathLike, Writable, foreign, split_paths, start_alone
 from rerank.readers.trees.trees import TRACE
 
 __all__ = [
@@ -127,6 +127,14 @@ class Reader(ABC):
     def read(self, path: PathLike) -> Iterator[Lists]:
         """``blocks``, list by list."""
         return one_by_one(self.blocks(path))
+
+    def parse(self, data: bytes) -> list[Lists]:
+        """The lists of a file's contents, one by one."""
+        token = start_alone.set(data)
+        try:
+            return list(self.read(""))
+        finally:
+            start_alone.reset(token)
 
     @abstractmethod
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:

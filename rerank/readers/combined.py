@@ -256,7 +256,13 @@ class United(NamedTuple):
         if len({nbest.of_trees for nbest in lists}) > 1:
             paths = ", ".join(system.path for system, _ in parts)
             raise RecipeError(f"some of {paths} hold texts, and others trees; they cannot be merged", key="of")
-        scores = np.concatenate([np.empty((0, len(self.names))), *(self._scores(*part) for part in parts)])
+        scores = np.full((sum(map(len, lists)), len(self.names)), np.nan)  # for what a system does not have
+        before = accumulate(map(len, lists), initial=0)
+        for (system, nbest), start in zip(parts, before, strict=False):
+            if len(nbest):
+                own = slice(start, start + len(nbest))
+                scores[own, [self.names.index(name) for name in system.names]] = nbest.scores
+                scores[own, self.names.index(system_name(system.number))] = 1.0
         first: dict[bytes, int] = {}
         alike = enumerate(text for nbest in lists for text in nbest.alike(normal=normal))
         again = [(place, at) for at, text in alike if (place := first.setdefault(text, at)) != at]
@@ -292,14 +298,6 @@ class United(NamedTuple):
         kept = list(first.values()) if duplicates == "drop" else range(len(texts))
         merged = merged.some(kept, duplicates=len(again))
         return merged.changed(answers=answers_of(merged.answers or ()))
-
-    def _scores(self, system: System, nbest: Lists) -> np.ndarray:
-        """float64 [N, columns]: the candidates of one system; NaN for what it does not have."""
-        scores = np.full((len(nbest), len(self.names)), np.nan)
-        if len(nbest):
-            scores[:, [self.names.index(name) for name in system.names]] = nbest.scores
-            scores[:, self.names.index(system_name(system.number))] = 1.0
-        return scores
 
 
 def _chained(lists: Sequence[Lists], field: str, blank: bytes | None) -> list[Any] | None:
@@ -337,27 +335,23 @@ class JoinedReader(Reader):
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if drops_duplicates(self.inner):
+        if drops_duplicates(self.within[0]):
             message = "the reader drops duplicates, so lines of scores would go to the wrong candidates; "
             raise RecipeError(message + "set its option duplicates: keep", key="of")
         check_names(self.names, "names")
 
     @cached_property
-    def inner(self) -> Reader:
-        """The reader of the lists."""
-        return make_reader(self.of, "of")
-
-    @property
     def within(self) -> tuple[Reader, ...]:
-        return (self.inner,)
+        """The reader of the lists."""
+        return (make_reader(self.of, "of"),)
 
     @property
     def files(self) -> int | None:
-        return None if self.inner.files is None else self.inner.files + 1
+        return None if self.within[0].files is None else self.within[0].files + 1
 
     def paths(self, path: PathLike) -> list[str]:
         *lists, scores = split_paths(path)
-        return [*self.inner.paths(",".join(lists)), scores] if lists else [scores]
+        return [*self.within[0].paths(",".join(lists)), scores] if lists else [scores]
 
     def blocks(self, path: PathLike) -> Iterator[Lists]:
         """After a list of unknown length nothing tells which scores belong to which candidates."""
@@ -370,7 +364,7 @@ class JoinedReader(Reader):
             columns = _columns(lines, tuple(self.names))
             # the reader of the lists does not look for these columns, nor for those that were joined in training
             known = self.known and self.known.without({*columns, *self.known.sources.get(JOINED, ())})
-            inner = self.inner.knowing(known, normal=self.normal)
+            inner = self.within[0].knowing(known, normal=self.normal)
             numbered = ((number, (number, line)) for number, line in lines)
             side = Side([lines.path], numbered, ("line of scores", "lines of scores"), of="candidate")
             for nbest, (rows,) in in_step(inner, ",".join(names[:-1]), [side]):
@@ -378,10 +372,10 @@ class JoinedReader(Reader):
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Writes as the reader of the lists does, without the joined columns."""
-        self.inner.write(out, nbest.raw if isinstance(nbest.raw, Lists) else nbest, order, scores)
+        self.within[0].write(out, nbest.raw if isinstance(nbest.raw, Lists) else nbest, order, scores)
 
     def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:
-        self.inner.write_bad(out, bad, like)
+        self.within[0].write_bad(out, bad, like)
 
 
 def _columns(lines: LineReader, names: tuple[str, ...]) -> tuple[str, ...]:

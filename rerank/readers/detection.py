@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -69,9 +69,7 @@ def advice_on(reader: Reader, others: Readers, path: str) -> str:
     """
     start, leaves = _start(path), list(_leaves(reader))
     if start is None and not os.path.isdir(path):
-        paths = path.split(",")
-        several = len(paths) > 1 and all(map(os.path.isfile, paths))
-        return _advice_on_several(reader, paths[0], others) if several else ""
+        return _advice_on_several(reader, path.split(","), others)
     if reads(reader, path):
         return ""
     kinds = _fitting(path, start, others)
@@ -128,11 +126,13 @@ def holds_texts(path: str) -> bool:
     return not (_start(path) or b"(").lstrip().startswith(b"(")
 
 
-def _advice_on_several(reader: Reader, first: str, others: Readers) -> str:
+def _advice_on_several(reader: Reader, paths: Sequence[str], others: Readers) -> str:
     """Advice on the names of several files, which a reader of single files takes for the name of one."""
-    start = _start(first)
+    if len(paths) < 2 or not all(map(os.path.isfile, paths)):
+        return ""
+    start = _start(paths[0])
     for name, other in _made(others, needing=False):
-        if other.beside and _share(other, first, start) > MOSTLY:
+        if other.beside and _share(other, paths[0], start) > MOSTLY:
             return _looks_like(name, type(other), reader, other.beside)
     message = "these are several files; --reader '{name: joined, of: ...}' reads lists and scores, "
     return f"{message}'{{name: merged, of: ...}}' the lists of several systems"

@@ -29,7 +29,7 @@ class Inputs:
         self._digests, self._pipes = dict[str, str](), dict[str, InputStream | None]()
 
     def open(self, path: str, *, others: Collection[str] = ()) -> None:
-        """Refuse a file that cannot be opened; see ``open_stream``."""
+        """Refuse a file that cannot be opened; see ``open_file``."""
         if path not in self._pipes:
             stream = open_file(path, others=others)
             if read_once(path):

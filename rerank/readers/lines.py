@@ -6,14 +6,13 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
 from rerank.base.errors import DataError
 from rerank.base.ranges import Checked
 from rerank.readers.base import Problem, Reader, excerpt
-from rerank.readers.lists import Lists, one_by_one
-from rerank.readers.streams import InputStream, PathLike, open_stream
+from rerank.readers.lists import Lists
+from rerank.readers.streams import PathLike, open_stream
 
 T = TypeVar("T")
 DECIMAL = rb"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"  # the expression of a decimal number
@@ -163,11 +162,6 @@ class ListReader(Checked, Reader):
             lines = LineReader(stream)
             yield from self.lists(lines, self.records(lines))
 
-    def parse(self, data: bytes) -> Iterator[Lists]:
-        """The lists of a file's contents."""
-        lines = LineReader(InputStream(BytesIO(data), ""))
-        yield from one_by_one(self.lists(lines, self.records(lines)))
-
     def parts(self, told: Mapping[str, Any]) -> bool:  # noqa: ARG002
         """Whether each line of a file is a list that can be read alone, given what the first lists tell of all."""
         return False
@@ -187,7 +181,16 @@ class ListReader(Checked, Reader):
                 yield block
                 continue
             for nbest in block.each():
-                nbest = self._unlike(nbest, seen)
+                name = nbest.id if nbest.problem is None else nbest.problem.name
+                if name in seen:
+                    path, line = seen[name]
+                    where = f"line {line}" if path == nbest.path else f"line {line} of {path}"
+                    numbered = "the reader's option ids: ordinal numbers the lists instead"
+                    advice = numbered if self.offers("ids") else self.apart
+                    message = f"the id is also that of the list at {where}; {advice}"
+                    nbest = nbest.left_out(Problem("duplicate id", message), nbest.size)
+                else:
+                    seen[name] = nbest.path, nbest.line
                 yield nbest if nbest.problem is not None else nbest.repeated(self.duplicates)
 
     def of_records(
@@ -210,19 +213,6 @@ class ListReader(Checked, Reader):
     @abstractmethod
     def made(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
         """The lists that records describe, those that cannot be used alone, others several at a time or alone."""
-
-    def _unlike(self, found: Lists, seen: dict[str, Place]) -> Lists:
-        """``found``, or a bad list if its id is that of an earlier one; ``seen`` are their places."""
-        name = found.id if found.problem is None else found.problem.name
-        if name not in seen:
-            seen[name] = found.path, found.line
-            return found
-        path, line = seen[name]
-        numbered = "the reader's option ids: ordinal numbers the lists instead"
-        advice = numbered if self.offers("ids") else self.apart
-        where = f"line {line}" if path == found.path else f"line {line} of {path}"
-        message = f"the id is also that of the list at {where}; {advice}"
-        return found.left_out(Problem("duplicate id", message), found.size)
 
 
 def whole_number(text: str) -> int | None:

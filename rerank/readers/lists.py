@@ -329,7 +329,9 @@ class Lists:
         count, nor, in normal form, does the way of writing words."""
         if not self.of_trees:
             return self.texts
-        return list(map(_plain_tree, map(normal_text, self.texts) if normal else self.texts))
+        texts = map(normal_text, self.texts) if normal else self.texts
+        trees = (text.replace(b"(", b" ( ").replace(b")", b" ) ").split() for text in texts)
+        return [b" ".join([b"(", *tree[2:]] if tree[1:2] in _NOTHING else tree) for tree in trees]
 
     @property
     def candidates(self) -> Candidates:
@@ -465,12 +467,6 @@ def repeats_of(texts: Sequence[bytes]) -> int:
     nothing."""
     different = set(texts)
     return len(texts) - len(different) - (max(0, texts.count(b"") - 1) if b"" in different else 0)
-
-
-def _plain_tree(text: bytes) -> bytes:
-    """A tree with a space between its brackets, labels and words, and without a label of its root that says nothing."""
-    tokens = text.replace(b"(", b" ( ").replace(b")", b" ) ").split()
-    return b" ".join([b"(", *tokens[2:]] if tokens[1:2] in _NOTHING else tokens)
 
 
 def first_filled(items: Iterable[Lists]) -> tuple[Lists | None, Iterator[Lists]]:

@@ -23,7 +23,6 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from itertools import islice, pairwise
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -124,16 +123,9 @@ class Moses(Checked, Reader):
     def blocks(self, path: PathLike) -> Iterator[Lists]:
         """Ids that are left out give empty lists."""
         with open_stream(path, strict=False) as stream:
-            yield from self._lists(stream)
-
-    def parse(self, data: bytes) -> Iterator[Lists]:
-        """The lists of a file's contents."""
-        return self._lists(InputStream(BytesIO(data), ""))
-
-    def _lists(self, stream: InputStream) -> Iterator[Lists]:
-        file = File(self, stream.path)
-        for data, line in self.stretches(stream):
-            yield from file.lists(data, line)
+            file = File(self, stream.path)
+            for data, line in self.stretches(stream):
+                yield from file.lists(data, line)
 
     def stretches(self, stream: InputStream) -> Iterator[tuple[bytes, int]]:
         """The file in stretches of whole lists, each with the number of its first line. Memory holds a chunk and the

@@ -118,7 +118,6 @@ WRITING: dict[str, Callable[[Any], Any]] = {
 
 
 PathLike = str | os.PathLike[str]
-Found = TypeVar("Found")
 START = 1 << 20  # the bytes of a file that tell what it is
 T = TypeVar("T")
 
@@ -265,7 +264,7 @@ class InputStream:
             raise DataError(f"{message}encoding with --encoding utf-16 (in a recipe: data.encoding)", path=self.path)
         return start.removeprefix(codecs.BOM_UTF8)
 
-    def _guard(self, read: Callable[[int], Found], size: int) -> Found:
+    def _guard(self, read: Callable[[int], T], size: int) -> T:
         try:
             return read(size)
         except EOFError:
@@ -286,10 +285,9 @@ at_end: ContextVar[Callable[[str, str], None] | None] = ContextVar("at_end", def
 pipes: ContextVar[dict[str, "InputStream | None"]] = ContextVar("pipes", default={})  # noqa: B039 - an empty one stays so
 
 
-def open_stream(path: PathLike, *, others: Collection[str] = (), strict: bool = True) -> InputStream:
+def open_stream(path: PathLike, *, strict: bool = True) -> InputStream:
     """Open ``path``, a file or a URL, for reading; "-" is standard input. Compression is recognised by the first bytes.
 
-    others: names of files that hold something else, and that the message about a missing file does not suggest.
     strict: whether a byte that is not text is an error; of lists, it is the fault of one of them: see ``lists_of``.
     """
     name = os.fspath(path)
@@ -302,7 +300,7 @@ def open_stream(path: PathLike, *, others: Collection[str] = (), strict: bool = 
     elif (start := start_alone.get()) is not None:
         stream = InputStream(io.BytesIO(start), name)
     else:
-        stream = opened_pipe(name) or open_file(name, others=others)
+        stream = opened_pipe(name) or open_file(name)
         stream.at_end = at_end.get()
     stream.strict = strict
     return stream
@@ -328,7 +326,10 @@ def foreign(error: UnicodeDecodeError) -> str:
 
 
 def open_file(name: str, *, others: Collection[str] = ()) -> InputStream:
-    """``open_stream`` of a file."""
+    """``open_stream`` of a file.
+
+    others: names of files that hold something else, and that the message about a missing file does not suggest.
+    """
     try:
         raw = cast(IO[bytes], RemoteFile(name)) if is_url(name) else open(name, "rb")  # noqa: SIM115 - the stream closes it
     except FileNotFoundError:

@@ -21,7 +21,7 @@ from rerank.extraction.kinds import content_of
 from rerank.metrics.evaluation import evaluate
 from rerank.metrics.parseval import Parseval
 from rerank.readers.base import SkipCount
-from rerank.readers.texts.text_files import FORMS, TextFile, paired, read_lines
+from rerank.readers.texts.text_files import FORMS, TextFile, paired
 from rerank.readers.trees.treebank import read_sentences
 from rerank.recipes.settings import validate
 
@@ -46,7 +46,7 @@ def check_references(place: Path, draw: Draw) -> None:
     for texts in chain(*paired(first, others)):
         assert texts
         assert all(b"\n" not in text for text in texts)
-    list(read_lines(place / "one"))
+    list(TextFile(place / "one", "lines").by_place())
 
 
 def check_labelled_set(place: Path, draw: Draw) -> None:

@@ -63,6 +63,9 @@ SHAPES: dict[str, tuple[Any, tuple[str, ...], list[list[float]], set[str], tuple
     "tokens": ([{"hypotheses": [["it", "rains"], ["it"]], "scores": [-1, -2]}] * 2, (), [[], []], set(), ()),
     "a key that is null, and one that is no list": (
         [{"candidates": "none", "nbest": ["a", "b"], "note": None}] * 2, (), [[], []], {"candidates", "note"}, ()),
+    "steps, none of an empty text": (
+        [{"candidates": [{"text": "a b", "conf": [0.5, 0.25]}, {"text": "", "conf": []}]}] * 2,
+        ("conf:min", "conf:mean", "conf:last", "conf:prod"), [[0.25, 0.375, 0.25, 0.125]], set(), ()),
     "arrays on lines": ([[{"generated_text": "a", "p": 1}, {"generated_text": "b", "p": 2}]] * 2, ("p",), [[1], [2]],
                         set(), ()),
 }  # fmt: skip

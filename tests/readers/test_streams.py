@@ -29,7 +29,7 @@ from rerank.readers.streams import (
     recognise,
     single_stdin,
 )
-from rerank.readers.texts.text_files import read_lines
+from rerank.readers.texts.text_files import TextFile
 
 TEXT = b"".join(b"%d\tlist-%d\n-%d.5\n(S1 (NN w%d))\n\n" % (1, i, i, i) for i in range(400))
 
@@ -344,7 +344,7 @@ def test_the_encoding_of_a_command_comes_first(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"caf\xe9")
     told = encoding.set("latin-1")
     try:
-        assert list(read_in("gbk", read_lines(tmp_path / "file"))) == [b"caf\xc3\xa9"]
+        assert list(read_in("gbk", TextFile(tmp_path / "file", "lines").by_place())) == [(1, (b"caf\xc3\xa9",))]
     finally:
         encoding.reset(told)
 
@@ -364,7 +364,7 @@ def test_bytes_that_are_not_of_the_encoding(
 ) -> None:
     (tmp_path / "file").write_bytes(data)
     with pytest.raises(DataError, match=message) as caught:
-        list(read_in(name, read_lines(tmp_path / "file")))
+        list(read_in(name, TextFile(tmp_path / "file", "lines").by_place()))
     assert (caught.value.path, caught.value.line) == (str(tmp_path / "file"), line)
     if name is None:
         with open_stream(tmp_path / "file", strict=False) as stream:

@@ -280,16 +280,12 @@ FINISH, CUT = "finish_reason", "finish_length"  # how a sample ended, and the co
 LIMITS = ("length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete")  # as servers call it
 
 
-def product(values: Sequence[float]) -> float:
-    """The product, cut to what a feature can hold; for numbers that are no probabilities it may be large."""
-    return 0.0 if 0.0 in values else max(-MOST, min(math.prod(values), MOST))
-
-
 STEPS: dict[str, Callable[[Sequence[float]], float]] = {
     "min": min,
     "mean": lambda values: math.fsum(values) / len(values),
     "last": lambda values: values[-1],
-    "prod": product,
+    # cut to what a feature can hold, as that of numbers that are no probabilities may be large
+    "prod": lambda values: 0.0 if 0.0 in values else max(-MOST, min(math.prod(values), MOST)),
 }
 
 

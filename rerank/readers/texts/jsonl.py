@@ -165,13 +165,11 @@ class JsonlReader(JsonReader):
                     draft.put(name, k, value)
         if self.labels:
             features = draft.features or [{}] * len(rows)
-            draft.features = [one | self._labelled(row) for one, row in zip(features, rows, strict=True)]
+            draft.features = [
+                one | {f"{key}={row[key]}": 1.0 for key in self.labels if isinstance(row.get(key), str) and row[key]}
+                for one, row in zip(features, rows, strict=True)
+            ]
         return draft
-
-    def _labelled(self, row: Mapping[str, Any]) -> dict[str, float]:
-        """The sparse features that the texts of a candidate are."""
-        pairs = ((key, row.get(key)) for key in self.labels)
-        return {f"{key}={value}": 1.0 for key, value in pairs if isinstance(value, str) and value}
 
 
 _NESTED = "columns", "features"

@@ -57,7 +57,7 @@ NAMES = {
 
 @dataclass(frozen=True, eq=False)
 class JsonKey:
-    """A key of candidates, with its values but null.
+    """A key of candidates, with its values but null and empty lists.
 
     of: how many candidates there are.
     along: whether the values stand in lists of objects, as long as those of the candidates.
@@ -98,7 +98,7 @@ class JsonKey:
     def __str__(self) -> str:
         """What most of the values are, and how many there are."""
         if not self.values:
-            return f"null in all {self.of:,}"
+            return f"nothing in all {self.of:,}"
         kind = self.kinds.most_common(1)[0][0]
         first, _, rest = kind.partition(" ")
         return f"{kind if first == 'true' else f'{first}s {rest}'.strip()}, {len(self.values):,} of {self.of:,}"
@@ -131,8 +131,8 @@ def singular(key: str) -> str:
 
 def key_of(name: str, objects: Sequence[Any], *, steady: bool = False) -> JsonKey:
     """A key of objects, or of those among them that are some."""
-    values = (item.get(name) for item in objects if is_object(item))
-    return JsonKey(name, [value for value in values if value is not None], len(objects), steady=steady)
+    values = (item.get(name) for item in objects if isinstance(item, dict))
+    return JsonKey(name, [value for value in values if value is not None and value != []], len(objects), steady=steady)
 
 
 def table_of(form: Roles, lists: Sequence[Object]) -> dict[str, JsonKey]:
@@ -141,33 +141,17 @@ def table_of(form: Roles, lists: Sequence[Object]) -> dict[str, JsonKey]:
     entries = entries_of(lists, form.many)
     table = {key: key_of(key, entries, steady=rows and not varies(lists, form.group, key)) for key in keys_of(entries)}
     for key in keys_of(lists) if form.many and not form.form else ():
-        had = [item for item in lists if item.get(key) is not None]
-        if (
-            key not in {form.many, *NAMES["reference"]}
-            and 2 * len(had) > len(lists)
-            and len(
-                like := [
-                    item
-                    for item in had
-                    if isinstance(item[key], list)
-                    and isinstance(item[form.many], list)
-                    and len(item[key]) == len(item[form.many])
-                ]
-            )
-            >= MOSTLY * len(had)
-            and any(len(item[key]) > 1 for item in like)
-        ):
-            values = [one for item in like for one in item[key] if one is not None]
+        had = [(item[key], item[form.many]) for item in lists if item.get(key) is not None]
+        like = [each for each, many in had if isinstance(each, list) and len(each) == len(many)]
+        mostly = 2 * len(had) > len(lists) and len(like) >= MOSTLY * len(had)
+        if mostly and any(len(each) > 1 for each in like) and key not in {form.many, *NAMES["reference"]}:
+            values = [one for each in like for one in each if one is not None]
             table[key] = JsonKey(key, values, len(entries), along=True)
     return table
 
 
 def keys_of(objects: Iterable[Any]) -> list[str]:
-    return list(dict.fromkeys(chain.from_iterable(filter(is_object, objects))))
-
-
-def is_object(entry: Any) -> bool:
-    return isinstance(entry, dict)
+    return list(dict.fromkeys(key for item in objects if isinstance(item, dict) for key in item))
 
 
 def entries_of(objects: Sequence[Object], key: str) -> list[Any]:
@@ -259,7 +243,7 @@ def _missing(objects: Sequence[Object], asked: Mapping[str, str]) -> dict[str, s
     """The keys, of those that are needed in use, that objects of another form than ``jsonl`` lack."""
     every = [*objects, *chain.from_iterable(entries_of([item], key) for item in objects for key in asked
              if asked[key] == "candidates" and isinstance(item.get(key), list))]  # fmt: skip
-    had = set(keys_of(filter(is_object, every)))
+    had = set(keys_of(every))
     needed = {key: role for key, role in asked.items() if role in NEEDED and key.partition(".")[0] not in had}
     first = {key: role for key, role in needed.items() if role == "candidates"}
     return {} if not objects or any("candidates" in item for item in objects) else first or needed
@@ -274,7 +258,7 @@ def _spread(entry: tuple[int, Object | Problem]) -> Iterator[tuple[int, Object |
         return
     if "custom_id" in item and "response" in item:
         body = first_of(item, ("response.body",))
-        if is_object(body) and not body.keys().isdisjoint(("choices", "output")):
+        if isinstance(body, dict) and not body.keys().isdisjoint(("choices", "output")):
             yield number, type(item)({**body, "id": item["custom_id"]})
         else:
             error = first_of({**item, "of": body}, ("error.message", "error", "of.error.message", "of.error"))
@@ -282,8 +266,10 @@ def _spread(entry: tuple[int, Object | Problem]) -> Iterator[tuple[int, Object |
         return
 
     def holds_lists(value: Any) -> bool:
-        lists = list(value.values()) if is_object(value) else []
-        return bool(lists) and all(isinstance(one, list) and one and all(map(is_object, one)) for one in lists)
+        lists = list(value.values()) if isinstance(value, dict) else []
+        return bool(lists) and all(
+            isinstance(one, list) and one and all(isinstance(each, dict) for each in one) for one in lists
+        )
 
     inner = list(filter(holds_lists, item.values()))
     if len(inner) != 1:
@@ -357,7 +343,7 @@ def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | N
     key = key or several[0]
     entries = entries_of([item for item in objects if isinstance(item.get(key), list)], key)
     text: Paths = ()
-    if objects_in := list(filter(is_object, entries)):
+    if objects_in := [entry for entry in entries if isinstance(entry, dict)]:
         if (found := _text(objects_in, placed)) is None:
             return None
         text = (found,)
@@ -527,5 +513,5 @@ def _with_unused(
                 and key.is_numeric("list of numbers")]  # fmt: skip
     entries = entries_of(lists, form.many)
     plain = form.whole and not (form.columns or form.along or form.dropped or form.truth or form.right) and all(
-        isinstance(entry, str) or (is_object(entry) and "text" in entry) for entry in entries)  # fmt: skip
+        isinstance(entry, str) or (isinstance(entry, dict) and "text" in entry) for entry in entries)  # fmt: skip
     return replace(form, plain=plain, unused=unused, doubtful=tuple(doubtful))

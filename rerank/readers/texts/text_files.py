@@ -204,12 +204,6 @@ def paired(first: TextFile, others: Sequence[TextFile]) -> list[list[Texts]]:
     return found
 
 
-def read_lines(path: PathLike) -> Iterator[bytes]:
-    """The lines of ``path`` without white space around them; an empty line is an empty text."""
-    for _, (line,) in TextFile(path, "lines").by_place():
-        yield line
-
-
 def present(texts: Iterable[bytes]) -> Texts:
     """The references that are not missing."""
     return tuple(filter(None, texts)) or (b"",)
