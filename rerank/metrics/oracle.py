@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.data.corpus import Corpus
+from rerank.data.corpus import Corpus, frozen
 from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric, chosen_rows, owners
 
@@ -30,7 +30,7 @@ def best_of_lists(lists: np.ndarray, scores: np.ndarray, ties: np.ndarray) -> np
     """Per list, the candidate with the highest score, then the highest of ``ties``, then the lowest index: int64
     [L + 1] and float64 [N] each → int64 [L], -1 for empty lists."""
     chosen = np.empty(lists.shape[0] - 1, np.int64)
-    _fill_best(lists, scores, ties, chosen)
+    _fill_best(frozen(lists), frozen(scores), frozen(ties), chosen)
     return chosen
 
 

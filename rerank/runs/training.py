@@ -44,7 +44,7 @@ NOTHING = 1e-100  # weights below it say nothing
 
 @dataclass(frozen=True)
 class TrainingEvent:
-    """An epoch that has ended; of a batch learner, the optimum.
+    """An epoch that has ended; of a batch learner, the optimum. Trainings on folds, for learned fusion, have none.
 
     run, seed: the run of the recipe; stage: "training", or "selection" of features; epoch: from 1, with those of a
     model that was continued from. dev, base: scores of the predictor and of the base on dev, in the metric's own sign;

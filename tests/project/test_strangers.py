@@ -148,7 +148,8 @@ RECIPE = {
     "name": "strange", "task": "speech", "metric": "strange-metric", "learner": "strange-learner",
     "data": {"nbest": "{split}.jsonl", "reader": "strange-reader", "references": None, "sources": None, "dev": None,
              "tests": []},
-    "features": {"set": None, "templates": ["StrangeWords"], "min_lists": 1}, "training": {"epochs": 2},
+    "features": {"set": None, "templates": ["StrangeWords"], "min_lists": 1},
+    "training": {"epochs": 2, "pairs": "strange-pairs"},
 }  # fmt: skip
 CALLS = {
     "readers": "list readers",

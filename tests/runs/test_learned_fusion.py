@@ -23,10 +23,15 @@ from rerank.readers.inputs import Inputs
 from rerank.runs import experiment, training
 from rerank.runs.run import Run
 from rerank.runs.second_pass import SLACKS, THRESHOLDS, BracketReading, FoldedFusion
-from rerank.runs.training import RunTask, train_run
+from rerank.runs.training import RunTask, TrainingEvent, train_run
 
 pytest.importorskip("sklearn", reason="scikit-learn fits the trees")
 DECODE = {"kinds": ["fuse", "learned"], "use": "learned"}
+HEARD = list[int]()  # epochs
+
+
+def hear(event: TrainingEvent) -> None:
+    HEARD.append(event.epoch)
 
 
 @pytest.fixture(scope="module")
@@ -156,8 +161,8 @@ def test_nothing_is_learned_of_lists_outside_the_share(
 def test_an_interrupted_run_keeps_the_trainings_it_has_finished(
     learned_run: Path, small_data: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipe = small.recipe(small_data, training={"epochs": 1, "vote": False}, decode=DECODE)
-    trained = list[str]()
+    settings = {"epochs": 1, "vote": False, "callback": f"{__name__}:hear"}
+    recipe, trained = small.recipe(small_data, training=settings, decode=DECODE), list[str]()
 
     def interrupted(task: RunTask, *arguments: Any) -> Run:
         if len(trained) == 3:
@@ -171,6 +176,7 @@ def test_an_interrupted_run_keeps_the_trainings_it_has_finished(
         experiment.run(recipe, workspace / "resumed")
     experiment.run(recipe, workspace / "resumed", resume=True)
     assert len(trained) == 3 + 1 + 2  # of five parts, beside the run itself
+    assert HEARD == [1]  # the parts are not told of
     one, other = Model.load(learned_run / "model").brackets, Model.load(workspace / "resumed" / "model").brackets
     for name, array in one.items():
         np.testing.assert_array_equal(array, other[name])
