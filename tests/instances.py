@@ -9,15 +9,7 @@ SETTINGS = "_hypothesis_internal_use_settings"  # where hypothesis and its pytes
 # What needs the same kernels, from first to last: all learners, while others need none of them; and who trains.
 TURNS = (
     ("contract/test_learners.py",),
-    (
-        "tests/base/",
-        "tests/data/",
-        "tests/engines/",
-        "tests/features/",
-        "tests/metrics/",
-        "tests/readers/",
-        "/storage/",
-    ),
+    ("tests/base/", "tests/data/", "tests/features/", "tests/metrics/", "tests/readers/", "/storage/"),
     ("",),
     ("contract/test_learner_twins", "contract/test_extremes", "/learn/", "/contrib/sklearn/"),
 )

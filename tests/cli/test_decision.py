@@ -47,7 +47,6 @@ def test_the_headline_is_of_what_the_model_hands_out(
     name, place = decided
     metrics, lists = json.loads((place / "metrics.json").read_text()), small_data / "test.nbest.gz"
     said, f1 = headline(metrics), metrics["splits"]["test"][name]["f1"]
-    assert said is not None
     assert f"reaches F {100 * f1:.2f} with its {name} predictor" in said["sentence"]
     test = metrics["significance"]["test"][f"{name}_vs_base"]
     assert said["tiles"][2][1].lstrip("+−") == f"{100 * abs(test['difference']):.2f}"

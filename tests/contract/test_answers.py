@@ -41,7 +41,7 @@ CASES = {
     "vote": "vote {data}/samples.jsonl --samples 20 --folds 2",
     "weigh": "weigh {data}/samples.jsonl --samples 20 --folds 3 --resamples 2",
 }
-OTHERS = ("serve",)  # do not end by themselves; tests/cli/test_serving.py has their answers
+OTHERS = ("serve",)  # do not end by themselves; tests/contrib/serve has their answers
 NUMBER = re.compile(r"(?<![\w.:|/(-])[+-]?\d[\d,]*(?:\.\d+)?(?![\w.:|/-]*[A-Za-z:|/])")
 
 

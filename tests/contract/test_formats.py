@@ -63,7 +63,7 @@ def test_archives_are_read_and_cut_ones_are_an_error_under_both_policies(tmp_pat
 def test_candidates_that_come_twice_are_counted_and_kept_or_dropped(tmp_path: Path, case: Case) -> None:
     """The last candidate of a list has the text of the first; what is written of a list without it can be read."""
     if case.form == "trec":
-        pytest.skip("a document that comes twice makes a bad list: see tests/readers/test_retrieval.py")
+        pytest.skip("a document that comes twice makes a bad list: see tests/contrib/search")
 
     def twice(i: int, k: int, text: bytes) -> bytes:
         return text.replace(b"b2", b"b0").replace(b"VP2", b"VP0") if (i, k) == (1, 2) else text
