@@ -213,6 +213,11 @@ def test_sentences_and_examples(tmp_path: Path, rerank: Any, monkeypatch: pytest
     made = rerank("new", *files)
     assert (made.code, "sentences with labels in the format conll" in made.out) == (0, True), made
     assert rerank("run", "tags.yaml", "--set", "training.epochs=1").code == 0
+    files += [write(tmp_path, "tags/dev.txt.gz", sentences)]
+    made = rerank("new", *files, "-o", "chosen.yaml")
+    assert rerank("run", "chosen.yaml", "--set", "training.epochs=1").code == 0, made
+    names = [run["name"] for run in json.loads(Path("runs/chosen/metrics.json").read_text())["runs"]]
+    assert names == ["perceptron", "pa", "pa with longer affixes"]
     nested = write(tmp_path, "nested.conll", "it B I\nruns O B\n\nso I B\nit B O\n\n" * 9)
     refused = rerank("new", nested)
     assert (refused.code, "say so: reader: {name: conll, label: last}" in refused.err) == (2, True), refused

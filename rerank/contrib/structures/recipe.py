@@ -203,6 +203,18 @@ def _alternatives(sentence: TaggedSentence) -> bool:
     return len(sentence.tokens) > 1 and len({token[0] for token in sentence.tokens}) == 1
 
 
+# What is better than the default on thousands of sentences, and worse on a hundred: dev chooses. Tags of UD's Greek-GDT
+# and Turkish-IMST, 1,500 sentences, accuracy on dev: perceptron 95.55 and 85.99, pa 95.71 and 86.38, with affixes of
+# five 95.89 and 86.96.
+RUNS = """\
+runs:  # the best on dev is the tagger
+- {name: perceptron}
+- {name: pa, set: {learner: {name: pa, loss: cost}}}
+- name: pa with longer affixes
+  set: {learner: {name: pa, loss: cost}, features.templates: [default, "U90:%prefix5[0,0]", "U91:%suffix5[0,0]"]}
+"""
+
+
 def new_recipe(files: TaskFiles) -> list[str]:
     """What `rerank new` makes of files of sentences with labels; see ``Task``."""
     settings, quoted = {} if files.reader is None else settings_of(files.reader, "--reader"), files.quoted
@@ -223,6 +235,7 @@ def new_recipe(files: TaskFiles) -> list[str]:
         f"  dev: {quoted(files.splits[files.dev]) if files.dev else 'null'}",
         f"  tests: [{', '.join(quoted(files.splits[path]) for path in files.tests)}]", "",
         "# training: {epochs: 10}", "# rerank: {n: 20, folds: 5}  # a second stage: features of whole sequences",
+        *(RUNS.splitlines() if files.dev else ()),
     ]  # fmt: skip
 
 
