@@ -232,7 +232,9 @@ def template_table(content: str) -> str:
     for name, template in templates:
         if (template.content == "trees") == (content == "trees"):
             given = "<br>".join(
-                f"`{row.key}={row.default.strip('`')}`: {row.values}" + (f"; {row.meaning}" if row.meaning else "")
+                f"`{row.key}={row.default.strip('`')}`"
+                + (f": {row.values}" if row.values != "true or false" else "")
+                + (f"; {row.meaning}" if row.meaning else "")
                 for row in options(template, known())
                 if not (issubclass(template, LocalTree) and row.key in local)
             ) + ("<br>those of local trees" if issubclass(template, LocalTree) else "")
