@@ -2,7 +2,7 @@
 
 What a program needs is here, and loaded when it is first asked for::
 
-    model = rerank.fit(lists, features="dense")  # or rerank.load("runs/quickstart/model")
+    model = rerank.fit(lists, features="dense")
     model.best(candidates)
 
 The parts behind it, from the files up: ``rerank.readers`` (lists), ``rerank.features`` (templates), ``rerank.metrics``

@@ -45,7 +45,7 @@ def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) 
     predictor: "average", "last", "mert" or "voted", for the best candidate by it, or "mbr", "fuse" or "learned", to
         decode lists, where the model has it; by default what was decided on dev.
     trust: which code the model may name for this process to import and call, such as features of your own: none, all
-    (True), or that of a module or several, as ``["levels"]``.
+    (True), or the code of some modules, as ``["levels"]``.
 
     Raises
     ------
@@ -60,8 +60,8 @@ def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) 
 class Ranking:
     """The candidates of a list, best first.
 
-    ``order`` (int64 [N]) has their places in the list as it was given: that of the best, where it is one of them, then
-    by score; ``id`` is the list's name, empty if it has none; ``predictor`` is what has chosen the best.
+    ``order`` (int64 [N]) has their places in the list as it was given: first the best's, if it is one of them, then by
+    score; ``id`` is the list's name, empty if it has none; ``predictor`` is what has chosen the best.
     """
 
     __slots__ = ("_explain", "_given", "_ranked", "order", "predictor")
@@ -140,7 +140,7 @@ class Ranking:
 
     @property
     def margin(self) -> float:
-        """The certainty of the choice, from 0 to 1: the share of the first answer less that of the second; without
+        """The certainty of the choice, from 0 to 1: the share of the first answer less the second's; without
         answers the highest probability less the next; 0 without candidates."""
         return self._decoded.margin if len(self) else 0.0
 
@@ -158,7 +158,7 @@ class Ranking:
 
     def explain(self, place: int = 0, other: int = 1) -> list[Contribution]:
         """The reasons why the candidate at ``place`` of this order stands before ``other``: the features in which they
-        differ, those that decide first. By default the best and the second; a list of one has nothing to explain.
+        differ, the most decisive first. By default the best and the second; a list of one has nothing to explain.
 
         Raises
         ------
@@ -193,7 +193,7 @@ class Reranker:
 
     @cached_property
     def _columns(self) -> ScoreColumns | None:
-        """The score columns that candidates must have; None: those of the first candidate."""
+        """The score columns that candidates must have; None: the first candidate's."""
         columns = self._scorer.content.columns
         return ScoreColumns((SCORE,), SCORE) if columns is None and not self._texts else columns
 
@@ -300,7 +300,7 @@ class Reranker:
         Parameters
         ----------
         lists: of candidates, or ``NBest``s; or the path of a file of lists, "-" or ``sys.stdin`` for standard input.
-        format: the reader of the file, by name or with options; by default that of the lists of training.
+        format: the reader of the file, by name or with options; by default the format of the training lists.
         sources: a file with the inputs of the file's lists, one per line.
         on_bad_list: whether a list of the file that cannot be used is an "error", or is left out ("skip") and logged.
 
@@ -339,7 +339,7 @@ class Reranker:
         ----------
         frame: of pandas, polars, pyarrow or another library. Its rows keep their order, and it is not changed.
         into: the names of the two columns (float64, int64) that the frame which is returned has besides its own.
-        columns: as in ``read``; by default those of the data frame that the model was trained on.
+        columns: as in ``read``; by default as in the data frame that the model was trained on.
 
         Raises
         ------
@@ -382,7 +382,7 @@ class Reranker:
         )
 
     def drift(self) -> Drift:
-        """The comparison of the score columns of lists with those of training."""
+        """The comparison of the score columns of lists with the training lists'."""
         return self._scorer.drift()
 
     def save(self, path: PathLike) -> None:
@@ -395,9 +395,9 @@ class Reranker:
         self.model.save(Path(path))
 
     def to_json(self) -> str:
-        """The weights by name, for other programs: a JSON object with the weight of the base score, ``base``, those of
-        the features that are not 0, ``weights``, and the names of the score columns, the base score's first. The
-        weights are those of the predictor ``ranked_by``; where ``predictor`` is another, it decodes their scores.
+        """The weights by name, for other programs: a JSON object with the weight of the base score, ``base``, the
+        weights that are not 0 by feature, ``weights``, and the names of the score columns, the base score's first. The
+        weights belong to the predictor ``ranked_by``; where ``predictor`` is another, it decodes their scores.
 
         The score of a candidate is base · base score + Σ weight · value. Features of columns are called
         ``Dense|NAME``.

@@ -72,7 +72,7 @@ def fit(
         then drawn to its weights in place of 0.
     callback: called with a ``TrainingEvent`` after every epoch; what it raises ends the training, and is raised here.
     columns: of a data frame, as in ``read``; the model remembers them. Of other lists, ``answer`` is the rule for
-        answers, which the model remembers too; by default that of ``read``.
+        answers, which the model remembers too; by default as in ``read``.
 
     Raises
     ------

@@ -127,7 +127,7 @@ def evaluate(
     decode: what is measured: what ``model.best`` gives; by "mbr", "fuse" or "learned", what ``model.decode`` gives; by
         "best", or False, the best candidates.
     test, samples, seed: of significance, as in recipes.
-    columns: of a data frame, as in ``read``; by default those of the data frame that the model was trained on.
+    columns: of a data frame, as in ``read``; by default as in the data frame that the model was trained on.
 
     Raises
     ------

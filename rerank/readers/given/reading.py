@@ -112,7 +112,7 @@ def read(
 
     Parameters
     ----------
-    given: a file or URL, or those that the format takes; compressed or not, "-" for standard input. Or a data frame of
+    given: a file or URL, or what the format takes; compressed or not, "-" for standard input. Or a data frame of
         pandas, polars, pyarrow or another library, where a row is a candidate (a lazy one is collected); or a file of
         one, by its ending: .parquet, .arrow or .feather. Or dicts, each what a line of a JSON format holds.
     format: the name of the format ("charniak", "moses", "jsonl", ...) or a mapping of name and options; by default
@@ -121,7 +121,7 @@ def read(
         data frame, the column of references.
     sources: a file with the input of every list, one per line; not for lists that hold their own.
     form: what is in a file of references: "lines", "tab" or "id", or "auto" to find out; see ``data.form`` of a recipe.
-    encoding: that of the files, if it is not UTF-8, as Python calls it: "latin-1".
+    encoding: the files' encoding, if it is not UTF-8, as Python calls it: "latin-1".
     on_bad_list: whether a list that cannot be used is an "error", or is left out ("skip"), and logged; in a data frame
         it is an error.
     roles: what keys of JSON are, where their names and kinds do not tell: ``{"samples": "candidates", "passed":
