@@ -57,7 +57,7 @@ NAMES = {
 
 @dataclass(frozen=True, eq=False)
 class JsonKey:
-    """A key of candidates, with its values but null and empty lists.
+    """A key of candidates, with its values but null.
 
     of: how many candidates there are.
     along: whether the values stand in lists of objects, as long as those of the candidates.
@@ -72,11 +72,11 @@ class JsonKey:
 
     @cached_property
     def kinds(self) -> Counter[str]:
-        """How many values are of a kind."""
-        return Counter(map(_kind_of, self.values))
+        """How many values are of a kind; an empty list is of none."""
+        return Counter(_kind_of(value) for value in self.values if value != [])
 
     def is_mostly(self, *kinds: str) -> bool:
-        return sum(self.kinds[kind] for kind in kinds) >= MOSTLY * len(self.values) > 0
+        return sum(self.kinds[kind] for kind in kinds) >= MOSTLY * self.kinds.total() > 0
 
     def is_numeric(self, *kinds: str) -> bool:
         """Whether the values are numbers, or of other ``kinds``."""
@@ -97,7 +97,7 @@ class JsonKey:
 
     def __str__(self) -> str:
         """What most of the values are, and how many there are."""
-        if not self.values:
+        if not self.kinds:
             return f"nothing in all {self.of:,}"
         kind = self.kinds.most_common(1)[0][0]
         first, _, rest = kind.partition(" ")
@@ -132,7 +132,7 @@ def singular(key: str) -> str:
 def key_of(name: str, objects: Sequence[Any], *, steady: bool = False) -> JsonKey:
     """A key of objects, or of those among them that are some."""
     values = (item.get(name) for item in objects if isinstance(item, dict))
-    return JsonKey(name, [value for value in values if value is not None and value != []], len(objects), steady=steady)
+    return JsonKey(name, [value for value in values if value is not None], len(objects), steady=steady)
 
 
 def table_of(form: Roles, lists: Sequence[Object]) -> dict[str, JsonKey]:
