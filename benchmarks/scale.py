@@ -46,7 +46,14 @@ def write_lists(place: Path, lists: int, candidates: int, features: int) -> None
 
 def recipe_of(path: Path) -> TextRecipe:
     """A recipe over the lists of a file."""
-    data = {"nbest": str(path), "reader": "jsonl", "dev": None, "tests": [], "references": None, "sources": None}
+    data = {
+        "nbest": str(path),
+        "reader": {"name": "jsonl", "dense": ["lm", "gain"]},
+        "dev": None,
+        "tests": [],
+        "references": None,
+        "sources": None,
+    }
     features = {"set": None, "templates": ["Dense", "Given"], "min_lists": 5}
     return TextRecipe.model_validate({"name": "scale", "task": "ranking", "data": data, "features": features})
 

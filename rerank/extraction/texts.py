@@ -15,7 +15,7 @@ from rerank.features.sink import ListFeatures
 from rerank.features.text.view import TextExtractor, TextView, first_unfit, make_view
 from rerank.metrics.gain import ColumnMetric
 from rerank.metrics.metric import metrics
-from rerank.metrics.text import Ter, TextMetric
+from rerank.metrics.text import Ter, TextMetric, Totals
 from rerank.metrics.wer import Match
 from rerank.readers.base import Problem, SkipCount, lists_of
 from rerank.readers.given.nbest import GAIN
@@ -28,6 +28,7 @@ from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings
 
 log = logging.getLogger("rerank")
+CHECKED = 50  # lists of a split of which both this program's sums and the reference implementation make the figures
 
 
 class TextContent(Content[TextView | None]):
@@ -147,30 +148,38 @@ class TextContent(Content[TextView | None]):
         """The figures of the selections' texts by the field's reference implementations, with their signatures.
 
         For translations these are BLEU and chrF, whatever was trained for; there are none where a list has no
-        references, which nothing needs when the gain measured is one that the lists hold.
+        references, which nothing needs when the gain measured is one that the lists hold. What the implementations are
+        given are sums of this program's statistics, or the texts where these are not theirs for the first lists.
         """
         if not self.final:
             return Description({}, {})
         texts: dict[str, list[str]] = {name: [] for name in chosen}
         references: list[list[str]] = []
+        sums = {metric: Totals(metric) for metric in self.final}
         for i, nbest in lists:
             if i < 0 or nbest.problem is not None:
                 continue
             references.append([decoded(text) for text in nbest.references])
-            for name, places in chosen.items():
-                texts[name].append(decoded(nbest.texts[places[i]]) if places[i] >= 0 else "")
+            own = {name: nbest.texts[places[i]] if places[i] >= 0 else b"" for name, places in chosen.items()}
+            for name, text in own.items():
+                texts[name].append(decoded(text))
+            for total in sums.values() if nbest.references else ():
+                total.add(own, nbest.references)
         description = Description({name: {} for name in texts}, {})
         if not all(references):
             named = ", ".join(metric.name for metric in self.final)
             log.info("%s: no %s, as there are lists without references", split, named)
             return description
-        for metric in self.final:
-            known: dict[tuple[str, ...], dict[str, float]] = {}  # selections are often equal, and TER takes minutes
+        for metric, total in sums.items():
+            few = next(iter(texts.values()), [])[:CHECKED]
+            known = references[: len(few)]
+            summed = total.whole and metric.of_sums(*metric.summed(few, known)) == metric.corpus(few, known)
+            if not summed:
+                log.info("%s: %s is computed from all texts, as they are too long to be counted one by one, or are "
+                         "counted otherwise here", split, metric.name)  # fmt: skip
             for name, hypotheses in texts.items():
-                key = tuple(hypotheses)
-                if key not in known:
-                    known[key] = metric.corpus(hypotheses, references)
-                description.reports[name].update(known[key])
+                found = total.figures(name) if summed else metric.corpus(hypotheses, references)
+                description.reports[name].update(found)
             description.signatures[metric.name] = metric.corpus_signature(references)
         return description
 

@@ -186,6 +186,10 @@ class Bleu(SacrebleuMetric):
             "length_ratio": length / expected if expected else 0.0,
         }
 
+    def counts(self, stats: np.ndarray, reference: np.ndarray) -> list[Any]:
+        lengths = [stats[LENGTH], reference[0] + stats[CLOSEST_SHIFT]]
+        return list(map(int, [*lengths, *stats[CORRECT:LENGTH]]))
+
     def figures(self, score: Any) -> dict[str, float]:
         return {
             "bleu": float(score.score),

@@ -161,6 +161,11 @@ class Chrf(SacrebleuMetric):
         counts[..., 1::3] += reference
         return f_scores(counts, self.beta)
 
+    def counts(self, stats: np.ndarray, reference: np.ndarray) -> list[Any]:
+        both = stats.copy()
+        both[1::3] += reference
+        return list(map(int, both))
+
     def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """Sentence chrF as a fraction: float64 [..., K] and [..., R] → [...]."""
         return np.asarray(self.scores(stats, reference) / 100.0)

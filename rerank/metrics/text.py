@@ -81,12 +81,20 @@ class TextMetric(Metric):
         ------
         DataError: not as many hypotheses as sets of references, or a text without references.
         """
+        return self.of_sums(*self.summed(hypotheses, references))
+
+    def summed(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
+        """The sums of statistics of texts (float64 [K]), and those of their references (float64 [R])."""
         check_aligned(hypotheses, references)
         stats, reference = np.zeros(len(self.columns)), np.zeros(len(self.reference_columns))
         for hypothesis, texts in zip(hypotheses, references, strict=True):
             reference_row, rows = self.stats([encoded(hypothesis)], [encoded(text) for text in texts])
             stats += rows[0]
             reference += reference_row
+        return stats, reference
+
+    def of_sums(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
+        """The scores of ``corpus``, given the sums of the statistics of texts."""
         return self.report(stats, reference)
 
     def corpus_signature(self, references: Sequence[Sequence[str]]) -> str:  # noqa: ARG002 - others look at it
@@ -140,6 +148,14 @@ class SacrebleuMetric(TextMetric):
             return self.report(np.zeros(len(self.columns)), np.zeros(len(self.reference_columns)))
         return self.figures(scorer(self).corpus_score(list(hypotheses), transposed(references)))
 
+    @abstractmethod
+    def counts(self, stats: np.ndarray, reference: np.ndarray) -> list[Any]:
+        """Sums of statistics as sacrebleu has them."""
+
+    def of_sums(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
+        """What sacrebleu makes of the sums: to the bit what it makes of the texts, where the statistics are its own."""
+        return self.figures(scorer(self)._compute_score_from_stats(self.counts(stats, reference)))
+
     def figures(self, score: Any) -> dict[str, float]:
         """A score from sacrebleu with the keys of ``report``."""
         return {self.primary: float(score.score)}
@@ -163,6 +179,33 @@ class SacrebleuMetric(TextMetric):
         """The texts as sacrebleu prepares them, with words separated by white space."""
         prepare = scorer(self)._preprocess_segment
         return [encoded(prepare(decoded(text))) for text in texts]
+
+
+class Totals:
+    """Sums of a metric's statistics of selections, list by list. whole: whether all lists could be counted."""
+
+    def __init__(self, metric: TextMetric) -> None:
+        self.metric, self.whole = metric, True
+        self._stats, self._reference = dict[str, np.ndarray](), np.zeros(len(metric.reference_columns))
+
+    def add(self, texts: Mapping[str, bytes], references: Sequence[bytes]) -> None:
+        """Add the texts of a list, by selection; those that are alike are counted once."""
+        if not self.whole:
+            return
+        places = {text: k for k, text in enumerate(dict.fromkeys(texts.values()))}
+        try:
+            reference, rows = self.metric.stats([*places], references)
+        except DataError:  # candidates may not be as long as a text of a selection
+            self.whole = False
+            return
+        self._reference += reference
+        for name, text in texts.items():
+            self._stats[name] = rows[places[text]] + self._stats.get(name, 0.0)
+
+    def figures(self, name: str) -> dict[str, float]:
+        """The figures of a selection."""
+        nothing = np.zeros(len(self.metric.columns))
+        return self.metric.of_sums(self._stats.get(name, nothing), self._reference)
 
 
 @cache
@@ -258,6 +301,9 @@ class Ter(SacrebleuMetric):
     def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """1 - TER as a fraction: float64 [..., K] and [..., R] → [...]; below 0 for texts that are much too long."""
         return np.asarray(1.0 - self.scores(stats, reference) / 100.0)
+
+    def counts(self, stats: np.ndarray, reference: np.ndarray) -> list[Any]:
+        return [float(stats[0] + reference[0]), float(reference[1])]
 
     def make_scorer(self) -> Any:
         from sacrebleu.metrics.ter import TER

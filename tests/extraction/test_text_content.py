@@ -116,10 +116,17 @@ def test_final_figures_are_sacrebleus(data: Path) -> None:
     }
     for key, scorer in scorers.items():
         for name, hypotheses in texts.items():
-            assert found.reports[name][key] == pytest.approx(scorer.corpus_score(hypotheses, references).score)
+            assert found.reports[name][key] == scorer.corpus_score(hypotheses, references).score
         assert found.signatures[key] == str(scorer.get_signature())
     assert found.reports["same"] == found.reports["base"]
     assert found.reports["same"] is not found.reports["base"]
+
+
+def test_sacrebleu_sees_all_texts_where_its_counts_are_others(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content, chosen = TextContent(settings := recipe(data)), {"base": np.array([0, -1, 0])}
+    found = content.describe("test", again(content, settings), chosen)
+    monkeypatch.setattr(Bleu, "counts", lambda *_: [1] * 10)
+    assert content.describe("test", again(content, settings), chosen) == found
 
 
 def test_figures_are_of_the_lists_that_the_corpus_has(tmp_path: Path) -> None:

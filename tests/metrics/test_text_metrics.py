@@ -42,7 +42,9 @@ def test_a_choices_rows_add_up_to_the_score_of_its_texts_an_empty_list_is_an_emp
     stats = chosen_rows(np.concatenate([rows for _, rows in parts]), chosen).sum(axis=0)
     reference = np.sum([row for row, _ in parts], axis=0)
     texts = ["" if y < 0 else texts[y] for y, (texts, _) in zip(picks, lists, strict=True)]
-    assert metric.report(stats, reference) == pytest.approx(metric.corpus(texts, [r for _, r in lists]), abs=1e-9)
+    found = metric.corpus(texts, [r for _, r in lists])
+    assert metric.report(stats, reference) == pytest.approx(found, abs=1e-9)
+    assert metric.of_sums(stats, reference) == found
 
 
 @every
