@@ -88,6 +88,14 @@ def test_units_of_dense_columns_do_not_matter() -> None:
     np.testing.assert_allclose(other * units, one, rtol=1e-3)
 
 
+def test_an_optimum_that_is_not_reached_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    corpus = random_corpus(1, lists=24)
+    fitted(Maxent(l2=1.0), corpus)
+    assert not caplog.records
+    fitted(Maxent(l2=1.0, iterations=2), corpus)
+    assert "ends after 2 iterations, before its optimum" in caplog.text
+
+
 def test_parts_do_not_matter(tmp_path: Path) -> None:
     corpus = random_corpus(1, lists=24)
     lists, learner = in_parts(tmp_path / "corpus", corpus, (0, 7, 8, 24)), Maxent(l2=0.5)

@@ -10,6 +10,7 @@ what an earlier training has found. L is convex where every list has one right c
 w = 0 has done at least as well as pointwise logistic regression wherever it was tried.
 """
 
+import logging
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -24,6 +25,7 @@ from rerank.learn.predictor import named
 from rerank.learn.settings import Count, NotNegative
 from rerank.learn.workspace import EpochStats, new_tally, scratch_for, view
 
+log = logging.getLogger("rerank")
 TOLERANCE = 1e-8  # of the loss, relative: L-BFGS ends where a step gains less
 
 
@@ -50,7 +52,7 @@ class Maxent(Learner):
     l1: ≥ 0, against the sum over lists; above 0 many weights are exactly 0.
     columns: learn from "all" columns, or from the "dense" ones and the base score; auto: from either or both, as is
         best on the sections held out.
-    iterations: ≥ 1; passes over all lists at most.
+    iterations: ≥ 1; passes over all lists at most. A warning says where they end before the optimum.
     base, base_rate: see Learner; the penalty is on the weight of b(y)·base_rate.
     """
 
@@ -107,6 +109,8 @@ class Maxent(Learner):
         )
         how = {"maxiter": self.iterations, "maxfun": 10 * self.iterations, "ftol": tolerance, "gtol": 0.0}
         u, steps = minimised(penalised, start / unit, self.l1 * unit, **how)
+        if steps == self.iterations and tolerance == TOLERANCE:  # what is learned in folds need not be the optimum
+            log.warning("maxent ends after %d iterations, before its optimum; set iterations, or l2, higher", steps)
         state.cells[:] = u * unit * scale
         counts = named(state).counts
         counts.updates, counts.free = counts.updates + steps, lists.free
