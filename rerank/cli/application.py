@@ -21,11 +21,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 import typer
 from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
+from typer.models import OptionInfo
 
 from rerank import __version__
 from rerank.base.errors import DataError, RecipeError, RerankError, RunError, StoppedError, UnforeseenError
@@ -147,8 +148,22 @@ Given = TypeVar("Given")
 UsageError = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 
+Group = Literal["Start", "Look", "Train", "Use", "Serve"]  # of commands, in the order of the help
+EXPERT = "Seldom needed"  # the second panel of options
+SELDOM = {  # options that are in it, in all commands
+    "address", "encoding", "engine", "folds", "form", "json", "normalize", "on_bad_list", "predictor", "reader",
+    "resamples", "restarts", "roles", "samples", "seed", "trust", "workers",
+}  # fmt: skip
+
+
 class Commands(TyperGroup):
     """The group of all commands. Whatever ends one is a ``RerankError``: an interrupt too, and an unforeseen error."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # noqa: ARG002
+        """Group by group, `run` and `new` first; a command without a group last."""
+        groups: tuple[Any, ...] = (*get_args(Group), None)
+        places = {name: groups.index(getattr(found, "rich_help_panel", None)) for name, found in self.commands.items()}
+        return sorted(places, key=lambda name: (places[name], name != "run", name != "new", name))
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
         """Run the command."""
@@ -203,7 +218,7 @@ def _foreseen(error: BaseException) -> bool:
 app = typer.Typer(
     cls=Commands,
     name="rerank",
-    help="Rerank N-best lists with sparse linear models: extract features, train, predict, evaluate.",
+    help="Pick the best of N candidates for each input: learn to, and test what that gains.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -263,7 +278,8 @@ Predictor = Annotated[
     Literal["last", "average", "voted", "mert", "mbr", "fuse", "learned", "base"] | None,
     typer.Option(
         "--predictor",
-        help="Which of the model's predictors to use, or how to decode lists.",
+        metavar="NAME",
+        help="Which predictor of the model to use: last, average, voted, mert, mbr, fuse, learned or base.",
         show_default="what the model has decided on dev",
     ),
 ]
@@ -281,13 +297,17 @@ Roles = Annotated[
     typer.Option(
         "--roles",
         metavar="KEY=ROLE,...",
-        help="What keys of JSON are, as samples=candidates,response=text,passed=gain,reward=column; see `rerank look`.",
+        help="What keys of JSON are, as response=text,passed=gain,reward=column; see `rerank look`.",
         show_default=False,
     ),
 ]
 Trusted = Annotated[
     bool,
-    typer.Option("--trust", help="Import and call code that the model names.", callback=allow_local_imports),
+    typer.Option(
+        "--trust",
+        help="Import and call code that the model names.",
+        callback=allow_local_imports,
+    ),
 ]
 
 
@@ -302,6 +322,14 @@ def _read_in(name: str | None) -> str | None:
     return name
 
 
+def _seed(number: int) -> int:
+    """A seed; its bounds are too long for the help."""
+    if not 0 <= number <= MAX_SEED:
+        raise typer.BadParameter(f"{number} is not from 0 to {MAX_SEED}")
+    return number
+
+
+Seed = Annotated[int, typer.Option(help="Of all random choices.", callback=_seed)]
 Encoding = Annotated[
     str | None,
     typer.Option(
@@ -313,17 +341,17 @@ Encoding = Annotated[
 OutputFile = Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")]
 
 
-def set_logging(*, quiet: bool, verbose: bool) -> None:
+def set_logging(*, quiet: bool) -> None:
     """Messages to stderr, only errors if ``quiet``: rich on a terminal, plain lines elsewhere.
 
-    On a terminal, where a bar shows the progress, there is a line for every epoch only if ``verbose``.
+    On a terminal, where a bar shows the progress, there are no lines for epochs.
     """
     handler: logging.Handler
     if console.is_terminal:
         from rich.logging import RichHandler
 
         handler = RichHandler(console=console, show_path=False)
-        handler.addFilter(lambda record: verbose or not getattr(record, DETAIL, False))
+        handler.addFilter(lambda record: not getattr(record, DETAIL, False))
     else:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
@@ -350,15 +378,30 @@ class PathsCommand(TyperCommand):
         return rest
 
 
+TYPES = {bool: "", int: "N", float: "X", str: "TEXT", Path: "PATH"}  # what the help says of a value without a name
+
+
+def describe_option(parameter: inspect.Parameter, seldom: bool) -> None:
+    """Put an option into its panel, with a short word for its type, which leaves room for what it means."""
+    kind, *said = get_args(parameter.annotation)
+    for option in said:
+        if isinstance(option, OptionInfo):
+            option.rich_help_panel = EXPERT if seldom else None
+            known = [TYPES[each] for each in (kind, *get_args(kind)) if each in TYPES]
+            option.metavar = option.metavar or next(iter(known), None)
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object.")]
 
 
-def command(name: str | None = None) -> Callable[[Callable[..., None]], Any]:
-    """The decorator that makes a function a command, called ``name`` or as it is.
+def command(
+    name: str | None = None, group: Group | None = None, *, seldom: str = "", as_object: bool = True
+) -> Callable[[Callable[..., None]], Any]:
+    """The decorator that makes a function a command, called ``name`` or as it is, in a group of the help.
 
-    Its options are the function's parameters and --json; a parameter whose type is a dataclass stands for an option for
-    every field. What it imports is imported when it runs, so that help and completion need not wait for compilers and
-    readers.
+    Its options are the function's parameters and, if its results can be had ``as_object``, --json; a parameter whose
+    type is a dataclass stands for an option for every field. The help shows those that are ``seldom`` needed last. What
+    the function imports is imported when it runs, so that help and completion need not wait for compilers and readers.
     """
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
@@ -371,11 +414,14 @@ def command(name: str | None = None) -> Callable[[Callable[..., None]], Any]:
                 parameters += inspect.signature(kind, eval_str=True).parameters.values()
             else:
                 parameters.append(parameter)
-        parameters.append(inspect.Parameter("json", keyword, default=False, annotation=Json))
+        if as_object:
+            parameters.append(inspect.Parameter("json", keyword, default=False, annotation=Json))
         parameters = [parameter.replace(kind=keyword) for parameter in parameters]
+        for parameter in parameters:
+            describe_option(parameter, parameter.name in SELDOM | set(seldom.split()))
 
         @functools.wraps(function)
-        def called(*, json: bool, **given: Any) -> None:
+        def called(*, json: bool = False, **given: Any) -> None:
             for key, kind in groups.items():
                 given[key] = kind(**{field.name: given.pop(field.name) for field in dataclasses.fields(kind)})
             with answering(json):
@@ -383,7 +429,8 @@ def command(name: str | None = None) -> Callable[[Callable[..., None]], Any]:
 
         called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        app.command(name, cls=PathsCommand)(called)
+        text = "\n\n".join(" ".join(each.split()) for each in (function.__doc__ or "").split("\n\n"))
+        app.command(name, cls=PathsCommand, help=text, rich_help_panel=group)(called)
         return function
 
     return register
@@ -398,15 +445,12 @@ def _version(value: bool) -> None:
 @app.callback()
 def common(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only results and errors.")] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show a line for every epoch on a terminal too.")
-    ] = False,
     version: Annotated[  # noqa: ARG001 - its callback acts
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Options of all commands."""
-    set_logging(quiet=quiet, verbose=verbose)
+    set_logging(quiet=quiet)
 
 
 def load_commands(wanted: str | None = None) -> None:

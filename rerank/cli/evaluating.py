@@ -134,7 +134,7 @@ def metric_settings(metric: str) -> dict[str, Any]:
     return settings
 
 
-@command()
+@command("oracle", "Look")
 def oracle(
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="N-best lists.")],
     reference: Annotated[
@@ -152,7 +152,10 @@ def oracle(
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     on_bad_list: OnBadList = "error",
 ) -> None:
-    """Figures about lists: base, oracle, anti-oracle and random scores, and how many candidates they have."""
+    """Measure lists: what the base, the best, the worst and a random choice score.
+
+    Example: rerank oracle lists.jsonl --metric wer
+    """
     from dataclasses import asdict
 
     from rerank.extraction.kinds import content_of
@@ -279,7 +282,7 @@ COUNTS = "sentences", "refused", "skipped", "valid"
 log = logging.getLogger("rerank")
 
 
-@command()
+@command("evaluate", "Look")
 def evaluate(
     files: Annotated[
         list[str],
@@ -292,10 +295,13 @@ def evaluate(
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     sentences: Annotated[bool, typer.Option("--sentences", help="Also print a line for every sentence.")] = False,
 ) -> None:
-    """Score trees (one bracketed tree per line or spread over lines) or texts (one per line) against references.
+    """Score trees or texts against references.
 
-    Other systems are tested against the first. An empty line in a file of one tree per line, or brackets without words,
-    is a failed parse. Of texts also ``--metric ter``, by sacrebleu.
+    Trees are bracketed, one per line or spread over lines; texts stand one per line. Other systems are tested against
+    the first. An empty line in a file of one tree per line, or brackets without words, is a failed parse. Of texts also
+    --metric ter, by sacrebleu.
+
+    Example: rerank evaluate ours.txt references.txt theirs.txt --metric bleu
     """
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric

@@ -21,7 +21,6 @@ from rerank.cli.application import (
     command,
     model_for,
     show,
-    shown_as_json,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ COLUMN_NUMBERS = {  # of a score column, as ``ColumnSeen`` has them, and their h
 log = logging.getLogger("rerank")
 
 
-@command()
+@command("inspect", "Look", seldom="provenance columns")
 def inspect(
     model: ModelPlace,
     top: Annotated[int, typer.Option(min=0, help="How many features of every template to show.")] = 3,
@@ -48,7 +47,8 @@ def inspect(
         str | None, typer.Option(help="Only features whose name contains this text.", show_default=False)
     ] = None,
     provenance: Annotated[
-        bool, typer.Option("--provenance", help="Where the model comes from: files, settings, versions, sizes.")
+        bool,
+        typer.Option("--provenance", help="Where the model comes from: files, settings, versions, sizes."),
     ] = False,
     columns: Annotated[
         str | None,
@@ -62,7 +62,10 @@ def inspect(
     predictor: Predictor = None,
     trust: Trusted = False,
 ) -> None:
-    """The strongest weights of a model, and the share of each template."""
+    """Show the strongest weights of a model, and the share of each template.
+
+    Example: rerank inspect runs/quickstart/model --top 5
+    """
     from rich.table import Table
 
     from rerank.models.model import Model
@@ -160,7 +163,7 @@ def _show_shares(model: "Model", predictor: str, top: int) -> None:
         show(f"\n{plain(entry.template)}", *lines)
 
 
-@command()
+@command("explain", "Look")
 def explain(
     model: ModelPlace,
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="N-best lists.")],
@@ -176,7 +179,12 @@ def explain(
     top: Annotated[int, typer.Option(min=1, help="How many features to show.")] = 15,
     predictor: Predictor = None,
 ) -> None:
-    """Explain why the winner of a list wins: its features and weights against base choice and oracle."""
+    """Show by which features and weights a candidate wins its list.
+
+    The winner is compared with the base choice and, given --gold, with the oracle.
+
+    Example: rerank explain runs/asr/model lists.jsonl --list dev-1
+    """
     from rich.table import Table
 
     from rerank.models.scorer import Ranked, Scorer, rank
@@ -289,7 +297,7 @@ def _find(
     raise DataError(f"no usable list {list_id!r} in the file{named}", path=stream_name(nbest))
 
 
-@command()
+@command("export", "Use", as_object=False)
 def export(
     model: ModelPlace,
     output: OutputFile = "-",
@@ -299,19 +307,16 @@ def export(
     ] = "text",
     predictor: Predictor = None,
     top: Annotated[int | None, typer.Option(min=0, help="Only this many features, the strongest.")] = None,
-    sort: Annotated[
-        Literal["weight", "name"], typer.Option(help="By |weight|, the largest first, or by name.")
-    ] = "weight",
 ) -> None:
-    """The weights of a model as text: one name and weight per line; with --json, an object that holds these."""
+    """Write the weights of a model as text, one name and weight per line, the strongest first.
+
+    Example: rerank export runs/quickstart/model --output weights.txt
+    """
     from rerank.models.model import Model, model_files
     from rerank.models.weights import moses_lines, weight_lines
     from rerank.readers.streams import open_output
-    from rerank.storage.documents import as_json
     from rerank.storage.outputs import check_apart
 
-    if form == "moses" and shown_as_json():
-        raise RecipeError("--format moses is no JSON: leave out --json")
     if form == "moses" and output.endswith((".gz", ".bz2", ".xz", ".zst")):
         raise RecipeError(f"Moses does not read compressed weights: write to {output.rpartition('.')[0]}")
     check_apart([output], model_files(model))
@@ -326,14 +331,10 @@ def export(
     if form == "moses":
         lines = moses_lines(loaded.table, weights, left_out, top=top)
     else:
-        lines = weight_lines(loaded.table, weights, top=top, order=sort)
+        lines = weight_lines(loaded.table, weights, top=top)
     with open_output(output) as stream:
-        if shown_as_json():
-            named = {name: float(weight) for name, weight in map(str.split, lines)}
-            stream.write(f"{as_json({'predictor': predictor, 'weights': named}, indent=2)}\n".encode())
-        else:
-            for line in lines:
-                stream.write(line.encode("utf-8", "surrogateescape") + b"\n")
+        for line in lines:
+            stream.write(line.encode("utf-8", "surrogateescape") + b"\n")
     log.info("weights of the predictor %s", predictor)
     if asked is None and decision.predictor != predictor:
         log.warning(
@@ -344,16 +345,18 @@ def export(
         log.warning("%s: Moses cannot hold its %s weights", template, f"{count:,}")
 
 
-@command("import")
+@command("import", "Use", as_object=False)
 def import_weights(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Weights as `rerank export` writes them; - for stdin.")],
     like: Annotated[str, typer.Option(metavar="MODEL", help="The model with the same features.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the new model goes.")],
 ) -> None:
-    """A model with the weights of a text file, and everything else from another model.
+    """Make a model with the weights of a text file, and everything else from another model.
 
     Features that the file does not name weigh 0. Last and average of the new model are the same; it has no votes, and
     no state to continue training from.
+
+    Example: rerank import weights.txt --like runs/quickstart/model --output mine
     """
     from rerank.models.model import Model
     from rerank.models.provenance import imported
@@ -368,4 +371,3 @@ def import_weights(
     about = imported(model.about, stream_name(file), imported_weights.sha256)
     replace(model, about=about, weights=weights, state={}, votes={}, brackets={}).save(output)
     log.info("%s weights, the others are 0", f"{imported_weights.features:,}")
-    show(model=output, weights=imported_weights.features)

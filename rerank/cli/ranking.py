@@ -40,7 +40,7 @@ BASE = "base"  # in place of a model
 AHEAD = 1000  # lists that tell how far scores deviate, if nothing was tuned; of a file, ranked before one is written
 
 
-@command("rank")
+@command("rank", "Use", seldom="decode")
 def rank_(
     model: Annotated[
         str, typer.Argument(metavar="MODEL", help="A model directory, or the URL of one; base for the base scores.")
@@ -75,17 +75,20 @@ def rank_(
         typer.Option(help="The inputs of lists of texts that do not hold their own, one per line.", show_default=False),
     ] = None,
 ) -> None:
-    """Rank lists: one line per list, what the model chooses, or with --n-best the first candidates of each list.
+    """Choose the best candidate of each list with a model, one per line.
 
     The lists are in the format of those that the model was trained on, unless --reader names another. A list without
-    candidates gives an empty line and a warning; a choice with line ends is refused. --predictor mbr takes the
-    candidate with the greatest expected gain, fuse makes a tree of the brackets that are probable enough, which may be
-    none of the candidates. Without a model (MODEL is base) --metric says what candidates gain.
+    candidates gives an empty line and a warning; a choice with line ends is refused. --n-best gives the first
+    candidates of each list. --predictor mbr takes the candidate with the greatest expected gain, fuse makes a tree of
+    the brackets that are probable enough, which may be none of the candidates. Without a model (MODEL is base) --metric
+    says what candidates gain.
 
     With --json every line is an object: the list's id, the predictor, the text (as it stands) and the place in the
     input (from 1, null for a tree that is no candidate) of the choice, and the candidates, the first or as many as
     --n-best says, with their places, texts and scores; where lists are decoded, also all probabilities, expected gains
     and brackets.
+
+    Example: rerank rank runs/asr/model lists.jsonl --json
     """
     from rerank.models.scorer import write_ranked
     from rerank.readers.base import SkipCount

@@ -10,7 +10,7 @@ import typer
 from rerank.base.encoding import file_name
 from rerank.base.errors import RecipeError
 from rerank.base.registry import imported
-from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Command, allow_local_imports, command, out, show
+from rerank.cli.application import MAX_SAMPLES, Command, Seed, allow_local_imports, command, out, show
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -66,11 +66,13 @@ class EngineOptions:
     engine: Annotated[
         Literal["auto", "local", "processes", "dask"] | None,
         typer.Option(
-            "--engine", help="Where the work is done: in this process, in processes of this machine, on a cluster."
+            "--engine",
+            help="Where the work is done: in this process, in processes of this machine, on a cluster.",
         ),
     ] = None
     workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="How many workers; without --engine, that many processes.")
+        int | None,
+        typer.Option("--workers", min=1, help="How many workers; without --engine, that many processes."),
     ] = None
     address: Annotated[
         str | None,
@@ -91,22 +93,26 @@ class EngineOptions:
         return open_engine(settings.model_copy(update=changes))
 
 
-@command()
+@command("run", "Start", seldom="until")
 def run(
     recipe: RecipeOptions,
     *,
     until: Annotated[
         Literal["extract", "train", "test"],
-        typer.Option(help="The last stage: extraction alone, a model in OUTPUT/model, or test and report."),
+        typer.Option(
+            help="The last stage: extraction alone, a model in OUTPUT/model, or test and report.",
+        ),
     ] = "test",
     resume: Resume = False,
     quick: Annotated[bool, typer.Option("--quick", help="Use the recipe's own settings for a quick run.")] = False,
     work: EngineOptions,
 ) -> None:
-    """Extract, train, test and report, as the recipe says.
+    """Train, test and report, as a recipe says.
 
     With --until the run ends earlier: test splits are read by its last stage alone. The same command with --resume goes
     on from there.
+
+    Example: rerank run quickstart
     """
     from rerank.readers.inputs import Inputs
     from rerank.recipes.loading import task_named
@@ -174,7 +180,7 @@ def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
         show(fitting(reported))
 
 
-@command()
+@command("compare", "Look", seldom="by")
 def compare(
     run_a: Annotated[
         Path, typer.Argument(metavar="RUN_A", help="The output directory of a run.", callback=allow_local_imports)
@@ -185,21 +191,28 @@ def compare(
     predictor: Annotated[
         Literal["base", "oracle", "last", "average", "voted", "mert", "mbr", "fuse", "learned", "logistic"] | None,
         typer.Option(
-            help="Which selection of either run to compare.", show_default="what the model of either run chooses"
+            metavar="NAME",
+            help="Which selection of either run to compare: a predictor, logistic, base or oracle.",
+            show_default="what the model of either run chooses",
         ),
     ] = None,
     test_: Annotated[
         Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"],
-        typer.Option("--test", help="The significance test."),
+        typer.Option("--test", metavar="NAME", help="Also paired_bootstrap, paired_t, or mcnemar."),
     ] = "approximate_randomization",
     samples: Annotated[int, typer.Option(min=100, max=MAX_SAMPLES, help="Samples of the resampling tests.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the resampling tests.")] = 1,
+    seed: Seed = 1,
     by: Annotated[
         Literal["id", "order"],
-        typer.Option(help="What tells which lists are the same: their ids or, in different formats, their order."),
+        typer.Option(
+            help="What tells which lists are the same: their ids or, in different formats, their order.",
+        ),
     ] = "id",
 ) -> None:
-    """Paired significance between two runs, on every test split that both have."""
+    """Test the difference between two runs, on every test split that both have.
+
+    Example: rerank compare runs/quickstart runs/quickstart-voted
+    """
     from rerank.runs.compared import compare_runs
 
     splits = dict[str, Any]()
@@ -228,20 +241,28 @@ class TunedRecipe(RecipeOptions):
     ] = None
 
 
-@command()
+@command("tune", "Train")
 def tune(
     recipe: TunedRecipe,
     *,
     share: Annotated[
-        float, typer.Option("--holdout", min=0.01, max=0.9, help="The share set apart, unless the recipe has one.")
+        float,
+        typer.Option(
+            "--holdout",
+            min=0.01,
+            max=0.9,
+            help="The share set apart, unless the recipe has one.",
+        ),
     ] = 0.2,
     resume: Resume = False,
     work: EngineOptions,
 ) -> None:
-    """Choose among the runs and grid points of a recipe on training lists set apart; test splits are not read.
+    """Choose among the settings of a recipe on training lists set apart.
 
-    Every one is trained with all seeds (three if the recipe names none). The simplest within one standard error of the
-    best goes to OUTPUT/chosen.yaml.
+    Test splits are not read. Every run and grid point is trained with all seeds (three if the recipe names none). The
+    simplest within one standard error of the best goes to OUTPUT/chosen.yaml.
+
+    Example: rerank tune tuning --output runs/tuned
     """
     from rerank.recipes.recipe import ListRecipe
     from rerank.runs import experiment

@@ -18,7 +18,7 @@ from rerank.cli.application import Encoding, ListReader, OnBadList, Roles, comma
 SHOWN = 5  # lines of a file that is there
 
 
-@command()
+@command("look", "Look")
 def look(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Lists, in any format.")],
     references: Annotated[
@@ -30,9 +30,11 @@ def look(
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     on_bad_list: OnBadList = "skip",
 ) -> None:
-    """Say what a file is taken for: candidates, base score, what is right, columns, and the keys that are not used.
+    """Say what a file is taken for: candidates, base score, what is right, columns.
 
-    It is what every command says before its results; --roles overrules it.
+    It is what every command says before its results, with the keys that are not used; --roles overrules it.
+
+    Example: rerank look llm
     """
     from rerank.extraction.list_checks import doubts_of_lists
     from rerank.readers.account import MOST, Account, filled
@@ -52,7 +54,7 @@ def look(
     show(*doubts, doubts=doubts)
 
 
-@command()
+@command("new", "Start")
 def new(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Lists: of training, dev and tests.")],
     *,
@@ -76,9 +78,11 @@ def new(
         Path | None, typer.Option("--output", "-o", help="Where the recipe goes; NAME.yaml.", show_default=False)
     ] = None,
 ) -> None:
-    """Look at files of lists, recognise their form, and write a recipe with comments.
+    """Look at your files of lists, and write a recipe with comments for them.
 
     The names say which file is trained on and which is dev; the rest are tests.
+
+    Example: rerank new lists/train.jsonl lists/dev.jsonl lists/test.jsonl
     """
     from rerank.recipes.loading import task_named
     from rerank.runs.new_recipe import new_recipe
@@ -125,7 +129,7 @@ REGISTRIES = {  # their modules, in which they are called like their kind
 PAPERS, WIDTH = "papers", 120
 
 
-@command("list")
+@command("list", "Look")
 def list_(
     kind: Annotated[Kind | None, typer.Argument(help="What to list; everything by default.")] = None,
     *,
@@ -134,7 +138,10 @@ def list_(
         typer.Option("--all", help="All learners, not only those that docs/choosing.md recommends; and settings."),
     ] = False,
 ) -> None:
-    """List the parts that a recipe can name; with --all or --json, with their settings."""
+    """List the parts that a recipe can name; with --all or --json, with their settings.
+
+    Example: rerank list recipes
+    """
     recommended = Registry[str]("recommended")  # learners that docs/choosing.md names
     for registry in [kind] if kind else get_args(Kind):
         if kind is None and not shown_as_json():

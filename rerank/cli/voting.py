@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from rerank.cli.application import MAX_SAMPLES, MAX_SEED, Encoding, ListReader, OnBadList, Roles, command, show
+from rerank.cli.application import MAX_SAMPLES, Encoding, ListReader, OnBadList, Roles, Seed, command, show
 from rerank.cli.evaluating import ComparedMetric, metric_settings
 
 
-@command()
+@command("vote", "Start")
 def vote(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Lists with gains.")],
     *,
@@ -30,7 +30,7 @@ def vote(
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Of the cross-validation of what is learned.")] = 5,
     samples: Annotated[int, typer.Option(min=1, max=MAX_SAMPLES, help="Of the tests of significance.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of folds, tests and draws.")] = 1,
+    seed: Seed = 1,
     curve: Annotated[
         Path | None,
         typer.Option(help="Write accuracy over the number of samples, as FILE.svg and FILE.json.", show_default=False),
@@ -41,10 +41,12 @@ def vote(
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     on_bad_list: OnBadList = "error",
 ) -> None:
-    """Compare ways to choose one of n samples: majority vote, votes by scores, the best by a score, and learned ones.
+    """Compare ways to choose one of n samples: votes, the best by a score, learned choices.
 
     One table, without a recipe or a model. Learned ways are cross-validated over lists; every row is tested against
     majority vote. --save trains a model as `rerank.fit` does, by its defaults: from all numbers and texts.
+
+    Example: rerank vote llm
     """
     if twice := next((path for path in files if files.count(path) > 1), None):
         raise typer.BadParameter(f"{twice} is named twice; its lists would count twice, leave one out")
@@ -77,7 +79,7 @@ def vote(
         show(f"{save}: a model of all lists, by the defaults of `rerank.fit`; the rows above do not measure it")
 
 
-@command()
+@command("weigh", "Train")
 def weigh(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Lists with scores.")],
     references: Annotated[
@@ -94,18 +96,20 @@ def weigh(
     resamples: Annotated[int, typer.Option(min=2, max=MAX_SAMPLES, help="Of lists, for intervals of weights.")] = 20,
     restarts: Annotated[int, typer.Option(min=0, max=10_000, help="Searches from random points.")] = 3,
     samples: Annotated[int, typer.Option(min=1, max=MAX_SAMPLES, help="Of the tests of significance.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of folds, tests, draws and directions.")] = 1,
+    seed: Seed = 1,
     save: Annotated[
         Path | None, typer.Option(help="Write a model with the weights of all lists here.", show_default=False)
     ] = None,
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     on_bad_list: OnBadList = "error",
 ) -> None:
-    """Weigh the few scores of lists so that a metric comes out best, and measure what that is worth on other lists.
+    """Weigh the few scores of lists so that a metric comes out best.
 
     The weights are found by exact line searches, and shown with intervals and how they vary over folds. The base score,
     maxent, the weights and the best possible choice are compared by cross-validation over lists, each with the p of its
     difference from the base.
+
+    Example: rerank weigh asr --metric wer
     """
     from rerank.readers.given.reading import read
     from rerank.readers.streams import read_once, single_stdin

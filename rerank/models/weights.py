@@ -24,7 +24,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 import numpy as np
@@ -41,7 +41,6 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, open_stream, stream_name
 
 BASE = "base"
-Order = Literal["weight", "name"]
 _DIRECTIONS = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks that change how text is shown
 _SPECIAL = re.compile(rf"[\s\x00-\x1f\x7f-\x9f%\udc80-\udcff{_DIRECTIONS}]|^#")
 _NUMBER = re.compile(rb"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
@@ -81,14 +80,12 @@ def strongest(w: np.ndarray, top: int | None = None) -> np.ndarray:
     return columns[np.argsort(-np.abs(w[columns]), kind="stable")][:top]
 
 
-def weight_lines(table: Table, weights: Weights, *, top: int | None = None, order: Order = "weight") -> Iterator[str]:
-    """The lines, without line ends: the base score's weight, then the ``top`` strongest features, by |weight| or
-    name."""
-    names, columns = column_names(table), strongest(weights.w, top)
-    rows = [(names[j], float(weights.w[j])) for j in columns.tolist()]
+def weight_lines(table: Table, weights: Weights, *, top: int | None = None) -> Iterator[str]:
+    """The lines, without line ends: the base score's weight, then the ``top`` strongest features."""
+    names = column_names(table)
     yield f"{BASE} {float(weights.base)!r}"
-    for name, weight in sorted(rows) if order == "name" else rows:
-        yield f"{name} {weight!r}"
+    for j in strongest(weights.w, top).tolist():
+        yield f"{names[j]} {float(weights.w[j])!r}"
 
 
 def named_weights(table: Table, weights: Weights) -> dict[str, float]:

@@ -35,12 +35,20 @@ print(json.dumps([shown, [name for name in sys.modules if "." not in name]]))
 def test_help_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
     calls = [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)]
     done = subprocess.run(
-        [sys.executable, "-c", START, json.dumps(calls)], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+        [sys.executable, "-c", START, json.dumps(calls)], cwd=tmp_path, env=os.environ | {"COLUMNS": "80"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     shown, loaded = json.loads(done.stdout)
     assert all(name in shown["--help"] for name in COMMANDS)
-    assert all("--json" in shown[f"{name} --help"] for name in COMMANDS)
+    places = [shown["--help"].index(f" {group} ─") for group in ("Start", "Look", "Train", "Use", "Serve")]
+    assert places == sorted(places)
+    assert shown["--help"].index(" run  ") < shown["--help"].index(" new  ") < shown["--help"].index(" vote  ")
+    for name in COMMANDS:
+        text = shown[f"{name} --help"]
+        assert max(map(len, text.splitlines())) <= 80
+        assert "Example: " in text, name
+        assert f"rerank {name} " in text.partition("Example: ")[2], name
     assert set(HEAVY) & set(loaded) == set()
 
 

@@ -7,19 +7,19 @@ import typer
 from rerank.cli.application import command, show
 
 
-@command()
+@command("fuse", "Start")
 def fuse(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Runs of the same queries, two or more.")],
     *,
     qrels: Annotated[str, typer.Option(metavar="FILE", help="Judgements of relevance.")],
     metric: Annotated[str, typer.Option(metavar="NAME", help="Measure of the order.")] = "ndcg@10",
 ) -> None:
-    """Compare runs of search engines with their fusion: by reciprocal ranks, by summed scores, by learned weights.
+    """Compare ways to fuse runs of search engines: by ranks, by sums, by learned weights.
 
     Every row is tested against reciprocal rank fusion. Learned weights are cross-validated over queries. They are
     weights of scores from 0 to 1 in each run, as OpenSearch and Elasticsearch take them.
 
-    Example: rerank fuse bm25.run dense.run --qrels qrels.txt
+    Example: rerank fuse search/lexical search/neural --qrels search/qrels
     """
     from rerank.cli.evaluating import metric_settings
     from rerank.contrib.search.fuse import fused

@@ -14,17 +14,18 @@ from typing import Annotated
 import typer
 
 from rerank.base.errors import RunError
-from rerank.cli.application import ModelPlace, Predictor, Trusted, command, shown_as_json
+from rerank.cli.application import ModelPlace, Predictor, Trusted, command
 from rerank.contrib.serve import DEFAULTS, Limits
 
 log = logging.getLogger("rerank")
 BACKLOG = 64  # connections that wait to be accepted, and are at a time
 WORKER = "rank"  # what the threads that rank are called
 EXTRA = "starlette", "uvicorn", "prometheus_client"
+SELDOM = "allow_host max_connections max_bytes max_words max_depth max_seconds threads grace"
 MISSING = "rerank serve needs {}: pip install 'rerank-nbest[serve]'"
 
 
-@command()
+@command("serve", "Serve", seldom=SELDOM, as_object=False)
 def serve(
     model: ModelPlace,
     host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for all of this machine.")] = "127.0.0.1",
@@ -32,7 +33,8 @@ def serve(
     predictor: Predictor = None,
     trust: Trusted = False,
     allow_host: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Another name by which clients call it; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Another name by which clients call it; may be repeated."),
     ] = None,
     max_connections: Annotated[int, typer.Option(min=1, help="The most connections at a time.")] = 256,
     max_bytes: Annotated[int, typer.Option(min=1, help="The longest request, in bytes.")] = DEFAULTS.bytes,
@@ -43,7 +45,11 @@ def serve(
     ] = DEFAULTS.seconds,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads that rank.", show_default="one per core")] = None,
     grace: Annotated[
-        int, typer.Option(min=1, help="Seconds that requests under way have to finish when the service is stopped.")
+        int,
+        typer.Option(
+            min=1,
+            help="Seconds that requests under way have to finish when the service is stopped.",
+        ),
     ] = 30,
 ) -> None:
     """Answer requests to rank over HTTP.
@@ -54,6 +60,8 @@ def serve(
     It prints its address when it is ready. SIGTERM, SIGHUP or Ctrl-C ends it, with the exit code 0, once the requests
     under way are answered. There are neither passwords nor encryption: let a proxy see to both before strangers can
     reach it.
+
+    Example: rerank serve runs/quickstart/model --port 8000
     """
     try:
         import uvicorn
@@ -89,7 +97,7 @@ def serve(
             listener.listen()  # whoever can connect is answered at once
         name, number, *_ = listener.getsockname()
         address = f"http://{f'[{name}]' if ':' in name else name}:{number}"
-        print(f'{{"address": "{address}"}}' if shown_as_json() else f"serving at {address}", flush=True)
+        print(f"serving at {address}", flush=True)
         server = Server(config)
         server.run([listener])
     log.info("stopped after %d requests", server.server_state.total_requests)

@@ -97,7 +97,7 @@ def test_what_decided_is_told_on_request(served: Served, model: rerank.Reranker)
 
 def test_parses_and_their_errors(small_run: Path, tmp_path: Path) -> None:
     model = rerank.load(small_run / "model")
-    with serving(small_run / "model", tmp_path, "--json") as service:
+    with serving(small_run / "model", tmp_path) as service:
         about = service.client.get("/health").json()["model"]
         trained, seen = about.pop("trained"), model.model.about["columns"]["score"]
         assert about == {"task": "parse", "predictor": model.predictor, "columns": ["score"], "source": False}
