@@ -113,7 +113,7 @@ class TestPage:
         cells = [cell.strip() for cell in page.cells]
         place = cells.index("voted RDA (2 seeds) chosen")
         assert cells[place : place + 10] == [
-            *("voted RDA (2 seeds) chosen", "average", "83.81 ±0.04", "+1.49", "better, p < .001", "+0.92 to +2.06"),
+            *("voted RDA (2 seeds) chosen", "average", "83.81 ±0.04", "better, p < .001", "+1.49", "+0.92 to +2.06"),
             *("83.89 ±0.04", "83.75 ±0.04", "37.10 ±0.00", "41,992"),
         ]
         assert SIGNATURE in page.text

@@ -39,6 +39,19 @@ BASELINES = {  # what runs are compared with: its name, and the predictor
     "reranked": ("reranked", ""),
     "logistic": ("dense columns alone", "logistic"),
 }
+MEANINGS = {  # of rows and predictors, on the page
+    "base": "what one has without a reranker: the first choice by the scores in the lists",
+    "first candidate": "the candidate that stands first in the file",
+    "oracle": "the best possible choice: no reranker of these lists does better",
+    "dense columns alone": "logistic regression on the numbers in the lists",
+    "last": "the weights after the last update",
+    "average": "the mean of the weights over training",
+    "voted": "the weights after every update vote",
+    "mert": "the model's score and the base score, weighed for the measure",
+    "mbr": "the candidate with the greatest expected gain",
+    "fuse": "a tree of the brackets that are probable enough",
+    "learned": "a tree of the brackets that a second model takes for right",
+}
 SIGNIFICANT_BELOW = 0.05  # the p
 TESTS_OF_MEASURE = ("approximate_randomization", "paired_bootstrap")  # whose difference is that of corpus scores
 BY_MERT = "start", "score"  # what it begins and ends with
@@ -229,7 +242,7 @@ def results_table(metrics: Metrics, split: str, *, narrow: bool = False) -> Text
     several = split == dev_of(metrics) and len(runs_of(metrics)) > 1
     note, bars = "The run was chosen by its score on this split." if several else "", bars if any(bars) else []
     caption = f"Results on {split}"
-    return TextTable.of(caption, lines, texts=2, merged=True, chosen=chosen, best=best, note=note, bars=bars)
+    return TextTable.of(caption, lines, texts=2, merged=True, chosen=chosen, best=best, note=note, bars=bars, early=4)
 
 
 def headline(metrics: Metrics) -> dict[str, Any] | None:
@@ -244,18 +257,18 @@ def headline(metrics: Metrics) -> dict[str, Any] | None:
     test = compare_with_base([metrics], split, predictor)
     said = partial(verdict, test, lower_is_better=measure.lower_is_better)
     room = 0.0 if oracle is None else oracle - base
-    share = f"{100 * (score - base) / room:.0f} % of the way from base to oracle" if measure.better(room) > 0 else ""
+    share = f"; {100 * (score - base) / room:.0f} % of the way from base to oracle" if measure.better(room) > 0 else ""
     columns = max((entry.get("columns") or 0 for entry in metrics.get("corpora", {}).values()), default=0)
     weights = count(metrics.get("training", {}).get("nonzero_weights"))
     interval = _interval(test, measure)
     tiles = [
-        (f"Base {measure.heading}", measure.text(base), f"on {split}"),
+        (f"Base {measure.heading}", measure.text(base), f"without a reranker, on {split}"),
         (f"Model {measure.heading}", measure.text(score), f"{chosen.get('name', 'model')}, {predictor} predictor"),
         (
             "Difference", measure.signed(score - base),
             (said() or "not tested") + (f"; interval {interval}" if interval else ""),
         ),
-        (f"Oracle {measure.heading}", measure.text(oracle), share),
+        (f"Oracle {measure.heading}", measure.text(oracle), f"the best possible choice{share}"),
         ("Nonzero weights", weights, f"of {count(columns)} feature columns" if columns else ""),
     ]  # fmt: skip
     seed = f" (seed {chosen['seed']})" if "seed" in chosen else ""
@@ -318,6 +331,13 @@ def blind_note(metrics: Metrics) -> str:
     return f"{figures}. Chosen {chosen}. {warning}"
 
 
+def meanings(metrics: Metrics) -> dict[str, str]:
+    """What the words of the results tables mean, of those that occur."""
+    rows = [row for split in splits_of(metrics) for row in result_rows(metrics, split)]
+    found = {name for row in rows for name in (row.name, row.predictor)}
+    return {name: text for name, text in MEANINGS.items() if name in found}
+
+
 def notes(metrics: Metrics) -> list[str]:
     """Notes that explain the numbers of the results tables."""
     rows = [row for split in splits_of(metrics) for row in result_rows(metrics, split)]
@@ -328,7 +348,10 @@ def notes(metrics: Metrics) -> list[str]:
         lines.append("± is the standard deviation over seeds; the other numbers of several seeds are means.")
     if tests:
         seeds = " Of several seeds: the widest interval, the largest p." if several else ""
-        lines.append(f"Δ, interval and verdict compare a predictor with the base ({', '.join(tests)}).{seeds}")
+        lines.append(
+            f"Δ, interval and verdict compare a row with the base ({', '.join(tests)}): p is how often chance alone "
+            f"makes so large a difference, and the interval covers 95 % of resampled tests.{seeds}"
+        )
     return [*filter(None, [*lines, blind_note(metrics)])]
 
 

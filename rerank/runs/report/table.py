@@ -248,7 +248,7 @@ class TextTable:
 
     best: (row, column) of the cells to highlight; merged: on a page, rows with the same first cell share it; chosen:
     the first cell of the rows to highlight on a page; bars: those of the rows there, all to one scale, in which 0 is if
-    ``from_zero``. A table without rows is false.
+    ``from_zero``; early: a column that a page shows right behind the first numbers. A table without rows is false.
     """
 
     caption: str
@@ -261,6 +261,7 @@ class TextTable:
     chosen: str | None = None
     bars: Sequence[Bar | None] = ()
     from_zero: bool = True
+    early: int | None = None
 
     def __bool__(self) -> bool:
         return bool(self.rows)
@@ -274,6 +275,14 @@ class TextTable:
     def columns(self) -> list[int]:
         """The columns that say something: the first, and those with at least one value."""
         return [k for k in range(len(self.headings)) if k == 0 or any(row[k] not in ("", NONE) for row in self.rows)]
+
+    @property
+    def page_columns(self) -> list[int]:
+        """The columns in their order on a page."""
+        if self.early not in (columns := self.columns):
+            return columns
+        begin = self.texts + 1
+        return sorted(columns, key=lambda k: (k >= begin, k != self.early, k))
 
     @property
     def groups(self) -> list[list[tuple[int, Sequence[str]]]]:
