@@ -105,6 +105,14 @@ def run(
     ] = "test",
     resume: Resume = False,
     quick: Annotated[bool, typer.Option("--quick", help="Use the recipe's own settings for a quick run.")] = False,
+    without: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEMPLATE",
+            help="Run it without a template too (user.NAME: a feature of your own), and test what that one is worth.",
+            show_default=False,
+        ),
+    ] = None,
     work: EngineOptions,
 ) -> None:
     """Train, test and report, as a recipe says.
@@ -117,9 +125,12 @@ def run(
     from rerank.readers.inputs import Inputs
     from rerank.recipes.loading import task_named
     from rerank.runs.experiment import experiment
-    from rerank.runs.report.results import unbeaten
+    from rerank.runs.report.results import unbeaten, verdict
 
     settings, directory = recipe.read(quick)
+    if without and until != "test":
+        raise typer.BadParameter("--without compares results on tests; leave out --until")
+    less = without_template(settings, without) if without else None
     if until == "extract" and not task_named(settings.task).lists and work != EngineOptions():
         raise RecipeError("only lists are read by workers; leave out --engine, --workers and --address")
     with work.open(settings) as engine:
@@ -134,6 +145,33 @@ def run(
         show(f"report: {directory / 'report.html'}", report=directory / "report.html")
     if lost := unbeaten(result):
         show(lost)
+    if less is not None:
+        place = directory.with_name(file_name(f"{directory.name}-without-{without}"))
+        with work.open(less) as engine:
+            experiment(less, Inputs(), place, resume=resume, engine=engine)
+        show(f"\nA: {directory}, B: {place}")
+        found = show_comparison(directory, place)
+        worth = {split: verdict(each, lower_is_better=each["lower_is_better"]) for split, each in found.items()}
+        show(*(f"{without} on {split}: {outcome}" for split, outcome in worth.items()), without=found)
+
+
+def without_template(recipe: "TaskRecipe", name: str) -> "TaskRecipe":
+    """The recipe without a template, or without a feature of the user's own, ``user.NAME``."""
+    from rerank.features.template import SETS
+    from rerank.recipes.recipe import ListRecipe
+
+    if not isinstance(recipe, ListRecipe):
+        raise RecipeError(f"recipes of the task {recipe.task} have no templates to leave out", key="--without")
+    own, specs = recipe.features.user, [*SETS.get(recipe.features.set or "", ()), *recipe.features.templates]
+    named = [str(next(iter(spec)) if isinstance(spec, Mapping) else spec).partition("(")[0] for spec in specs]
+    if name in named:
+        others = [spec for spec, other in zip(specs, named, strict=True) if other != name]
+        return recipe.changed({"features.set": None, "features.templates": others})
+    key = name.removeprefix("user.")
+    if key == name or key not in own:
+        known = ", ".join(dict.fromkeys([*(f"user.{mine}" for mine in own), *named]))
+        raise RecipeError(f"found {name!r}; expected one of {known}", key="--without")
+    return recipe.changed({"features.user": {mine: path for mine, path in own.items() if mine != key}})
 
 
 def fitting(table: "TextTable") -> "RenderableType":
@@ -213,10 +251,23 @@ def compare(
 
     Example: rerank compare runs/quickstart runs/quickstart-voted
     """
+    show(splits=show_comparison(run_a, run_b, predictor, test_, samples, seed, by))
+
+
+def show_comparison(
+    run_a: Path,
+    run_b: Path,
+    predictor: str | None = None,
+    test: Any = "approximate_randomization",
+    samples: int = 10_000,
+    seed: int = 1,
+    by: Any = "id",
+) -> dict[str, Any]:
+    """Show how two runs compare, ``run_a`` being A; returns what is found by split."""
     from rerank.runs.compared import compare_runs
 
     splits = dict[str, Any]()
-    for split, both, predictors in compare_runs(run_a, run_b, predictor, test_, samples, seed, by):
+    for split, both, predictors in compare_runs(run_a, run_b, predictor, test, samples, seed, by):
         metric, result = both.metric, both.tested("A", "B").as_dict()
         by_what = " and ".join(dict.fromkeys(predictors))
         table = both.table(split, "", heading=metric.primary, doubt="", of=f"by {by_what}")
@@ -225,7 +276,8 @@ def compare(
             "measure": metric.primary, "lower_is_better": metric.lower_is_better, "predictors": predictors,
             "a": both.score("A"), "b": both.score("B"), "signature": metric.signature, **result, "rows": both.as_data(),
         }  # fmt: skip
-    show(next(comparison["signature"] for comparison in splits.values()), splits=splits)
+    show(next(comparison["signature"] for comparison in splits.values()))
+    return splits
 
 
 SEEDS = 3  # of a recipe that names none

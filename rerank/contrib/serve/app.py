@@ -7,9 +7,11 @@ import re
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Executor
+from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from importlib.resources import files
+from itertools import islice
 from typing import Any
 
 from prometheus_client.exposition import choose_encoder
@@ -21,18 +23,21 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from rerank import __version__
+from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RerankError
 from rerank.base.interrupts import Deadline, GivenUpError
 from rerank.contrib.serve import DEFAULTS, Limits
 from rerank.contrib.serve.connections import PATIENCE, Measures, guarded, measured
 from rerank.contrib.serve.requests import answer, answer_as, answer_documents
+from rerank.extraction.kinds import content_of
 from rerank.models.drift import Drift
 from rerank.models.provenance import Provenance
 from rerank.models.reranker import Reranker
-from rerank.readers.given.nbest import GivenError
+from rerank.readers.given.nbest import GivenError, row_of
 from rerank.recipes.recipe import TextRecipe
 
 log = logging.getLogger("rerank")
+SHOWN = 5  # lists that are examples, and candidates of each
 UNDER_WAY = 64  # requests to rank that wait or are ranked at a time
 DOCUMENTS = {"/v1/rerank": "1", "/v2/rerank": "2", "/rerank": "1"}  # addresses and their version of Cohere's interface
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -74,6 +79,7 @@ def make_app(
     endpoints: dict[str, tuple[str, Endpoint]] = {"/health": ("GET", _health(model)), "/metrics": ("GET", metrics)}
     if isinstance(model, Reranker):
         endpoints["/"] = "GET", _page
+        endpoints["/examples"] = "GET", _examples(model)
         endpoints["/rank"] = "POST", ranking(answer)
         for path, version in DOCUMENTS.items():
             endpoints[path] = "POST", ranking(partial(answer_documents, version=version))
@@ -167,7 +173,11 @@ async def _body(request: Request, most: int) -> bytes:
     """The body of a request."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
     if kind.lower() != "application/json":  # which pages of others cannot send unasked
-        raise HTTPException(415, f"found the Content-Type {kind!r}; expected application/json")
+        raise HTTPException(
+            415,
+            f"found the Content-Type {kind!r}; expected application/json: send the header "
+            "Content-Type: application/json (with curl: -H 'Content-Type: application/json')",
+        )
     body, announced = bytearray(), int(request.headers.get("content-length", 0))
     if announced <= most:
         try:
@@ -194,6 +204,23 @@ def _health(model: Any) -> Endpoint:
         return JSONResponse(state)
 
     return health
+
+
+def _examples(model: Reranker) -> Endpoint:
+    """Some of the lists that a model was trained on, as requests; none where their files are not on this machine."""
+    found, data = list[dict[str, Any]](), model.recipe.data
+    with suppress(RerankError, OSError):
+        lists = content_of(model.recipe).read(data, data.train[0])
+        for nbest in islice((each for each in lists if each.problem is None and len(each) > 1), SHOWN):
+            rows = [{"columns": {}} | row_of(each, 1) for each in nbest.candidates[:SHOWN]]
+            for row in rows:  # without gains
+                row["columns"] = {name: row["columns"][name] for name in model.columns[1:] if name in row["columns"]}
+            found.append({"candidates": rows, "source": None if nbest.source is None else decoded(nbest.source)})
+
+    async def examples(_: Request) -> Response:
+        return JSONResponse(found)
+
+    return examples
 
 
 def _trained(model: Reranker) -> dict[str, Any]:

@@ -96,6 +96,7 @@ def answer(
             "id": keys.get("id"),
             "order": ranking.order.tolist(),
             "scores": ranking.scores.tolist(),
+            "probabilities": ranking.probabilities.tolist(),
             "best": {"tree": best.text} if isinstance(best, Candidate) else best,
             "place": ranking.place,
             "predictor": ranking.predictor,
@@ -166,11 +167,11 @@ def as_asked(kind: type[S], body: bytes) -> tuple[dict[str, Any], S]:
         raise (GivenError(message, field) if field else DataError(message)) from None
 
 
-def _check_names(names: Iterable[str], fields: Collection[str], place: str = "") -> None:
+def _check_names(names: Collection[str], fields: Collection[str], place: str = "", also: Collection[str] = ()) -> None:
     """Refuse a name that looks like that of a field not given; others are of no interest."""
     absent = [field for field in fields if field not in names]
     for name in names:
-        if name not in fields and (near := difflib.get_close_matches(name, absent, n=1, cutoff=0.7)):
+        if name not in (*fields, *also) and (near := difflib.get_close_matches(name, absent, n=1, cutoff=0.7)):
             raise GivenError(f"unknown setting; did you mean {near[0]}?", f"{place}{name}")
 
 
@@ -180,8 +181,9 @@ def _check_candidates(field: str, candidates: Iterable[Any], model: Reranker, li
     for y, candidate in enumerate(candidates):
         text = candidate
         if isinstance(candidate, dict):
-            if (names := tuple(candidate)) not in checked:
-                _check_names([name for name in names if name not in model.columns], KEYS, f"{field}[{y}].")
+            inner = candidate.get("columns")
+            if (names := (*candidate, *(inner if isinstance(inner, dict) else ()))) not in checked:
+                _check_names(names, (*KEYS, *model.columns[1:]), f"{field}[{y}].", model.columns[:1])
                 checked.add(names)
             text = candidate.get("tree") or candidate.get("text")
         _check_size(f"{field}[{y}]", text, limits, trees=trees)
