@@ -33,7 +33,7 @@ from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.settings import changed
 from rerank.runs.compared import Compared
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
-from rerank.runs.report import results
+from rerank.runs.report import results as report
 from rerank.runs.report.html import PageSection
 from rerank.runs.report.table import TextTable, count, fixed
 from rerank.storage.outputs import RUNS, Work, key_of, output_file
@@ -43,6 +43,7 @@ SOURCES = (  # what results depend on
 )  # fmt: skip
 FEWEST_CROSSED = 4 * FOLDS  # sentences, without others to test on, from which on they are cross-validated
 CONTEXT = 4  # words on either side of an error
+CONFUSIONS = 12  # that are shown
 
 
 def sizes_table(corpora: Mapping[str, Any]) -> TextTable:
@@ -77,6 +78,19 @@ def label_table(
         for name, (correct, found, right) in sorted(counts.items(), key=lambda item: -item[1][2])
     ]
     return TextTable.of(f"{split}, by {'type of span' if spans else 'label'}", rows)
+
+
+def confusion_table(split: str, sentences: Sequence[TaggedSentence], guessed: Sequence[Sequence[str]]) -> TextTable:
+    """The labels that are taken for others most often."""
+    pairs, right = Counter[tuple[str, str]](), Counter[str]()
+    for sentence, labels in zip(sentences, guessed, strict=True):
+        right.update(sentence.labels)
+        pairs.update((gold, label) for gold, label in zip(sentence.labels, labels, strict=True) if gold != label)
+    rows = [
+        {"right": gold, "found": label, "times": count(times), "share": f"{fixed(100 * times / right[gold], 1)} %"}
+        for (gold, label), times in pairs.most_common(CONFUSIONS)
+    ]
+    return TextTable.of(f"{split}, what is taken for what", rows, texts=2)
 
 
 def error_table(
@@ -287,11 +301,23 @@ class TaggingSteps(Kind[TaggingRecipe]):
 
     def add_second(self, metrics: Metrics, results: Metrics) -> None:
         """Put the results of the ranking beside those of the tagger."""
-        predictor = results.get("predictor", "average")
+        predictor, metric, said = results.get("predictor", "average"), self.metric, list[str]()
         for split, systems in results["splits"].items():
-            tests = results["significance"].get(split, {})
             metrics["splits"][split] |= {"oracle": systems["oracle"], "reranked": systems[predictor]}
-            metrics["significance"][split]["reranked_vs_tagger"] = tests.get(f"{predictor}_vs_base")
+            own, second = self.chosen.selections[split], Compared.of_run(self.directory / SECOND, split)
+            own.rows["reranked"], tagger = second.rows[predictor], self.recipe.training.predictor
+            tests = own.significance([("reranked", "base"), ("reranked", tagger)])
+            beside = tests[f"reranked_vs_{tagger}"]
+            metrics["significance"][split] |= {
+                "reranked_vs_base": tests["reranked_vs_base"],
+                "reranked_vs_tagger": beside,
+            }
+            change = metric.gain(own.rows["reranked"], own.reference) - metric.gain(own.rows[tagger], own.reference)
+            said.append(
+                f"On {split}, reranking makes {count((change > 0).sum())} of the tagger's sentences better and "
+                f"{count((change < 0).sum())} worse: {report.verdict(beside)}."
+            )
+        metrics["second"] = " ".join(said)
 
     def sections(self, metrics: Metrics) -> list[PageSection]:
         recipe = self.recipe
@@ -299,14 +325,14 @@ class TaggingSteps(Kind[TaggingRecipe]):
         pairs = {
             split: (self.sentences[split], self._guess(self.chosen, split)) for split in [*recipe.data.tests, *crossed]
         }
-        base = "The base gives every word its most frequent label in training."
-        if recipe.rerank is not None:
-            base += " Reranked are the best sequences of labels; their own report is in rerank/report.html."
+        words = report.meanings(metrics) | {"base": "the label of each word that is its most frequent one in training"}
+        second = "" if recipe.rerank is None else "The report of the ranking is in rerank/report.html."
         return [
-            PageSection("Results", [base, *(results.results_table(metrics, split) for split in pairs)]),
+            PageSection("Results", [*(report.results_table(metrics, split) for split in pairs), words, second]),
             PageSection("Labels", [label_table(split, self.metric, *each) for split, each in pairs.items()]),
+            PageSection("Confusions", [confusion_table(split, *each) for split, each in pairs.items()]),
             PageSection("Errors", [error_table(split, *each, recipe.examples) for split, each in pairs.items()]),
-            PageSection("Training", [results.training_table(metrics)]),
+            PageSection("Training", [report.training_table(metrics)]),
             PageSection("Data", [sizes_table(metrics["corpora"])]),
         ]
 

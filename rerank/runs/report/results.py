@@ -43,6 +43,7 @@ MEANINGS = {  # of rows and predictors, on the page
     "base": "what one has without a reranker: the first choice by the scores in the lists",
     "first candidate": "the candidate that stands first in the file",
     "oracle": "the best possible choice: no reranker of these lists does better",
+    "reranked": "the best sequence of labels by a second model, which looks at whole ones",
     "dense columns alone": "logistic regression on the numbers in the lists",
     "last": "the weights after the last update",
     "average": "the mean of the weights over training",
@@ -278,7 +279,7 @@ def headline(metrics: Metrics) -> dict[str, Any] | None:
         f"On {split}, {chosen.get('name', 'the model')}{seed}{choice} reaches {measure.heading} {measure.text(score)} "
         f"with its {predictor} predictor; the base has {measure.text(base)}{f': {outcome}' if outcome else ''}."
     )
-    every = sentence, metrics.get("base_doubt"), unbeaten(metrics), given_up(metrics, split)
+    every = sentence, metrics.get("second"), metrics.get("base_doubt"), unbeaten(metrics), given_up(metrics, split)
     return {"tiles": tiles, "sentence": " ".join(filter(None, every))}
 
 

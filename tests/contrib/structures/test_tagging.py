@@ -60,7 +60,8 @@ def test_both_stages_are_measured(ran: Ran) -> None:
     assert metrics["measure"] == "f1"
     assert [run["name"] for run in metrics["runs"]] == ["words", "all"]
     assert metrics["chosen"]["name"] == max(metrics["runs"], key=lambda run: run["dev"])["name"]
-    assert set(metrics["significance"]["test"]) == {"average_vs_base", "reranked_vs_tagger"}
+    assert set(metrics["significance"]["test"]) == {"average_vs_base", "reranked_vs_base", "reranked_vs_tagger"}
+    assert "On test, reranking makes " in metrics["second"]
     assert metrics["corpora"]["train"] == {"sentences": 40, "tokens": 200, "labels": 3, "skipped": {}}
     page = (root / "run" / "report.html").read_text()
     assert "test, by type of span" in page
