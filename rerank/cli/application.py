@@ -303,11 +303,7 @@ Roles = Annotated[
 ]
 Trusted = Annotated[
     bool,
-    typer.Option(
-        "--trust",
-        help="Import and call code that the model names.",
-        callback=allow_local_imports,
-    ),
+    typer.Option("--trust", help="Import and call code that the model names.", callback=allow_local_imports),
 ]
 
 

@@ -154,7 +154,7 @@ def oracle(
 ) -> None:
     """Measure lists: what the base, the best, the worst and a random choice score.
 
-    Example: rerank oracle lists.jsonl --metric wer
+    Example: rerank oracle asr/test --metric wer
     """
     from dataclasses import asdict
 

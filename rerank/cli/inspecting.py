@@ -47,8 +47,7 @@ def inspect(
         str | None, typer.Option(help="Only features whose name contains this text.", show_default=False)
     ] = None,
     provenance: Annotated[
-        bool,
-        typer.Option("--provenance", help="Where the model comes from: files, settings, versions, sizes."),
+        bool, typer.Option("--provenance", help="Where the model comes from: files, settings, versions, sizes.")
     ] = False,
     columns: Annotated[
         str | None,
@@ -183,7 +182,7 @@ def explain(
 
     The winner is compared with the base choice and, given --gold, with the oracle.
 
-    Example: rerank explain runs/asr/model lists.jsonl --list dev-1
+    Example: rerank explain runs/asr/model asr/dev --list dev-1
     """
     from rich.table import Table
 

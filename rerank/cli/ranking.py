@@ -88,7 +88,7 @@ def rank_(
     --n-best says, with their places, texts and scores; where lists are decoded, also all probabilities, expected gains
     and brackets.
 
-    Example: rerank rank runs/asr/model lists.jsonl --json
+    Example: rerank rank runs/asr/model asr/test --json
     """
     from rerank.models.scorer import write_ranked
     from rerank.readers.base import SkipCount

@@ -66,13 +66,11 @@ class EngineOptions:
     engine: Annotated[
         Literal["auto", "local", "processes", "dask"] | None,
         typer.Option(
-            "--engine",
-            help="Where the work is done: in this process, in processes of this machine, on a cluster.",
+            "--engine", help="Where the work is done: in this process, in processes of this machine, on a cluster."
         ),
     ] = None
     workers: Annotated[
-        int | None,
-        typer.Option("--workers", min=1, help="How many workers; without --engine, that many processes."),
+        int | None, typer.Option("--workers", min=1, help="How many workers; without --engine, that many processes.")
     ] = None
     address: Annotated[
         str | None,
@@ -99,9 +97,7 @@ def run(
     *,
     until: Annotated[
         Literal["extract", "train", "test"],
-        typer.Option(
-            help="The last stage: extraction alone, a model in OUTPUT/model, or test and report.",
-        ),
+        typer.Option(help="The last stage: extraction alone, a model in OUTPUT/model, or test and report."),
     ] = "test",
     resume: Resume = False,
     quick: Annotated[bool, typer.Option("--quick", help="Use the recipe's own settings for a quick run.")] = False,
@@ -242,9 +238,7 @@ def compare(
     seed: Seed = 1,
     by: Annotated[
         Literal["id", "order"],
-        typer.Option(
-            help="What tells which lists are the same: their ids or, in different formats, their order.",
-        ),
+        typer.Option(help="What tells which lists are the same: their ids or, in different formats, their order."),
     ] = "id",
 ) -> None:
     """Test the difference between two runs, on every test split that both have.
@@ -298,13 +292,7 @@ def tune(
     recipe: TunedRecipe,
     *,
     share: Annotated[
-        float,
-        typer.Option(
-            "--holdout",
-            min=0.01,
-            max=0.9,
-            help="The share set apart, unless the recipe has one.",
-        ),
+        float, typer.Option("--holdout", min=0.01, max=0.9, help="The share set apart, unless the recipe has one.")
     ] = 0.2,
     resume: Resume = False,
     work: EngineOptions,

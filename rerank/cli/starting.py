@@ -34,7 +34,7 @@ def look(
 
     It is what every command says before its results, with the keys that are not used; --roles overrules it.
 
-    Example: rerank look llm
+    Example: rerank look llm/test
     """
     from rerank.extraction.list_checks import doubts_of_lists
     from rerank.readers.account import MOST, Account, filled

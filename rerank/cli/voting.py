@@ -109,7 +109,7 @@ def weigh(
     maxent, the weights and the best possible choice are compared by cross-validation over lists, each with the p of its
     difference from the base.
 
-    Example: rerank weigh asr --metric wer
+    Example: rerank weigh asr/dev --metric wer
     """
     from rerank.readers.given.reading import read
     from rerank.readers.streams import read_once, single_stdin

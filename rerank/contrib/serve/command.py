@@ -33,8 +33,7 @@ def serve(
     predictor: Predictor = None,
     trust: Trusted = False,
     allow_host: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Another name by which clients call it; may be repeated."),
+        list[str] | None, typer.Option(metavar="NAME", help="Another name by which clients call it; may be repeated.")
     ] = None,
     max_connections: Annotated[int, typer.Option(min=1, help="The most connections at a time.")] = 256,
     max_bytes: Annotated[int, typer.Option(min=1, help="The longest request, in bytes.")] = DEFAULTS.bytes,
@@ -45,11 +44,7 @@ def serve(
     ] = DEFAULTS.seconds,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads that rank.", show_default="one per core")] = None,
     grace: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            help="Seconds that requests under way have to finish when the service is stopped.",
-        ),
+        int, typer.Option(min=1, help="Seconds that requests under way have to finish when the service is stopped.")
     ] = 30,
 ) -> None:
     """Answer requests to rank over HTTP.
