@@ -3,7 +3,9 @@
 import gzip
 import importlib
 import json
+import re
 import sys
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -32,7 +34,12 @@ def module(name: str) -> ModuleType:
 
 @pytest.mark.parametrize(
     ("kind", "endings", "size"),
-    [("quickstart", ("nbest", "gold"), 3_000_000), ("asr", ("jsonl",), 200_000), ("llm", ("jsonl",), 600_000)],
+    [
+        ("quickstart", ("nbest", "gold"), 3_000_000),
+        ("asr", ("jsonl",), 200_000),
+        ("llm", ("jsonl",), 600_000),
+        ("sums", ("jsonl",), 600_000),
+    ],
 )
 def test_the_files_are_small_and_hold_neither_time_nor_name(kind: str, endings: tuple[str, ...], size: int) -> None:
     paths = sorted((DATA / kind).iterdir())
@@ -78,6 +85,27 @@ def test_the_figures_of_the_language_model_example(split: str) -> None:
     assert chance + 0.1 < base < oracle - 0.05
     row = f"| {split} | {len(gains)} | {8 * len(gains):,} | {base:.3f} | {oracle:.3f} | {chance:.3f} |"
     assert row in README
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_figures_of_the_sums(split: str) -> None:
+    """Gains are what the arithmetic says."""
+    lists = lists_of("sums", split)
+    for item in lists:
+        steps = re.findall(r"([-+*])(\d+)", item["source"])
+        value = int(re.match(r"\d+", item["source"])[0])
+        for operation, number in steps:
+            value = {"+": value + int(number), "-": value - int(number), "*": value * int(number)}[operation]
+        assert item["reference"] == str(value)
+        for each in item["candidates"]:
+            assert each["gain"] == (each["answer"] == str(value))
+            assert each["answer"] == each["text"].rsplit("=", 1)[-1]
+            assert all(each[by] <= each[f"{by}_min"] <= 0 for by in ("logprob", "verifier"))
+    pairs = [([each["answer"] for each in item["candidates"]], item["reference"]) for item in lists]
+    first, any_of = (np.mean([right in answers[:most] for answers, right in pairs]) for most in (1, 12))
+    votes = np.mean([Counter(answers).most_common(1)[0][0] == right for answers, right in pairs])
+    assert 0.35 < first < votes - 0.1 < any_of - 0.2
+    assert f"| {split} | {len(lists)} | {12 * len(lists):,} | {first:.3f} | {votes:.3f} | {any_of:.3f} |" in README
 
 
 def test_the_search_finds_the_best_path_there_is() -> None:

@@ -52,11 +52,12 @@ def test_the_wheel_brings_the_package_the_recipes_and_the_lists(built: Path) -> 
         found = {name: wheel.read(name) for name in wheel.namelist() if ".dist-info/" not in name}
         (about,) = (wheel.read(name).decode() for name in wheel.namelist() if name.endswith("METADATA"))
     expected = {f"rerank/shipped/recipes/{path.relative_to(ROOT / 'recipes')}": path for path in _files("recipes")}
-    for folder in ("quickstart", "asr", "llm", "search"):
+    for folder in ("quickstart", "asr", "llm", "search", "sums"):
         expected |= {f"rerank/shipped/{path.relative_to(ROOT)}": path for path in _files(f"data/{folder}")}
     expected |= {str(path.relative_to(ROOT)): path for path in _files("rerank")}
     assert found == {name: path.read_bytes() for name, path in expected.items()}
     assert f"\nName: {NAME}\nVersion: {__version__}\n" in about
+    assert f"badge/version-{__version__}-blue" in about  # of the README, which it ends in
 
 
 def _files(folder: str) -> list[Path]:
