@@ -87,6 +87,7 @@ def test_pages_have_an_end_in_sight(page: Path) -> None:
     text = re.sub(r"<!--.*?-->", "", FENCE.sub("", text_of(page)))
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("|") and not line.startswith("    ")]
     assert page.stem in ("results", "papers", "CHANGELOG") or len(" ".join(lines).split()) <= 1500
+    assert page.name != "README.md" or page.parent != ROOT or len(page.read_text(encoding="utf-8").split()) <= 500
 
 
 SETTINGS = [  # pages of tasks leave out what recipes.md says with the same words
