@@ -391,9 +391,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSO
 
 
 def command(
-    name: str | None = None, group: Group | None = None, *, seldom: str = "", as_object: bool = True
+    name: str | None = None, group: Group | None = None, example: str = "", *, seldom: str = "", as_object: bool = True
 ) -> Callable[[Callable[..., None]], Any]:
-    """The decorator that makes a function a command, called ``name`` or as it is, in a group of the help.
+    """The decorator that makes a function a command, called ``name`` or as it is; group and example stand in the help.
 
     Its options are the function's parameters and, if its results can be had ``as_object``, --json; a parameter whose
     type is a dataclass stands for an option for every field. The help shows those that are ``seldom`` needed last. What
@@ -425,7 +425,8 @@ def command(
 
         called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        text = "\n\n".join(" ".join(each.split()) for each in (function.__doc__ or "").split("\n\n"))
+        parts = [*(function.__doc__ or "").split("\n\n"), *([f"Example: {example}"] if example else [])]
+        text = "\n\n".join(" ".join(each.split()) for each in parts)
         app.command(name, cls=PathsCommand, help=text, rich_help_panel=group)(called)
         return function
 

@@ -134,7 +134,7 @@ def metric_settings(metric: str) -> dict[str, Any]:
     return settings
 
 
-@command("oracle", "Look")
+@command("oracle", "Look", "rerank oracle asr/test --metric wer")
 def oracle(
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="N-best lists.")],
     reference: Annotated[
@@ -152,10 +152,7 @@ def oracle(
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     on_bad_list: OnBadList = "error",
 ) -> None:
-    """Measure lists: what the base, the best, the worst and a random choice score.
-
-    Example: rerank oracle asr/test --metric wer
-    """
+    """Measure lists: what the base, the best, the worst and a random choice score."""
     from dataclasses import asdict
 
     from rerank.extraction.kinds import content_of
@@ -282,7 +279,7 @@ COUNTS = "sentences", "refused", "skipped", "valid"
 log = logging.getLogger("rerank")
 
 
-@command("evaluate", "Look")
+@command("evaluate", "Look", "rerank evaluate ours.txt references.txt theirs.txt --metric bleu")
 def evaluate(
     files: Annotated[
         list[str],
@@ -300,8 +297,6 @@ def evaluate(
     Trees are bracketed, one per line or spread over lines; texts stand one per line. Other systems are tested against
     the first. An empty line in a file of one tree per line, or brackets without words, is a failed parse. Of texts also
     --metric ter, by sacrebleu.
-
-    Example: rerank evaluate ours.txt references.txt theirs.txt --metric bleu
     """
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric

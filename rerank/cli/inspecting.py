@@ -39,7 +39,7 @@ COLUMN_NUMBERS = {  # of a score column, as ``ColumnSeen`` has them, and their h
 log = logging.getLogger("rerank")
 
 
-@command("inspect", "Look", seldom="provenance columns")
+@command("inspect", "Look", "rerank inspect runs/quickstart/model --top 5", seldom="provenance columns")
 def inspect(
     model: ModelPlace,
     top: Annotated[int, typer.Option(min=0, help="How many features of every template to show.")] = 3,
@@ -61,10 +61,7 @@ def inspect(
     predictor: Predictor = None,
     trust: Trusted = False,
 ) -> None:
-    """Show the strongest weights of a model, and the share of each template.
-
-    Example: rerank inspect runs/quickstart/model --top 5
-    """
+    """Show the strongest weights of a model, and the share of each template."""
     from rich.table import Table
 
     from rerank.models.model import Model
@@ -162,7 +159,7 @@ def _show_shares(model: "Model", predictor: str, top: int) -> None:
         show(f"\n{plain(entry.template)}", *lines)
 
 
-@command("explain", "Look")
+@command("explain", "Look", "rerank explain runs/asr/model asr/dev --list dev-1")
 def explain(
     model: ModelPlace,
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="N-best lists.")],
@@ -181,8 +178,6 @@ def explain(
     """Show by which features and weights a candidate wins its list.
 
     The winner is compared with the base choice and, given --gold, with the oracle.
-
-    Example: rerank explain runs/asr/model asr/dev --list dev-1
     """
     from rich.table import Table
 
@@ -296,7 +291,7 @@ def _find(
     raise DataError(f"no usable list {list_id!r} in the file{named}", path=stream_name(nbest))
 
 
-@command("export", "Use", as_object=False)
+@command("export", "Use", "rerank export runs/quickstart/model --output weights.txt", as_object=False)
 def export(
     model: ModelPlace,
     output: OutputFile = "-",
@@ -307,10 +302,7 @@ def export(
     predictor: Predictor = None,
     top: Annotated[int | None, typer.Option(min=0, help="Only this many features, the strongest.")] = None,
 ) -> None:
-    """Write the weights of a model as text, one name and weight per line, the strongest first.
-
-    Example: rerank export runs/quickstart/model --output weights.txt
-    """
+    """Write the weights of a model as text, one name and weight per line, the strongest first."""
     from rerank.models.model import Model, model_files
     from rerank.models.weights import moses_lines, weight_lines
     from rerank.readers.streams import open_output
@@ -344,7 +336,7 @@ def export(
         log.warning("%s: Moses cannot hold its %s weights", template, f"{count:,}")
 
 
-@command("import", "Use", as_object=False)
+@command("import", "Use", "rerank import weights.txt --like runs/quickstart/model --output mine", as_object=False)
 def import_weights(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Weights as `rerank export` writes them; - for stdin.")],
     like: Annotated[str, typer.Option(metavar="MODEL", help="The model with the same features.")],
@@ -354,8 +346,6 @@ def import_weights(
 
     Features that the file does not name weigh 0. Last and average of the new model are the same; it has no votes, and
     no state to continue training from.
-
-    Example: rerank import weights.txt --like runs/quickstart/model --output mine
     """
     from rerank.models.model import Model
     from rerank.models.provenance import imported

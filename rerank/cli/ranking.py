@@ -40,7 +40,7 @@ BASE = "base"  # in place of a model
 AHEAD = 1000  # lists that tell how far scores deviate, if nothing was tuned; of a file, ranked before one is written
 
 
-@command("rank", "Use", seldom="decode")
+@command("rank", "Use", "rerank rank runs/asr/model asr/test --json", seldom="decode")
 def rank_(
     model: Annotated[
         str, typer.Argument(metavar="MODEL", help="A model directory, or the URL of one; base for the base scores.")
@@ -87,8 +87,6 @@ def rank_(
     input (from 1, null for a tree that is no candidate) of the choice, and the candidates, the first or as many as
     --n-best says, with their places, texts and scores; where lists are decoded, also all probabilities, expected gains
     and brackets.
-
-    Example: rerank rank runs/asr/model asr/test --json
     """
     from rerank.models.scorer import write_ranked
     from rerank.readers.base import SkipCount

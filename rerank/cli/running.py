@@ -91,7 +91,7 @@ class EngineOptions:
         return open_engine(settings.model_copy(update=changes))
 
 
-@command("run", "Start", seldom="until")
+@command("run", "Start", "rerank run quickstart", seldom="until")
 def run(
     recipe: RecipeOptions,
     *,
@@ -115,8 +115,6 @@ def run(
 
     With --until the run ends earlier: test splits are read by its last stage alone. The same command with --resume goes
     on from there.
-
-    Example: rerank run quickstart
     """
     from rerank.readers.inputs import Inputs
     from rerank.recipes.loading import task_named
@@ -214,7 +212,7 @@ def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
         show(fitting(reported))
 
 
-@command("compare", "Look", seldom="by")
+@command("compare", "Look", "rerank compare runs/quickstart runs/quickstart-voted", seldom="by")
 def compare(
     run_a: Annotated[
         Path, typer.Argument(metavar="RUN_A", help="The output directory of a run.", callback=allow_local_imports)
@@ -241,10 +239,7 @@ def compare(
         typer.Option(help="What tells which lists are the same: their ids or, in different formats, their order."),
     ] = "id",
 ) -> None:
-    """Test the difference between two runs, on every test split that both have.
-
-    Example: rerank compare runs/quickstart runs/quickstart-voted
-    """
+    """Test the difference between two runs, on every test split that both have."""
     show(splits=show_comparison(run_a, run_b, predictor, test_, samples, seed, by))
 
 
@@ -287,7 +282,7 @@ class TunedRecipe(RecipeOptions):
     ] = None
 
 
-@command("tune", "Train")
+@command("tune", "Train", "rerank tune tuning --output runs/tuned")
 def tune(
     recipe: TunedRecipe,
     *,
@@ -301,8 +296,6 @@ def tune(
 
     Test splits are not read. Every run and grid point is trained with all seeds (three if the recipe names none). The
     simplest within one standard error of the best goes to OUTPUT/chosen.yaml.
-
-    Example: rerank tune tuning --output runs/tuned
     """
     from rerank.recipes.recipe import ListRecipe
     from rerank.runs import experiment

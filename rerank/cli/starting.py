@@ -18,7 +18,7 @@ from rerank.cli.application import Encoding, ListReader, OnBadList, Roles, comma
 SHOWN = 5  # lines of a file that is there
 
 
-@command("look", "Look")
+@command("look", "Look", "rerank look llm/test")
 def look(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Lists, in any format.")],
     references: Annotated[
@@ -33,8 +33,6 @@ def look(
     """Say what a file is taken for: candidates, base score, what is right, columns.
 
     It is what every command says before its results, with the keys that are not used; --roles overrules it.
-
-    Example: rerank look llm/test
     """
     from rerank.extraction.list_checks import doubts_of_lists
     from rerank.readers.account import MOST, Account, filled
@@ -54,7 +52,7 @@ def look(
     show(*doubts, doubts=doubts)
 
 
-@command("new", "Start")
+@command("new", "Start", "rerank new lists/train.jsonl lists/dev.jsonl lists/test.jsonl")
 def new(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Lists: of training, dev and tests.")],
     *,
@@ -81,8 +79,6 @@ def new(
     """Look at your files of lists, and write a recipe with comments for them.
 
     The names say which file is trained on and which is dev; the rest are tests.
-
-    Example: rerank new lists/train.jsonl lists/dev.jsonl lists/test.jsonl
     """
     from rerank.recipes.loading import task_named
     from rerank.runs.new_recipe import new_recipe
@@ -129,7 +125,7 @@ REGISTRIES = {  # their modules, in which they are called like their kind
 PAPERS, WIDTH = "papers", 120
 
 
-@command("list", "Look")
+@command("list", "Look", "rerank list recipes")
 def list_(
     kind: Annotated[Kind | None, typer.Argument(help="What to list; everything by default.")] = None,
     *,
@@ -138,10 +134,7 @@ def list_(
         typer.Option("--all", help="All learners, not only those that docs/choosing.md recommends; and settings."),
     ] = False,
 ) -> None:
-    """List the parts that a recipe can name; with --all or --json, with their settings.
-
-    Example: rerank list recipes
-    """
+    """List the parts that a recipe can name; with --all or --json, with their settings."""
     recommended = Registry[str]("recommended")  # learners that docs/choosing.md names
     for registry in [kind] if kind else get_args(Kind):
         if kind is None and not shown_as_json():

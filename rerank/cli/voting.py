@@ -10,7 +10,7 @@ from rerank.cli.application import MAX_SAMPLES, Encoding, ListReader, OnBadList,
 from rerank.cli.evaluating import ComparedMetric, metric_settings
 
 
-@command("vote", "Start")
+@command("vote", "Start", "rerank vote sums")
 def vote(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Lists with gains.")],
     *,
@@ -45,8 +45,6 @@ def vote(
 
     One table, without a recipe or a model. Learned ways are cross-validated over lists; every row is tested against
     majority vote. --save trains a model as `rerank.fit` does, by its defaults: from all numbers and texts.
-
-    Example: rerank vote llm
     """
     if twice := next((path for path in files if files.count(path) > 1), None):
         raise typer.BadParameter(f"{twice} is named twice; its lists would count twice, leave one out")
@@ -79,7 +77,7 @@ def vote(
         show(f"{save}: a model of all lists, by the defaults of `rerank.fit`; the rows above do not measure it")
 
 
-@command("weigh", "Train")
+@command("weigh", "Train", "rerank weigh asr/dev --metric wer")
 def weigh(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Lists with scores.")],
     references: Annotated[
@@ -108,8 +106,6 @@ def weigh(
     The weights are found by exact line searches, and shown with intervals and how they vary over folds. The base score,
     maxent, the weights and the best possible choice are compared by cross-validation over lists, each with the p of its
     difference from the base.
-
-    Example: rerank weigh asr/dev --metric wer
     """
     from rerank.readers.given.reading import read
     from rerank.readers.streams import read_once, single_stdin

@@ -7,7 +7,7 @@ import typer
 from rerank.cli.application import command, show
 
 
-@command("fuse", "Start")
+@command("fuse", "Start", "rerank fuse search/lexical search/neural --qrels search/qrels")
 def fuse(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Runs of the same queries, two or more.")],
     *,
@@ -18,8 +18,6 @@ def fuse(
 
     Every row is tested against reciprocal rank fusion. Learned weights are cross-validated over queries. They are
     weights of scores from 0 to 1 in each run, as OpenSearch and Elasticsearch take them.
-
-    Example: rerank fuse search/lexical search/neural --qrels search/qrels
     """
     from rerank.cli.evaluating import metric_settings
     from rerank.contrib.search.fuse import fused

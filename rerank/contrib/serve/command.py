@@ -25,7 +25,7 @@ SELDOM = "allow_host max_connections max_bytes max_words max_depth max_seconds t
 MISSING = "rerank serve needs {}: pip install 'rerank-nbest[serve]'"
 
 
-@command("serve", "Serve", seldom=SELDOM, as_object=False)
+@command("serve", "Serve", "rerank serve runs/quickstart/model --port 8000", seldom=SELDOM, as_object=False)
 def serve(
     model: ModelPlace,
     host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for all of this machine.")] = "127.0.0.1",
@@ -55,8 +55,6 @@ def serve(
     It prints its address when it is ready. SIGTERM, SIGHUP or Ctrl-C ends it, with the exit code 0, once the requests
     under way are answered. There are neither passwords nor encryption: let a proxy see to both before strangers can
     reach it.
-
-    Example: rerank serve runs/quickstart/model --port 8000
     """
     try:
         import uvicorn

@@ -31,7 +31,7 @@ SentenceReader = Annotated[
 ]
 
 
-@command("tag", "Use")
+@command("tag", "Use", 'echo "the dog barks" | rerank tag runs/tagging/model')
 def tag(
     model: ModelPlace,
     file: Sentences = "-",
@@ -67,8 +67,6 @@ def tag(
     With --n-best the best sequences of every sentence become lists, for `rerank run` to rerank: a candidate is its
     words with labels behind slashes; the right ones, where the file has them, are the reference. A tagger knows the
     sentences that it was trained on too well: with --folds their lists are like those of others.
-
-    Example: echo "the dog barks" | rerank tag runs/tagging/model
     """
     from rerank.contrib.structures.fitting import best_of, jackknifed, sequence_reader, write_lists
     from rerank.contrib.structures.readers import as_they_come, sentences_of
