@@ -33,6 +33,7 @@ from rerank.runs.report.results import (
     meanings,
     notes,
     remarks_table,
+    reported_figure,
     reported_table,
     results_table,
     signatures,
@@ -247,7 +248,12 @@ def list_sections(
     split."""
     measure, task, corpora = primary_of(metrics), str(metrics.get("task", "")), metrics.get("corpora", {})
     results: list[Part] = [results_table(metrics, split) for split in splits_of(metrics)]
-    results += [meanings(metrics), *notes(metrics), reported_table(metrics), [coverage_figure(metrics)]]
+    results += [
+        meanings(metrics),
+        *notes(metrics),
+        reported_table(metrics),
+        [reported_figure(metrics), coverage_figure(metrics)],
+    ]
     results += [f"{name}: {text}" for name, text in signatures(metrics)]
     learning = learning_figure(metrics.get("curve") or {}, measure, dev_of(metrics))
     training: list[Part] = [[training_figure(runs, metrics), learning]]

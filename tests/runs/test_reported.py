@@ -12,6 +12,7 @@ from commands import Command
 from rerank.models.model import Model
 from rerank.recipes.loading import load_recipe
 from rerank.runs import experiment
+from rerank.runs.report import results
 from rerank.runs.report.results import reported_table
 
 RUNS = [
@@ -61,6 +62,17 @@ def test_ours_stand_beside_the_papers(found: dict[str, Any]) -> None:
     assert rows["perceptron"][5:8:2] == ["91.3", "long"]
     weights = [run["training"]["nonzero_weights"] for run in runs_of(found, "RDA l1=0.1")]
     assert rows["RDA l1=0.1"][2] == f"{sum(weights) / 2:,.0f}"
+
+
+def test_gains_are_drawn_beside_the_papers(found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the runs that the paper has a figure of, with the interval of the test."""
+    monkeypatch.setattr(results, "draw", lambda _, lines, *_axes, **_scales: lines)
+    ours, paper = results.reported_figure(found)
+    test = results.compare_with_base(runs_of(found, "RDA l1=0.1"), "test", "average")
+    ends = [100 * end for end in test["interval"]]
+    assert [ours.y[0] - ours.spread[0], ours.y[0] + ours.spread[0]] == pytest.approx(ends)
+    assert (paper.x, paper.y) == ([2.1], pytest.approx([2.0]))
+    assert results.reported_figure(found | {"reported": None}) is None
 
 
 def test_a_share_of_the_training_lists(drawn: Path, found: dict[str, Any]) -> None:

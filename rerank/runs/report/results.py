@@ -11,7 +11,7 @@ from itertools import accumulate
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rerank.runs.report.plot import PALETTE, Figure, FigureLine, draw, logarithmic
+from rerank.runs.report.plot import PALETTE, Figure, FigureLine, Scale, draw, logarithmic
 from rerank.runs.report.table import (
     NONE,
     Bar,
@@ -508,6 +508,27 @@ def reported_table(metrics: Metrics) -> TextTable | None:
     table = TextTable.of(f"Ours beside the paper's: {reported['source']}", lines)
     headings = ["paper" if heading.endswith(" (paper)") else heading for heading in table.headings]
     return replace(table, headings=headings)
+
+
+def reported_figure(metrics: Metrics) -> Figure | None:
+    """What runs gain over the base on the first test split, with intervals, beside what those of the paper gain."""
+    measure, split, groups = primary_of(metrics), next(iter(splits_of(metrics)), ""), groups_of(metrics)
+    rows = (metrics.get("reported") or {"rows": {}})["rows"]
+    papers = {name: row[measure.key] for name, row in rows.items() if isinstance(row.get(measure.key), int | float)}
+    places, gains, spreads, theirs = list[float](), list[float](), list[float](), list[float]()
+    for place, name in enumerate(rows, start=1):
+        test = compare_with_base(groups.get(name, ()), split, ranked_by(groups[name])) if name in groups else None
+        if test and test["interval"] and name in papers and "base" in papers:
+            low, high = (measure.scale * end for end in test["interval"])
+            places.append(place)
+            gains.append((low + high) / 2)
+            spreads.append((high - low) / 2)
+            theirs.append(measure.scale * (papers[name] - papers["base"]))
+    ours = FigureLine([place - 0.1 for place in places], gains, "ours, with 95 % intervals", spreads, joined=False)
+    paper = FigureLine([place + 0.1 for place in places], theirs, "the paper's", joined=False)
+    x = Scale(0.4, len(rows) + 0.6, tuple((float(k), str(k)) for k in range(1, len(rows) + 1)))
+    caption = f"{measure.heading} over the base, by the rows of the table above."
+    return draw(caption, [ours, paper], "row", f"{measure.heading} over the base", x=x) if places else None
 
 
 def dev_scores(run: "Run") -> dict[int, float]:
