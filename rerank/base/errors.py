@@ -137,8 +137,8 @@ def _at_hand(error: BaseException) -> str:
             for value in frame.f_locals.values():
                 nbest = getattr(value, "nbest", value)  # the list itself, or something that holds it
                 path, line, name = (getattr(nbest, key, None) for key in ("path", "line", "id"))
-                known = isinstance(path, str) and isinstance(line, int) and isinstance(name, str)
-                if known and file in ("", path):
+                typed = isinstance(path, str) and isinstance(line, int) and isinstance(name, str)
+                if typed and file in ("", path):
                     return f"{path}:{line}: list {name}"
             named = map(frame.f_locals.get, ("path", "nbest", "file", "entry", "directory"))
             file = file or next((os.fspath(value) for value in named if isinstance(value, str | os.PathLike)), "")

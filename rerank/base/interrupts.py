@@ -181,6 +181,6 @@ def _watch(reading: int, taken: list[int]) -> None:
 
 def _leave(number: int) -> None:
     with suppress(OSError):
-        shown = b"\x1b[?25h\n" if sys.stderr.isatty() else b""  # a progress bar hides the cursor
-        os.write(2, shown + b"error: stopped at once\n")
+        cursor = b"\x1b[?25h\n" if sys.stderr.isatty() else b""  # a progress bar hides the cursor
+        os.write(2, cursor + b"error: stopped at once\n")
     os._exit(128 + number)

@@ -84,10 +84,10 @@ def module_of(part: Any) -> str:
 def imported(place: str) -> Any:
     """What stands at an import path: ``module:name``, or a module."""
     module, _, name = place.partition(":")
-    found = import_module(module)
+    target = import_module(module)
     for part in filter(None, name.split(".")):
-        found = getattr(found, part)
-    return found
+        target = getattr(target, part)
+    return target
 
 
 class Registry(Generic[T]):

@@ -317,7 +317,13 @@ def evaluate(
         with of_trees(*files):
             rows = _evaluate_trees(measure, [hypothesis, *further], reference, sentences, normalize)
     if further:
-        _show_comparison(measure, shown_names([hypothesis, *further]), *rows)
+        from rerank.runs.compared import Compared
+
+        names, (stats, of_references) = shown_names([hypothesis, *further]), rows
+        compared = Compared(measure, of_references, dict(zip(names, stats, strict=True)), names[0], ())
+        note = f"Δ and p: against {names[0]}."
+        table = compared.table("", note, heading=measure.primary, doubt="", of="system")
+        show(table.rich(), table.note, compared=compared.as_data())
 
 
 def _evaluate_trees(
@@ -428,12 +434,3 @@ def shown_names(paths: Sequence[str]) -> list[str]:
     return [
         f"{name} ({labels[: i + 1].count(name)})" if labels.count(name) > 1 else name for i, name in enumerate(labels)
     ]
-
-
-def _show_comparison(measure: "Metric", names: list[str], stats: "list[np.ndarray]", reference: "np.ndarray") -> None:
-    """Show scores with intervals, and the tests of every other system against the first."""
-    from rerank.runs.compared import Compared
-
-    compared = Compared(measure, reference, dict(zip(names, stats, strict=True)), names[0], ())
-    table = compared.table("", f"Δ and p: against {names[0]}.", heading=measure.primary, doubt="", of="system")
-    show(table.rich(), table.note, compared=compared.as_data())

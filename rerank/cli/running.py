@@ -130,10 +130,15 @@ def run(
     with work.open(settings) as engine:
         done = experiment(settings, Inputs(), directory, until=until, resume=resume, engine=engine)
     if until == "extract":
-        return show_counts(settings, done.counts())
+        corpora = done.counts()
+        show(fitting(imported(task_named(settings.task).sizes)(corpora)), corpora=corpora)
+        return
     result = done.metrics
     if until == "train":
-        show_training(result, directory / "model")
+        if training := result.get("training"):
+            epochs, weights = training["epochs"], training["nonzero_weights"]
+            show(f"{training['learner']}: {epochs} epochs, {weights:,} nonzero weights", training=training)
+        show(f"model: {directory / 'model'}", model=directory / "model")
     else:
         show_results(settings, result)
         show(f"report: {directory / 'report.html'}", report=directory / "report.html")
@@ -173,23 +178,6 @@ def fitting(table: "TextTable") -> "RenderableType":
     from rerank.runs.report.table import plain_text
 
     return table.rich(narrow=True) if out.is_terminal else plain_text(table.rich()).rstrip("\n")
-
-
-def show_counts(recipe: "TaskRecipe", corpora: Mapping[str, Any]) -> None:
-    """Show what was read: ``corpora`` of metrics.json."""
-    from rerank.recipes.loading import task_named
-
-    show(fitting(imported(task_named(recipe.task).sizes)(corpora)), corpora=corpora)
-
-
-def show_training(result: "Metrics", model: Path) -> None:
-    """Show where the model is and, for lists, how it was trained."""
-    training = result.get("training")
-    if training is None:
-        show(f"model: {model}", model=model)
-        return
-    line = f"{training['learner']}: {training['epochs']} epochs, {training['nonzero_weights']:,} nonzero weights"
-    show(line, f"model: {model}", training=training, model=model)
 
 
 def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:

@@ -183,10 +183,10 @@ def _by_use(recipes: list[dict[str, Any]]) -> list[str]:
     """Recipes in groups, those of papers last."""
     from rerank.recipes.loading import uses as every_use
 
-    found = {
+    groups = {
         use: [f"  {_line(recipe)}" for recipe in recipes if recipe["use"] == use] for use in (*every_use(), PAPERS)
     }
-    return [line for use, lines in found.items() if lines for line in (f"{use}:", *lines)]
+    return [line for use, lines in groups.items() if lines for line in (f"{use}:", *lines)]
 
 
 def _line(part: dict[str, Any], full: bool = False) -> str:

@@ -52,9 +52,9 @@ def column_of(nbest: Lists, name: str, option: str) -> np.ndarray:
     """float64 [N]: the column that an ``option`` of the metric names, whose values are finite and not too large."""
     if name not in nbest.names:
         likely = () if nbest.roles is None else nbest.roles.gains
-        found = f"found the columns {', '.join(nbest.names) or '(none)'}, expected {name!r}"
-        found = f"{' and '.join(map(repr, likely))} could be the gain" if likely else found
-        message = f"{found}; add it to the list or name another one (in a recipe: metric.{option})"
+        fault = f"found the columns {', '.join(nbest.names) or '(none)'}, expected {name!r}"
+        fault = f"{' and '.join(map(repr, likely))} could be the gain" if likely else fault
+        message = f"{fault}; add it to the list or name another one (in a recipe: metric.{option})"
         if option == "column" and nbest.roles is not None:
             others = [other for k, other in enumerate(nbest.names) if k != nbest.column]
             key = next(iter([*likely, *filter(REWARD.search, others), *others]), "KEY")

@@ -91,8 +91,8 @@ class Drift:
     known: the ``columns`` that a model keeps, the base score's first; of a model that keeps none, nothing is said.
     """
 
-    def __init__(self, known: Mapping[str, Mapping[str, Any]]) -> None:
-        self.known = {name: ColumnSeen.model_validate(column) for name, column in known.items()}
+    def __init__(self, seen: Mapping[str, Mapping[str, Any]]) -> None:
+        self.known = {name: ColumnSeen.model_validate(column) for name, column in seen.items()}
         self.names, self.lists, self._looks, self._due, self._told = tuple(self.known), 0, 0, 1, set[str]()
         sizes = (len(cuts) for column in self.known.values() for cuts in column.cuts)
         C, width = len(self.names), max(sizes, default=0)

@@ -263,9 +263,9 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
         lines += [f"{split}: {line}" for line in amiss or filter(None, [apart])]
         if split == recipe.data.dev and not metric.measured and below_dev(train.corpus, extracted.corpus):
             here, there = (metric.text(counts[name]["base"][metric.primary]) for name in (recipe.data.training, split))
-            shown = f"{metric.primary} {here}, on {split} {there}"
+            scores = f"{metric.primary} {here}, on {split} {there}"
             why = written_apart(train.about.get("amiss", [])) or ASKED
-            lines.append(f"{recipe.data.training}: the base is far worse than on {split}: {shown}; {why}")
+            lines.append(f"{recipe.data.training}: the base is far worse than on {split}: {scores}; {why}")
         unlike = unlike_training(extracted.seen, content, columns, train.seen.digests)
         inputs = [each.about["inputs"] for each in (train, extracted) if "inputs" in each.about]
         same = shared(train.seen.digests, extracted.seen.digests)[0]

@@ -232,8 +232,8 @@ def table_of_weights(
     source, spread = standardised(source)
     every = source.samples
     if not every.columns.any():
-        known = ", ".join(source.names) or "none"
-        raise DataError(f"no score differs within a list (columns: {known}); there is nothing to weigh")
+        columns_there = ", ".join(source.names) or "none"
+        raise DataError(f"no score differs within a list (columns: {columns_there}); there is nothing to weigh")
     kept, names = independent(source), source.names
     every = every._replace(columns=every.columns[kept])
     source, spread = source._replace(samples=every, names=tuple(names[k] for k in kept)), spread[kept]

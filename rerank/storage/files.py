@@ -236,16 +236,11 @@ def new_file(target: Path | str) -> Iterator[Path]:
         temporary, held = claimed(path)
         try:
             yield temporary
-            put_file(temporary, path)
+            _sync(temporary)  # a complete file gets its name, but not before its data are on disk
+            temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
             os.close(held)
-
-
-def put_file(temporary: Path, target: Path) -> None:
-    """Give a complete file its name, but not before its data are on disk."""
-    _sync(temporary)
-    temporary.replace(target)
 
 
 def write_text(path: Path | str, text: str) -> None:

@@ -105,8 +105,8 @@ def _together(lines: LineReader, scores: Sequence[Archive], *others: Sequence[Ar
     """The candidates of every utterance: the first, and those of the other folders (texts, scores) that have it."""
     for text in keyed(lines):
         content: list[Line] = [_scored(text, *scores)]
-        found = ((folder[0].take(text.key), folder[1:]) for folder in others)
-        content += [_scored(other, *of_other) for other, of_other in found if other is not None]
+        costs = ((folder[0].take(text.key), folder[1:]) for folder in others)
+        content += [_scored(other, *of_other) for other, of_other in costs if other is not None]
         yield Record(text.name, text.number, content)
     for archive in chain(scores, *others):
         archive.finish(lines.path)

@@ -95,9 +95,9 @@ def allowed_labels(labels: Sequence[str], how: str, sequences: Iterable[Sequence
     if how == "none" or (how == "auto" and not has_spans(labels)):
         forms = [span_form(label) for label in labels]
         if how == "auto" and has_spans(forms):
-            given, form = next(pair for pair in zip(labels, forms, strict=True) if pair[0] != pair[1])
+            written, form = next(pair for pair in zip(labels, forms, strict=True) if pair[0] != pair[1])
             message = "the labels look like those of spans in another form, and are taken for tags: write %s for %s"
-            log.warning(f"{message}, or, if they are tags, set constraints: none and metric: tags", form, given)
+            log.warning(f"{message}, or, if they are tags, set constraints: none and metric: tags", form, written)
         return free
     parts = [*map(parts_of, labels)]
     closed = any(part in "ES" for part, _ in parts)  # BIOES: a span ends with E

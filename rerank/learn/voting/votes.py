@@ -37,8 +37,8 @@ class Votes(NamedTuple):
             dtype, size = whole.get(name, np.float64), entries if name in few else predictors
             absent = name in {"slope", "threshold"} and array.shape == (0,)
             if array.dtype != dtype or (array.shape != (size,) and not absent):
-                found = f"{array.dtype} {list(array.shape)}"
-                raise ValueError(f"votes: {name} is {found}; expected {np.dtype(dtype)} [{size}]")
+                form = f"{array.dtype} {list(array.shape)}"
+                raise ValueError(f"votes: {name} is {form}; expected {np.dtype(dtype)} [{size}]")
             if not np.all(np.isfinite(array)):
                 raise ValueError(f"votes: {name} holds numbers that are not finite")
         numbers = [self.columns, width - 1 - self.columns, self.threshold, self.scale, self.survived]
