@@ -155,7 +155,7 @@ class TextContent(Content[TextView | None]):
             return Description({}, {})
         texts: dict[str, list[str]] = {name: [] for name in chosen}
         references: list[list[str]] = []
-        sums = {metric: Totals(metric) for metric in self.final}
+        sums = [(metric, Totals(metric)) for metric in self.final]  # metrics with settings have no hash
         for i, nbest in lists:
             if i < 0 or nbest.problem is not None:
                 continue
@@ -163,14 +163,14 @@ class TextContent(Content[TextView | None]):
             own = {name: nbest.texts[places[i]] if places[i] >= 0 else b"" for name, places in chosen.items()}
             for name, text in own.items():
                 texts[name].append(decoded(text))
-            for total in sums.values() if nbest.references else ():
+            for _, total in sums if nbest.references else ():
                 total.add(own, nbest.references)
         description = Description({name: {} for name in texts}, {})
         if not all(references):
             named = ", ".join(metric.name for metric in self.final)
             log.info("%s: no %s, as there are lists without references", split, named)
             return description
-        for metric, total in sums.items():
+        for metric, total in sums:
             few = next(iter(texts.values()), [])[:CHECKED]
             known = references[: len(few)]
             summed = total.whole and metric.of_sums(*metric.summed(few, known)) == metric.corpus(few, known)
