@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rerank.readers.base import Lists, SkipCount
 
     # statistics of every system (float64 [L, K]), and of the references [L, R]
-    Rows = tuple[list[np.ndarray], np.ndarray]
+    Rows = tuple[list[np.ndarray], np.ndarray, str]
 
 TEXTS = "bleu", "chrf", "wer", "cer", "match"
 ORDERS = "ndcg", "map", "mrr", "recall", "precision", "err"
@@ -319,10 +319,11 @@ def evaluate(
     if further:
         from rerank.runs.compared import Compared
 
-        names, (stats, of_references) = shown_names([hypothesis, *further]), rows
-        compared = Compared(measure, of_references, dict(zip(names, stats, strict=True)), names[0], ())
+        names, (stats, of_references, doubt) = shown_names([hypothesis, *further]), rows
+        rows_of = dict(zip(names, stats, strict=True))
+        compared = Compared(measure, of_references, rows_of, names[0], (), doubt=doubt)
         note = f"Δ and p: against {names[0]}."
-        table = compared.table("", note, heading=measure.primary, doubt="", of="system")
+        table = compared.table("", note, heading=measure.primary, of="system")
         show(table.rich(), table.note, compared=compared.as_data())
 
 
@@ -370,7 +371,7 @@ def _evaluate_trees(
             table.add_row(f"  {key}", *(text.format(value).removesuffix("%") for value in values))
     scores = {name: result.sections() for name, result in zip(names, results, strict=True)}
     show(table, *said, measure.signature, scores=scores, signature=measure.signature, changes=said)
-    return [result.stats for result in results], results[0].reference
+    return [result.stats for result in results], results[0].reference, ""
 
 
 def _evaluate_texts(
@@ -423,7 +424,7 @@ def _evaluate_texts(
         written = {"length_ratio": "{:.3f}".format, measure.primary: measure.text}.get(key, "{:,.4g}".format)
         table.add_row(key, *(written(report[key]) for report in reports))
     show(table, signature, scores=dict(zip(names, reports, strict=True)), signature=signature)
-    return stats, reference
+    return stats, reference, " ".join(amiss)
 
 
 def shown_names(paths: Sequence[str]) -> list[str]:

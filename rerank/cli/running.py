@@ -247,8 +247,8 @@ def show_comparison(
     for split, both, predictors in compare_runs(run_a, run_b, predictor, test, samples, seed, by):
         metric, result = both.metric, both.tested("A", "B").as_dict()
         by_what = " and ".join(dict.fromkeys(predictors))
-        table = both.table(split, "", heading=metric.primary, doubt="", of=f"by {by_what}")
-        show(fitting(table), table.note)
+        table = both.table(split, "", heading=metric.primary, of=f"by {by_what}")
+        show(*filter(None, [both.doubt]), fitting(table), table.note)
         splits[split] = {
             "measure": metric.primary, "lower_is_better": metric.lower_is_better, "predictors": predictors,
             "a": both.score("A"), "b": both.score("B"), "signature": metric.signature, **result, "rows": both.as_data(),

@@ -66,7 +66,7 @@ def vote(
     how["use"] = columns.split(",") if columns else None
     table = table_of_votes(every, measure, curve=curve is not None, **how)
     text = table.table()
-    show(text.rich(), **table.as_data())
+    show(*filter(None, [table.compared.doubt]), text.rich(), **table.as_data())
     show(text.note)
     if curve is not None:
         write_curve(table, curve)
@@ -119,6 +119,7 @@ def weigh(
     use = columns.split(",") if columns else None
     how: dict[str, Any] = {"folds": folds, "resamples": resamples, "restarts": restarts, "samples": samples}
     table = table_of_weights(lists, measure, seed=seed, use=use, **how)
+    show(*filter(None, [table.compared.doubt]))
     for part in table.tables():
         show(part.rich())
         show(part.note)

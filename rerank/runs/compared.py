@@ -40,7 +40,8 @@ class Compared:
 
     reference: float64 [L, R]; rows: by name, float64 [L, K], or [S, L, K] of S seeds, whose scores are means; against:
     the row that the others are tested against; oracles: rows that nobody can choose, which are not tested; test,
-    samples, seed: of significance. ids: of the lists; path: the file that all this was read from.
+    samples, seed: of significance. ids: of the lists; path: the file that all this was read from; doubt: what speaks
+    against claims, which is to be shown before any table: there is no p then.
     """
 
     metric: Metric
@@ -53,6 +54,7 @@ class Compared:
     seed: int = 1
     ids: list[str] = field(default_factory=list)
     path: str | None = None
+    doubt: str = ""
 
     def _by_seed(self, name: str) -> np.ndarray:
         """float64 [S]: the scores of a row, that of each seed."""
@@ -119,18 +121,21 @@ class Compared:
         tests = {name: None if name in apart else self.tested(name, self.against) for name in self.rows}
         return {name: Scored(self.score(name), self.interval(name), test) for name, test in tests.items()}
 
+    def _p(self, test: Significance) -> float | None:
+        return None if self.doubt else test.p
+
     def as_data(self) -> list[dict[str, Any]]:
         """The rows as JSON."""
         return [
             {"name": name, "score": score, "interval": interval, "difference": test and test.difference,
-             "p": test and test.p}
+             "p": test and self._p(test)}
             for name, (score, interval, test) in self.scored.items()
         ]  # fmt: skip
 
-    def table(self, caption: str, note: str, *, heading: str, doubt: str, of: str = "chosen by") -> TextTable:
+    def table(self, caption: str, note: str, *, heading: str, of: str = "chosen by") -> TextTable:
         """The table, without rows that choose the same in every list as one before them, which are named below it.
 
-        heading: of the scores; of: of the rows; doubt: what speaks against claims: then there is no p.
+        heading: of the scores; of: of the rows.
         """
         written, signed, lines = self.metric.text, self.metric.signed, list[dict[str, str]]()
         alike = self.alike(name for name in self.rows if name not in self.oracles)
@@ -140,9 +145,10 @@ class Compared:
             line = {of: name, heading: written(score)}
             line["95 % interval"] = " to ".join(map(written, interval))
             line[f"Δ {self.against.removesuffix(' vote')}"] = "" if test is None else signed(test.difference)
-            lines.append(line | {"p": "" if test is None or doubt else f"{test.p:.2g}"})
+            p = test and self._p(test)
+            lines.append(line | {"p": "" if p is None else f"{p:.2g}"})
         same = ", ".join(f"{name} as {other}" for name, other in alike.items())
-        every = doubt, note, f"The same choice in every list: {same}." if same else ""
+        every = note, f"The same choice in every list: {same}." if same else ""
         return TextTable.of(caption, lines, note=" ".join(filter(None, every)))
 
     def save(self, path: Path) -> None:
@@ -250,12 +256,13 @@ def compare_runs(
         message = f"the runs share no test split: {list(first['splits'])} and {list(second['splits'])}"
         raise DataError(message, path=f"{a}, {b}")
     name_a, name_b = (str(predictor or results.get("predictor", "average")) for results in (first, second))
+    doubt = " ".join(dict.fromkeys(filter(None, (run.get("base_doubt") for run in (first, second)))))
     results = []
     for split in splits:
         ours, theirs = Compared.of_run(a, split), Compared.of_run(b, split)
         aligned(ours, theirs, name_a, name_b, by)
         rows = {"A": ours.rows[name_a], "B": theirs.rows[name_b]}
-        both = Compared(ours.metric, ours.reference, rows, "B", test=test, samples=samples, seed=seed)
+        both = Compared(ours.metric, ours.reference, rows, "B", test=test, samples=samples, seed=seed, doubt=doubt)
         results.append((split, both, (name_a, name_b)))
     return results
 

@@ -94,7 +94,7 @@ class Evaluation:
             difference, low, high = map(self.metric.signed, (other.difference, other.low, other.high))
             notes.append(f"Against the other model: {difference} ({low} to {high}), p = {other.p:.2g}.")
         notes.append(self.metric.signature)
-        table = self.compared.table(amount(self.lists, "list"), " ".join(notes), heading=self.metric.primary, doubt="")
+        table = self.compared.table(amount(self.lists, "list"), " ".join(notes), heading=self.metric.primary)
         return plain_text(table.rich()) + table.note
 
 

@@ -239,7 +239,7 @@ class SourceTable:
     def as_data(self) -> dict[str, Any]:
         """The table as JSON."""
         source, samples = self.source, self.source.samples
-        counts = {"lists": samples.fold.size, "candidates": samples.gain.size, "doubt": source.doubt}
+        counts = {"lists": samples.fold.size, "candidates": samples.gain.size, "doubt": self.compared.doubt}
         rows = {"rows": self.compared.as_data(), **said_of(source.account), "folds": self.folds}
         curve = {} if self.curve is None else {"curve": self.curve._asdict()}
         return {"metric": source.metric.signature, **counts, **rows, **curve}
@@ -249,14 +249,15 @@ class SourceTable:
         samples = self.source.samples
         caption = f"{amount(samples.fold.size, 'list')}, {amount(samples.gain.size, 'candidate')}"
         usual = f"Learned ways are cross-validated: choices in each of {self.folds} folds are learned from the rest."
-        return self.compared.table(caption, note or usual, heading=heading_of(self.source), doubt=self.source.doubt)
+        return self.compared.table(caption, note or usual, heading=heading_of(self.source))
 
     def tables(self) -> tuple[TextTable, ...]:
         """All tables."""
         return (self.table(),)
 
     def __str__(self) -> str:
-        return "\n\n".join(plain_text(table.rich()) + table.note for table in self.tables())
+        tables = (plain_text(table.rich()) + table.note for table in self.tables())
+        return "\n\n".join(filter(None, [self.compared.doubt, *tables]))
 
 
 def table_of_votes(
@@ -304,7 +305,9 @@ def table_of_votes(
         sorted(rows.items(), key=lambda item: -source.metric.sign * source.metric.score(item[1], source.reference))
     )
     against = MAJORITY if MAJORITY in rows else FIRST
-    compared = Compared(source.metric, source.reference, ordered, against, (oracle,), samples=samples, seed=seed)
+    compared = Compared(
+        source.metric, source.reference, ordered, against, (oracle,), samples=samples, seed=seed, doubt=source.doubt
+    )
     return SourceTable(compared, source, folds, curve=curve_of(source, ways, seed) if curve else None)
 
 

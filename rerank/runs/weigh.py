@@ -174,14 +174,14 @@ class WeightTable(SourceTable):
         note = "Weights of all lists, in the units of their columns; intervals from "
         note += f"{self.resamples} resamples of lists."
         note += f" Others determine these, which have none: {', '.join(self.without)}." if self.without else ""
-        worth = worth if self.source.doubt else f"{worth} {self.verdict}"
+        worth = worth if self.compared.doubt else f"{worth} {self.verdict}"
         return self.table(worth), TextTable.of("Weights", weights, note=note)
 
     @property
     def verdict(self) -> str:
         """Which row is best on lists that it does not know."""
-        if self.source.doubt:
-            return self.source.doubt
+        if self.compared.doubt:
+            return self.compared.doubt
         best = max((name for name in self.rows if name != ORACLE), key=self._goodness)
         test = self.rows[best].test
         if test is None or test.p >= CHANCE:
@@ -253,7 +253,7 @@ def table_of_weights(
         chosen[name] = rows_by(source, scored(every, of_folds, agree=False))
     chosen[ORACLE] = rows_by(source, every.gain)
     how: dict[str, Any] = {"samples": samples, "seed": seed}
-    compared = Compared(source.metric, source.reference, chosen, BASE, (ORACLE,), **how)
+    compared = Compared(source.metric, source.reference, chosen, BASE, (ORACLE,), **how, doubt=source.doubt)
     weights = _weights(source, spread, by_fold, resamples, restarts, seed)
     return WeightTable(compared, source, folds, resamples, weights, tuple(sorted({*names} - {*source.names})))
 

@@ -235,6 +235,8 @@ def test_an_account_of_what_is_evaluated(tmp_path: Path, rerank: Command) -> Non
     found = json.loads(rerank("evaluate", tmp_path / "hyp", tmp_path / "ref", "--metric", "wer", "--json").out)
     assert found["account"]["measure"] == signature
     assert len(found["doubts"]) == 1
+    beside = rerank("evaluate", tmp_path / "hyp", tmp_path / "ref", tmp_path / "hyp", "--metric", "wer", "--json")
+    assert [row["p"] for row in json.loads(beside.out)["compared"]] == [None, None]
     small_texts.write_lines(tmp_path / "trees", ["(S1 (NN rain))"])
     result = rerank("evaluate", tmp_path / "trees", tmp_path / "trees")
     assert f"what is right: gold trees, {tmp_path}/trees" in result.err

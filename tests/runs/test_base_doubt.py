@@ -105,6 +105,16 @@ def test_runs(tmp_path: Path, rerank: Any) -> None:
         metrics = json.loads((tmp_path / f"run-{role}" / "metrics.json").read_text())
         assert ("base_doubt" in metrics, any(metrics["significance"].values())) == (doubted, not doubted)
         assert metrics["splits"]["test"]["first"]["wer"] < metrics["splits"]["test"]["base"]["wer"]
+        beside = rerank("compare", tmp_path / f"run-{role}", tmp_path / f"run-{role}", "--samples", "100")
+        assert ("scores: cost" in beside.out) == doubted
+
+
+@pytest.mark.parametrize("command", ["vote", "weigh"])
+def test_what_speaks_against_claims_stands_before_the_table(command: str, tmp_path: Path, rerank: Any) -> None:
+    path = write_costs(tmp_path / "lists.jsonl", 40, 3)
+    words = [command, path, "--metric", "wer", "--samples", "20", "--folds", "2"]
+    shown = rerank(*words, *(["--resamples", "2"] if command == "weigh" else [])).out
+    assert -1 < shown.find("scores: cost") < shown.find("40 lists")
 
 
 def test_training_lists_that_can_be_read_once(tmp_path: Path, rerank: Any) -> None:

@@ -167,7 +167,7 @@ class ExampleSteps(Kind[ClassificationRecipe]):
 
     def sections(self, metrics: Metrics) -> list[PageSection]:
         tables = [
-            rows.table(place, f"Δ and p: against {rows.against}.", heading="error", doubt="", of="run")
+            rows.table(place, f"Δ and p: against {rows.against}.", heading="error", of="run")
             for place, rows in self.compared.items()
             if place in self.tested  # without noise
         ]

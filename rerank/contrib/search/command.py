@@ -28,7 +28,7 @@ def fuse(
         raise typer.BadParameter("found one run; expected two or more to fuse")
     table = fused(runs, qrels, metric_settings(metric))
     text, weights = table.tables()
-    show(text.rich(), **table.rows.as_data())
+    show(*filter(None, [table.compared.doubt]), text.rich(), **table.rows.as_data())
     show(text.note)
     show(weights.rich(), weights=table.weights)
     show(table.advice, pipeline=table.pipeline)
