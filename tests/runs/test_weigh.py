@@ -47,16 +47,19 @@ def best_of(found: Gathered, scores: np.ndarray) -> list[int]:
     return [a + int(np.argmax(scores[a:b])) for a, b in pairwise(first)]
 
 
+def score_by(source: Gathered, w: np.ndarray) -> float:
+    """What the choices of weights are worth."""
+    return source.metric.score(rows_by(source, w @ source.samples.columns), source.reference)
+
+
 def test_no_grid_of_weights_is_better() -> None:
     for seed in range(3):
         for metric in ("gain", "ndcg@3"):
             found, _ = standardised(gathered(list(rerank.read(lists_of(12, seed))), metric, None, 3, 1))
             turns = np.linspace(0, 2 * np.pi, 721)
-            every = [
-                found.score(rows_by(found, w @ found.samples.columns)) for w in np.c_[np.cos(turns), np.sin(turns)]
-            ]
+            every = [score_by(found, w) for w in np.c_[np.cos(turns), np.sin(turns)]]
             weighed = fitted(found, 5, 1).weighed
-            assert found.score(rows_by(found, weighed @ found.samples.columns)) >= max(every) - 1e-12
+            assert score_by(found, weighed) >= max(every) - 1e-12
             assert np.abs(weighed).sum() == pytest.approx(1)
 
 

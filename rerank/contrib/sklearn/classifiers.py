@@ -150,7 +150,10 @@ def derive(cls: type, learner: type[Learner]) -> None:
             setattr(cls, field.name, field.default)
     cls.__annotations__ = {name: kinds[name] for name in names} | get_annotations(cls)
     (summary, _, own), (rule, _, its) = (cleandoc(each.__doc__ or "").partition(HEADING) for each in (cls, learner))
-    entries = [entry[0] for entry in ENTRY.finditer(its) if entry[1].split(", ")[0] in names]
+    entries = list[str]()
+    for entry in ENTRY.finditer(its):
+        if kept := ", ".join(name for name in entry[1].split(", ") if name in names):
+            entries.append(kept + entry[0].removeprefix(entry[1]))
     parent: Any = cls.__mro__[1]
     shared = f"{', '.join(field.name for field in fields(parent))}: see {parent.__name__}."
     cls.__doc__ = "\n".join([(summary or rule).strip(), "", HEADING.rstrip(), *entries, *own.splitlines(), shared])
