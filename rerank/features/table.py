@@ -67,8 +67,12 @@ class FeatureTable:
 
     def column_of(self, identity: int) -> int | None:
         """The free column of a feature, by its identity."""
-        places = np.flatnonzero(self.hashes[: self.free] == np.uint64(identity))
-        return int(places[0]) if places.size else None
+        return self._free_columns.get(identity)
+
+    @cached_property
+    def _free_columns(self) -> dict[int, int]:
+        """The free columns by hash."""
+        return {h: column for column, h in enumerate(self.hashes[: self.free].tolist())}
 
     def name(self, column: int) -> str:
         """The readable name of a column, ``Template|symbols``."""

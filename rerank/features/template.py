@@ -5,6 +5,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar
 
@@ -48,7 +49,7 @@ class Template(Checked, ABC):
         ]
         return f"{self.kind}({', '.join(changed)})" if changed else self.kind
 
-    @property
+    @cached_property
     def seed(self) -> int:
         """64-bit hash of the name: the first symbol of each of the template's features."""
         return text_hash(self.name)

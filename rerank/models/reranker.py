@@ -64,7 +64,7 @@ class Ranking:
     score; ``id`` is the list's name, empty if it has none; ``predictor`` is what has chosen the best.
     """
 
-    __slots__ = ("_explain", "_given", "_ranked", "order", "predictor")
+    __slots__ = ("_best", "_explain", "_given", "_ranked", "order", "predictor")
 
     def __init__(
         self,
@@ -75,6 +75,7 @@ class Ranking:
     ) -> None:
         self._given, self._ranked, self._explain = given, ranked, explain
         self.order, self.predictor = ranked.order, predictor
+        self._best: Decoded | None = None
 
     @property
     def id(self) -> str:
@@ -149,7 +150,9 @@ class Ranking:
         from rerank.models.decoding import best_answer  # with the kernels of decoding
 
         ranked = self._ranked
-        return ranked.answer or best_answer(ranked.nbest, ranked.order, ranked.scores)
+        if self._best is None:
+            self._best = ranked.answer or best_answer(ranked.nbest, ranked.order, ranked.scores)
+        return self._best
 
     @property
     def unknown(self) -> int:
@@ -232,6 +235,13 @@ class Reranker:
         """Whether features look at the source of a list; those of one's own are taken to do so."""
         content = self._scorer.content
         return bool(content.needs.get("source") or content.user)
+
+    @property
+    def of_columns(self) -> bool:
+        """Whether score columns and their weights are all that it chooses by: it looks at no text, tree or vote."""
+        scorer, content = self._scorer, self._scorer.content
+        weighed = scorer.how is None and scorer.predictor != "voted" and scorer.weights.trees is None
+        return weighed and bool(getattr(content, "by_columns", False)) and not getattr(content, "answer", None)
 
     def rank(self, candidates: Candidates, source: str | None = None) -> Ranking:
         """Candidates for one input, best first.

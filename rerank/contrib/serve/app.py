@@ -38,6 +38,7 @@ from rerank.recipes.recipe import TextRecipe
 
 log = logging.getLogger("rerank")
 SHOWN = 5  # lists that are examples, and candidates of each
+AT_ONCE = 1 << 14  # bytes of a body that is not worth a thread where score columns are all that is looked at
 UNDER_WAY = 64  # requests to rank that wait or are ranked at a time
 DOCUMENTS = {"/v1/rerank": "1", "/v2/rerank": "2", "/rerank": "1"}  # addresses and their version of Cohere's interface
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -118,12 +119,15 @@ def _rank(
 ) -> Endpoint:  # fmt: skip
     """The route whose requests to rank are answered by ``answer``."""
     places, turns = asyncio.Semaphore(UNDER_WAY), asyncio.Semaphore(threads)
+    at_once = isinstance(model, Reranker) and model.of_columns
 
     async def ranked(request: Request) -> tuple[str, int]:
         body = await _body(request, limits.bytes)  # a slow client takes no place
         if places.locked():
             raise HTTPException(503, "too many requests at a time; try again")
         deadline = Deadline(limits.seconds)
+        if at_once and len(body) <= AT_ONCE:
+            return answer(model, body, limits, deadline, drift)
         gone = asyncio.create_task(_gone(request, deadline, asyncio.current_task()))
         try:
             async with places, turns:

@@ -78,6 +78,7 @@ def told(list_id: str | None = None) -> Iterator[None]:
 # A text, (text, score), a dict (text or tree and what else a Candidate has), an ``nltk.Tree`` or a Candidate.
 CandidateLike: TypeAlias = Any
 GAIN = "gain"  # the score column that holds gains
+_AS_IT_IS = {str, float, int, type(None)}  # types of values that JSON has too
 MAPPINGS = dict, Mapping  # ``isinstance`` knows a dict at once, and asks the abstract class about others
 
 
@@ -208,6 +209,8 @@ class ObjectLists:
 
 def _plain(value: Any) -> Any:
     """A value as JSON has it; numbers, lists and mappings may be those of other libraries."""
+    if type(value) is dict and _AS_IT_IS.issuperset(map(type, value.values())) and set(map(type, value)) <= {str}:
+        return value.copy()
     if isinstance(value, MAPPINGS):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -253,7 +256,7 @@ def _of_mapping(given: Mapping[str, Any], k: int) -> dict[str, Any]:
     for key, value in given.items():
         if isinstance(key, str) and not isinstance(value, bool):
             with suppress(TypeError):  # what JSON does not have is not used
-                row[key] = value if type(value) in (str, float, int) else _plain(value)
+                row[key] = value if type(value) in _AS_IT_IS else _plain(value)
     key = "text" if "text" in given else "tree"
     if given[key] is None:
         raise _error(k, f"found None as its {key}; expected a string", key)
@@ -299,8 +302,11 @@ def list_given(
         for k, row in enumerate(rows, start=1):
             own = row.get("columns", {})
             if isinstance(own, dict):
-                others |= dict.fromkeys(name for name in own if name not in known)
-                row["columns"] = own = {name: value for name, value in own.items() if name in known}
+                if own.keys() <= known:
+                    row["columns"] = own = dict(own)
+                else:
+                    others |= dict.fromkeys(name for name in own if name not in known)
+                    row["columns"] = own = {name: value for name, value in own.items() if name in known}
                 score = row.get(SCORE) if base == SCORE else row.pop(SCORE, None)
                 if score is not None and own.get(base, score) != score == score:
                     message = f"found the score {score!r}, and another, {own[base]!r}, among its columns as {base!r}"

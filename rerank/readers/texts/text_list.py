@@ -86,10 +86,10 @@ class Draft:
         """Give candidates N mappings of numbers; what all have may be columns."""
         some = [one for k, one in enumerate(features) if k not in self.bad]
         shared = {*self.numbers, *NUMBERS, *set(some[0] if some else ()).intersection(*some[1:])}
-        for k, one in enumerate(features):
-            for name, value in one.items():
-                if name in shared:
-                    self.put(name, k, value)
+        for name in dict.fromkeys(chain.from_iterable(features)):
+            if name in shared:
+                values = self.numbers.get(name) or [None] * len(features)
+                self.numbers[name] = [one.get(name, value) for one, value in zip(features, values, strict=True)]
         self.features = features
 
     def put(self, name: str, k: int, value: float) -> None:
@@ -114,8 +114,11 @@ class Draft:
             self.numbers = {name: [values[k] for k in kept] for name, values in self.numbers.items()}
             self.parts = {part: [values[k] for k in kept] for part, values in self.parts.items()}
         self.parts = {part: values for part, values in self.parts.items() if any(values)}
-        names = self.names or ()
-        if (rest := [name for name in self.numbers if name not in names]) or self.features:
+        names = dict.fromkeys(self.names or ())
+        rest = [name for name in self.numbers if name not in names]
+        if not rest and all(one.keys() <= names.keys() for one in self.features):
+            self.features = ()
+        else:
             rows = zip(*map(self.numbers.pop, rest), strict=True) if rest else [()] * len(self.texts)
             pairs = zip(rows, self.features or [{}] * len(self.texts), strict=True)
             self.features = [

@@ -47,7 +47,9 @@ def model() -> rerank.Reranker:
 
 
 @pytest.fixture
-def pool() -> Iterator[ThreadPoolExecutor]:
+def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadPoolExecutor]:
+    """Threads that rank all lists, however short."""
+    monkeypatch.setattr(service, "AT_ONCE", 0)
     with ThreadPoolExecutor(1) as found:
         yield found
 
@@ -70,6 +72,17 @@ async def ask(
     scope["headers"] = [(name.encode(), value.encode()) for name, value in headers.items()]
     await app(scope, receive, send)
     return sent[0]["status"], b"".join(each.get("body", b"") for each in sent).decode()
+
+
+def test_few_candidates_with_columns_wait_for_no_thread(model: rerank.Reranker, pool: ThreadPoolExecutor) -> None:
+    app = service.make_app(model, limits=LIMITS, threads=1, pool=pool)
+    by_thread = asyncio.run(ask(app, WHOLE))
+    pool.shutdown()
+    assert asyncio.run(ask(app, WHOLE))[0] == 500
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(service, "AT_ONCE", len(BODY))
+        assert asyncio.run(ask(app, WHOLE)) == by_thread
+        assert asyncio.run(ask(app, {**WHOLE, "body": BODY + b" "}))[0] == 500
 
 
 def test_a_body_that_does_not_arrive(
