@@ -57,7 +57,7 @@ class CorpusCache:
     def training(self, recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, Table, str]:
         """The training split, its table, and the digest of both; extracted by ``engine`` if it is not cached yet."""
         entry = self._entry(recipe, recipe.data.training, None, None, engine)
-        return _whole(entry, _load), _whole(entry, lambda place: load_table(place / "table")), entry.name
+        return _whole(entry, _load), _whole(entry, load_table, "table"), entry.name
 
     def split(
         self, recipe: ListRecipe, split: str, table: Table, training: str, engine: Engine | None = None
@@ -143,11 +143,11 @@ def _existing(place: Path, files: dict[str, list[str]], inputs: Inputs) -> Path 
     return entry if entry.exists() else None
 
 
-def _whole(entry: Path, load: Callable[[Path], T]) -> T:
-    """What ``load`` makes of an entry; a DataError if it is damaged."""
+def _whole(entry: Path, load: Callable[[Path], T], part: str = "") -> T:
+    """What ``load`` makes of an entry, or of a directory in it; a DataError if it is damaged."""
     try:
-        verify(entry)
-        return load(entry)
+        verify(entry / part)
+        return load(entry / part)
     except (*DAMAGE, RerankError) as error:
         message = f"the cached corpus is damaged ({error}); remove {entry} and run again"
         raise DataError(message, path=str(entry)) from None

@@ -22,7 +22,7 @@ from rerank.data.corpus import Corpus
 from rerank.learn.base import learners
 from rerank.learn.train import ListProblem, train
 from rerank.metrics.oracle import oracle
-from rerank.models.model import Model
+from rerank.models.model import Model, check_state
 from rerank.models.scorer import Scorer
 from rerank.readers.base import SkipCount, readers
 from rerank.runs import experiment
@@ -72,7 +72,9 @@ def check_model(place: Path, draw: Draw) -> None:
 
 def check_learner(place: Path, _: Draw) -> None:
     """Its votes are counted, and training goes on."""
-    use(Model.load(place / "model"))
+    model = Model.load(place / "model")
+    check_state(model, str(place / "model"))
+    use(model)
 
 
 def check_tagger(place: Path, _: Draw) -> None:

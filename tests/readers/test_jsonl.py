@@ -393,7 +393,9 @@ CANDIDATE = st.builds(
     st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12),
     st.fixed_dictionaries({"score": NUMBERS}),
     st.one_of(st.just({}), st.fixed_dictionaries({"features": st.dictionaries(NAMES, NUMBERS, max_size=3)})),
-    st.dictionaries(st.sampled_from(["note", "segmentation"]), st.text("ab0=-", max_size=4), max_size=2),
+    st.fixed_dictionaries(
+        {}, optional={"note": st.text("ab=-", max_size=4), "segmentation": st.text("ab0=-", max_size=4)}
+    ),
 )
 ITEM = st.fixed_dictionaries(
     {"candidates": st.lists(CANDIDATE, max_size=4)},

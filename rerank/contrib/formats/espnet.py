@@ -53,6 +53,9 @@ class EspnetReader(WrittenAsJsonl, TextReader):
         return [file for job in _jobs(path) for folder in job for file in _files(folder)]
 
     def blocks(self, path: PathLike) -> Iterator[Lists]:
+        if not path:  # a file's contents alone
+            yield from super().blocks(path)
+            return
         seen = dict[str, Place]()
         for job in _jobs(path):
             with ExitStack() as stack:
