@@ -225,7 +225,7 @@ def shares(model: Model, predictor: str, top: int) -> list[TemplateShare]:
     w = model.weights[predictor].strength
     total = float(np.abs(w).sum())
     entries = []
-    for name, columns in _columns_by_template(model):
+    for name, columns in columns_by_template(model):
         sizes = np.abs(w[columns])
         order = columns[np.argsort(-sizes, kind="stable")[:top]]
         strongest = [(model.table.name(int(j)), float(w[j])) for j in order if w[j] != 0.0]
@@ -282,7 +282,7 @@ def part_sizes(model: Model) -> list[dict[str, Any]]:
     ]
 
 
-def _columns_by_template(model: Model) -> list[tuple[str, np.ndarray]]:
+def columns_by_template(model: Model) -> list[tuple[str, np.ndarray]]:
     """Templates with their columns; a hashed table is one group."""
     table = model.table
     numbers = getattr(table, "template", None)

@@ -49,6 +49,7 @@ from rerank.runs.results import (
     describe,
     examples_of,
     list_sections,
+    phrase_table,
     prediction_files,
     weight_tables,
     write_answers,
@@ -280,7 +281,7 @@ class ListKind(Kind[ListRecipe]):
         for split in self.tested:
             extracted = data.others[split]
             decoded = self.decoded[split]
-            answers = self.answers[split] = answers_of(recipe, split, extracted, self.chosen, decoded)
+            answers = self.answers[split] = answers_of(recipe, split, extracted, self.served, self.chosen, decoded)
             if decoded is not None:
                 write_answers(self.directory, split, decoded)
             read = recipe, self.directory, split, extracted, self.served, self.chosen, answers.kept
@@ -329,8 +330,9 @@ class ListKind(Kind[ListRecipe]):
     def sections(self, metrics: Metrics) -> list[PageSection]:
         scorer, others = Scorer(self.served, self.recipe.predictor), self.data.others
         examples = [examples_of(scorer, split, others[split], own) for split, own in self.answers.items()]
+        pairs = phrase_table(scorer, self.answers.values())
         return list_sections(
-            metrics, runs=self.runs, weights=weight_tables(self.served, self.recipe.predictor),
+            metrics, runs=self.runs, weights=[*weight_tables(self.served, self.recipe.predictor), pairs],
             examples=[*chain.from_iterable(examples)], changes=[changes_row(*own) for own in self.answers.items()],
         )  # fmt: skip
 

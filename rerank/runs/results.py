@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rerank.base.encoding import decoded
 from rerank.base.progress import track
-from rerank.extraction.content import Content
+from rerank.extraction.content import Content, Pair
 from rerank.extraction.extraction import Extracted
 from rerank.extraction.kinds import metric_of
 from rerank.learn.base import Weights
@@ -17,13 +18,13 @@ from rerank.learn.scoring import scores
 from rerank.metrics.oracle import list_gains, oracles
 from rerank.models.model import Model
 from rerank.models.scorer import Contribution, Opened, Scorer, led, rank
-from rerank.models.weights import shares
+from rerank.models.weights import columns_by_template, shares
 from rerank.readers.base import ListWriter, Problem, SkipCount
 from rerank.readers.lists import Lists
 from rerank.readers.streams import open_output
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.report.differences import KEY, compare_texts, compare_trees
-from rerank.runs.report.html import Folded, PageSection, Part
+from rerank.runs.report.html import Folded, PageSection, Part, markup
 from rerank.runs.report.results import (
     choice_table,
     corpora_table,
@@ -144,6 +145,7 @@ def _written(
 MAX_FEATURES = 10  # that decided a list
 SAME_GAIN = 1e-12  # gains that are this close are equal
 MAX_WEIGHTS, MAX_TEMPLATES, MAX_NAMED = 20, 25, 3  # rows of the tables, and features named for a template
+MAX_PAIRS = 10  # phrase pairs of either kind
 
 
 class Answers(NamedTuple):
@@ -151,8 +153,9 @@ class Answers(NamedTuple):
 
     base, chosen: int64 [L], candidates of the corpus, -1 for none; the features of ``chosen`` tell why. before, after,
     best: float64 [L], the gains of base candidates, of answers and of the oracle. changed: bool [L], where the answer
-    is not the base candidate. texts: of all lists of the files, where answers may be no candidates. kept: what the page
-    shows of the lists, which whoever reads them for something else puts there.
+    is not the base candidate. texts: of all lists of the files, where answers may be no candidates. examples: the
+    lists that the page shows in full; pairs: see ``pair_places``. kept: both, which whoever reads them for something
+    else puts there.
     """
 
     base: np.ndarray
@@ -162,10 +165,14 @@ class Answers(NamedTuple):
     best: np.ndarray
     changed: np.ndarray
     texts: list[bytes] | None
+    examples: Sequence[int]
+    pairs: Mapping[int, tuple[int, int]]
     kept: KeptLists
 
 
-def answers_of(recipe: ListRecipe, split: str, extracted: Extracted, run: Run, decoded: list[bytes] | None) -> Answers:
+def answers_of(
+    recipe: ListRecipe, split: str, extracted: Extracted, model: Model, run: Run, decoded: list[bytes] | None
+) -> Answers:
     """The answers of a run to a split, of which the page shows up to ``recipe.examples`` that are better and as many
     that are worse, drawn by its seed; decoded: their texts, where lists are decoded."""
     corpus, choices, use = extracted.corpus, run.choices[split], run.decision.predictor
@@ -179,8 +186,10 @@ def answers_of(recipe: ListRecipe, split: str, extracted: Extracted, run: Run, d
         texts = [text.strip() for text in decoded or []]
     difference, rng = np.where((base >= 0) & (chosen >= 0), after - before, 0.0), np.random.default_rng(recipe.seed)
     sides = (rng.permutation(np.flatnonzero(sign * difference > SAME_GAIN)) for sign in (1, -1))
-    kept = dict.fromkeys(sorted(int(i) for side in sides for i in side[: recipe.examples]))
-    return Answers(base, chosen, before, after, best, changed, texts, kept)
+    examples = sorted(int(i) for side in sides for i in side[: recipe.examples])
+    pairs = pair_places(extracted, phrase_pairs(model, recipe.predictor), chosen)
+    kept: KeptLists = dict.fromkeys([*examples, *(i for i, _ in pairs.values())])
+    return Answers(base, chosen, before, after, best, changed, texts, examples, pairs, kept)
 
 
 @dataclass(frozen=True)
@@ -222,7 +231,7 @@ class Example:
 def examples_of(scorer: Scorer, split: str, extracted: Extracted, answers: Answers) -> Iterator[Example]:
     """The lists of a split that were kept, in full."""
     firsts = extracted.corpus.lists[:-1]
-    for i, (number, nbest) in ((i, kept) for i, kept in answers.kept.items() if kept is not None):
+    for i, (number, nbest) in ((i, kept) for i in answers.examples if (kept := answers.kept[i]) is not None):
         pair = scorer.content.pair(nbest, SkipCount("skip")) if nbest.problem is None else None
         if pair is None:
             continue
@@ -242,7 +251,7 @@ def list_sections(
     runs: Sequence[Run] = (),
     examples: Sequence[Example] = (),
     changes: Sequence[Mapping[str, str]] = (),
-    weights: Sequence[TextTable] = (),
+    weights: Sequence[Part] = (),
 ) -> list[PageSection]:
     """The sections of a run over lists; runs: as they were trained; changes: a ``changes_row`` by
     split."""
@@ -331,3 +340,56 @@ def weight_tables(model: Model, predictor: str) -> list[TextTable]:
         TextTable("Strongest weights", ["feature", "weight"], rows, note=note, bars=bars),
         TextTable.of("Templates", by_template, texts=2, note=more),
     ]
+
+
+def phrase_pairs(model: Model, predictor: str) -> dict[int, float]:
+    """The weights, by column, of the phrase pairs that weigh most and of those that weigh least, in this order."""
+    own = dict(columns_by_template(model)).get("PhrasePair", np.zeros(0, np.int64))
+    w = np.zeros(model.table.width)
+    w[own] = model.weights[predictor].w[own]
+    order = np.argsort(-w, kind="stable")
+    return {int(j): float(w[j]) for j in (*order[:MAX_PAIRS], *order[-MAX_PAIRS:]) if w[j]}
+
+
+def pair_places(extracted: Extracted, pairs: Mapping[int, float], chosen: np.ndarray) -> dict[int, tuple[int, int]]:
+    """By column of ``pairs``, the first list and the number of the candidate in it that has more of what is liked than
+    another one and is ``chosen``, or more of what is disliked than the chosen one; values count from what most have."""
+    corpus, places = extracted.corpus, dict[int, tuple[int, int]]()
+    rivals = np.repeat(chosen, np.diff(corpus.lists))  # the chosen candidate of every candidate's list
+    for j, weight in pairs.items():
+        value, at = np.zeros(corpus.candidate_count), np.flatnonzero(corpus.columns == j)
+        value[np.searchsorted(corpus.rows, at, side="right") - 1] = corpus.values[at]
+        for y in np.flatnonzero(np.sign(weight) * (value[rivals] - value) > 0)[:1]:
+            i = int(np.searchsorted(corpus.lists, y, side="right")) - 1
+            places[j] = i, int((chosen[i] if weight > 0 else y) - corpus.lists[i])
+    return places
+
+
+def phrase_table(scorer: Scorer, splits: Iterable[Answers]) -> Folded | None:
+    """The phrase pairs that the model likes and dislikes most, each in a sentence; None where it has none."""
+    pairs, found = phrase_pairs(scorer.model, scorer.predictor), dict[int, str]()
+    names = {j: scorer.model.table.name(j).partition("|")[2] for j in pairs}
+    for answers in splits:
+        for j, (i, y) in answers.pairs.items():
+            if (
+                j not in found
+                and (kept := answers.kept[i])
+                and (pair := scorer.content.pair(kept[1], SkipCount("skip")))
+            ):
+                found[j] = _sentence(pair, y, names[j])
+    rows = zip(names.values(), (found.get(j, "") for j in pairs), reals([*pairs.values()]), strict=True)
+    caption = "Those that it likes in a sentence that it chooses, those that it dislikes in one that it rejects"
+    bars = [Bar(min(weight, 0.0), max(weight, 0.0)) for weight in pairs.values()]
+    table = TextTable(caption, ["phrase pair", "sentence", "weight"], [*rows], texts=2, bars=bars)
+    return Folded("Phrase pairs that the model likes and dislikes most", [table]) if pairs else None
+
+
+def _sentence(pair: Pair, y: int, name: str) -> str:
+    """Source and candidate y, in bold the phrases of the pair called ``name`` where it is first."""
+    source, words = (decoded(text).split() for text in (pair.nbest.source or b"", pair.nbest.texts[y]))
+    for a, b, c, d in pair.content.spans[slice(*pair.content.phrase_first[y : y + 2])].tolist():
+        sides = (source[:a], source[a:b], source[b:]), (words[:c], words[c:d], words[d:])
+        if " → ".join(" ".join(phrase) for _, phrase, _ in sides).rstrip() == name:
+            lines = (markup("{} <b>{}</b> {}", *map(" ".join, side)) for side in sides)
+            return markup('<span class="aside">{}</span><br>{}', *lines)
+    return markup("{}", " ".join(words))

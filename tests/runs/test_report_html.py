@@ -149,7 +149,7 @@ def test_signatures_of_the_figures():
 def test_changes():
     base, before = np.array([0, 5, 10, 15]), np.full(4, 0.5)
     after, changed = np.array([0.75, 0.25, 0.5, 0.5]), np.array([True, True, False, True])
-    row = changes_row("test", Answers(base, base + changed, before, after, before, changed, None, {}))
+    row = changes_row("test", Answers(base, base + changed, before, after, before, changed, None, [], {}, {}))
     assert list(row.values()) == ["test", "1 (25.0 %)", "1 (25.0 %)", "1", "1", "4"]
 
 
