@@ -53,7 +53,7 @@ from rerank.storage.documents import as_json
 from rerank.storage.files import write_text
 
 GROWN = 2_000  # lists that these learn from, which take more time
-LISTS_AT_ONCE = 10_000  # that a way chooses from: what it computes of them is as large as they are
+LISTS_AT_ONCE = 2_000  # that a way chooses from: what it computes of them is as large as they are
 DRAWS = 4  # samples of k candidates of each list, for the curve
 ANY, BEST = "any (oracle, pass@n)", "best possible (oracle)"  # of gains of 0 and 1, and of others
 log = logging.getLogger("rerank")
@@ -140,7 +140,7 @@ def gathered(
         seen += [*block.lists.each()][: FIRST_LISTS - len(seen)]
         if not len(nbest):
             continue
-        scores = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))
+        scores = nbest.scores[:, [nbest.names.index(base)] if base else []]
         parts.append((numbered(nbest), _columns(nbest, names), scores, block.stats))
         references.append(block.reference)
         sizes += np.diff(block.lists.first).tolist()
@@ -158,7 +158,8 @@ def gathered(
     every = Samples(starts, np.concatenate(answers), held, gain, drawn % folds)
     for line in said_of_all(map("the score column {!r}".format, names), every.columns, starts):
         log.warning("%s", line)
-    of_content = content.metric, statistics, reference, base, np.concatenate(scores)
+    of_base = np.concatenate(scores)[:, 0] if base else np.zeros(len(statistics))
+    of_content = content.metric, statistics, reference, base, of_base
     return Gathered(every, tuple(names), *of_content, *_remarks(content.metric, file, seen))
 
 
@@ -180,19 +181,19 @@ def learned(samples: Samples, seed: int) -> dict[str, Choose]:
     draws, ways = np.random.default_rng(seed), dict[str, Choose]()
     folds = range(int(samples.fold.max()) + 1)
     rest = [draws.permutation(np.flatnonzero(samples.fold != fold))[:MOST] for fold in folds]
-    parts = [samples.lists(np.sort(lists)) for lists in rest]
+    learning = [np.sort(lists) for lists in rest]
     answered = bool(samples.answers.max(initial=-1) >= 0)
     if len(samples.columns):
-        linear = [maxent_weights(part, agree=False, folds=True) for part in parts]
+        linear = [maxent_weights(part, agree=False, folds=True) for part in map(samples.lists, learning)]
         ways["learned from columns"] = lambda lists: best_by(lists, scored(lists, linear, agree=False))
     if answered:
-        of_answers = [maxent_weights(part, agree=True, folds=True) for part in parts]
+        of_answers = [maxent_weights(part, agree=True, folds=True) for part in map(samples.lists, learning)]
         ways["learned from answers"] = lambda lists: best_by(lists, scored(lists, of_answers, agree=True))
     enough = min(map(len, rest)) >= 2  # one to learn from, one to choose by
     for name, learn in Registry[Callable[[Corpus, int], Weights | None]]("vote") if enough else ():
         if not (answered or len(samples.columns)):
             continue
-        few = [samples.lists(np.sort(lists[:GROWN])).corpus(agree=bool(answered)) for lists in rest]
+        few = (samples.lists(np.sort(lists[:GROWN])).corpus(agree=bool(answered)) for lists in rest)
         predictors = [weights for part in few if (weights := learn(part, seed)) is not None]
         if predictors:
             ways[name] = partial(_by_fold, predictors, bool(answered))

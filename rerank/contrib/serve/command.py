@@ -1,5 +1,6 @@
 """The command that answers requests over HTTP."""
 
+import gc
 import logging
 import os
 import resource
@@ -75,6 +76,7 @@ def serve(
         if not isinstance(served, Reranker) and predictor is not None:
             raise typer.BadParameter(f"--predictor is for models that rank; this one {served.use}")
         warm_up(served)
+        gc.freeze()  # the model and the modules stay: collections need not look at them
         limits = Limits(max_bytes, max_words, max_depth, max_seconds)
         hosts, files = [host, *(allow_host or ())], resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         most = max_connections if files == resource.RLIM_INFINITY else min(max_connections, files // 2)

@@ -254,9 +254,11 @@ def _of_mapping(given: Mapping[str, Any], k: int) -> dict[str, Any]:
         raise _error(k, mistake)
     row = dict[str, Any]()
     for key, value in given.items():
-        if isinstance(key, str) and not isinstance(value, bool):
+        if isinstance(key, str) and type(value) in _AS_IT_IS:
+            row[key] = value
+        elif isinstance(key, str) and not isinstance(value, bool):
             with suppress(TypeError):  # what JSON does not have is not used
-                row[key] = value if type(value) in _AS_IT_IS else _plain(value)
+                row[key] = _plain(value)
     key = "text" if "text" in given else "tree"
     if given[key] is None:
         raise _error(k, f"found None as its {key}; expected a string", key)
