@@ -5,6 +5,7 @@ import json
 import select
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,20 @@ def test_both_stages_are_measured(ran: Ran) -> None:
     assert len(rows[0].split()) == 4
     (nested,) = (json.loads((root / "run" / "rerank" / "metrics.json").read_text()),)
     assert nested["splits"]["test"]["average"] == systems["reranked"]
+
+
+def test_new_sentences_go_through_both_stages(ran: Ran, rerank: Command) -> None:
+    run = ran[0] / "run"
+    lists = rerank("tag", run / "model", ran[0] / "test.conll", "--n-best", 4).out
+    ranked = rerank("rank", run / "rerank" / "model", "--n-best", 4, stdin=lists.encode()).out
+    with gzip.open(run / "rerank" / "predictions" / "test.nbest.gz", "rt") as file:
+        expected, found, given = map(texts, (file, ranked.splitlines(), lists.splitlines()))
+    assert found == expected != given
+
+
+def texts(lines: Iterable[str]) -> list[list[str]]:
+    """The candidates of lists in JSON lines."""
+    return [[candidate["text"] for candidate in json.loads(line)["candidates"]] for line in lines]
 
 
 def test_one_file_is_cross_validated(tmp_path: Path, rerank: Command) -> None:
