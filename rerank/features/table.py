@@ -65,13 +65,9 @@ class FeatureTable:
         """int32 [F]: the column of every feature of a list, ABSENT for those that are not in the table."""
         return numbers_of(self._index, features.hashes)
 
-    def column_of(self, identity: int) -> int | None:
-        """The free column of a feature, by its identity."""
-        return self._free_columns.get(identity)
-
     @cached_property
-    def _free_columns(self) -> dict[int, int]:
-        """The free columns by hash."""
+    def free_columns(self) -> dict[int, int]:
+        """The free columns by the identities of their features."""
         return {h: column for column, h in enumerate(self.hashes[: self.free].tolist())}
 
     def name(self, column: int) -> str:

@@ -150,8 +150,7 @@ class Ranking:
         from rerank.models.decoding import best_answer  # with the kernels of decoding
 
         ranked = self._ranked
-        if self._best is None:
-            self._best = ranked.answer or best_answer(ranked.nbest, ranked.order, ranked.scores)
+        self._best = self._best or ranked.answer or best_answer(ranked.nbest, ranked.order, ranked.scores)
         return self._best
 
     @property
@@ -239,9 +238,9 @@ class Reranker:
     @property
     def of_columns(self) -> bool:
         """Whether score columns and their weights are all that it chooses by: it looks at no text, tree or vote."""
-        scorer, content = self._scorer, self._scorer.content
+        scorer, by_columns = self._scorer, getattr(self._scorer.content, "by_columns", False)
         weighed = scorer.how is None and scorer.predictor != "voted" and scorer.weights.trees is None
-        return weighed and bool(getattr(content, "by_columns", False)) and not getattr(content, "answer", None)
+        return weighed and by_columns and not getattr(scorer.content, "answer", None)
 
     def rank(self, candidates: Candidates, source: str | None = None) -> Ranking:
         """Candidates for one input, best first.

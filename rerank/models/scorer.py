@@ -119,7 +119,7 @@ def column_scores(
                     value = (apart - np.cumsum(apart)[-1] / exact.size).astype(np.float32)
             if (value == value[0]).all():
                 continue
-            column = table.column_of(combined(template.seed, *map(known_hash, name)) | 1)
+            column = table.free_columns.get(combined(template.seed, *map(known_hash, name)) | 1)
             unknown += column is None
             scores += 0.0 if column is None else weights.w[column] * value
     return scores, unknown

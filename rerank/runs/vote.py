@@ -181,13 +181,12 @@ def learned(samples: Samples, seed: int) -> dict[str, Choose]:
     draws, ways = np.random.default_rng(seed), dict[str, Choose]()
     folds = range(int(samples.fold.max()) + 1)
     rest = [draws.permutation(np.flatnonzero(samples.fold != fold))[:MOST] for fold in folds]
-    learning = [np.sort(lists) for lists in rest]
     answered = bool(samples.answers.max(initial=-1) >= 0)
     if len(samples.columns):
-        linear = [maxent_weights(part, agree=False, folds=True) for part in map(samples.lists, learning)]
+        linear = [maxent_weights(samples.lists(np.sort(lists)), agree=False, folds=True) for lists in rest]
         ways["learned from columns"] = lambda lists: best_by(lists, scored(lists, linear, agree=False))
     if answered:
-        of_answers = [maxent_weights(part, agree=True, folds=True) for part in map(samples.lists, learning)]
+        of_answers = [maxent_weights(samples.lists(np.sort(lists)), agree=True, folds=True) for lists in rest]
         ways["learned from answers"] = lambda lists: best_by(lists, scored(lists, of_answers, agree=True))
     enough = min(map(len, rest)) >= 2  # one to learn from, one to choose by
     for name, learn in Registry[Callable[[Corpus, int], Weights | None]]("vote") if enough else ():

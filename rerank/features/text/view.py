@@ -106,8 +106,7 @@ def word_kinds(data: np.ndarray, kinds: np.ndarray) -> None:
 
 def first_unfit(numbers: np.ndarray) -> int:
     """Row of the first number that features cannot hold; -1 if there is none."""
-    fit = np.abs(numbers) <= FLOAT32_MAX
-    return -1 if fit.all() else int(np.argwhere(~fit)[0, 0])
+    return next(iter(np.argwhere(~(np.abs(numbers) <= FLOAT32_MAX))[:, 0].tolist()), -1)
 
 
 @kernel

@@ -254,11 +254,9 @@ def _of_mapping(given: Mapping[str, Any], k: int) -> dict[str, Any]:
         raise _error(k, mistake)
     row = dict[str, Any]()
     for key, value in given.items():
-        if isinstance(key, str) and type(value) in _AS_IT_IS:
-            row[key] = value
-        elif isinstance(key, str) and not isinstance(value, bool):
+        if isinstance(key, str) and not isinstance(value, bool):
             with suppress(TypeError):  # what JSON does not have is not used
-                row[key] = _plain(value)
+                row[key] = value if type(value) in _AS_IT_IS else _plain(value)
     key = "text" if "text" in given else "tree"
     if given[key] is None:
         raise _error(k, f"found None as its {key}; expected a string", key)
@@ -304,11 +302,8 @@ def list_given(
         for k, row in enumerate(rows, start=1):
             own = row.get("columns", {})
             if isinstance(own, dict):
-                if own.keys() <= known:
-                    row["columns"] = own = dict(own)
-                else:
-                    others |= dict.fromkeys(name for name in own if name not in known)
-                    row["columns"] = own = {name: value for name, value in own.items() if name in known}
+                others |= dict.fromkeys(unknown := [name for name in own if name not in known])
+                row["columns"] = own = {name: own[name] for name in own if name in known} if unknown else dict(own)
                 score = row.get(SCORE) if base == SCORE else row.pop(SCORE, None)
                 if score is not None and own.get(base, score) != score == score:
                     message = f"found the score {score!r}, and another, {own[base]!r}, among its columns as {base!r}"

@@ -159,10 +159,7 @@ class JsonlReader(JsonReader):
         if not keys.keys().isdisjoint(_NESTED):
             draft.put_features(draft.tried(rows, _nested, {}))
         if steps or FINISH in keys:
-            found: list[dict[str, float]] = draft.tried(rows, lambda row, k: derived(row, steps, self.steps, k), {})
-            for k, numbers in enumerate(found):
-                for name, value in numbers.items():
-                    draft.put(name, k, value)
+            draft.put(draft.tried(rows, lambda row, k: derived(row, steps, self.steps, k), {}))
         if self.labels:
             features = draft.features or [{}] * len(rows)
             draft.features = [

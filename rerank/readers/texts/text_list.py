@@ -4,7 +4,7 @@ them, before columns are chosen and bad candidates left out.
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, pairwise
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -86,15 +86,15 @@ class Draft:
         """Give candidates N mappings of numbers; what all have may be columns."""
         some = [one for k, one in enumerate(features) if k not in self.bad]
         shared = {*self.numbers, *NUMBERS, *set(some[0] if some else ()).intersection(*some[1:])}
-        for name in dict.fromkeys(chain.from_iterable(features)):
-            if name in shared:
-                values = self.numbers.get(name) or [None] * len(features)
-                self.numbers[name] = [one.get(name, value) for one, value in zip(features, values, strict=True)]
+        self.put(features, shared)
         self.features = features
 
-    def put(self, name: str, k: int, value: float) -> None:
-        """Give candidate ``k`` a number."""
-        self.numbers.setdefault(name, [None] * len(self.texts))[k] = value
+    def put(self, found: list[dict[str, float]], names: Collection[str] | None = None) -> None:
+        """Give candidates N mappings of numbers by name: those of ``names``, or all."""
+        for name in dict.fromkeys(chain.from_iterable(found)):
+            if names is None or name in names:
+                values = self.numbers.get(name) or [None] * len(found)
+                self.numbers[name] = [one.get(name, value) for one, value in zip(found, values, strict=True)]
 
     def shared(self, base: str) -> list[str]:
         """The names of the numbers that all candidates have, or all with a base score, if there are some."""
