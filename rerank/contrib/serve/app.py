@@ -5,7 +5,7 @@ import asyncio
 import logging
 import re
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import Executor
 from contextlib import suppress
 from functools import partial
@@ -27,7 +27,7 @@ from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RerankError
 from rerank.base.interrupts import Deadline, GivenUpError
 from rerank.contrib.serve import DEFAULTS, Limits
-from rerank.contrib.serve.connections import PATIENCE, Measures, guarded, measured
+from rerank.contrib.serve.connections import LOOPBACK, PATIENCE, Measures, guarded, measured
 from rerank.contrib.serve.requests import answer, answer_as, answer_documents
 from rerank.extraction.kinds import content_of
 from rerank.models.drift import Drift
@@ -65,7 +65,7 @@ def make_app(
     threads: int,
     pool: Executor,
     limits: Limits = DEFAULTS,
-    hosts: Iterable[str] = (),
+    hosts: Collection[str] = (),
 ) -> Starlette:
     """The application that serves a ``Reranker``, or one of ``models``, within ``limits``, in ``threads`` of a pool;
     ``hosts``: what clients call it beside the names of the machine itself."""
@@ -80,7 +80,8 @@ def make_app(
     endpoints: dict[str, tuple[str, Endpoint]] = {"/health": ("GET", _health(model)), "/metrics": ("GET", metrics)}
     if isinstance(model, Reranker):
         endpoints["/"] = "GET", _page
-        endpoints["/examples"] = "GET", _examples(model)
+        alone = {*map(str.lower, hosts)} <= {*LOOPBACK}  # others are not shown what the model was trained on
+        endpoints["/examples"] = "GET", _examples(model, SHOWN if alone else 0)
         endpoints["/rank"] = "POST", ranking(answer)
         for path, version in DOCUMENTS.items():
             endpoints[path] = "POST", ranking(partial(answer_documents, version=version))
@@ -210,12 +211,12 @@ def _health(model: Any) -> Endpoint:
     return health
 
 
-def _examples(model: Reranker) -> Endpoint:
-    """Some of the lists that a model was trained on, as requests; none where their files are not on this machine."""
+def _examples(model: Reranker, count: int) -> Endpoint:
+    """So many of the lists that a model was trained on, as requests; none where their files are not on this machine."""
     found, data = list[dict[str, Any]](), model.recipe.data
     with suppress(RerankError, OSError):
         lists = content_of(model.recipe).read(data, data.train[0])
-        for nbest in islice((each for each in lists if each.problem is None and len(each) > 1), SHOWN):
+        for nbest in islice((each for each in lists if each.problem is None and len(each) > 1), count):
             rows = [{"columns": {}} | row_of(each, 1) for each in nbest.candidates[:SHOWN]]
             for row in rows:  # without gains
                 row["columns"] = {name: row["columns"][name] for name in model.columns[1:] if name in row["columns"]}

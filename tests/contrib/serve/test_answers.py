@@ -18,9 +18,10 @@ import numpy as np
 import pytest
 import small
 import small_texts
+from starlette.testclient import TestClient
 
 import rerank
-from rerank.contrib.serve.app import _trained
+from rerank.contrib.serve.app import _trained, make_app
 from rerank.data.symbols import known_hash
 from rerank.models.model import Model
 from rerank.models.scorer import Opened, Ranked, Scorer
@@ -302,3 +303,12 @@ def test_the_service_knows_how_many_lists_its_model_has_learned_from() -> None:
     ]
     model = rerank.fit(lists)
     assert _trained(model)["lists"] == model.model.about["lists"] == 20
+
+
+@pytest.mark.parametrize(("hosts", "count"), [((), 5), (("127.0.0.1",), 5), (("0.0.0.0",), 0), (("::1", "ours"), 0)])
+def test_lists_of_the_training_are_shown_on_their_own_machine_alone(
+    trees: Path, hosts: tuple[str, ...], count: int
+) -> None:
+    app = make_app(rerank.load(trees, trust=True), threads=1, pool=ThreadPoolExecutor(1), hosts=hosts)
+    found = TestClient(app, base_url="http://localhost").get("/examples").json()
+    assert len(found) == count
