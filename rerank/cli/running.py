@@ -150,8 +150,9 @@ def run(
             experiment(less, Inputs(), place, resume=resume, engine=engine)
         show(f"\nA: {directory}, B: {place}")
         found = show_comparison(directory, place)
-        worth = {split: verdict(each, lower_is_better=each["lower_is_better"]) for split, each in found.items()}
-        show(*(f"{without} on {split}: {outcome}" for split, outcome in worth.items()), without=found)
+        tested = {split: each for split, each in found.items() if each["p"] is not None}
+        worth = (f"{split}: {verdict(each, lower_is_better=each['lower_is_better'])}" for split, each in tested.items())
+        show(*(f"{without} on {outcome}" for outcome in worth), without=found)
 
 
 def without_template(recipe: "TaskRecipe", name: str) -> "TaskRecipe":
@@ -245,7 +246,7 @@ def show_comparison(
 
     splits = dict[str, Any]()
     for split, both, predictors in compare_runs(run_a, run_b, predictor, test, samples, seed, by):
-        metric, result = both.metric, both.tested("A", "B").as_dict()
+        metric, result = both.metric, both.tested("A", "B").as_dict() | ({"p": None} if both.doubt else {})
         by_what = " and ".join(dict.fromkeys(predictors))
         table = both.table(split, "", heading=metric.primary, of=f"by {by_what}")
         show(*filter(None, [both.doubt]), fitting(table), table.note)

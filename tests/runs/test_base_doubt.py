@@ -107,6 +107,8 @@ def test_runs(tmp_path: Path, rerank: Any) -> None:
         assert metrics["splits"]["test"]["first"]["wer"] < metrics["splits"]["test"]["base"]["wer"]
         beside = rerank("compare", tmp_path / f"run-{role}", tmp_path / f"run-{role}", "--samples", "100")
         assert ("scores: cost" in beside.out) == doubted
+        found = json.loads(rerank("compare", *[tmp_path / f"run-{role}"] * 2, "--samples", "100", "--json").out)
+        assert (found["splits"]["test"]["p"] is None) == doubted
 
 
 @pytest.mark.parametrize("command", ["vote", "weigh"])
