@@ -14,6 +14,7 @@ PAGES = sorted(
 )
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# file: (\w+\.\w+)\n")
+LINKED = re.compile(r"^\[[^]]*\]\((\S+)\) <!-- example (\S+) -->$", re.MULTILINE)
 
 
 @cache
@@ -28,7 +29,9 @@ def fences(page: str | Path, language: str) -> list[str]:
 
 
 def files(page: str | Path) -> Iterator[tuple[str, str]]:
-    """Names and texts of the modules, scripts and recipes that a page names."""
+    """Names and texts of the modules, scripts and recipes that a page names, or links to."""
+    for path, name in LINKED.findall(text_of(page)):
+        yield name, ((ROOT / page).parent / path).read_text(encoding="utf-8")
     for body in [*fences(page, "python"), *fences(page, "yaml")]:
         if named := FILE.match(body):
             yield named[1], body

@@ -1,4 +1,4 @@
-"""What mkdocs does in addition: formulas as MathML, and no public name without a docstring."""
+"""What mkdocs does in addition: tables of the program, formulas as MathML, no public name without a docstring."""
 
 import inspect
 import logging
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from latex2mathml.converter import convert
+from site_tables import expanded
 
 import rerank
 
@@ -27,8 +28,8 @@ def on_pre_build(config: Any) -> None:  # noqa: ARG001
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:  # noqa: ARG001
-    """A page with its formulas."""
-    return FORMULA.sub(_formula, markdown)
+    """A page with its tables and formulas."""
+    return FORMULA.sub(_formula, expanded(markdown, site=True))
 
 
 def _formula(found: re.Match[str]) -> str:

@@ -1,6 +1,7 @@
-"""The reference in the pages: behind a line ``<!-- NAME words -->``, up to ``<!-- end -->``, is what the code says.
+"""The reference in the pages: a line ``<!-- NAME words -->`` stands for what the code says.
 
-``python docs/site/site_tables.py`` writes it into all pages; a test holds them to it.
+What the program or a file shows too comes into the site alone. The rest stands in the pages, up to ``<!-- end -->``:
+``python docs/site/site_tables.py`` writes it into all of them; a test holds them to it.
 """
 
 import dataclasses
@@ -27,7 +28,6 @@ from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.features.parse.local import LocalTree
 from rerank.features.template import templates
 from rerank.learn.base import learners
-from rerank.learn.mert import MertSettings
 from rerank.learn.pairs import pairs
 from rerank.metrics.metric import metrics
 from rerank.parts import LOSSES
@@ -38,8 +38,9 @@ from rerank.recipes.recipe import Recipe, TextRecipe
 load_commands()
 END = "<!-- end -->"
 MANY = 3  # as many parts, or commands, share an option that is described once for all
+IN_SITE = ("commands", "example", "forms", "losses", "options", "shared", "templates")  # pages link to them otherwise
 MARK = re.compile(  # and what follows it, unless that is another mark
-    rf"^(?:\[[\w./-]+\]\([\w./-]+\) )?(<!-- (?!end )(\w+)((?: [\w.-]+)*) -->)$(?:\n(?:(?!<!-- \w+).*\n)*?{END}$)?",
+    rf"^(\[[\w./-]+\]\([\w./-]+\) )?(<!-- (?!end )(\w+)((?: [\w.-]+)*) -->)$(?:\n(?:(?!<!-- \w+).*\n)*?{END}$)?",
     re.MULTILINE,
 )
 ALL_SHARED = {
@@ -50,7 +51,6 @@ EXAMPLES = Path(__file__).with_name("features.txt")
 PAGES = Path(__file__).parents[1]
 SCRIPTS, RECIPES = PAGES / "examples", PAGES.parent / "recipes"
 NAMED = {  # parts that are no registry's
-    "mert": MertSettings,
     "local": LocalTree,
     "ranker": estimators.ListRanker,
     "tagger": estimators.SequenceTagger,
@@ -66,14 +66,21 @@ REGISTRIES: dict[str, Any] = {
 }
 
 
-def expanded(page: str) -> str:
-    """A page with its tables, in place of those that it has.
+def expanded(page: str, site: bool = False) -> str:
+    """A page with its tables, in place of those that it has; for the site, with all of them in place of links to them.
 
     Raises
     ------
     KeyError: a mark asks for a table, or part, that does not exist.
     """
-    return MARK.sub(lambda mark: f"{mark[1]}\n\n{TABLES[mark[2]](*mark[3].split()).strip()}\n\n{END}", page)
+
+    def text(mark: re.Match[str]) -> str:
+        link, line, name, words = mark.groups()
+        if name in IN_SITE and not site:
+            return f"{link or ''}{line}"
+        return f"{line}\n\n{TABLES[name](*words.split()).strip()}\n\n{END}"
+
+    return MARK.sub(text, page)
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

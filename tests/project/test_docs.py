@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,6 +20,7 @@ from pydantic import BaseModel
 from reference_labels import DOG
 from reference_texts import EIN_MANN, extracted
 from rendered_features import names_of, parsed
+from site_tables import expanded
 from typer.main import get_command
 
 from rerank.cli.application import UsageError, app, load_commands
@@ -117,9 +119,15 @@ PARTS = [
 ]
 
 
+@cache
+def site_text(pages: str) -> str:
+    """Pages as the site has them."""
+    return expanded("".join(map(text_of, pages.split())), site=True)
+
+
 @pytest.mark.parametrize(("page", "name", "cls"), PARTS, ids=lambda value: value if isinstance(value, str) else "")
 def test_every_part_is_described_with_its_options(page: str, name: str, cls: type) -> None:
-    text = "".join(map(text_of, page.split()))
+    text = site_text(page)
     assert re.search(rf"`{name}`|^###? (.* )?{name}\b", text, re.MULTILINE | re.IGNORECASE) or f"name: {name}" in text
     for option in dataclasses.fields(cls):
         assert re.search(rf"`{option.name}(=\w+)?`", text), option.name

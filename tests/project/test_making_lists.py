@@ -21,9 +21,7 @@ from pages import FENCE, PAGES, fences, files, text_of
 from rerank.readers.several import make_reader
 
 FOLDER = Path("docs/making-lists")
-CALLED = re.compile(
-    r"^```python\n# file: (\w+\.py)\n.*?^```\n+(?:<!-- end -->\n+)?```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL
-)
+CALLED = re.compile(r"^\[[^\n]*<!-- example (\w+\.py) -->\n+```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CALLS = {name: calls for page in PAGES if page.parent == FOLDER for name, calls in CALLED.findall(text_of(page))}
 SHOWN = {name: body for page in PAGES if page.parent == FOLDER for name, body in files(page)}
 (RECIPE,) = files("docs/best-of-n.md")

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pages import ROOT, text_of
 from scipy import sparse
+from site_tables import expanded
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from small_classes import examples_of
 
@@ -234,6 +235,7 @@ def test_every_parameter_is_in_the_table(cls: type) -> None:
 
 @pytest.mark.parametrize("parameter", [*SHARED, *signature(ListRanker).parameters])
 def test_every_parameter_has_a_meaning(parameter: str) -> None:
-    rows = [row.split(" | ") for row in text_of(PAGE).splitlines() if row.startswith(f"| `{parameter}` |")]
+    lines = expanded(text_of(PAGE), site=True).splitlines()
+    rows = [row.split(" | ") for row in lines if row.startswith(f"| `{parameter}` |")]
     assert rows
     assert all(len(meaning) > len(" |") for *_, meaning in rows)
