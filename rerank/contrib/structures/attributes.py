@@ -8,15 +8,15 @@ Templates are in the syntax of CRF++ (https://taku910.github.io/crfpp/#templ):
 
 A line is a template. ``%x[row,column]`` stands for a column of the token ``row`` places away (up to 99), ``_B-1`` or
 ``_B+1`` where that is beyond the sentence; a template gives an attribute per token, its line with these filled in.
-Besides ``x`` there are ``lower``, ``shape``, ``short``, ``marks``, ``prefix3`` and ``suffix3`` (of any length), and the
-names of clusters (``brown``, or ``brown4`` for the first four characters) and gazetteers. A template gives nothing for
-a token whose word is shorter, or unknown to a cluster.
+Besides ``x`` there are ``lower``, ``shape``, ``short``, ``marks``, ``prefix3`` and ``suffix3`` (of any length). A
+template gives nothing for a token whose word is shorter. Clusters, gazetteers and whatever else a word is looked up in
+are functions of one's own.
 
 They work on arrays: every word, value and pair of values is looked at once in a batch, however often it stands there.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -28,8 +28,7 @@ from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import nearest
 from rerank.features.scores import FLOAT32_MAX
-from rerank.readers.lines import LineReader
-from rerank.readers.streams import PathLike, open_stream
+from rerank.readers.streams import open_stream
 
 _MACRO = re.compile(r"%([A-Za-z_]+)([0-9]*)\[\s*(-?[0-9]{1,2})\s*,\s*([0-9]{1,2})\s*\]")
 SIZED = "prefix", "suffix"
@@ -109,14 +108,14 @@ FUNCTIONS: dict[str, Callable[[str, int], str | None]] = {  # of a word and a si
 }
 
 
-def read_patterns(lines: Iterable[str], known: Collection[str] = (), key: str = "features.templates") -> list[Pattern]:
-    """The templates that lines are; known: names of clusters and gazetteers.
+def read_patterns(lines: Iterable[str], key: str = "features.templates") -> list[Pattern]:
+    """The templates that lines are.
 
     Raises
     ------
     RecipeError: a line that is no template, or asks for what there is not.
     """
-    patterns, functions = [], [*FUNCTIONS, *known]
+    patterns = list[Pattern]()
     for number, line in enumerate(lines, start=1):
         line = line.strip()
         if not line or line.startswith("#") or line == "B":  # every transition has a weight anyway
@@ -131,9 +130,9 @@ def read_patterns(lines: Iterable[str], known: Collection[str] = (), key: str = 
         elif any(text.count("%") != text.count("%%") * 2 for text in texts):
             wrong = f"found {line!r}; expected a macro as %x[-1,0] after %"
         for name, size, *_ in macros:
-            if name not in functions:
-                wrong = wrong or f"unknown function {name!r}; {nearest(name, functions)}"
-            elif (name in SIZED) != (size > 0) and name not in known:
+            if name not in FUNCTIONS:
+                wrong = wrong or f"unknown function {name!r}; {nearest(name, FUNCTIONS)}"
+            elif (name in SIZED) != (size > 0):
                 wrong = wrong or f"found {name}{size or ''}; expected x, prefix3, ..."
         if wrong:
             raise RecipeError(f"line {number}: {wrong}", key=key)
@@ -161,61 +160,6 @@ def default_patterns(width: int) -> list[str]:
     return ["U:", *(f"U{number:02}:{text}" for number, text in enumerate(texts))]
 
 
-NAMELESS = "in"  # the kind of entries whose gazetteer has but one
-
-
-@dataclass(frozen=True)
-class Gazetteer:
-    """Names of one or several words (joined by blanks) with their kinds."""
-
-    kinds: Mapping[str, str]
-    longest: int = field(init=False)
-    first: frozenset[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "longest", max((entry.count(" ") + 1 for entry in self.kinds), default=0))
-        object.__setattr__(self, "first", frozenset(entry.partition(" ")[0] for entry in self.kinds))
-
-    def values(self, words: Sequence[str]) -> list[str | None]:
-        """For every word ``B-KIND`` at the start of an entry, ``I-KIND`` within, else None; the longest from the left.
-
-        >>> Gazetteer({"New York": "city"}).values(["in", "New", "York"])
-        [None, 'B-city', 'I-city']
-        """
-        kinds: list[str | None] = [None] * len(words)
-        i = 0
-        while i < len(words):
-            sizes = range(min(self.longest, len(words) - i), 0, -1) if words[i] in self.first else ()
-            size = next((size for size in sizes if " ".join(words[i : i + size]) in self.kinds), 0)
-            if size:
-                kind = self.kinds[" ".join(words[i : i + size])]
-                kinds[i : i + size] = [f"B-{kind}", *[f"I-{kind}"] * (size - 1)]
-            i += size or 1
-        return kinds
-
-
-def read_gazetteer(path: PathLike) -> Gazetteer:
-    """A file with an entry per line, or an entry, a tab and its kind."""
-    rows = _rows(path, (1, 2), "an entry, or an entry, a tab and its kind")
-    return Gazetteer({" ".join(entry.split()): next(iter(kind), NAMELESS) for entry, *kind in rows})
-
-
-def read_clusters(path: PathLike) -> dict[str, str]:
-    """A file with a word, a tab and its cluster per line; or, as Brown clusters have it, bits, a word and its count."""
-    return dict(row[1::-1] if len(row) == 3 else row for row in _rows(path, (2, 3), "a word, a tab and its cluster"))
-
-
-def _rows(path: PathLike, sizes: tuple[int, int], expected: str) -> Iterator[list[str]]:
-    """The fields of lines that are not empty, as many as ``sizes`` allow."""
-    with open_stream(path) as stream:
-        for number, line in LineReader(stream):
-            fields = decoded(line).split("\t")
-            if line.strip() and (len(fields) not in sizes or not fields[0].strip()):
-                raise DataError(f"expected {expected}", path=str(path), line=number)
-            if line.strip():
-                yield fields
-
-
 Token = tuple[str, ...]
 Own = Callable[[Sequence[Any], int], Iterable[str] | Mapping[str, Any]]
 
@@ -234,14 +178,12 @@ class TokenAttributes(NamedTuple):
 class TokenFeatures:
     """The maker of attributes.
 
-    patterns: templates; clusters, gazetteers: what they look up, by name; functions: functions of one's own from the
-    words (of tokens with several columns, the tokens) of a sentence and a place in it to names, or a mapping of names
-    to values, by name; ids: the attributes that are known, by text.
+    patterns: templates; functions: functions of one's own from the words (of tokens with several columns, the tokens)
+    of a sentence and a place in it to names, or a mapping of names to values, by name; ids: the attributes that are
+    known, by text.
     """
 
     patterns: Sequence[Pattern]
-    clusters: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    gazetteers: Mapping[str, Gazetteer] = field(default_factory=dict)
     functions: Mapping[str, Own] = field(default_factory=dict)
     ids: dict[str, int] = field(default_factory=dict)
 
@@ -386,18 +328,8 @@ class _View:
         key = name, size, column
         if key not in self._values:
             words, places = self._words(column)
-            if name in self._features.gazetteers:
-                values = self._features.gazetteers[name].values
-                rows = [[token[column] for token in tokens] for tokens in self._sentences]
-                self._values[key] = np.array([*map(self._text, chain.from_iterable(map(values, rows)))], np.int64)
-            else:
-                function = FUNCTIONS.get(name) or self._cluster(name)
-                self._values[key] = np.array([self._text(function(word, size)) for word in words], np.int64)[places]
+            self._values[key] = np.array([self._text(FUNCTIONS[name](word, size)) for word in words], np.int64)[places]
         return self._values[key]
-
-    def _cluster(self, name: str) -> Callable[[str, int], str | None]:
-        clusters = self._features.clusters[name]
-        return lambda word, size: (clusters.get(word) or "")[: size or None] or None
 
     def _words(self, column: int) -> tuple[list[str], np.ndarray]:
         """The different words in a column, and which of them every token has (int64 [T])."""

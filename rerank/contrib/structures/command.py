@@ -1,6 +1,6 @@
 """The command that tags words, or writes the best sequences of labels as lists."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -45,14 +45,6 @@ def tag(
             show_default=False,
         ),
     ] = None,
-    folds: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            help="Jackknife: list each fold of FILE, which the model was trained on, by a model of the others.",
-            show_default=False,
-        ),
-    ] = None,
     reader: SentenceReader = None,
     trust: Trusted = False,
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
@@ -66,27 +58,24 @@ def tag(
 
     With --n-best the best sequences of every sentence become lists, for `rerank run` to rerank: a candidate is its
     words with labels behind slashes; the right ones, where the file has them, are the reference. A tagger knows the
-    sentences that it was trained on too well: with --folds their lists are like those of others.
+    sentences that it was trained on too well: the lists of a recipe's second stage are by taggers of other folds.
     """
-    from rerank.contrib.structures.fitting import best_of, jackknifed, sequence_reader, write_lists
+    from rerank.contrib.structures.fitting import best_of, sequence_reader, write_lists
     from rerank.contrib.structures.readers import as_they_come, sentences_of
     from rerank.contrib.structures.tagger import Tagger
     from rerank.readers.problems import SkipCount
     from rerank.readers.streams import open_output, read_in
-    from rerank.recipes.loading import read_settings
     from rerank.storage.documents import as_json, read_yaml
 
-    if folds is not None and n_best is None:
-        raise typer.BadParameter("--folds is of lists, and needs --n-best")
     check_files(file, None, output, model)
     tagger, count = Tagger.load(model, trust), SkipCount(on_bad_list)
     settings, trained = tagger.settings["data"], tagger.settings["data"]["reader"]
     if reader is not None:
         form = sequence_reader(read_yaml(reader) if reader.lstrip().startswith("{") else reader, "--reader")
     else:
-        plain = folds is None and trained["name"] in ("slash", "trees") and tagger.width == 1
+        plain = trained["name"] in ("slash", "trees") and tagger.width == 1
         form = sequence_reader("words" if plain else trained)
-    items = form.read(file, tagger.width if folds is None else None)
+    items = form.read(file, tagger.width)
     sentences = sentences_of(read_in(settings["encoding"], items), count)
     written = 0
     with open_output(output) as out:
@@ -101,10 +90,6 @@ def tag(
                 out.flush()
         else:
             best = best_of(tagger, as_they_come(sentences, file), n_best)
-            if folds is not None:
-                recipe: Any = read_settings(tagger.settings)
-                epochs = int(tagger.about.get("epochs", recipe.training.epochs))
-                best = jackknifed(recipe, list(sentences), folds, n_best, epochs)
             written = write_lists(out, track(best, "tag", unit="sentences"))
     count.warn()
     if n_best is not None and output != "-":

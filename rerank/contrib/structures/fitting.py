@@ -13,12 +13,9 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.contrib.structures.attributes import (
-    FUNCTIONS,
     TokenAttributes,
     TokenFeatures,
     default_patterns,
-    read_clusters,
-    read_gazetteer,
     read_patterns,
     template_file,
 )
@@ -69,11 +66,6 @@ def label_metric(spec: Settings, labels: Collection[str]) -> LabelMetric:
 
 def token_features_of(settings: TokenFeatureSettings, width: int) -> TokenFeatures:
     """The maker of attributes of tokens with this many columns; nothing is known yet."""
-    names = [*settings.clusters, *settings.gazetteers]
-    for name in names:
-        if not name.isalpha() or name in FUNCTIONS or names.count(name) > 1:
-            message = f"found {name!r}; expected a name of letters of its own, by which templates call it"
-            raise RecipeError(message, key="features.clusters")
     lines = list[str]()
     for item in settings.templates:
         if item == "default":
@@ -82,10 +74,9 @@ def token_features_of(settings: TokenFeatureSettings, width: int) -> TokenFeatur
             lines.append(item)
         else:
             lines += template_file(item)
-    clusters = {name: read_clusters(path) for name, path in settings.clusters.items()}
-    gazetteers = {name: read_gazetteer(path) for name, path in settings.gazetteers.items()}
-    functions = {name: token_features.get(path) for name, path in settings.functions.items()}
-    return TokenFeatures(read_patterns(lines, names), clusters, gazetteers, functions)
+    return TokenFeatures(
+        read_patterns(lines), {name: token_features.get(path) for name, path in settings.functions.items()}
+    )
 
 
 def allowed_labels(labels: Sequence[str], how: str, sequences: Iterable[Sequence[str]]) -> np.ndarray:
@@ -180,7 +171,6 @@ def train_tagger(
         shuffle=settings.shuffle,
         predictor=settings.predictor,
         patience=settings.patience,
-        average_after=settings.average_after,
     )
     about = provenance(learner=str(recipe.learner["name"]), seed=recipe.seed, epochs=training.epoch)
     weights = _pruned(features, training.weights[settings.predictor].w.astype(np.float32), len(labels))
@@ -282,7 +272,7 @@ def jackknifed(recipe: TaggingRecipe, sentences: Sequence[TaggedSentence], folds
     DataError: fewer sentences than folds.
     """
     if len(sentences) < folds:
-        raise DataError(f"found {len(sentences)} sentences; expected {folds} or more, one for each of the --folds")
+        raise DataError(f"found {len(sentences)} sentences; expected {folds} or more, one for each fold")
     shorter = recipe.changed({"training.epochs": epochs, "training.patience": None})
     for fold in range(folds):
         first, end = (len(sentences) * k // folds for k in (fold, fold + 1))

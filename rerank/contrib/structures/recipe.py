@@ -71,14 +71,11 @@ class TokenFeatureSettings(Section):
 
     templates: ``default``, lines in the syntax of CRF++, and files of such lines, in any number.
     cutoff: attributes of fewer tokens of training are left out.
-    clusters, gazetteers: files that templates look up, by the name that these call them by.
     functions: functions of your own (``module:function``) of words and a place, by name.
     """
 
     templates: Annotated[tuple[str, ...], one_or_many(str)] = ("default",)
     cutoff: Count = 1
-    clusters: dict[str, str] = Field(default_factory=dict)
-    gazetteers: dict[str, str] = Field(default_factory=dict)
     functions: dict[str, str] = Field(default_factory=dict)
 
 
@@ -89,15 +86,12 @@ class TaggingTraining(Section):
     shuffle: a new order in every epoch, from the seed.
     patience: end after this many epochs without a better dev; null: never.
     predictor: the weights after the last update, or the average of those after all.
-    average_after: after this many epochs the average begins anew, without the predictors before: with a threshold (l1),
-        that leaves few weights in it.
     """
 
     epochs: Epochs = 10
     shuffle: bool = True
     patience: Epochs | None = None
     predictor: Literal["last", "average"] = "average"
-    average_after: Annotated[int, Range(0)] = 0
     curve: ClassVar[tuple[float, ...]] = ()
 
 

@@ -10,19 +10,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import DataError
 from rerank.contrib.structures.attributes import named_values
 from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of
 from rerank.contrib.structures.decoding import decode, k_best, marginals
 from rerank.contrib.structures.training import train_chains
 from rerank.kernels.compile import kernel
-from rerank.learn.base import Learner
 from rerank.learn.parameters import as_value_errors, check_parameters, learner_of, seed_of
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.settings import Count, NotNegative
-
-ALGORITHMS = {"ap": "perceptron", "pa": "pa", "arow": "arow"}
-ITERATIONS = 100  # passes of these in CRFsuite
+from rerank.learn.settings import Count
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -41,12 +37,6 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     shuffle: visit the sequences in an order that is drawn again for every pass.
     average: the predictor: "average", the mean of all weights by the sequences that they survived, or "last".
     random_state: seed of the orders: an int, a numpy RandomState, or None for a different one in each call of ``fit``.
-    algorithm: in place of ``learner`` and ``epochs``, what sklearn-crfsuite's CRF calls them: "lbfgs", a conditional
-        random field with the penalty c1·‖w‖₁ + c2·‖w‖², "l2sgd", whose optimum is found by the same way, "ap", "pa" or
-        "arow".
-    c1, c2: ≥ 0; the penalties of "lbfgs" and "l2sgd", 0 and 1 by default.
-    max_iterations: ≥ 1; of "lbfgs" at most, passes of the others; by default as ``maxent`` has it, and 100.
-    all_possible_transitions: True, as it always is: transitions that are not in the training set have weights too.
 
     Attributes
     ----------
@@ -62,11 +52,6 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     shuffle: bool = True
     average: Literal["last", "average"] = "average"
     random_state: Any = None
-    algorithm: Literal["lbfgs", "l2sgd", "ap", "pa", "arow"] | None = None
-    c1: NotNegative | None = None
-    c2: NotNegative | None = None
-    max_iterations: Count | None = None
-    all_possible_transitions: Literal[True] = True
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from sequences ``X`` with labels ``y``, from the start.
@@ -89,51 +74,19 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         if not classes:
             raise ValueError("found no tokens; expected at least one sequence with tokens and labels")
         with as_value_errors(type(self).__name__):
-            learner, epochs = self._asked()
+            learner, _ = learner_of(self.learner)
             known: dict[str, int] = {}
             chains = _chains(X, y, classes, known, new=True)
-            how: dict[str, Any] = {"epochs": epochs, "shuffle": bool(self.shuffle), "seed": seed_of(self.random_state)}
-            training = train_chains(learner, chains, predictor=self.average, **how)
+            training = train_chains(
+                learner, chains, epochs=int(self.epochs), seed=seed_of(self.random_state), shuffle=bool(self.shuffle),
+                predictor=self.average,
+            )  # fmt: skip
         K = len(classes)
         self.classes_, self.attributes_, self.n_iter_ = classes, known, training.epoch
         self._weights = training.weights[self.average].w
         self._probable = isinstance(learner, Maxent)
         self.transitions_, self.state_ = self._weights[: K * K].reshape(K, K), self._weights[K * K :].reshape(-1, K)
         return self
-
-    def _asked(self) -> tuple[Learner, int]:
-        """The learner and its passes, however they are named. Raises RecipeError."""
-        field, passes = self.algorithm in ("lbfgs", "l2sgd"), self.max_iterations
-        for key, allowed, where in (
-            ("c1", field, "the algorithms lbfgs and l2sgd"),
-            ("c2", field, "the algorithms lbfgs and l2sgd"),
-            ("max_iterations", self.algorithm is not None, "algorithm"),
-        ):
-            if (value := getattr(self, key)) is not None and not allowed:
-                raise RecipeError(f"{key}={value!r} is a parameter of {where}; learner has others", key=key)
-        learner, epochs = self.learner, int(self.epochs)
-        if field:
-            l2 = 2.0 * float(1.0 if self.c2 is None else self.c2)
-            learner = {"name": "maxent", "l1": float(self.c1 or 0.0), "l2": l2}
-            learner |= {} if passes is None else {"iterations": int(passes)}
-        elif self.algorithm is not None:
-            learner, epochs = ALGORITHMS[self.algorithm], int(passes or ITERATIONS)
-        return learner_of(learner)[0], epochs
-
-    @property
-    def transition_features_(self) -> dict[tuple[Any, Any], float]:
-        """{(label, the next one): weight}, of weights that are not 0."""
-        return self._named(self.transitions_, self.classes_)
-
-    @property
-    def state_features_(self) -> dict[tuple[str, Any], float]:
-        """{(attribute, label): weight}, of weights that are not 0."""
-        return self._named(self.state_, list(self.attributes_))
-
-    def _named(self, weights: np.ndarray, rows: Sequence[Any]) -> dict[tuple[Any, Any], float]:
-        check_is_fitted(self)
-        places = np.argwhere(weights).tolist()
-        return {(rows[x], self.classes_[y]): float(weights[x, y]) for x, y in places}
 
     def predict(self, X: Any) -> list[list[Any]]:
         """The best labels of every sequence."""
@@ -156,7 +109,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         """For every token {label: its probability}; of "maxent" alone, whose scores are logarithms of probabilities."""
         chains = self._read(X)
         if not self._probable:
-            raise ValueError("only the learner maxent, or the algorithm lbfgs or l2sgd, has probabilities")
+            raise ValueError("only the learner maxent has probabilities")
         rows = marginals(chains, self._weights).tolist()
         return _parted(chains, [dict(zip(self.classes_, row, strict=True)) for row in rows])
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from rerank.base.errors import RecipeError
 from rerank.contrib.structures.fitting import (
     best_of,
     jackknifed,
@@ -146,10 +145,6 @@ class TaggingSteps(Kind[TaggingRecipe]):
         for single in self.singles:
             learner_of(single.recipe)
             token_features_of(single.recipe.features, 1)
-            training = single.recipe.training
-            if training.average_after >= training.epochs:
-                message = f"found {training.average_after}; expected less than the {training.epochs} epochs"
-                raise RecipeError(message, key="training.average_after")
         self.metric = label_metric(recipe.metric, ())  # auto: until labels are known
         self.splits = tuple(dict.fromkeys([*data.train, *([data.dev] if data.dev else []), *data.tests]))
         self.files = [data.place(split) for split in self.splits]

@@ -1,13 +1,12 @@
-"""A tagger: the best labels of words, the best k, how probable each is, and why.
+"""A tagger: the best labels of words, the best k, and how probable each is.
 
 Its folder has the weights that are not 0 (``columns.npy``, int64, and ``values.npy``, float32; columns as in
-``rerank.contrib.structures.chain``), the texts of the attributes in their order with what its templates look up
-(``lexicons.json``), and ``model.json``.
+``rerank.contrib.structures.chain``), the texts of the attributes in their order (``lexicons.json``), and
+``model.json``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
@@ -18,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rerank.base.errors import DataError
 from rerank.base.ranges import Range
 from rerank.base.registry import Registry
-from rerank.contrib.structures.attributes import Gazetteer, Own, TokenFeatures, read_patterns
+from rerank.contrib.structures.attributes import Own, TokenFeatures, read_patterns
 from rerank.contrib.structures.chain import Chains, chains_of
 from rerank.contrib.structures.decoding import decode, k_best, marginals
 from rerank.contrib.structures.readers import BATCH, Token
@@ -79,17 +78,6 @@ class Tagging(NamedTuple):
     score: float
 
 
-class Reason(NamedTuple):
-    """An argument for the best labels at a place, and against the second best: a transition or an attribute, by name.
-
-    amount: what it adds to the difference of their scores.
-    """
-
-    place: int
-    name: str
-    amount: float
-
-
 @dataclass(frozen=True)
 class Tagger:
     """A model that tags words. Threads may share it.
@@ -134,11 +122,9 @@ class Tagger:
     @staticmethod
     def of(header: dict[str, Any], lexicons: dict[str, Any], arrays: dict[str, np.ndarray]) -> "Tagger":
         """What ``content`` gives, as a model; a ValueError where weights are of other columns, or not finite."""
-        gazetteers = {name: Gazetteer(kinds) for name, kinds in lexicons["gazetteers"].items()}
-        patterns = read_patterns(header["patterns"], (*lexicons["clusters"], *gazetteers))
         functions = {name: token_features.get(path) for name, path in header["functions"].items()}
         ids = {name: j for j, name in enumerate(lexicons["attributes"])}
-        features = TokenFeatures(patterns, lexicons["clusters"], gazetteers, functions, ids)
+        features = TokenFeatures(read_patterns(header["patterns"]), functions, ids)
         columns, values, labels = arrays["columns"], arrays["values"], tuple(header["labels"])
         K = len(labels)
         allowed, weights = np.ones((K + 2, K), np.uint8), np.zeros(K * (K + len(ids)), np.float32)
@@ -168,8 +154,6 @@ class Tagger:
         }
         lexicons = {
             "attributes": list(features.ids),
-            "clusters": features.clusters,
-            "gazetteers": {name: gazetteer.kinds for name, gazetteer in features.gazetteers.items()},
         }
         return header, lexicons, {"columns": columns, "values": self.weights[columns]}
 
@@ -218,28 +202,6 @@ class Tagger:
         """
         return marginals(self.chains([tokens]), self.weights)
 
-    def explain(self, tokens: Words) -> list[Reason]:
-        """The features that decided between the best labels and the second best, the largest first; the sum is the
-        difference of their scores."""
-        chains = self.chains([tokens])
-        _, sequences = k_best(chains, self.weights, 2)
-        K, names = len(self.labels), self._attribute_names
-        reasons = dict[tuple[int, str], float]()
-        if (sequences[1] < 0).any():
-            return []
-        for labels, sign in zip(sequences, (1.0, -1.0), strict=True):
-            for t, label in enumerate(labels.tolist()):
-                if t:
-                    before = int(labels[t - 1])
-                    key = t, f"{self.labels[before]} → {self.labels[label]}"
-                    reasons[key] = reasons.get(key, 0.0) + sign * float(self.weights[before * K + label])
-                for e in range(chains.rows[t], chains.rows[t + 1]):
-                    j, value = int(chains.attributes[e]), float(chains.values[e]) if chains.values.size else 1.0
-                    key = t, f"{names[j]} {self.labels[label]}"
-                    reasons[key] = reasons.get(key, 0.0) + sign * value * float(self.weights[K * K + j * K + label])
-        made = [Reason(place, name, amount) for (place, name), amount in reasons.items() if amount]
-        return sorted(made, key=lambda reason: -abs(reason.amount))
-
     def routes(self) -> dict[str, ModelRoute]:
         """What a service answers."""
         return {"/tag": ModelRoute(TagRequest, answer_tags)}
@@ -275,10 +237,6 @@ class Tagger:
                 raise DataError(f"sentence {number}: found {token!r}; expected {expected} for every token")
             rows.append(row)
         return rows
-
-    @cached_property
-    def _attribute_names(self) -> list[str]:
-        return list(self.features.ids)
 
     def _named(self, labels: np.ndarray) -> list[str]:
         return [self.labels[label] for label in labels.tolist()]

@@ -21,7 +21,6 @@ from rerank.learn.contract import accepted
 from rerank.learn.log import UpdateLog
 from rerank.learn.losses import Cost
 from rerank.learn.pairs import ORACLES
-from rerank.learn.predictor import named
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.train import Training, epoch_order, score_on, train
 from rerank.learn.workspace import EpochStats, ListArrays, Scratch, new_tally
@@ -99,13 +98,11 @@ def train_chains(
     shuffle: bool = True,
     predictor: str = "average",
     patience: int | None = None,
-    average_after: int = 0,
 ) -> Training:
     """Train for ``epochs`` passes over ``chains`` and keep the best by ``evaluate``, without one the last.
 
     ``maxent`` finds its optimum in place of epochs. Arguments are those of ``rerank.learn.train.train``; the weights
-    of the result are ``training.weights[predictor].w``. average_after: after this many epochs the average begins anew,
-    without the predictors before; with a threshold that leaves few weights other than 0 in it.
+    of the result are ``training.weights[predictor].w``.
 
     Raises
     ------
@@ -116,7 +113,7 @@ def train_chains(
     if (chains.gold < 0).any():
         i = int(np.searchsorted(chains.starts, np.argmax(chains.gold < 0), "right"))
         raise DataError(f"example {i}: found a token without a label; expected one for every token to train on")
-    problem = ChainProblem(chains, seed, shuffle, average_after)
+    problem = ChainProblem(chains, seed, shuffle)
     observers = [] if evaluate is None else [score_on(evaluate)]
     return train(learner, problem, epochs=epochs, predictor=predictor, patience=patience, observers=observers)
 
@@ -124,18 +121,15 @@ def train_chains(
 class ChainProblem:
     """Chains as a ``TrainingProblem``, see ``train_chains``, with the scratch space for passes over them."""
 
-    def __init__(self, chains: Chains, seed: int = 0, shuffle: bool = True, average_after: int = 0) -> None:
+    def __init__(self, chains: Chains, seed: int = 0, shuffle: bool = True) -> None:
         self.corpus: Any = chains  # a corpus of this many columns to the learner
-        self.seed, self.shuffle, self.average_after = seed, shuffle, average_after
+        self.seed, self.shuffle = seed, shuffle
         self._room, self._pair = room_for(chains), pair_for(entries_of(chains))
 
     def visit(self, learner: Learner, state: State, epoch: int, log: UpdateLog | None) -> EpochStats:  # noqa: ARG002
         """See ``TrainingProblem``."""
         if learner.batch:
             return solve_chains(cast(Maxent, learner), self.corpus, state)
-        if self.average_after and epoch == self.average_after:
-            own = named(state)
-            own.sums[:], own.now.survived, own.counts.seen = 0.0, 0.0, 0
         return self.learn(learner, epoch_order(self.corpus.example_count, self.seed, epoch, self.shuffle), state)
 
     def learn(self, learner: Learner, order: np.ndarray, state: State) -> EpochStats:

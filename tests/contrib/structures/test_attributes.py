@@ -9,14 +9,11 @@ import pytest
 from reference_labels import DOG
 from reference_texts import Lines, One, expected, extracted
 
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import RecipeError
 from rerank.contrib.structures.attributes import (
     FUNCTIONS,
-    Gazetteer,
     TokenFeatures,
     default_patterns,
-    read_clusters,
-    read_gazetteer,
     read_patterns,
     template_file,
 )
@@ -29,7 +26,7 @@ CRFPP = (
 )
 
 
-def plain(line: str, tokens: Tokens, i: int, clusters: dict[str, str]) -> str | None:
+def plain(line: str, tokens: Tokens, i: int) -> str | None:
     """A template filled in, as its documentation says."""
     missing = False
 
@@ -45,7 +42,7 @@ def plain(line: str, tokens: Tokens, i: int, clusters: dict[str, str]) -> str | 
         if name in ("prefix", "suffix"):
             found = None if len(word) < size else word[:size] if name == "prefix" else word[len(word) - size :]
         else:
-            found = clusters.get(word) if name == "c" else FUNCTIONS[name](word, 0)
+            found = FUNCTIONS[name](word, 0)
         missing |= found is None
         return found or ""
 
@@ -63,13 +60,12 @@ def sentences(seed: int, count: int) -> list[Tokens]:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_attributes_are_lines_filled_in(seed: int) -> None:
-    clusters = {"the": "01", "USA": "11"}
-    lines = [*CRFPP.splitlines(), *default_patterns(2), "U90:%c[0,0]", "U91:%c[-1,0]/%marks[0,0]"]
-    extractor = TokenFeatures(read_patterns(lines, ["c"]), {"c": clusters})
+    lines = [*CRFPP.splitlines(), *default_patterns(2), "U91:%shape[-1,0]/%marks[0,0]"]
+    extractor = TokenFeatures(read_patterns(lines))
     given = sentences(seed, 30)
     found = extractor.learn(given, cutoff=2)
     expected = [
-        {filled for line in lines if line.startswith("U") and (filled := plain(line, tokens, i, clusters)) is not None}
+        {filled for line in lines if line.startswith("U") and (filled := plain(line, tokens, i)) is not None}
         for tokens in given
         for i in range(len(tokens))
     ]
@@ -98,20 +94,6 @@ def test_functions_of_ones_own_give_names_or_values() -> None:
     assert list(extractor.ids) == ["f:w=ab", "f:first", "f:length", "g:x", "f:w=c"]
     assert found.rows.tolist() == [0, 4, 7]
     assert dict(zip(found.attributes.tolist()[:4], found.values.tolist()[:4], strict=True)) == {0: 1, 1: 1, 2: 2, 3: 1}
-
-
-def test_gazetteers_and_clusters_are_files(tmp_path: Path) -> None:
-    (tmp_path / "g").write_text("New York\tcity\nNew York Times\tpaper\nRome\n")
-    gazetteer = read_gazetteer(tmp_path / "g")
-    extractor = TokenFeatures(read_patterns(["U:%g[0,0]"], ["g"]), gazetteers={"g": gazetteer})
-    extractor.learn([[(word,) for word in ["the", "New", "York", "Times", "in", "New", "York", "or", "Rome"]]])
-    assert list(extractor.ids) == ["U:B-paper", "U:I-paper", "U:B-city", "U:I-city", "U:B-in"]
-    assert Gazetteer({}).values(["a"]) == [None]
-    (tmp_path / "c").write_text("0110\tthe\t12\n")
-    assert read_clusters(tmp_path / "c") == {"the": "0110"}
-    (tmp_path / "c").write_text("the\n")
-    with pytest.raises(DataError, match=r"c:1: expected a word, a tab and its cluster"):
-        read_clusters(tmp_path / "c")
 
 
 @pytest.mark.parametrize(

@@ -191,17 +191,6 @@ def test_a_pass_over_chains_is_that_over_lists_of_all_outputs(name: str, setting
     assert [x.tobytes() for x in again.state] == [x.tobytes() for x in training.state]
 
 
-@pytest.mark.parametrize("name", ["perceptron", "vrda", "arow", "nwin"])
-def test_an_average_may_begin_later(name: str) -> None:
-    learner, chains = learners.get(name)(), random_chains(0)
-    kept = [naive(learner, chains, epochs, 4)[1] for epochs in (2, 4)]
-    late = [(w, survived) for w, survived in kept[1][len(kept[0]) :]]
-    late.append((kept[0][-1][0], kept[1][len(kept[0]) - 1][1] - kept[0][-1][1]))
-    expected = sum(survived * w for w, survived in late) / (2 * chains.example_count)
-    training = train_chains(learner, chains, epochs=4, seed=4, average_after=2)
-    assert np.allclose(training.weights["average"].w, expected, 1e-9, 1e-11)
-
-
 def test_the_best_epoch_by_dev_is_kept_and_patience_ends_a_training() -> None:
     chains, dev = random_chains(5), random_chains(6)
 

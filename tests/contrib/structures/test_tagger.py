@@ -60,15 +60,6 @@ def test_the_best_and_the_probabilities_are_those_of_all_sequences(tagger: reran
     assert tagger.marginals(words)[0] == pytest.approx(np.array(first) / weights.sum(), abs=1e-5)
 
 
-def test_reasons_add_up_to_the_difference(tagger: rerank.Tagger) -> None:
-    words = ["the", "cat", "barks"]
-    best, second = tagger.nbest(words, 2)
-    reasons = tagger.explain(words)
-    assert sum(reason.amount for reason in reasons) == pytest.approx(best.score - second.score, rel=1e-4)
-    assert abs(reasons[0].amount) == max(abs(reason.amount) for reason in reasons)
-    assert {reason.place for reason in reasons} <= {0, 1, 2}
-
-
 def test_a_stored_model_is_the_same(tagger: rerank.Tagger, tmp_path: Path) -> None:
     tagger.save(tmp_path / "model")
     again: Any = rerank.load(tmp_path / "model")
