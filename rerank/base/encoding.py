@@ -52,6 +52,12 @@ def plain(text: str, kept: str = "") -> str:
     return _SUSPECT.sub(shown, text)
 
 
+def excerpt(text: bytes, length: int = 40) -> str:
+    """The start of ``text`` for a message, on one line and quoted."""
+    shown = repr(text[:length].decode("utf-8", "replace"))
+    return shown if len(text) <= length else f"{shown}..."
+
+
 def has_login(text: str) -> bool:
     """Whether there is a URL with a user's name or password in ``text``."""
     return _LOGIN.search(text) is not None

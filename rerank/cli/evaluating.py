@@ -122,6 +122,22 @@ def of_trees(*files: str) -> Iterator[None]:
         raise DataError(message, path=error.path, line=error.line, list_id=error.list_id) from None
 
 
+@contextmanager
+def in_order(nbest: str, reference: str | None, reader: Any) -> Iterator[None]:
+    """Within the block, an error says so if it is the references that hold lists which ``reader`` can read."""
+    from rerank.readers.detection import reads
+    from rerank.readers.several import make_reader
+
+    try:
+        yield
+    except DataError:
+        meant = make_reader(reader)
+        if reference is None or not reads(meant, reference) or reads(meant, nbest):
+            raise
+        message = f"{reference} holds lists, and {nbest} does not: they are given the wrong way round"
+        raise DataError(f"{message}; expected NBEST REF") from None
+
+
 def metric_settings(metric: str) -> dict[str, Any]:
     """The settings of a metric, of its name or YAML."""
     from rerank.recipes.settings import named
@@ -159,7 +175,6 @@ def oracle(
     from rerank.extraction.seen import SeenLists
     from rerank.metrics.oracle import ListStatistics
     from rerank.readers.base import Lists, SkipCount
-    from rerank.readers.detection import reads
     from rerank.readers.given.reading import ListFile, read
     from rerank.readers.lists import one_by_one
     from rerank.readers.several import format_of, make_reader
@@ -170,7 +185,8 @@ def oracle(
     from rerank.runs.corpora import references_amiss, written_apart
 
     path, usual = stream_name(nbest), "charniak" if measuring.metric in (None, "parseval") else "moses"
-    form = reader_of(nbest, reader, roles, usual)
+    with in_order(nbest, reference, reader or usual):
+        form = reader_of(nbest, reader, roles, usual)
     bare = reference is None and not isinstance(format_of(make_reader(form)), ParseReader)
     settings = measuring.settings("gain" if bare else "parseval")
     parses = settings["name"] == "parseval"
@@ -187,16 +203,9 @@ def oracle(
     assert isinstance(recipe, ListRecipe)
     content, count, first = content_of(recipe), SkipCount(on_bad_list), list[Lists]()
     measure, seen = content.metric, SeenLists(content.held)
-    try:
-        with of_trees(*(golds or ()) if parses else ()):
-            blocks = one_by_one(lists.blocks(normal=measuring.normalize))
-            corpus = _measured_corpus(content.measured(track(blocks, "read"), count), measure, seen, first)
-    except DataError:
-        meant = make_reader(reader or usual)
-        if reference is None or not reads(meant, reference) or reads(meant, nbest):
-            raise
-        message = f"{reference} holds lists, and {nbest} does not: they are given the wrong way round"
-        raise DataError(f"{message}; expected NBEST REF") from None
+    with in_order(nbest, reference, reader or usual), of_trees(*(golds or ()) if parses else ()):
+        blocks = one_by_one(lists.blocks(normal=measuring.normalize))
+        corpus = _measured_corpus(content.measured(track(blocks, "read"), count), measure, seen, first)
     if corpus is None:
         raise count.nothing(path)
     content.check(count)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from rerank.base.encoding import encoded
+from rerank.base.encoding import encoded, excerpt
 from rerank.base.errors import DataError
 from rerank.base.registry import Registry
 from rerank.readers.detection import advice_on
@@ -224,12 +224,6 @@ def counted(lists: Lists, count: SkipCount) -> Lists | None:
         return None
     count.good(lists)
     return lists
-
-
-def excerpt(text: bytes, length: int = 40) -> str:
-    """The start of ``text`` for a message, on one line and quoted."""
-    shown = repr(text[:length].decode("utf-8", "replace"))
-    return shown if len(text) <= length else f"{shown}..."
 
 
 class ListWriter:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from rerank.base.encoding import excerpt
 from rerank.base.errors import DataError, RerankError
 from rerank.base.registry import Registry
 from rerank.readers.streams import MADE, START, encoding, open_file, read_once, standard_input, start_alone
@@ -58,6 +59,10 @@ _STATEMENTS = (
     '.splitlines(); [print(json.dumps({{"id": str(id), "candidates": [{{"text": t, "score": float(s)}} for t, s in '
     "found]}})) for id, found in {} if found]"
 )
+_ROWS = (
+    "import json; rows = [line.rstrip('\\n').split('\\t') for line in open({!r})]; open('lists.jsonl', 'w').writelines("
+    "json.dumps({{'group': row[0], 'text': row[1]}}) + '\\n' for row in rows)"
+)
 Reader = Any  # that of ``base``, which asks for advice
 Readers = Iterable[tuple[str, type[Reader]]]
 
@@ -91,13 +96,27 @@ def recognised(path: str, readers: Readers) -> str | None:
 
 
 def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
-    """The name of the reader that a file is for; the ``usual`` one where nobody can tell, or it can be read only
-    once."""
+    """The name of the reader that a file is for; the ``usual`` one where it can be read only once, or is empty.
+
+    Raises
+    ------
+    DataError: no reader reads it; the message says what it looks like, and what to do.
+    """
     if read_once(path):
         return usual
-    if (_start(path) or b"").lstrip()[:1] in (b"{", b"["):
+    start = _start(path) or b""
+    if start.lstrip()[:1] in (b"{", b"["):
         return "jsonl"
-    return recognised(path, readers) or usual
+    if (name := recognised(path, readers)) is not None or not start.strip():
+        return name or usual
+    advice = advice_on(dict(readers)["jsonl"](), readers, path)
+    if not advice:
+        first, *_ = start.split(b"\n", 1)
+        tried = sorted(name for needing in (False, True) for name, _ in _made(readers, needing=needing))
+        advice = f"the first line is {excerpt(first)}, and the first lists are of none of these forms: "
+        advice += f"{', '.join(tried)}. If one is meant, --reader NAME says what is wrong. Python makes "
+        advice += f"JSON lines of lines with an id, a tab and a candidate: {_ROWS.format(path)}"
+    raise DataError(f"no known form: {advice}", path=path)
 
 
 def _fitting(path: str, start: bytes | None, others: Readers) -> dict[str, type[Reader]]:

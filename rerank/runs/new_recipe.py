@@ -18,7 +18,7 @@ from rerank.learn.folds import FOLDS
 from rerank.metrics.gain import LOWER, REWARD
 from rerank.readers.account import Account
 from rerank.readers.base import lists_of, readers
-from rerank.readers.detection import recognised
+from rerank.readers.detection import format_of, recognised
 from rerank.readers.given.nbest import GAIN
 from rerank.readers.given.reading import ListFile, read
 from rerank.readers.lines import LineReader
@@ -40,7 +40,6 @@ MEASURES = {
     "parseval": "PARSEVAL F", "gain": "the gain", "ndcg": "NDCG", "bleu": "BLEU", "wer": "the word error rate",
     "cer": "the character error rate", "match": "exact match", "counts": "F of counts",
 }  # fmt: skip
-KNOWN = "docs/formats.md has those that are known"
 FEW, SHORT = 100, 3  # lists that tell how texts are written; words of a text that is right or wrong as a whole
 MARKED = re.compile(rb"\w[.,!?;:](?:\s|$)")  # a mark that no blank parts from its word
 BESIDE = {
@@ -333,13 +332,13 @@ def _looked_at(
     files: Sequence[str], references: Sequence[str], reader: str | None, roles: str | None
 ) -> tuple[Settings, Lists]:
     """The reader of the files, and their first list with candidates."""
-    names = {path: recognised(path, readers) if reader is None else reader for path in files}
-    for path, name in names.items():
-        if name is None:
-            other = next(lists_of(make_reader("jsonl", "reader"), path), None)  # says what it seems to be, or raises
-            problem = None if other is None else other.problem
-            advice = getattr(problem, "advice", "") or _numbered(path, references) or KNOWN
-            raise DataError(f"no format that can be told from the file alone; {advice}", path=path)
+    names = dict[str, str]()
+    for path in files:
+        try:
+            names[path] = format_of(path, readers) if reader is None else reader
+        except DataError as error:
+            advice = _numbered(path, references)
+            raise DataError(f"no known form; {advice}", path=path) if advice else error from None
     if len(formats := set(names.values())) > 1:
         said = ", ".join(f"{path} {name}" for path, name in names.items())
         raise DataError(f"found the formats {', '.join(map(str, sorted(map(str, formats))))} ({said}); expected one")

@@ -13,6 +13,7 @@ from formats import CANDIDATES, FORMATS, LISTS, lists_in
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import SkipCount, read_lists, readers
+from rerank.readers.detection import format_of
 from rerank.readers.several import make_reader
 
 SKIP = "--on-bad-list skip"
@@ -192,6 +193,26 @@ def test_commands_that_find_the_format_say_which_program_wrote_a_file(
     for program, data in expected.items():
         (tmp_path / "foreign").write_text(data)
         refused(rerank(name, tmp_path / "foreign"), program)
+
+
+@pytest.mark.parametrize("name", ["look", "new", "oracle", "vote"])
+def test_a_file_of_no_known_form_is_said_to_be_so(name: str, tmp_path: Path, rerank: Command) -> None:
+    path, right = tmp_path / "texts.tsv", [tmp_path / "right"] * (name == "oracle")
+    path.write_text("a\tit rains\na\tit rain\nb\tyes\nb\tyes ,\n")
+    (tmp_path / "right").write_text("it rains\nyes\n")
+    refused(
+        rerank(name, path, *right), f"{path}: no known form: the first line is 'a", "charniak, ", "--reader NAME says"
+    )
+
+
+def test_statements_for_a_file_of_no_known_form_make_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("texts.tsv").write_text("a\tit rains\na\tit rain\nb\tyes\nb\tyes ,\n")
+    with pytest.raises(DataError, match="no known form") as caught:
+        format_of("texts.tsv", readers)
+    exec(str(caught.value).partition("and a candidate: ")[2], {})
+    lists = list(read_lists(make_reader("jsonl"), "lists.jsonl"))
+    assert [one.texts for one in lists] == [[b"it rains", b"it rain"], [b"yes", b"yes ,"]]
 
 
 # Files that hold no text, by how they begin.
