@@ -14,6 +14,7 @@ from rerank.learn.base import learners
 
 ONLINE = [name for name, cls in learners if not cls.batch]  # those that learn from one list after the other
 BASES = {"base": [0.0, 0.5, 1.0], "base_rate": [0.0, 0.0, 0.5]}
+UPDATES: dict[str, list[Any]] = {"update": ["always", "mistakes"]}
 
 
 def never(_: Any) -> bool:
@@ -35,6 +36,13 @@ class Entry(NamedTuple):
     positive: frozenset[str] = frozenset()
     exact: Callable[[Any], bool] = never
     duals: bool = False
+
+
+def losses(names: str) -> dict[str, list[Any]]:
+    """Those to draw from. A learner is shown coefficients, whatever loss they are of, and an epoch is compiled for each
+    of its losses: every learner has one of pairs with a kink, a smooth one and one of lists, in its variants or here,
+    and every loss has several learners; ``sgd`` has all."""
+    return {"loss": names.split()}
 
 
 def descending(

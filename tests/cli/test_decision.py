@@ -95,6 +95,7 @@ def test_a_service_answers_by_it(decided: tuple[str, Path]) -> None:
     found = json.loads(answer(model, json.dumps({"candidates": candidates, "decode": True}).encode())[0])
     assert found["predictor"] == name
     assert (found["place"] is None) == (name == "fuse")
+    assert "decoded" not in json.loads(answer(model, json.dumps({"candidates": candidates}).encode())[0])
     expected = model.decode(candidates)
     assert found["decoded"] == {"text": expected.text, "place": found["place"]}
     assert found["best"] == {"tree": expected.text, **({} if name == "fuse" else {"score": 0.0})}

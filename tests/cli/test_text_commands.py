@@ -273,17 +273,6 @@ def test_oracle(metric: str, shown: str, data: Path, tuned: Path, rerank: Comman
 # inspect, explain, compare
 
 
-def test_inspect(tuned: Path, rerank: Command) -> None:
-    result = rerank("inspect", tuned / "model", "--predictor", "mert")
-    assert result.code == 0, result
-    for part in ("PhrasePair", "Dense", "quell"):
-        assert part in result.out
-    result = rerank("inspect", tuned / "model", "--feature", "quell3 → good3")
-    weight = re.search(r"PhrasePair\|quell3 → good3 +│ +([+-][\d.e-]+)", result.out)
-    assert weight
-    assert float(weight[1]) > 0
-
-
 def test_explain(tuned: Path, data: Path, rerank: Command) -> None:
     lists, gold = data / "test.nbest.gz", ("--gold", data / "test.ref.gz")
     result = rerank("explain", tuned / "model", lists, "--list", "3", "--sources", data / "test.src.gz", *gold)

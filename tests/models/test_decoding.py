@@ -1,6 +1,5 @@
 """Answers from whole lists: expected gains by their formula, limits, user's gains, what is refused."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -172,27 +171,6 @@ def test_a_model_decodes_as_it_was_tuned(fusing: Path, small_data: Path, tmp_pat
     mbr = model.decode(lists[0], how="mbr")
     assert mbr.place is not None
     assert model.decode(lists[0], how="best").text == model.best(lists[0]).text
-
-
-def test_decoded_answers_are_evaluated(fusing: Path, small_data: Path) -> None:
-    model = rerank.load(fusing / "model")
-    lists = rerank.read(small_data / "test.nbest.gz", format="charniak", references=small_data / "test.gold.gz")
-    metrics = small.results(fusing)
-    for decode_, name in ((True, "fuse"), ("mbr", "mbr"), (False, "average")):
-        found = rerank.evaluate(model, lists, decode=decode_)
-        assert found.score == pytest.approx(metrics["splits"]["test"][name]["f1"], abs=1e-12)
-
-
-def test_a_service_decodes_when_it_is_asked_to(fusing: Path) -> None:
-    pytest.importorskip("starlette")
-    from rerank.contrib.serve.requests import answer as served
-
-    model = rerank.load(fusing / "model")
-    candidates = [{"tree": text, "score": 1.0} for text in TREES]
-    for asked in ({}, {"decode": True}):
-        found = json.loads(served(model, json.dumps({"candidates": candidates, **asked}).encode())[0])
-        decoded = model.decode(candidates)
-        assert found.get("decoded") == ({"text": decoded.text, "place": None} if asked else None)
 
 
 def test_a_model_that_was_not_tuned_says_so(fusing: Path) -> None:

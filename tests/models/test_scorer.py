@@ -86,17 +86,6 @@ def test_votes_of_many_batches_keep_their_lists(model, small_data, tmp_path):
     assert ids == [text.split("\n")[0].split("\t")[1] for text in lists]
 
 
-def test_unknown_features_are_counted(model, tmp_path):
-    two = "2\ta\n-1\n(S1 (ZZ (QQ xyzzy)))\n-2\n(S1 (YY (QQ xyzzy)))"
-    small.write_lists(tmp_path / "odd", [two])
-    scorer = Scorer(model)
-    (found,) = ranked(scorer, tmp_path / "odd")
-    features, columns = scorer.features(opened(scorer, found))
-    assert found.unknown == np.count_nonzero(columns < 0) > 0
-    assert features.hashes.size == columns.size
-    assert found.scores == pytest.approx(model.weights["average"].base * np.array([-1.0, -2.0]))
-
-
 @pytest.mark.parametrize("predictor", ["last", "average"])
 def test_contributions_sum_to_the_difference(model, small_data, predictor):
     scorer, differing = Scorer(model, predictor), 0

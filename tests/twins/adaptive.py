@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from entries import descending
+from entries import UPDATES, descending, losses
 from reference import NEGLIGIBLE
 from reference_walks import Made, linear
 
@@ -120,11 +120,7 @@ FTRL: list[dict[str, Any]] = [
     {"loss": "exponential", "alpha": 0.1, "beta": 1.0, "normalized": False},
 ]
 
-SAME: dict[str, list[Any]] = {
-    "loss": ["perceptron", "hinge", "logistic", "log", "bayes"],
-    "update": ["always", "mistakes"],
-    "normalized": [False, True],
-}
+SAME: dict[str, list[Any]] = UPDATES | losses("hinge log bayes") | {"normalized": [False, True]}
 
 ENTRIES = {
     "arda": descending(

@@ -3,11 +3,8 @@
 from typing import Any
 
 import numpy as np
-from entries import descending
+from entries import UPDATES, descending, losses
 from reference_walks import Made, Step, linear
-
-LOSSES = ["perceptron", "hinge", "cost", "logistic", "log", "bayes"]
-UPDATES = {"loss": LOSSES, "update": ["always", "mistakes"]}
 
 
 def perceptron(width: int, *_: Any) -> Step:
@@ -117,15 +114,16 @@ TRUNCATED: list[dict[str, Any]] = [
     {"loss": "exponential", "eta": 0.25, "l1": 0.01, "every": 2},
 ]
 
+STEPS = UPDATES | losses("perceptron hinge cost logistic log bayes")
+STEPS |= {"eta": [0.25, 1.0], "schedule": ["sqrt", "constant"]}
 AVERAGED = UPDATES | {"eta": [0.5, 1.0, 3.0], "l1": [0.0, 0.125, 0.25, 1.0], "l2": [0.0, 0.5]}
 SHRUNK = UPDATES | {"eta": [0.5, 1.0, 3.0], "l1": [0.0, 0.05, 0.1, 0.4]}
+SHRUNK |= {"theta": [None, None, 0.6, 1.5], "every": [1, 1, 2, 3]}
 
 ENTRIES = {
     "perceptron": descending(perceptron, PERCEPTRON, {}, exact=lambda _: True),
-    "sgd": descending(sgd, SGD, UPDATES | {"eta": [0.25, 1.0], "schedule": ["sqrt", "constant"]}, "eta", exact_sgd),
-    "rda": descending(rda, RDA, AVERAGED, "eta", exact_loss),
-    "vrda": descending(rda, VOTED_RDA, AVERAGED, "eta", exact_loss),
-    "tg": descending(
-        Truncation, TRUNCATED, SHRUNK | {"theta": [None, None, 0.6, 1.5], "every": [1, 1, 2, 3]}, "eta theta"
-    ),
+    "sgd": descending(sgd, SGD, STEPS, "eta", exact_sgd),
+    "rda": descending(rda, RDA, AVERAGED | losses("perceptron hinge log bayes"), "eta", exact_loss),
+    "vrda": descending(rda, VOTED_RDA, AVERAGED | losses("cost logistic log"), "eta", exact_loss),
+    "tg": descending(Truncation, TRUNCATED, SHRUNK | losses("hinge logistic log"), "eta theta"),
 }

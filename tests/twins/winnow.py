@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from entries import BASES, Entry, descending
+from entries import BASES, UPDATES, Entry, descending, losses
 from reference import Predictor, Trace, decision_gap, oracle_and_rival
 from reference_walks import Made, Orders, Step, linear, visits
 
@@ -131,12 +131,7 @@ LM_NWIN: list[dict[str, Any]] = [
 ]
 LM_PERC: list[dict[str, Any]] = [{}, {"C": 0.25}, {"C": None, "base": 0.5, "base_rate": 0.25}]
 
-CHOICES: dict[str, list[Any]] = {
-    "loss": ["perceptron", "perceptron", "hinge", "cost", "logistic", "log", "bayes"],
-    "update": ["mistakes", "always"],
-    "eta": [0.01, 0.125, 0.5],
-    "mu": [0.01, 0.5, 2.0],
-}
+CHOICES: dict[str, list[Any]] = UPDATES | {"eta": [0.01, 0.125, 0.5], "mu": [0.01, 0.5, 2.0]}
 TOTALS: dict[str, list[Any]] = {"total": [None, 0.5, 8.0]}
 LIMITS: dict[str, list[Any]] = {"C": [None, 0.1, 1.0]} | BASES
 ASCENTS: dict[str, list[Any]] = LIMITS | {"eta": [0.01, 0.25, None], "mu": [0.01, 0.5]}
@@ -148,8 +143,8 @@ def ascending(rule: str, variants: list[dict[str, Any]], choices: dict[str, list
 
 
 ENTRIES = {
-    "uwin": descending(winnow(False), UWIN, CHOICES, "eta mu"),
-    "nwin": descending(winnow(True), NWIN, CHOICES | TOTALS, "eta mu total"),
+    "uwin": descending(winnow(False), UWIN, CHOICES | losses("perceptron perceptron hinge log"), "eta mu"),
+    "nwin": descending(winnow(True), NWIN, CHOICES | TOTALS | losses("perceptron hinge logistic log"), "eta mu total"),
     "lm-uwin": ascending("lm-uwin", LM_UWIN, ASCENTS, "eta mu C"),
     "lm-nwin": ascending("lm-nwin", LM_NWIN, ASCENTS | TOTALS, "eta mu C total"),
     "lm-perc": ascending("lm-perc", LM_PERC, LIMITS, "C"),
