@@ -93,8 +93,7 @@ def test_a_rule_of_ones_own_classifies_with_its_parameters() -> None:
         ----------
         eta: > 0; the first step.
         decay: > 0; how fast they become shorter.
-        epochs, shuffle, average, fit_intercept, class_weight, early_stopping, validation_fraction, n_iter_no_change,
-        warm_start, random_state: see OnlineClassifier.
+        epochs, shuffle, average, fit_intercept, class_weight, random_state: see OnlineClassifier.
         """
     assert str(HarmonicClassifier.__doc__).split() == expected.split()
     fitted = make_pipeline(StandardScaler(), clone(model)).fit(X, y)

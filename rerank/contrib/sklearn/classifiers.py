@@ -9,20 +9,15 @@ visits: neither the order of the rows nor their repetition changes the result.
 
 import re
 from dataclasses import MISSING, dataclass, fields, replace
-from functools import partial
 from inspect import cleandoc, get_annotations
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
-from sklearn.model_selection import train_test_split
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rerank.base.ranges import Range
 from rerank.contrib.sklearn.matrix import MATRIX, examples_of, weights_of
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
@@ -32,8 +27,7 @@ from rerank.learn.base import Learner, State, Weights, learners
 from rerank.learn.contract import accepted
 from rerank.learn.parameters import as_value_errors, check_parameters, plain, seed_of
 from rerank.learn.settings import Count
-from rerank.learn.train import ListProblem, score_on, train
-from rerank.learn.voting.voting import vote
+from rerank.learn.train import ListProblem, train
 
 LIMIT = 10**8  # visits in a pass
 MOST = 1000  # visits of a row in a pass
@@ -93,8 +87,7 @@ def visits_of(examples: Labelled, shuffle: bool, *, constant: bool = False) -> V
     return Visits(np.repeat(kept, times), total, importance)
 
 
-Predictor = Literal["last", "average", "vote"]
-Share = Annotated[float, Range(above=0, below=1)]
+Predictor = Literal["last", "average"]
 
 
 @dataclass(frozen=True)
@@ -180,24 +173,18 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         order of the rows. Otherwise they are visited as given.
     average: the predictor. "last": the weights after the last update (trains fastest); "average": the mean of all
         weights, by the visits that they survived, the default but where the last is better on held-out training
-        examples (CW, SGD, truncated gradients, Winnow: docs/estimators.md); "vote": all of them vote, each with as many
-        votes (for one ``fit`` alone: no ``partial_fit`` or ``warm_start``).
+        examples (CW, SGD, truncated gradients, Winnow: docs/estimators.md).
     fit_intercept: learn a constant, as the weight of a feature that is always 1.
     class_weight: what the weight of a row is multiplied by: {class: weight}, or "balanced" (``fit`` alone), with which
         all classes weigh the same in sum.
-    early_stopping: hold out a part of every class, and in ``fit`` stop when the accuracy there (of the average, for
-        "vote") no longer rises; the best pass is kept.
-    validation_fraction: the share of every class that is held out, above 0 and below 1.
-    n_iter_no_change: how many passes in a row without a better accuracy end ``fit``, ≥ 1.
-    warm_start: ``fit`` continues from what was learned before, as further passes.
     random_state: seed of the orders: an int, a numpy RandomState, or None for a different one in each call of ``fit``.
 
     Attributes
     ----------
     classes_: [k], sorted.
-    coef_: float64 [1, D] for two classes, else [k, D]; for "vote" those of the average.
-    intercept_: float64 [1] or [k]; as coef_.
-    n_iter_: passes made; validation_scores_: the accuracy on the rows held out after each of those of the last call.
+    coef_: float64 [1, D] for two classes, else [k, D].
+    intercept_: float64 [1] or [k].
+    n_iter_: passes made.
     n_features_in_, feature_names_in_: D, and the names of the columns where X has some.
     """
 
@@ -209,10 +196,6 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     average: Predictor = "average"
     fit_intercept: bool = True
     class_weight: Any = None
-    early_stopping: bool = False
-    validation_fraction: Share = 0.1
-    n_iter_no_change: Count = 5
-    warm_start: bool = False
     random_state: Any = None
 
     def __init_subclass__(cls, *, learner: type[Learner] | None = None, **more: Any) -> None:
@@ -240,20 +223,18 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         ------
         ValueError: names the argument or parameter that is wrong, what was found and what is expected.
         """
-        warm = bool(self.warm_start) and hasattr(self, "classes_")
-        X, y = self._validated(X, y, reset=not warm)
+        X, y = self._validated(X, y, reset=True)
         check_classification_targets(y)
-        classes = self.classes_ if warm else np.unique(y)
+        classes = np.unique(y)
         weight = weights_of(y, classes, sample_weight, self.class_weight)
         present = np.unique(y[weight > 0])
-        if not warm and present.size < 2:
+        if present.size < 2:
             raise ValueError(
                 f"{type(self).__name__} needs examples of at least two classes; found one class, {present[0]!r}"
                 f"{'' if present.size == classes.size else ', with a weight above 0'}"
             )
-        return self._train(X, y, weight, classes, epochs=int(self.epochs), fresh=not warm)
+        return self._train(X, y, weight, classes, epochs=int(self.epochs), fresh=True)
 
-    @available_if(lambda self: self.average != "vote")  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Continue learning: one pass over a batch. With ``shuffle=False``, passes over batches make one pass over all.
 
@@ -273,8 +254,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         if first and classes is None:
             raise ValueError("classes is None; the first call of partial_fit needs all classes that will be seen")
         X, y = self._validated(X, y, reset=first)
-        if self.early_stopping or isinstance(self.class_weight, str):
-            raise ValueError("early_stopping and class_weight='balanced' need all rows at once; call fit")
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight='balanced' needs all rows at once; call fit")
         every = np.unique(classes) if first else self.classes_
         if first:
             check_classification_targets(every)
@@ -286,22 +267,16 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         return self._train(X, y, weight, every, epochs=1, fresh=first)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores: float64 [n] for two classes, above 0 for the second one; else [n, k], the highest one wins.
-
-        With ``average="vote"``: shares of the votes; for two classes the second one's minus the first one's.
-        """
+        """Scores: float64 [n] for two classes, above 0 for the second one; else [n, k], the highest one wins."""
         check_is_fitted(self)
         X = validate_data(self, X, **MATRIX, reset=False)
-        if self._votes is None:
-            return _scores(X, self.coef_, self.intercept_)
-        examples = examples_of(X, np.zeros(X.shape[0], np.int64), self.classes_, np.ones(X.shape[0]))
-        counts = vote(self._votes, self._trained[1].lists(examples)).reshape(-1, self.classes_.size)
-        shares = counts / max(1, int(self._votes.survived.sum()))
-        return shares[:, 1] - shares[:, 0] if self.classes_.size == 2 else shares
+        scores = np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True)) + self.intercept_
+        return np.asarray(scores[:, 0] if self.intercept_.size == 1 else scores)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of every row of ``X`` [n, D]; where classes tie, the first of them."""
-        return _winners(self.decision_function(X), self.classes_)
+        scores = self.decision_function(X)
+        return np.asarray(self.classes_[(scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)])
 
     def __sklearn_tags__(self) -> Any:
         """See scikit-learn: sparse input is accepted."""
@@ -309,15 +284,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         tags.input_tags.sparse = True
         return tags
 
-    def _rule(self) -> type[Learner]:
-        """The class of the learner."""
-        return self.learner
-
     def _learner(self, base_rate: float = 0.0) -> Learner:
         """The learner with this classifier's parameters; a base score weighs 0 at the start."""
-        rule, known = self._rule(), vars(self)
-        parameters = {field.name: plain(known[field.name]) for field in fields(rule) if field.name in known}
-        return rule(**parameters, base=0.0, base_rate=base_rate)
+        known = vars(self)
+        parameters = {field.name: plain(known[field.name]) for field in fields(self.learner) if field.name in known}
+        return self.learner(**parameters, base=0.0, base_rate=base_rate)
 
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
         """X and y as arrays, after a check of the parameters that are not the learner's; it checks its own."""
@@ -329,36 +300,26 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         self, X: Any, y: np.ndarray, weight: np.ndarray, classes: np.ndarray, *, epochs: int, fresh: bool
     ) -> Self:
         """Make passes over the rows, from the start (``fresh``) or from what was learnt, and take what they lead to."""
-        accuracy = None
         with as_value_errors(type(self).__name__):
             learner, layout, seed, state, done = self._begin(classes, fresh=fresh)
-            if self.early_stopping:
-                kept, held = self._hold_out(y, seed)
-                accuracy = partial(_accuracy, layout, classes, X[held], y[held], weight[held])
-                X, y, weight = X[kept], y[kept], weight[kept]
             examples = examples_of(X, np.searchsorted(classes, y), classes, weight)
             visits = visits_of(examples, bool(self.shuffle), constant=layout.bias)
             weight = visits.weight if learner.dual else visits.importance  # a dual variable stands for all equal rows
-            lists, voted = layout.lists(replace(examples, weight=weight)), self.average == "vote"
-            predictor = "last" if self.average == "last" else "average"
+            lists = layout.lists(replace(examples, weight=weight))
             right, shuffle = lists.lists[:-1] + examples.label, bool(self.shuffle)
             training = train(
                 learner, ListProblem(lists, right, seed, shuffle, visits=visits.sequence), epochs=epochs,
-                predictor=predictor, patience=int(self.n_iter_no_change), keep_log=voted,
-                start=(learner.for_corpus(state, lists.candidate_count), done),
-                observers=[] if accuracy is None else [score_on(accuracy)],
+                predictor=self.average, start=(learner.for_corpus(state, lists.candidate_count), done),
             )  # fmt: skip
-            votes = learner.votes(training.log, lists) if training.log is not None else None
-        self._trained, self._votes, self.classes_ = (learner, layout, seed, training.state), votes, classes
-        self.coef_, self.intercept_ = layout.parts(training.weights[predictor])
+        self._trained, self.classes_ = (learner, layout, seed, training.state), classes
+        self.coef_, self.intercept_ = layout.parts(training.weights[self.average])
         self.n_iter_ = done + len(training.history)
-        self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
         return self
 
     def _begin(self, classes: np.ndarray, *, fresh: bool) -> tuple[Learner, Blocks, int, State, int]:
         """The learner, its layout, the seed of orders and the state to go on with, and the passes made so far."""
         bias, two = bool(self.fit_intercept), classes.size == 2
-        apart = bias and two and self.base_like_feature and self.average != "vote"
+        apart = bias and two and self.base_like_feature
         layout = Blocks(self.n_features_in_, 1 if two else classes.size, bias, apart, self.average != "last")
         learner = self._learner(float(apart))
         if fresh:
@@ -368,39 +329,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         shapes, kept = (
             [array.shape for array in replace(layout, features=1).start(each)] for each in (learner, former)
         )
-        if layout != was or shapes != kept or self.average == "vote":
-            raise ValueError(
-                "these parameters need another state than the one so far, or votes all rows at once; they cannot "
-                "change between calls of partial_fit, or of fit with warm_start: call fit without it"
-            )
+        if layout != was or shapes != kept:
+            message = "these parameters need another state than the one so far; they cannot change between calls of"
+            raise ValueError(f"{message} partial_fit: call fit")
         return learner, layout, seed, state, self.n_iter_
-
-    def _hold_out(self, y: np.ndarray, seed: int) -> Any:
-        """The rows to train on and those held out, the same share of every class."""
-        share = float(self.validation_fraction)
-        try:
-            return train_test_split(np.arange(y.size), test_size=share, stratify=y, random_state=seed % 2**32)
-        except ValueError as error:
-            raise ValueError(
-                f"early_stopping holds out validation_fraction={share:g} of {y.size} rows, too few: {error}"
-            ) from None
-
-
-def _scores(X: Any, coef: Any, intercept: np.ndarray) -> np.ndarray:
-    """float64 [n], or [n, k] of more than two classes."""
-    scores = np.asarray(safe_sparse_dot(X, coef.T, dense_output=True)) + intercept
-    return np.asarray(scores[:, 0] if intercept.size == 1 else scores)
-
-
-def _accuracy(
-    layout: Blocks, classes: np.ndarray, X: Any, y: np.ndarray, sample_weight: np.ndarray, weights: Weights
-) -> float:
-    predicted = _winners(_scores(X, *layout.parts(weights)), classes)
-    return float(accuracy_score(y, predicted, sample_weight=sample_weight))
-
-
-def _winners(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    return np.asarray(classes[(scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)])
 
 
 SHARED = tuple(field.name for field in fields(OnlineClassifier))
@@ -476,18 +408,6 @@ class NHERDClassifier(OnlineClassifier, learner=learners.get("nherd")):
 
 
 class WinnowClassifier(OnlineClassifier, learner=learners.get("lm-uwin")):
-    """Regularised Winnow (Zhang 2001), balanced: weights may have both signs.
-
-    Parameters
-    ----------
-    normalized: the parts of all weights keep their sum, 2·mu for every column.
-    margin: update until the margin is 1, with one dual variable per example, instead of on mistakes.
-    """
+    """Regularised Winnow (Zhang 2001), balanced: weights may have both signs."""
 
     average: Predictor = "last"
-    normalized: bool = False
-    margin: bool = True
-
-    def _rule(self) -> type[Learner]:
-        name = "nwin" if self.normalized else "uwin"
-        return learners.get(f"lm-{name}" if self.margin else name)

@@ -3,18 +3,17 @@
 import warnings
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rerank.base.errors import RecipeError
+from rerank.base.ranges import Range
 from rerank.base.registry import build
-from rerank.contrib.sklearn.classifiers import Share
 from rerank.contrib.sklearn.matrix import MATRIX, lists_of, numbers, offsets_of, require_differences
 from rerank.data.corpus import Corpus
 from rerank.features.dense import said_of_all
@@ -28,7 +27,7 @@ from rerank.learn.parameters import as_value_errors, check_parameters, learner_o
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import weighed_rows
 from rerank.learn.settings import Count
-from rerank.learn.train import ListProblem, Training, require_source, score_on, train
+from rerank.learn.train import ListProblem, require_source, score_on, train
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import metrics
 from rerank.metrics.oracle import best_of_lists, oracles, two_valued
@@ -91,7 +90,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
     ties: Literal["auto", "any", "base"] = "auto"
     pairs: Any = "oracle"
     early_stopping: bool = False
-    validation_fraction: Share = 0.1
+    validation_fraction: Annotated[float, Range(above=0, below=1)] = 0.1
     n_iter_no_change: Count = 5
     random_state: Any = None
     metric: Any = None
@@ -166,40 +165,10 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         if not beaten:
             warnings.warn("nothing was better than the base scores: the ranker is the base itself", stacklevel=2)
             training.weights[self.average] = Weights(np.zeros(lists.width), 1.0)
-        self._keep(training, based, goes_on=search is None and not learner.batch)
+        weights = training.weights[self.average]
+        self._based, self.validation_scores_ = based, [line["dev"] for line in training.history if "dev" in line]
+        self.coef_, self.trees_, self.base_weight_ = weights.w, weights.trees, weights.base if based else 0.0
         self.n_iter_, self.best_iteration_ = len(training.history), training.epoch
-        return self
-
-    @available_if(lambda self: not learner_of(self.learner, self.loss)[0].batch)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = None) -> Self:
-        """Learn from more lists: one pass, in their order, from what was learned so far; not for "maxent", which needs
-        all lists at once.
-
-        Arguments are as in ``fit``. Base scores weigh what the learner's ``base`` says or, with "auto", what makes them
-        as large as the features of the first lists; ``base_rate`` learns their weight.
-
-        Raises
-        ------
-        ValueError: also after ``fit`` has found the weight of base scores on lists that it held out.
-        """
-        check_parameters(self)
-        X = validate_data(self, X, **MATRIX, reset=not hasattr(self, "coef_"))
-        with as_value_errors(type(self).__name__):
-            lists = lists_of(X, gain, group, qid, base)
-            learner, automatic = learner_of(self.learner, self.loss)
-            if hasattr(self, "coef_"):
-                former, state = self._to_go_on_with(learner, base is not None)
-                learner = replace(learner, base=former.base)
-            else:
-                start = start_weight(lists) if automatic and base is not None else learner.base
-                learner = replace(learner, base=start)
-                state = learner.init(lists.width, lists.candidate_count)
-            any_ties, pairs = self._any_ties(lists, base is not None), pairs_of(self.pairs, learner)
-            problem = ListProblem(lists, oracles(lists), 0, shuffle=False, any_ties=any_ties, pairs=pairs)
-            before = learner.for_corpus(state, lists.candidate_count), 0
-            training = train(learner, problem, epochs=1, predictor=self.average, start=before)
-        self._keep(training, base is not None)
-        self.n_iter_ = self.best_iteration_ = getattr(self, "n_iter_", 0) + 1
         return self
 
     def predict(self, X: Any, base: Any = None) -> np.ndarray:
@@ -217,8 +186,8 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             n = X.shape[0]
             learned = self.trees_.scores(lists_of(X, np.zeros(n), group=[n], base=base, plain=True))
         else:
-            learned = np.asarray(X @ self.coef_)
-        return learned if base is None else learned + self.base_weight_ * numbers("base", base, X.shape[0])
+            learned = X @ self.coef_
+        return np.asarray(learned if base is None else learned + self.base_weight_ * numbers("base", base, X.shape[0]))
 
     def best(self, X: Any, group: Any = None, qid: Any = None, base: Any = None) -> np.ndarray:
         """int64 [L]: the row of the best candidate of every list; ties go to the higher base score, then the first row.
@@ -302,28 +271,6 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
                 "two lists or more, or eval_set"
             )
         return lists.slice(0, first), lists.slice(first, count)
-
-    def _keep(self, training: Training, based: bool, *, goes_on: bool = True) -> None:
-        """Take what was learnt; goes_on: can ``partial_fit`` go on with it?"""
-        weights = training.weights[self.average]
-        self._based, self._state = based, (training.learner, training.state) if goes_on else None
-        self.coef_, self.trees_, self.base_weight_ = weights.w, weights.trees, weights.base if based else 0.0
-        self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
-
-    def _to_go_on_with(self, learner: Learner, based: bool) -> tuple[Learner, Any]:
-        """The learner and the state that ``partial_fit`` goes on with. Raises RecipeError."""
-        if based != self._based:
-            raise RecipeError(f"found {'base scores' if based else 'none'}; expected the same as before", key="base")
-        if self._state is None:
-            message = "found a weight of base scores that was found on other lists; expected a number as base"
-            message = message if self.trees_ is None else "found trees, which do not go on learning; expected a new fit"
-            raise RecipeError(message, key="learner")
-        former, state = self._state
-        shapes, kept = ([array.shape for array in one.init(self.coef_.size)] for one in (learner, former))
-        if type(learner) is not type(former) or shapes != kept:
-            message = f"found {learner.name}; expected {former.name} with what it remembers, as before, or a new fit"
-            raise RecipeError(message, key="learner")
-        return former, state
 
     def _any_ties(self, lists: Corpus, based: bool) -> bool:
         return self.ties == "any" or (self.ties == "auto" and (not based or two_valued(lists)))

@@ -12,7 +12,6 @@ import pytest
 from classifiers import FAMILIES, every, every_family, problem, weights
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.model_selection import train_test_split
 from small_classes import examples_of
 
 from rerank.contrib.sklearn import (
@@ -82,21 +81,16 @@ def test_the_weights_are_the_learners(cls: type, k: int) -> None:
 
 @two_and_more
 @every_variant
-def test_average_and_votes_are_over_the_visits(cls: Any, k: int) -> None:
+def test_the_average_is_over_the_visits(cls: Any, k: int) -> None:
     """After each visit the current weights count once: so say single rows given to partial_fit."""
     X, y = problem(k, n=25)
     step, predictors = cls(average="last", shuffle=False), []
     for i in range(y.size):
         step.partial_fit(X[i : i + 1], y[i : i + 1], classes=np.arange(k))
-        predictors.append((step.coef_, step.intercept_, step.predict(X)))
+        predictors.append((step.coef_, step.intercept_))
     average = cls(average="average", shuffle=False, epochs=1).fit(X, y)
     np.testing.assert_allclose(average.coef_, np.mean([p[0] for p in predictors], axis=0), atol=1e-10)
     np.testing.assert_allclose(average.intercept_, np.mean([p[1] for p in predictors], axis=0), atol=1e-10)
-    voted = pickle.loads(pickle.dumps(cls(average="vote", shuffle=False, epochs=1).fit(X, y)))
-    shares = np.mean([np.eye(k)[p[2]] for p in predictors], axis=0)
-    expected = shares[:, 1] - shares[:, 0] if k == 2 else shares
-    found = voted.decision_function(X)
-    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 @two_and_more
@@ -127,7 +121,7 @@ def test_whole_weights_are_repeated_rows(cls: type, k: int) -> None:
     assert weights(one) == weights(other)
 
 
-@pytest.mark.parametrize("average", ["last", "average", "vote"])
+@pytest.mark.parametrize("average", ["last", "average"])
 @every_family
 def test_the_order_of_the_rows_does_not_matter(cls: type, average: str) -> None:
     X, y = problem(3)
@@ -169,16 +163,14 @@ def test_seeds() -> None:
     [
         (PerceptronClassifier(epochs=0), r"epochs=0; expected a whole number from 1"),
         (PerceptronClassifier(shuffle="no"), "shuffle='no'; expected true or false"),
-        (PerceptronClassifier(average="mean"), "average='mean'; expected one of last, average, vote"),
+        (PerceptronClassifier(average="mean"), "average='mean'; expected one of last, average"),
         (PerceptronClassifier(random_state="x"), "cannot be used to seed"),
         (RDAClassifier(eta=-1.0), "RDAClassifier: eta: found -1.0"),
         (PassiveAggressiveClassifier(variant="3"), "PassiveAggressiveClassifier: variant: found '3'"),
-        (WinnowClassifier(margin="no"), "margin='no'; expected true or false"),
         (PerceptronClassifier(class_weight="even"), "class_weight='even'; expected a dict of class and weight, 'bal"),
         (PerceptronClassifier(class_weight={7: 1.0}), "class_weight names the class 7; expected classes among"),
         (PerceptronClassifier(class_weight={0: -1.0}), r"class_weight=\{0: -1.0\}; finite weights from 0"),
         (PerceptronClassifier(class_weight={0: 0.0}), "found one class, .*1.*, with a weight above 0"),
-        (PerceptronClassifier(early_stopping=True, validation_fraction=0.01), "=0.01 of 40 rows, too few"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -253,45 +245,9 @@ def test_balanced_classes_weigh_the_same() -> None:
     assert weights(one) != weights(AROWClassifier(random_state=0).fit(X, y, sample_weight=own))
 
 
-@pytest.mark.parametrize("cls", [AROWClassifier, RDAClassifier, WinnowClassifier])
-@pytest.mark.parametrize("average", ["last", "average", "vote"])
-def test_the_best_pass_is_kept(cls: Any, average: str) -> None:
-    X, y = problem(3, n=90)
-    how: dict[str, Any] = {"average": average, "random_state": 7}
-    model = cls(**how, epochs=30, early_stopping=True, validation_fraction=0.2, n_iter_no_change=3).fit(X, y)
-    best = 1 + int(np.argmax(model.validation_scores_))
-    assert model.n_iter_ == len(model.validation_scores_) == best + 3 < 30
-    kept, held = train_test_split(np.arange(90), test_size=0.2, stratify=y, random_state=7)
-    plain = cls(**how, epochs=best).fit(X[kept], y[kept])
-    assert weights(plain) == weights(model)
-    np.testing.assert_array_equal(plain.decision_function(X), model.decision_function(X))
-    assert average == "vote" or model.score(X[held], y[held]) == max(model.validation_scores_)
-
-
-@pytest.mark.parametrize("average", ["last", "average"])
-@every_family
-def test_a_warm_start_goes_on(cls: Any, average: str) -> None:
-    X, y = problem(3)
-    model = cls(average=average, epochs=2, random_state=0, warm_start=True).fit(X, y).fit(X, y)
-    whole = cls(average=average, epochs=4, random_state=0).fit(X, y)
-    if not model._learner().dual:  # dual variables belong to the rows of a call
-        np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(model.decision_function(X), whole.decision_function(X), rtol=1e-12, atol=1e-12)
-    assert model.n_iter_ == 4
-    with pytest.raises(ValueError, match=r"y holds classes array\(\[3\]\) that are not among"):
-        model.fit(X, y + 1)
-    with pytest.raises(ValueError, match="X has 5 features, but"):
-        model.fit(X[:, :5], y)
-
-
-@pytest.mark.parametrize("parameters", [{"early_stopping": True}, {"class_weight": "balanced"}])
-def test_a_batch_is_not_all_rows(parameters: dict[str, Any]) -> None:
-    X, y = problem(2)
-    with pytest.raises(ValueError, match="or votes all rows at once"):
-        PerceptronClassifier(average="vote", warm_start=True).fit(X, y).fit(X, y)
-    assert not hasattr(PerceptronClassifier(average="vote"), "partial_fit")
-    with pytest.raises(ValueError, match="need all rows at once; call fit"):
-        PerceptronClassifier(**parameters).partial_fit(X, y, classes=[0, 1])
+def test_a_batch_is_not_all_rows() -> None:
+    with pytest.raises(ValueError, match="needs all rows at once; call fit"):
+        PerceptronClassifier(class_weight="balanced").partial_fit(*problem(2), classes=[0, 1])
 
 
 # Batches and pickles

@@ -28,7 +28,6 @@ from rerank.contrib.sklearn import (
     PassiveAggressiveClassifier,
     PerceptronClassifier,
     SGDClassifier,
-    WinnowClassifier,
 )
 from rerank.contrib.sklearn.classifiers import MOST, SHARED, visits_of
 from rerank.data.labelled import Labelled
@@ -49,7 +48,7 @@ def test_sparse_rows_of_two_classes_are_not_copied() -> None:
 
 
 @pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.parametrize("average", ["last", "average", "vote"])
+@pytest.mark.parametrize("average", ["last", "average"])
 @every_family
 def test_the_intercept_is_a_last_column_of_ones(cls: Any, average: str, k: int) -> None:
     """Wherever it is kept: the visits are the same, and so is the learner."""
@@ -62,12 +61,11 @@ def test_the_intercept_is_a_last_column_of_ones(cls: Any, average: str, k: int) 
     np.testing.assert_allclose(found, column.coef_, rtol=1e-9 if cls is PassiveAggressiveClassifier else 0.0)
 
 
-@pytest.mark.parametrize("average", ["average", "vote"])
-def test_float64_is_read_as_float32(average: str) -> None:
+def test_float64_is_read_as_float32() -> None:
     X, y = problem(2)
     fits = set()
     for rows in ((X / 3).astype(np.float32), X / 3, sparse.csr_array(X / 3)):
-        own = PerceptronClassifier(average=average, epochs=2, random_state=0).fit(rows, y)
+        own = PerceptronClassifier(epochs=2, random_state=0).fit(rows, y)
         fits.add((*weights(own), own.decision_function(X.astype(np.float32)).tobytes()))
     assert len(fits) == 1
 
@@ -111,9 +109,9 @@ def test_disordered_sparse_input_is_understood_and_left_alone() -> None:
         shape=X.shape,
     )
     before = [array.copy() for array in (twice.data, twice.indices, twice.indptr)]
-    model = PerceptronClassifier(random_state=0, average="vote").fit(twice, y[::-1])
+    model = PerceptronClassifier(random_state=0).fit(twice, y[::-1])
     model.predict(twice)
-    assert weights(model) == weights(PerceptronClassifier(random_state=0, average="vote").fit(X, y))
+    assert weights(model) == weights(PerceptronClassifier(random_state=0).fit(X, y))
     for array, copy in zip((twice.data, twice.indices, twice.indptr), before, strict=True):
         np.testing.assert_array_equal(array, copy)
 
@@ -207,10 +205,8 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
 
 @parametrize_with_checks(
     [
-        PerceptronClassifier(average="vote"),
         AROWClassifier(average="last", fit_intercept=False, covariance="full"),
         CWClassifier(form="stdev", covariance="exact"),
-        WinnowClassifier(margin=False, normalized=True),
         SGDClassifier(loss="log"),
     ],
     expected_failed_checks=by_design,

@@ -78,31 +78,6 @@ def collins(X: np.ndarray, gain: np.ndarray, sizes: np.ndarray, epochs: int) -> 
 # What it computes
 
 
-@pytest.mark.parametrize("average", ["last", "average"])
-@pytest.mark.parametrize("learner", [{"name": "perceptron", "base": 0.5}, "vrda", "sop"])
-def test_lists_that_come_in_parts_are_one_pass(learner: Any, average: Any) -> None:
-    X, gain, sizes = problem()
-    base = np.random.default_rng(1).standard_normal(gain.size)
-    ranker, whole = (ListRanker(learner=learner, average=average, epochs=1, shuffle=False) for _ in range(2))
-    based = base if isinstance(learner, dict) else None
-    whole.fit(X, gain, sizes, base=based)
-    for first, last in pairwise([0, 1, 13, 40]):
-        rows = slice(sizes[:first].sum(), sizes[:last].sum())
-        ranker.partial_fit(X[rows], gain[rows], sizes[first:last], base=None if based is None else base[rows])
-    assert ranker.coef_ == pytest.approx(whole.coef_, rel=1e-12)
-    assert ranker.base_weight_ == whole.base_weight_
-    twice = ListRanker(learner=learner, average=average, epochs=2, shuffle=False).fit(X, gain, sizes, base=based)
-    assert whole.partial_fit(X, gain, sizes, base=based).coef_ == pytest.approx(twice.coef_, rel=1e-12)
-    weighed = ListRanker(learner="perceptron").fit(X, gain, sizes, base=base)
-    with pytest.raises(ValueError, match="a weight of base scores that was found on other lists"):
-        weighed.partial_fit(X, gain, sizes, base=base)
-    for wrong, message in (({"base": base if based is None else None}, "base: found"), ({}, "found arow; expected")):
-        other = ranker if "base" in wrong else ranker.set_params(learner="arow")
-        with pytest.raises(ValueError, match=message):
-            other.partial_fit(X, gain, sizes, **{"base": based, **wrong})
-    assert not hasattr(ListRanker(), "partial_fit")  # an optimum is of all lists
-
-
 def test_is_the_perceptron_of_the_paper() -> None:
     X, gain, sizes = problem()
     last, average = collins(X, gain, sizes, epochs=3)
@@ -431,14 +406,6 @@ class OneList(ListRanker):
         return super().score(X, y, group=[X.shape[0] if hasattr(X, "shape") else len(X)])
 
 
-class OneListInParts(OneList):
-    """The same for a learner that goes on."""
-
-    def partial_fit(self, X: Any, y: Any) -> Any:
-        """See ``ListRanker.partial_fit``."""
-        return super().partial_fit(X, y, group=[X.shape[0] if hasattr(X, "shape") else len(X)])
-
-
-@parametrize_with_checks([OneListInParts(learner="perceptron"), OneList()])
+@parametrize_with_checks([OneList(learner="perceptron"), OneList()])
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
