@@ -11,6 +11,8 @@ from llvmlite import ir
 from numba.core import cgutils as _cgutils
 from numba.core import event as _event
 from numba.core import types as _types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 
 # Where numba looks first for what indexing gives: after its declarations of strings, dicts and lists, which its cache
 # would have imported before, every line that indexes an array would try those in vain.
@@ -21,12 +23,31 @@ from numba.extending import intrinsic, models, register_model
 from rerank.kernels.directory import config, seal, state_directory
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
-# What would take Python's arguments apart would be most of a leaf with a large state.
-LEAF = OPTIONS | {"no_cpython_wrapper": True}
 cgutils: Any = _cgutils  # it has no types
 event: Any = _event
 types: Any = _types  # typed in part
 _naming = threading.Lock()
+
+
+class _LeafCode(JITCodeLibrary):
+    """The code of a leaf: whoever calls it takes it in, optimises it and makes machine code of it, with its own."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+
+class _LeafCompiler(Compiler):
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)  # type: ignore[no-untyped-call]
+        self.state.flags.no_compile = True
+        self.state.library = _LeafCode(self.state.targetctx.codegen(), "leaf")  # type: ignore[no-untyped-call]
+
+
+# What would take Python's arguments apart would be most of a leaf with a large state.
+LEAF = OPTIONS | {"no_cpython_wrapper": True, "pipeline_class": _LeafCompiler}
 
 
 class Leaf(types.Callable, types.Dummy):  # type: ignore[misc]
@@ -39,23 +60,25 @@ class Leaf(types.Callable, types.Dummy):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any], pick: Callable[..., Any]) -> None:
         self.called, self.inlined = cache(numba.njit(**LEAF)), cache(numba.njit(**LEAF, forceinline=True))
         self.pick = pick
-        self.entries: dict[Any, Any] = {}
+        self.made: dict[Any, Any] = {}
         super().__init__(f"{function.__module__}.{function.__qualname__} at {id(function):x}")
 
-    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:  # noqa: ARG002
         args = [types.unliteral(kind) for kind in args]
         args = [types.int64 if kind == types.int32 else kind for kind in args]
         takes_tuple = any(isinstance(kind, types.NamedTuple) for kind in args)
-        leaf = types.Dispatcher((self.inlined if takes_tuple else self.called)(self.pick(*args)))
-        signature = leaf.get_call_type(context, args, kws)
-        self.entries[signature.args] = leaf.get_impl_key(signature)
-        return signature
+        compiler = (self.inlined if takes_tuple else self.called)(self.pick(*args))._compiler
+        names, args = compiler.fold_argument_types(args, kws)
+        if args not in self.made:
+            self.made[args] = made = compiler.compile(args, None)
+            made.target_context.insert_user_function(made.library, made.fndesc, [made.library])
+        return self.made[args].signature.replace(pysig=names)
 
     def get_call_signatures(self) -> tuple[list[Any], bool]:
         return [], True
 
     def get_impl_key(self, sig: Any) -> Any:
-        return self.entries[sig.args]
+        return self.made[sig.args].library
 
 
 register_model(Leaf)(models.OpaqueModel)
