@@ -388,6 +388,8 @@ def describe_option(parameter: inspect.Parameter, seldom: bool) -> None:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only results and errors.")]
+BehindCommand = Annotated[bool, typer.Option("--quiet", "-q", hidden=True)]  # where many look for it
 
 
 def command(
@@ -412,12 +414,15 @@ def command(
                 parameters.append(parameter)
         if as_object:
             parameters.append(inspect.Parameter("json", keyword, default=False, annotation=Json))
+        parameters.append(inspect.Parameter("quiet", keyword, default=False, annotation=BehindCommand))
         parameters = [parameter.replace(kind=keyword) for parameter in parameters]
         for parameter in parameters:
             describe_option(parameter, parameter.name in SELDOM | set(seldom.split()))
 
         @functools.wraps(function)
-        def called(*, json: bool = False, **given: Any) -> None:
+        def called(*, json: bool = False, quiet: bool = False, **given: Any) -> None:
+            if quiet:
+                set_logging(quiet=True)
             for key, kind in groups.items():
                 given[key] = kind(**{field.name: given.pop(field.name) for field in dataclasses.fields(kind)})
             with answering(json):
@@ -441,7 +446,7 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def common(
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only results and errors.")] = False,
+    quiet: Quiet = False,
     version: Annotated[  # noqa: ARG001 - its callback acts
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,

@@ -32,14 +32,10 @@ MAX_VOTERS = 12  # candidates that are shown of those who have a bracket
 MAX_REASONS = 3  # columns that are shown of those that made a bracket probable
 OPEN = 0.05, 0.9995  # probabilities of brackets that are shown: the others are hardly in question
 MAX_IDS = 10_000  # ids that are compared with an unknown one
-COLUMN_NUMBERS = {  # of a score column, as ``ColumnSeen`` has them, and their headings
-    "mean": "mean", "spread": "deviation", "agreement": "correlation", "least": "least", "greatest": "greatest",
-    "constant": "constant",
-}  # fmt: skip
 log = logging.getLogger("rerank")
 
 
-@command("inspect", "Look", "rerank inspect runs/quickstart/model --top 5", seldom="provenance columns")
+@command("inspect", "Look", "rerank inspect runs/quickstart/model --top 5", seldom="provenance")
 def inspect(
     model: ModelPlace,
     top: Annotated[int, typer.Option(min=0, help="How many features of every template to show.")] = 3,
@@ -47,33 +43,22 @@ def inspect(
         str | None, typer.Option(help="Only features whose name contains this text.", show_default=False)
     ] = None,
     provenance: Annotated[
-        bool, typer.Option("--provenance", help="Where the model comes from: files, settings, versions, sizes.")
+        bool, typer.Option("--provenance", help="Where the model comes from: files, settings, versions.")
     ] = False,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NBEST",
-            help="Compare the score columns of these lists with the training lists'.",
-            show_default=False,
-        ),
-    ] = None,
-    reader: ListReader = None,
     predictor: Predictor = None,
-    trust: Trusted = False,
 ) -> None:
     """Show the strongest weights of a model, and the share of each template."""
     from rich.table import Table
 
     from rerank.models.model import Model
     from rerank.models.weights import find_features
+    from rerank.storage.documents import as_yaml
 
-    if reader is not None and columns is None:
-        raise RecipeError("--reader is for the lists of --columns; name them, or leave it out")
-    loaded = Model.load(model, trust or columns is None)  # only then what it names is imported
+    loaded = Model.load(model, trust=True)  # nothing that it names is imported for this
     if provenance:
-        return _show_provenance(loaded)
-    if columns is not None:
-        return _show_columns(loaded, columns, reader)
+        about = {key: value for key, value in loaded.about.items() if key != "columns"}  # pages of quantiles
+        found = {"provenance": about, "table": loaded.table.about, "settings": loaded.settings}
+        return show(as_yaml(found), **found)
     predictor = predictor or loaded.decision.ranked_by
     if predictor == "voted":
         raise RecipeError("the voted predictor has no weights of its own; inspect average or last")
@@ -92,54 +77,6 @@ def inspect(
         seen=seen, kept=kept,
     )  # fmt: skip
     _show_shares(loaded, predictor, top)
-
-
-def _show_columns(model: "Model", nbest: str, reader: str | None) -> None:
-    from rich.table import Table
-
-    from rerank.models.scorer import Scorer
-    from rerank.readers.base import Problem, SkipCount, read_lists
-    from rerank.readers.several import make_reader
-
-    scorer = Scorer(model)
-    content, drift, count = scorer.content, scorer.drift(), SkipCount("skip")
-    if not drift.names:
-        raise RecipeError("the model holds no statistics of the score columns of its training lists; train it again")
-    form = (scorer.reader if reader is None else make_reader(reader)).knowing(content.columns)
-    for nbest_list in read_lists(form, nbest, count=count):
-        try:
-            drift.see(content.hold(nbest_list))
-        except Problem as problem:
-            raise problem.advised() from None
-    if not drift.lists:
-        raise DataError("no usable list with two candidates or more", path=nbest)
-    unlike, entries = drift.unlike(), dict[str, Any]()
-    table = Table("column", "lists", *COLUMN_NUMBERS.values(), "unlike training in")
-    for name, training in drift.known.items():
-        sides = {"training": training.model_dump(include=set(COLUMN_NUMBERS)), "here": drift.of(name)}
-        for side, numbers in sides.items():
-            in_what = ", ".join(unlike.get(name, [])) if side == "here" else ""
-            table.add_row(plain(name), side, *(f"{numbers[key]:.4g}" for key in COLUMN_NUMBERS), in_what)
-        entries[name] = {**sides, "unlike": unlike.get(name, [])}
-    lists = f"{drift.known[drift.names[0]].lists:,} lists in training, {drift.lists:,} here"
-    show(table, lists, columns=entries, lists=drift.lists)
-    count.warn()
-
-
-def _show_provenance(model: "Model") -> None:
-    import yaml
-    from rich.table import Table
-
-    from rerank.models.weights import part_sizes, provenance_rows
-
-    rows, parts, table = provenance_rows(model), part_sizes(model), Table("part", "arrays", "bytes")
-    for entry in parts:
-        table.add_row(entry["part"], str(entry["arrays"]), f"{entry['bytes']:,}")
-    settings = yaml.safe_dump(model.settings, sort_keys=False, allow_unicode=True)
-    show(
-        *(plain(f"{name}: {value}") for name, value in rows), table, settings,
-        provenance=[{"name": name, "value": value} for name, value in rows], parts=parts, settings=model.settings,
-    )  # fmt: skip
 
 
 def _show_shares(model: "Model", predictor: str, top: int) -> None:

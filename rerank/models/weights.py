@@ -24,7 +24,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 import numpy as np
@@ -34,7 +34,6 @@ from rerank.features.marks import ARROW
 from rerank.features.table import FeatureTable, Table
 from rerank.learn.base import Weights
 from rerank.models.model import Model
-from rerank.models.provenance import Provenance
 from rerank.readers.base import excerpt
 from rerank.readers.lines import LineReader
 from rerank.readers.score_columns import ScoreColumns
@@ -239,47 +238,6 @@ def find_features(model: Model, predictor: str, pattern: str) -> list[tuple[str,
     w = model.weights[predictor].strength
     names = ((model.table.name(j), float(w[j])) for j in range(model.table.width))
     return sorted((pair for pair in names if pattern in pair[0]), key=lambda pair: (-abs(pair[1]), pair[0]))
-
-
-def provenance_rows(model: Model) -> list[tuple[str, str]]:
-    """The provenance of a model, as names and values to show; unknown ones are left out."""
-    about, columns = Provenance.model_validate(model.about), ScoreColumns.of_table(model.table.about)
-    dev, source = about.dev, about.imported
-    program = [f"rerank {about.version}", about.python and f"Python {about.python}", about.platform]
-    rows = [
-        ("learner", about.learner),
-        ("run", about.run),
-        ("seed", str(about.seed)),
-        ("epochs", str(about.epochs)),
-        (f"dev {dev.measure}", f"{dev.score:.6g} ({dev.split})") if dev else ("", ""),
-        ("weights imported from", f"{source.file} (SHA-256 {source.sha256})" if source else ""),
-        ("date", about.date),
-        ("version", ", ".join(filter(None, program))),
-        ("libraries", ", ".join(f"{name} {version}" for name, version in about.libraries.items())),
-        ("training data", about.training_data),
-    ]
-    if columns is not None:
-        rows.append(("base score", columns.base or ""))
-        rows += [(f"score columns of {source}", ", ".join(names)) for source, names in columns.sources.items()]
-    rows += [(f"training {kind}", f"SHA-256 {digest}") for kind, all_ in about.files.items() for digest in all_]
-    return [(name, value) for name, value in rows if value]
-
-
-def part_sizes(model: Model) -> list[dict[str, Any]]:
-    """Weights, table, state and votes: ``part``, how many ``arrays`` it has, and their ``bytes`` in memory."""
-    table, trees = model.table, model.weights["last"].trees
-    columns = [table.hashes, table.template, table.first, table.symbols] if isinstance(table, FeatureTable) else []
-    parts = {
-        "weights": [weights.w for weights in model.weights.values()],
-        "trees": [trees.text] if trees else [],
-        "table": columns,
-        "state": list(model.state.values()),
-        "votes": list(model.votes.values()),
-    }
-    return [
-        {"part": part, "arrays": len(arrays), "bytes": sum(array.nbytes for array in arrays)}
-        for part, arrays in parts.items()
-    ]
 
 
 def columns_by_template(model: Model) -> list[tuple[str, np.ndarray]]:

@@ -189,7 +189,6 @@ class OracleSettings(Section):
     them (any), of which learners then take the best-scoring one. auto is ``any`` for rankings and where the gains of
     the training lists have at most two values, as for right and wrong, else ``base``; the log and ``training.ties`` say
     which.
-    level: oracles are the best candidates by their own gains, or the choices that climb to the best corpus score.
     corpus_share: the share of a candidate's gain in training that is the change of the oracles' corpus score if the
     candidate takes the place of its list's oracle (times the number of lists); the rest is its own gain. A measure that
     is not a mean over sentences, such as BLEU with its brevity penalty, then rewards in a sentence what the corpus
@@ -197,7 +196,6 @@ class OracleSettings(Section):
     """
 
     ties: Literal["auto", "base", "any"] = "auto"
-    level: Literal["sentence", "corpus"] = "sentence"
     corpus_share: Annotated[float, Range(0, 1)] = 0.0
 
 
@@ -255,7 +253,6 @@ class TrainingSettings(Section):
     start: a model to continue from, with the same learner, settings and templates: it gets the features of the
     training lists, too. maxent's penalty then draws weights towards the model's instead of 0. There is no voted
     predictor.
-    callback: a function of your own (``module:function``) that is called after every epoch with a ``TrainingEvent``.
     pairs: which two candidates pairwise losses compare.
     dense: train the weights of dense columns; false: they stay 0, for MERT to set.
     checkpoint: seconds between two epochs that are saved, at least, and at least twenty times as many as saving takes;
@@ -274,7 +271,6 @@ class TrainingSettings(Section):
     bound: bool = False
     select: SelectSettings | None = None
     start: Annotated[str | None, Field(validation_alias=AliasChoices("start", "warm_start"))] = None
-    callback: str | None = None
     pairs: Annotated[Settings, part("oracle")] = Field(default={}, validate_default=True)
     dense: bool = True
     checkpoint: Annotated[float, Range(0)] = 2.0

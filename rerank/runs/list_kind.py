@@ -59,7 +59,6 @@ from rerank.runs.run import Run, blind, choose, weight_counts
 from rerank.runs.training import (
     IN_MEMORY,
     RunTask,
-    callbacks,
     pair_source,
     train_run,
     trained_on,
@@ -411,8 +410,6 @@ def check_single(single: ListRecipe, start: Model | None = None) -> None:
             raise RecipeError(message, key="training.start")
     if start is not None and not learner.linear:
         raise RecipeError(f"{learner.name} grows its trees from the beginning; leave it out", key="training.start")
-    if settings.callback is not None and not callable(callbacks.get(settings.callback)):
-        raise RecipeError(f"{settings.callback} cannot be called; name a function", key="training.callback")
 
 
 def check_pairs(learner: Learner, settings: Settings) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rerank.base.errors import DataError, RecipeError, RunError
+from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import DETAIL, counting
-from rerank.base.registry import Registry, build
+from rerank.base.registry import build
 from rerank.data.corpus import Corpus
 from rerank.extraction.kinds import metric_of
 from rerank.features.dense import dense_alone
@@ -24,7 +24,7 @@ from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import corpus_score, scores
 from rerank.learn.train import Epoch, ListProblem, Training, train
 from rerank.metrics.metric import Metric, owners
-from rerank.metrics.oracle import base_rows, corpus_oracle, oracles, two_valued, with_corpus_gains
+from rerank.metrics.oracle import base_rows, oracles, two_valued, with_corpus_gains
 from rerank.models.model import Model, check_state
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
@@ -63,7 +63,6 @@ class TrainingEvent:
 
 
 Callback = Callable[[TrainingEvent], object]
-callbacks: Registry[Callback] = Registry("callback")
 
 
 @dataclass(frozen=True)
@@ -266,7 +265,7 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Corpus, metric: Metr
     if log is None or training.skipped or recipe.training.pairs["name"] != "oracle":
         return {}
     learner, first = training.learner, training.history[0]
-    u, targets = learner.average(training.state), _targets(recipe, corpus, metric)
+    u, targets = learner.average(training.state), oracles(corpus)
     if share := recipe.oracle.corpus_share:
         corpus = with_corpus_gains(corpus, metric, targets, share)
     margins = list_margins(corpus, targets, u, any_ties=any_ties(recipe, corpus))
@@ -276,11 +275,6 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Corpus, metric: Metr
 def pair_source(settings: Settings) -> PairSource:
     """The pair source that a recipe describes."""
     return build(pair_sources, settings, "training.pairs")
-
-
-def _targets(recipe: ListRecipe, corpus: Corpus, metric: Metric) -> np.ndarray:
-    """The oracles that training aims at (int64 [L])."""
-    return corpus_oracle(corpus, metric) if recipe.oracle.level == "corpus" else oracles(corpus)
 
 
 def any_ties(recipe: ListRecipe, corpus: Corpus) -> bool:
@@ -329,7 +323,7 @@ def _train(
     several = any_ties(recipe, corpus)
     if recipe.oracle.ties == "auto":
         log.info("oracle.ties: %s", "any of the best candidates" if several else "the best one by the base score")
-    targets = _targets(recipe, corpus, metric)
+    targets = oracles(corpus)
     if share := recipe.oracle.corpus_share:
         corpus = with_corpus_gains(corpus, metric, targets, share)
     if make_learner(learner).batch:
@@ -381,19 +375,14 @@ def _optimum(task: RunTask, made: Maxent, several: bool, warm: tuple[Any, int] |
     start, done = (made.init(width), 0) if warm is None else (made.drawn_to(warm[0]), warm[1])
     if np.any(start.cells[corpus.free : -1]):
         made = replace(made, columns="all")
-
-    def targets(lists: Corpus) -> np.ndarray:
-        """The oracles of some of the lists."""
-        return _targets(recipe, lists, metric)
-
     with counting("train", total=2, unit="steps", lines=False) as count:
-        members = mixture(made, corpus, metric, targets, None if warm is None else start, any_ties=several)
+        members = mixture(made, corpus, metric, oracles, None if warm is None else start, any_ties=several)
         count.advance(left=1)
         log.info("maxent: %s", members.text(metric))
         fitted = dict[Columns, Weights]()
         for columns, l2 in reversed(members.learned().items()):  # the better one at last
             lists = dense_alone(corpus) if columns == "dense" else corpus
-            problem = ListProblem(lists, targets(lists), recipe.seed, any_ties=several)
+            problem = ListProblem(lists, oracles(lists), recipe.seed, any_ties=several)
             training = train(replace(made, l2=l2), problem, epochs=1, start=(cut_state(start, lists.width), done))
             fitted[columns] = training.weights["last"]
     summed, state = members.summed(fitted, width), padded_state(training.state, width)
@@ -404,24 +393,13 @@ def _optimum(task: RunTask, made: Maxent, several: bool, warm: tuple[Any, int] |
 
 
 def _tell(task: RunTask, stage: str, line: dict[str, Any], weights: Weights) -> None:
-    """Tell of an epoch whoever watches the run, and the callback that its recipe names.
-
-    An exception of the watcher ends the training as it is (Optuna prunes so), one of a recipe's callback as a
-    ``RunError``.
-    """
-    name, scores = task.recipe.training.callback, (line["epoch"], line.get("dev"), line.get("dev_base"))
-    if task.watcher is None and name is None:
+    """Tell of an epoch whoever watches the run, whose exception ends the training as it is (Optuna prunes so)."""
+    if task.watcher is None:
         return
     w = weights.w.copy()  # the trainer goes on with its own
     w.flags.writeable = False
-    event = TrainingEvent(task.name, task.recipe.seed, stage, *scores, weights._replace(w=w), dict(line))
-    if task.watcher is not None:
-        task.watcher(event)
-    if name is not None:
-        try:
-            callbacks.get(name)(event)
-        except Exception as error:  # it is the user's: it can raise anything
-            raise RunError(f"training.callback, {name}: {type(error).__name__}: {error}") from error
+    scores = line["epoch"], line.get("dev"), line.get("dev_base")
+    task.watcher(TrainingEvent(task.name, task.recipe.seed, stage, *scores, weights._replace(w=w), dict(line)))
 
 
 def _warm(task: RunTask, learner: Settings, corpus: Corpus, data: str = "") -> tuple[Any, int] | None:

@@ -542,6 +542,7 @@ def test_all_commands_can_be_quiet(rerank, recipe, model, small_run, small_data,
         quiet = rerank("--quiet", *command)
         assert (quiet.code, quiet.err, bool(quiet.out)) == (0, "", True), command
     assert "rank: 40 lists in" in rerank("rank", model, nbest).err
+    assert (rerank("rank", model, nbest, "-q").err, rerank("list", "--quiet").code) == ("", 0)
 
 
 # processes of their own

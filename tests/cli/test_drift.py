@@ -70,19 +70,6 @@ def test_columns_that_only_the_header_knows_are_left_out(place: Path) -> None:
     assert model.drift().names == ("score", "acoustic", "lm")
 
 
-def test_columns_are_shown_side_by_side(place: Path, rerank: Command) -> None:
-    done = rerank("inspect", place / "model", "--columns", place / "turned.jsonl", "--json")
-    assert done.code == 0, done
-    found = json.loads(done.out)
-    assert list(found["columns"]) == ["score", "acoustic", "lm"]
-    assert found["columns"]["lm"]["unlike"] == ["mean", "agreement"]
-    assert found["columns"]["lm"]["here"]["mean"] * found["columns"]["lm"]["training"]["mean"] < 0
-    assert found["columns"]["score"]["unlike"] == []
-    assert found["lists"] == 150
-    refused(rerank("inspect", place / "model", "--columns", place / "unscored.jsonl"), "found no base score")
-    refused(rerank("inspect", place / "model", "--reader", "jsonl"), "--reader is for the lists of --columns")
-
-
 def test_oracle_doubts_references_of_other_lists(place: Path, rerank: Command) -> None:
     done = rerank("oracle", SHIPPED / "train.jsonl.gz", "--reader", "jsonl", "--metric", "wer")
     assert done.code == 0

@@ -17,7 +17,6 @@ from rerank.extraction.extraction import extract_split, extract_training
 from rerank.learn.base import Weights
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer
-from rerank.models.weights import provenance_rows
 from rerank.readers.base import Problem, SkipCount, readers
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import make_reader
@@ -82,8 +81,6 @@ def test_a_model_names_its_columns_and_their_sources(name: str, models: dict[str
         "merged parses": {"system_1", "system_2"}, "joined parses": {"parses", "joined"},
     }.get(name, {name})  # fmt: skip
     assert set(columns.sources) == expected
-    shown = dict(provenance_rows(models[name]))
-    assert {f"score columns of {source}" for source in expected} <= shown.keys()
     brought = {column for own in columns.sources.values() for column in own}
     assert brought == set(columns.names) - {"system_1", "system_2"}
 

@@ -87,7 +87,7 @@ def test_code_that_a_model_names_is_refused(trap: Path, rerank: Command, key: st
     small_texts.write_lines(trap / "lists", ["0 ||| a b ||| LM0= -1 ||| -1"])
     for words in (
         ["rank", model, "lists"], ["serve", model, "--port", 0],
-        ["explain", model, "lists", "--list", 0], ["inspect", model, "--columns", "lists"],
+        ["explain", model, "lists", "--list", 0],
     ):  # fmt: skip
         refused(rerank(*words), f"{model}: names code by import path ({said})")
     for words in (["inspect", model], ["inspect", model, "--provenance"], ["export", model]):

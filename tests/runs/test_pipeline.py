@@ -13,12 +13,10 @@ import small
 from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import Content
-from rerank.extraction.kinds import metric_of
 from rerank.learn.scoring import best
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 from rerank.metrics.metric import chosen_rows
-from rerank.metrics.oracle import corpus_oracle
 from rerank.models.model import Model
 from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import load_recipe
@@ -215,16 +213,9 @@ def test_models_that_training_cannot_start_from(small_data, trained, workspace):
             experiment.run(small.recipe(small_data, **change), workspace / "refused")
 
 
-def test_corpus_oracles_and_free_ties(small_data, trained, workspace):
+def test_free_ties(small_data, trained, workspace):
     free = experiment.run(small.recipe(small_data, oracle={"ties": "any"}), workspace / "any")
     assert free["training"]["mistakes"][0] < trained[1]["training"]["mistakes"][0]
-    recipe = small.recipe(small_data, oracle={"level": "corpus"})
-    climbed = experiment.run(recipe, workspace / "corpus")
-    training, metric = Data.load(recipe, workspace / "corpus", ()).training.corpus, metric_of(recipe)
-    report = metric.report(
-        chosen_rows(training.stats, corpus_oracle(training, metric)).sum(axis=0), training.reference.sum(axis=0)
-    )
-    assert climbed["corpora"]["train"]["statistics"]["corpus_oracle"] == report
 
 
 def test_no_dev_split(small_data, workspace):
