@@ -72,7 +72,7 @@ BAD = {
     "garbage header": ("header", b"x\ty\n-1\n(NN x)\n\n", 1, "expected its header"),
     "endless count": ("header", b"9" * 5000 + b"\tx\n-1\n(NN x)\n\n", 1, "..."),
     "tree first": ("header", b"(NN x)\n\n", 1, "'(NN x)'"),
-    "tree for an id": ("header", b"1\t( (NN x) )\n\n", 1, "a tree is not an id"),
+    "tree for an id": ("header", b"1\t( (NN x) )\n\n", 1, "expected its header"),
     "one missing": ("too few", b"3\tx\n-1\n(NN x)\n-2\n(NN y)\n\n", 6, "says 3 candidates; found 2"),
     "tree missing": ("too few", b"2\tx\n-1\n(NN x)\n-2\n\n", 5, "found 1 and a score without its tree"),
     "blank inside": ("too few", b"2\tx\n-1\n(NN x)\n\n-2\n(NN y)\n\n", 4, "found 1"),
@@ -81,7 +81,7 @@ BAD = {
     "one more, indented": ("too many", b"1\tx\n-1\n  (NN x)\n-2.5\n(NN y)\n\n", 4, "found '-2.5'"),
     "a word": ("score", b"2\tx\n-1\n(NN x)\nhigh\n(NN y)\n\n", 4, "found 'high'"),
     "no score": ("score", b"2\tx\n-1\n(NN x)\n(NN y)\n-2\n\n", 4, "found '(NN y)'"),
-    "white space": ("score", b"1\tx\n \n(NN x)\n\n", 2, "found ' '"),
+    "white space": ("too few", b"1\tx\n \n(NN x)\n\n", 2, "found 0"),
     "nan": ("infinite score", b"2\tx\n-1\n(NN x)\nnan\n(NN y)\n\n", 4, "found 'nan'"),
     "overflow": ("infinite score", b"1\tx\n1 1e999\n(NN x)\n\n", 2, "1e999"),
     "columns": (

@@ -62,7 +62,7 @@ class StanfordReader(ParseReader):
             if last and (number <= 1 or (number != last + 1 and problem is None)):
                 break
             place = lines.number + 1
-            rest = block(lines, lambda line: line.startswith(_STARTS))
+            rest = block(lines, lambda line, _: line.startswith(_STARTS))
             if not mark and not last and line[:1] == b"(" and lines.skip_blank():
                 continue  # the best parse
             if number != last + 1 and problem is None:

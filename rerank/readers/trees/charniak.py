@@ -11,8 +11,8 @@ the ordinal of the list in the file, from 0. Lines between lists may be blank, l
 line holds one or more numbers, the first of which is the base score; lists that were reranked have the new score
 there and the old ones after it.
 
-After a bad list, reading continues where the next one seems to start: at a line after a blank line that is neither
-a score nor a tree, or at a header that is followed by a score line and a tree line.
+A list ends at a blank line or the next header. After a bad list, reading continues at the next header, or at a line
+after a blank line that is neither a score nor a tree.
 """
 
 import re
@@ -50,8 +50,9 @@ class Parts(NamedTuple):
 
 
 NextList = Callable[[LineReader], Record]  # of Parts
+Piece = tuple[int, bytes]  # a line, or several that belong together, with the number of the first
 
-_LOOK = 1 << 8  # lines looked at first, however many candidates a header claims
+_LOOK, _MOST = 1 << 8, 1 << 22  # lines looked at first, and at most, whatever a header claims
 
 
 @dataclass(frozen=True)
@@ -100,18 +101,20 @@ class ParseReader(ListReader):
             yield Lists.of(found) if isinstance(found, Problem) else found
 
 
-def block(lines: LineReader, ends: Callable[[bytes], bool]) -> list[bytes]:
-    """Take the next line and those after it, up to the first that ``ends`` them."""
+def block(lines: LineReader, ends: Callable[[bytes, bytes], bool]) -> list[bytes]:
+    """Take the next line and those after it, up to the first that, given the line behind it, ``ends`` them."""
     size, looked = 0, _LOOK
     while size == 0:
         look = lines.ahead(looked)
-        size = next((i for i, line in enumerate(look) if i and ends(line)), len(look) if len(look) < looked else 0)
+        pairs = pairwise(look if len(look) == looked else [*look, b""])
+        whole = len(look) < looked or looked == _MOST
+        size = next((i for i, pair in enumerate(pairs) if i and ends(*pair)), len(look) * whole)
         looked *= 2
     lines.take(size)
     return look[:size]
 
 
-def blank(line: bytes) -> bool:
+def blank(line: bytes, _: bytes = b"") -> bool:
     """Whether the line is empty, or white space."""
     return not line or line.isspace()
 
@@ -159,7 +162,54 @@ def score_text(nbest: Lists, i: int, scores: np.ndarray | None, *, old: bool = T
     return "\t".join(map(repr, new + nbest.scores[i].tolist() if old else new)).encode()
 
 
-_EXPECTED = "expected its header: number of candidates, list id"
+_BODY = b"(", b"-"  # how nearly all lines of candidates start
+_HEADER = re.compile(rb"\s*(\d{1,9})(?:\s+(?!\(|\|\|\|)(\S.*))?\s*$")
+
+
+def _is_tree(line: bytes) -> bool:
+    return line.lstrip()[:1] == b"("
+
+
+def next_counted(lines: LineReader, each: int, pieces_of: Callable[[Sequence[bytes], int], Sequence[Piece]],
+                 parts_of: Callable[[bytes, Sequence[Piece]], Parts]) -> Record:  # fmt: skip
+    """A header and its list, up to a blank line or the next header; every candidate is of so many pieces. What follows
+    a bad list without a header of its own goes with it.
+
+    pieces_of: what lines are, the first of which has a number; parts_of: the list of a header and pieces.
+    """
+
+    def is_header(line: bytes, after: bytes) -> bool:
+        """A number before a tree is a score where candidates have one."""
+        return _HEADER.match(line) is not None and not (each == 2 and _is_tree(after))
+
+    def ends(line: bytes, after: bytes) -> bool:
+        return line[:1] not in _BODY and (blank(line) or is_header(line, after))
+
+    first, (head, *rest) = lines.number + 1, block(lines, ends)
+    header, pieces = _HEADER.match(head), pieces_of(rest, first + 1)
+    if header is None:
+        message = f"found {excerpt(head)} where a list starts; expected its header: number of candidates, list id"
+        name, problem = None, Problem("header", message, first)
+    else:
+        name, count = None if header[2] is None else decoded(header[2].strip()), int(header[1])
+        found, extra = divmod(len(pieces), each)
+        if (found, extra) == (count, 0):
+            return Record(name, first, parts_of(head, pieces))
+        if found < count:
+            message = f"the header says {amount(count, 'candidate')}; found {found}"
+            message += " and a score without its tree" * extra
+            problem = Problem("too few", message, first + 1 + len(rest))
+        else:
+            number, text = pieces[each * count]
+            message = f"more follows than the {count} candidates of the header: found {excerpt(text)}; expected a "
+            problem = Problem("too many", f"{message}blank line or the next header", number)
+    while lines.skip_blank():
+        line, after = [*lines.ahead(2), b""][:2]
+        score = line if each == 2 else line.partition(b"(")[0]
+        if is_header(line, after) or not (_is_tree(line) or numbers(score)):
+            break
+        block(lines, ends)
+    return Record(name, problem.line or first, problem)
 
 
 @dataclass(frozen=True)
@@ -170,21 +220,6 @@ class CharniakReader(ParseReader):
     >>> nbest.id, nbest.texts, nbest.base
     ('wsj-1', [b'(S1 (NN Art))'], array([-81.5]))
     """
-
-    def cut(self, data: bytes) -> int:
-        """Behind the last blank line before which all lists are as long as their headers say."""
-        rows, row, end = data.split(b"\n")[:-1], 0, 0
-        while row < len(rows):
-            if blank(rows[row]):
-                end = row = row + 1
-            elif _is_header(rows[row : row + 2]):
-                body = rows[row + 1 : row + 1 + 2 * int(rows[row].split()[0])]
-                if not all(body) or not all(map(_is_tree, body[1::2])):
-                    break
-                row += 1 + len(body)
-            else:
-                break
-        return sum(len(text) + 1 for text in rows[:end])
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New and old scores share the score line, separated by tabs."""
@@ -198,87 +233,18 @@ class CharniakReader(ParseReader):
         return self._next_list
 
     def _next_list(self, lines: LineReader) -> Record:
-        head = lines.ahead(1)[0]
-        lines.take(1)
-        first = lines.number
-        count, *rest = head.split(None, 1)
-        message, foreign = f"found {excerpt(head)} where a list starts", ""
-        if not _is_header([head]):
-            return _bad(lines, None, Problem("header", f"{message}; {_EXPECTED}", first))
-        if rest:
-            foreign = "a tree" if _is_tree(rest[0]) else "'|||'" if rest[0].startswith(b"|||") else ""
-        if foreign:
-            message += f": {foreign} is not an id; is this of another program?"
-            return _bad(lines, None, Problem("header", message, first))
-        name, size = decoded(rest[0].strip()) if rest else None, 2 * int(count)
-        if (problem := _find_problem(lines, size)) is not None:
-            return _bad(lines, name, problem)
-        body = lines.ahead(size)
-        lines.take(size)
-        end = first + size + 1
-        texts, scores = range(first + 2, end, 2), range(first + 1, end, 2)
-        return Record(name, first, Parts(head, body[0::2], body[1::2], texts, scores, "header"))
+        return next_counted(lines, 2, lambda rows, number: list(enumerate(rows, number)), _with_scores)
 
 
-def _is_tree(line: bytes) -> bool:
-    return line.lstrip()[:1] == b"("
-
-
-def _is_header(look: list[bytes]) -> bool:
-    """Whether ``look[0]`` is a header. If the second line is a tree, the first one is a whole-number score instead."""
-    word = look[0].split(None, 1)[:1]
-    return bool(word) and word[0].isdigit() and len(word[0]) < 10 and not (len(look) > 1 and _is_tree(look[1]))
-
-
-def _is_start(look: list[bytes]) -> bool:
-    """Whether the first three lines are a header and a candidate. Nothing within a list looks like that."""
-    return len(look) > 2 and _is_header(look) and bool(numbers(look[1])) and _is_tree(look[2])
-
-
-def _bad(lines: LineReader, name: str | None, problem: Problem) -> Record:
-    """A bad list; advances ``lines`` past it, from the line of the problem on."""
-    line = problem.line or lines.number
-    lines.take(max(0, line - 1 - lines.number))
-    while (look := lines.ahead(3)) and not _is_start(look):
-        if not look[0].strip():
-            if not lines.skip_blank():
-                break
-            look = lines.ahead(3)
-            if _is_header(look) or not (_is_tree(look[0]) or numbers(look[0])):
-                break
-        lines.take(1)
-    return Record(name, line, problem)
-
-
-def _find_problem(lines: LineReader, size: int) -> Problem | None:
-    """Why the next ``size`` lines are not pairs of score and tree that end at a blank line or a header.
-
-    A header may claim any number; at most twice as many lines as are really there are looked at.
-    """
-    looked, first = _LOOK, lines.number + 1
-    while True:
-        look = lines.ahead(min(looked, size + 2))
-        body, after, end = look[:size], look[size:], min(size, len(look))
-        if not (all(text[:1] == b"(" for text in body[1::2]) and all(body)):
-            starts = (i for i, line in enumerate(body) if not line.strip() or _is_start(look[i : i + 3]))
-            end = next(starts, end)
-        if end < len(body) or len(look) < looked:
-            break
-        looked *= 2
-    if end < size:
-        extra = " and a score without its tree" if end % 2 else ""
-        message = f"the header says {amount(size // 2, 'candidate')}; found {end // 2}{extra}"
-        return Problem("too few", message, first + end)
-    if after and after[0].strip() and not _is_header(after):
-        message = f"more follows than the {size // 2} candidates of the header: found {excerpt(after[0])}"
-        return Problem("too many", f"{message}; expected a blank line or the next header", first + size)
-    return None
+def _with_scores(head: bytes, pieces: Sequence[Piece]) -> Parts:
+    """The list of a header, score lines and tree lines."""
+    (score_lines, scores), (places, texts) = (zip(*pieces[k::2], strict=True) if pieces else ((), ()) for k in (0, 1))
+    return Parts(head, list(scores), list(texts), places, score_lines, "header")
 
 
 _COUNTED, _GROUPS = "counted", "groups"
 _SHOWN = 1 << 8  # lines that show whether trees have scores
 _SCORED = " with scores"  # follows the variant
-_HEADER = re.compile(rb"\s*(\d{1,9})(?:\s+([^\s(].*))?\s*$")
 
 
 @dataclass(frozen=True)
@@ -318,7 +284,9 @@ class BareReader(ParseReader):
 
     def _grammar(self, lines: LineReader) -> NextList:
         scored = any(numbers(line.partition(b"(")[0]) for line in lines.ahead(_SHOWN) if b"(" in line)
-        return partial(_next_counted if _HEADER.match(lines.ahead(1)[0]) else _next_group, scored=scored)
+        if _HEADER.match(lines.ahead(1)[0]) is None:
+            return partial(_next_group, scored=scored)
+        return lambda lines: next_counted(lines, 1, _pieces, partial(_parts, form=_COUNTED, scored=scored))
 
 
 def _next_group(lines: LineReader, scored: bool) -> Record:
@@ -330,29 +298,14 @@ def _next_group(lines: LineReader, scored: bool) -> Record:
     return Record(None, first, _parts(b"", _pieces(rows, first), _GROUPS, scored))
 
 
-def _next_counted(lines: LineReader, scored: bool) -> Record:
-    """A header and its trees, up to a blank line or the next header."""
-    first = lines.number + 1
-    head, *rest = block(lines, lambda line: blank(line) or _HEADER.match(line) is not None)
-    header, pieces = _HEADER.match(head), _pieces(rest, first + 1)
-    if header is None:
-        message = f"found {excerpt(head)} where a list starts; expected its header: number of trees, list id"
-        return Record(None, first, Problem("header", message, first))
-    name, count = None if header[2] is None else decoded(header[2].strip()), int(header[1])
-    if len(pieces) != count:
-        message = f"the header says {amount(count, 'tree')}; found {len(pieces)} before the next blank line or header"
-        return Record(name, first, Problem("too few" if len(pieces) < count else "too many", message, first))
-    return Record(name, first, _parts(head, pieces, _COUNTED, scored))
-
-
-def _pieces(lines: Sequence[bytes], first: int) -> list[tuple[int, bytes]]:
+def _pieces(lines: Sequence[bytes], first: int) -> list[Piece]:
     """The candidates, each with its line, in lines the first of which has the number ``first``."""
     starts = [k for k, line in enumerate(lines) if not k or not line[:1].isspace()]
     spans = pairwise([*starts, len(lines)])
     return [(first + k, b" ".join(map(bytes.strip, lines[k:end]))) for k, end in spans]
 
 
-def _parts(head: bytes, pieces: Sequence[tuple[int, bytes]], form: str, scored: bool) -> Parts:
+def _parts(head: bytes, pieces: Sequence[Piece], form: str, scored: bool) -> Parts:
     """The list of these candidates, without those that are failed parses."""
     kept = [(place, line) for place, line in pieces if not failed(line)]
     places, lines = [place for place, _ in kept], [line for _, line in kept]
