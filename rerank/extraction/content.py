@@ -411,23 +411,16 @@ def unknown_columns(columns: ScoreColumns, nbest: Lists) -> tuple[str, ...]:
 
 def _difference(columns: ScoreColumns, own: ScoreColumns) -> str | None:
     """The reason that keeps a list with the columns ``own`` from being used."""
-    lacking = [name for name in columns.names if name not in own.names]
-    if lacking:
-        what = f"score column{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}"
-        message = f"found no {what}; expected {_listed(columns.names)}, as in the training lists"
-        return f"{message}: does the reader have the options of training?"
+    parts = {"": (columns.names, own.names)}
+    if own.sources.keys() == columns.sources.keys():  # else the lists are put together differently
+        parts |= {f" of {source}": (names, own.sources[source]) for source, names in columns.sources.items()}
+    for whose, (names, there) in parts.items():
+        if lacking := [name for name in names if name not in there]:
+            what = f"score column{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}{whose}"
+            expected = f"{', '.join(names[:SHOWN])}{f' and {len(names) - SHOWN} more' * (len(names) > SHOWN)}"
+            message = f"found no {what}; expected {expected}{' from there' * bool(whose)}, as in the training lists"
+            return f"{message}: does the reader have the options of training?"
     if columns.base not in (None, own.base):
         message = f"the base score is {own.base!r}; expected {columns.base!r}, as in the training lists"
         return f"{message}: set the reader's option base"
-    if own.sources.keys() == columns.sources.keys():  # else the lists are put together differently
-        for source, names in columns.sources.items():
-            lacking = [name for name in names if name not in own.sources[source]]
-            if lacking:
-                message = f"found no score column {lacking[0]!r} of {source}"
-                return f"{message}; expected {_listed(names)} from there, as in the training lists"
     return None
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    """Names for a message."""
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

@@ -19,17 +19,7 @@ import numpy as np
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.data.corpus import Corpus, concatenate, save_joined
-from rerank.extraction.blocks import (
-    Block,
-    BlockJob,
-    Numbering,
-    Shared,
-    Spool,
-    Summary,
-    Texts,
-    cut,
-    extract_block,
-)
+from rerank.extraction.blocks import Block, BlockJob, Numbering, Shared, Spool, Summary, Texts, cut, extract_block
 from rerank.extraction.content import columns_of
 from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import doubts_of_lists, inputs_of, mixed_answers
@@ -151,9 +141,8 @@ class Extraction:
         self._recipe, self._split, self._engine, self._inputs = recipe, split, engine, inputs
         self._here = Engine() if spool is None else engine  # for what reads the blocks
         self._directory, self._start = directory, time.monotonic()
-        job = BlockJob(
-            recipe, Spool(None if spool is None else str(spool)), tuple(sys.path) if recipe.features.user else ()
-        )
+        imports = tuple(sys.path) if recipe.features.user else ()
+        job = BlockJob(recipe, Spool(None if spool is None else str(spool)), imports)
         if known is not None:
             columns, scored = ScoreColumns.of_table(known.about), bool(known.about.get("scored"))
             numbering = Numbering.of(known, job.spool, known=True)
@@ -276,14 +265,14 @@ class Extraction:
         """Refuse a table without features, unless there are no templates that could give any."""
         if table.about["kept"] or not self._content.names:
             return
-        lists, least = f"{self._count.lists:,}", self._recipe.features.min_lists
-        shown = ", ".join(self._content.names[:8]) + (", ..." if len(self._content.names) > 8 else "")
+        least = self._recipe.features.min_lists
         if table.about.get("seen"):
-            said = f"none of {table.about['seen']:,} features varies in {least} of the {lists} training lists"
+            said = f"none of {table.about['seen']:,} features varies in {least}"
             advice = f"set features.min_lists below {least}, or use more lists"
         else:
-            said = f"the templates {shown} give nothing that varies within any of the {lists} training lists"
-            advice = "name other templates"
+            shown = ", ".join(self._content.names[:8]) + ", ..." * (len(self._content.names) > 8)
+            said, advice = f"the templates {shown} give nothing that varies within any", "name other templates"
+        said += f" of the {self._count.lists:,} training lists"
         if (columns := self._job.columns) and columns.names:
             said += f"; score columns: {', '.join(columns.names)}"
         message = f"no feature is left: {said}; {advice}, or set features.set: base for the base score alone"

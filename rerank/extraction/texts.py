@@ -9,7 +9,7 @@ import numpy as np
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
-from rerank.extraction.content import Content, Description, Measured, Pair, hold
+from rerank.extraction.content import Content, Description, Measured, Pair
 from rerank.features.scores import unfit
 from rerank.features.sink import ListFeatures
 from rerank.features.text.view import TextExtractor, TextView, first_unfit, make_view
@@ -80,7 +80,7 @@ class TextContent(Content[TextView | None]):
             return None
         try:
             lists = with_answers(lists, self.answer)
-            held = self.hold(without_columns(lists, self.gains))
+            held = self.rows(lists)
             if unfit(held):
                 return None
             return Measured(lists, held, *cast(ColumnMetric, self.metric).block_stats(lists), None)
@@ -96,13 +96,12 @@ class TextContent(Content[TextView | None]):
             nbest = with_answers(text_list(nbest).sound(), self.answer)
         except Problem as problem:
             raise nbest.fault(problem, problem.size) from None
-        self.hold(nbest if self.columns is None else without_columns(nbest, self.gains))
+        self.rows(nbest)
         return nbest.opened(self._view if self.keeps_texts or not self.by_columns else self._look)
 
     def rows(self, nbest: Lists) -> Lists:
-        """A list with the columns that templates look at."""
-        lists = without_columns(nbest, self.gains)
-        return lists if self.columns is None else hold(self.columns, lists)
+        """Lists with the columns that templates look at. Raises Problem."""
+        return self.hold(without_columns(nbest, self.gains))
 
     def _look(self, nbest: Lists) -> TextView | None:
         """The view that templates have of a list; None where columns are all that they see. Raises Problem."""
