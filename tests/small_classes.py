@@ -57,7 +57,7 @@ def settings(root: Path, **changes: Any) -> dict[str, Any]:
         "task": "classification",
         "data": {"root": str(root), "sets": ["marked"]},
         "learner": {"name": "perceptron"},
-        "training": {"epochs": 2, "vote": True},
+        "training": {"epochs": 2},
     }
     return extended(made, changes)
 

@@ -6,12 +6,12 @@ Axes: n examples, nnz nonzeros, D columns, k classes.
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.corpus import Corpus, frozen, offsets, share_of
+from rerank.data.corpus import Corpus, frozen, offsets
 from rerank.kernels.compile import kernel, prefetch
 
 AHEAD, MOST_AHEAD = 8, 512  # rows, and numbers of a row, that are fetched ahead
@@ -98,10 +98,6 @@ class Labelled:
         label, weight = self.label[chosen], self.weight[chosen]
         return replace(self, rows=rows, columns=columns, values=values, label=label, group=group, weight=weight)
 
-    def shared(self, share: float, seed: int) -> "Labelled":
-        """The share of the examples that ``share_of`` draws."""
-        return self if share == 1 else self.take(share_of(self.size, share, seed))
-
     def flip(self, probability: float, seed: int) -> "Labelled":
         """With two classes: every label is flipped with this probability, independently."""
         if not 0 <= probability <= 1:
@@ -121,27 +117,6 @@ class Labelled:
             raise DataError(f"there is no column left for a bias; at most {MOST_COLUMNS:,} are possible")
         rows, columns, values = self._copied(np.arange(self.size), bias=constant)
         return replace(self, rows=rows, columns=columns, values=values, width=self.width + 1)
-
-    def normalised(self, kind: Literal["l2", "max"], like: "Labelled | None" = None) -> "Labelled":
-        """The examples with values on a common scale.
-
-        ``l2``: every row is divided by its Euclidean norm. ``max``: every column is divided by its largest absolute
-        value, in ``like`` (the training examples, of the same width) if given, else in these examples. Rows and
-        columns of zeros stay as they are.
-        """
-        values = np.empty(self.nonzeros, np.float32)
-        if kind == "l2":
-            unit_rows(self.rows, self.values, values)
-        elif kind == "max":
-            source = like or self
-            if source.width != self.width:
-                raise DataError(f"{source.width} columns of the scale for {self.width} columns; align them first")
-            largest = np.zeros(self.width, np.float32)
-            np.maximum.at(largest, source.columns, np.abs(source.values))
-            np.divide(self.values, np.where(largest > 0, largest, 1)[self.columns], out=values)
-        else:
-            raise RecipeError(f"unknown normalisation {kind!r}; known: l2, max")
-        return replace(self, values=values)
 
     def align(self, classes: Sequence[str], width: int) -> "Labelled":
         """These examples with the classes and columns of others, as test examples take over those of training.
@@ -258,15 +233,3 @@ def spread_rows(
             if wider:
                 out[q] = last + moved
                 q += ONE
-
-
-@kernel
-def unit_rows(rows: np.ndarray, values: np.ndarray, out: np.ndarray) -> None:
-    """Every row divided by its Euclidean norm, computed in double precision."""
-    for i in range(rows.shape[0] - 1):
-        square = 0.0
-        for p in range(rows[i], rows[i + 1]):
-            square += np.float64(values[p]) * np.float64(values[p])
-        scale = 1.0 / np.sqrt(square) if square > 0.0 else 1.0
-        for p in range(rows[i], rows[i + 1]):
-            out[p] = np.float64(values[p]) * scale

@@ -95,7 +95,6 @@ def test_draws_and_points_of_a_grid_side_by_side(root: Path) -> None:
         "seeds": [1, 2],
         "tune": {"grid": {"learner.r": [0.1, 1]}, "epochs": 2},
         "grid": {"training.epochs": [1, 2]},
-        "training": {"vote": False},
         "significance": {"test": None},
     }
     (root / "classes.yaml").write_text(yaml.safe_dump(recipe))

@@ -116,31 +116,6 @@ def test_a_bias_is_finite() -> None:
         examples_of(np.eye(3), [0, 1, 1]).with_bias(1e39)
 
 
-@given(sets())
-def test_unit_rows(examples) -> None:
-    X = dense(examples).astype(float)
-    norms = np.linalg.norm(X, axis=1, keepdims=True)
-    expected = np.divide(X, norms, out=np.zeros_like(X), where=norms > 0)
-    assert np.allclose(dense(examples.normalised("l2")), expected, rtol=1e-7)
-
-
-@given(sets(), sets())
-def test_columns_divided_by_their_largest_value(examples, other) -> None:
-    for like, source in ((None, examples), (other, other)):
-        if source.width != examples.width:
-            with pytest.raises(DataError, match="align"):
-                examples.normalised("max", like)
-            continue
-        largest = np.abs(dense(source)).max(axis=0)
-        expected = dense(examples) / np.where(largest > 0, largest, 1)
-        assert np.array_equal(dense(examples.normalised("max", like)), expected)
-
-
-def test_extreme_values_are_normalised_without_overflow() -> None:
-    X = np.array([[3e38, 3e38], [1e-40, 0]], np.float32)
-    assert np.allclose(dense(examples_of(X, [0, 1]).normalised("l2")), [[np.sqrt(0.5)] * 2, [1, 0]])
-
-
 @given(sets(), st.integers(1, 8))
 def test_align_takes_classes_and_columns_of_others(examples, width) -> None:
     classes = ("3", "2", "1", "0", "9")

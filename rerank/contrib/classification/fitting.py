@@ -28,7 +28,6 @@ from rerank.learn.predictor import named
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.scoring import best, scores
 from rerank.learn.train import ListProblem, Training, score_on, train
-from rerank.learn.voting.voting import vote
 from rerank.pool import Engine
 from rerank.recipes.settings import Settings, grid_points
 
@@ -123,21 +122,16 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
         errors = {name: error_of(classes, test_part.label)}
         return Fit(np.arange(test_part.size), {name: classes}, errors, wrong, seconds, train_part.size)
     whole, test, sections = train_part.corpus(), test_part.corpus(), settings.sections
-    voting = sections is None and (settings.vote or settings.predictor == "voted")
     parts = [(whole, train_part.label, seed)]
     if sections is not None:
         drawn = divided(train_part.size, sections.count, seed)
         parts = [((part := train_part.take(place)).corpus(), part.label, own) for place, own in drawn]
-    how: dict[str, Any] = {"epochs": settings.epochs, "keep_log": voting}
-    trainings = [train_on(spec, corpus, label, seed=own, **how) for corpus, label, own in parts]
+    trainings = [train_on(spec, corpus, label, epochs=settings.epochs, seed=own) for corpus, label, own in parts]
     models = [one.weights for one in trainings]
     if sections is not None and sections.rule != "alone":
         models = [combined(trainings, sections.rule)]
     predictions = [{name: predicted(test, weights) for name, weights in model.items()} for model in models]
-    if voting and (log := trainings[0].log) is not None:
-        predictions[0]["voted"] = predicted(test, vote(trainings[0].learner.votes(log, whole), test, 1))
-    main = "last" if settings.predictor == "last" else "average"
-    wrongs = [error_of(predicted(whole, model[main]), train_part.label) for model in models]
+    wrongs = [error_of(predicted(whole, model[settings.predictor]), train_part.label) for model in models]
     lines = [line for one in trainings for line in one.history]
     return Fit(
         np.arange(test_part.size),
@@ -155,12 +149,10 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
     )
 
 
-def train_on(
-    spec: Spec, corpus: Corpus, label: np.ndarray, *, epochs: int, seed: int, keep_log: bool = False, **more: Any
-) -> Training:
+def train_on(spec: Spec, corpus: Corpus, label: np.ndarray, *, epochs: int, seed: int, **more: Any) -> Training:
     """Train the learner of ``spec``; ``more`` goes to ``rerank.learn.train.train``."""
     problem = ListProblem(corpus, targets(corpus, label), seed, spec.recipe.training.shuffle)
-    return train(make_learner(spec), problem, epochs=epochs, keep_log=keep_log, **more)
+    return train(make_learner(spec), problem, epochs=epochs, **more)
 
 
 def point_of(tuned: Tuned) -> Settings:
@@ -223,14 +215,13 @@ def held_out_errors(spec: Spec, noisy: Labelled, clean: Labelled) -> list[list[f
     """The errors of ``spec``, a point of a grid, on held-out examples after every epoch; one line for each division."""
     settings = spec.recipe.tune
     assert settings is not None
-    noisy, clean = (part.shared(spec.recipe.training.share, settings.seed) for part in (noisy, clean))
     judged = clean if settings.clean else noisy
     divisions = divisions_of(noisy.label, settings.held_out, settings.folds, settings.seed)
     return [_errors(spec, noisy.take(first), judged.take(second)) for first, second in divisions]
 
 
 def _errors(spec: Spec, train_part: Labelled, test_part: Labelled) -> list[float]:
-    """Held-out error after every epoch; of the average where the predictor votes."""
+    """Held-out error after every epoch."""
     settings = spec.recipe.tune
     assert settings is not None
     if spec.baseline is not None:
@@ -238,7 +229,7 @@ def _errors(spec: Spec, train_part: Labelled, test_part: Labelled) -> list[float
     test = test_part.corpus()
     training = train_on(
         spec, train_part.corpus(), train_part.label, epochs=settings.epochs, seed=settings.seed,
-        predictor="last" if spec.recipe.training.predictor == "last" else "average",
+        predictor=spec.recipe.training.predictor,
         observers=[score_on(lambda weights: float(np.mean(predicted(test, weights) == test_part.label)))],
     )  # fmt: skip
     return [1.0 - line["dev"] for line in training.history]
@@ -283,7 +274,6 @@ class FoldJob(NamedTuple):
 def fit_fold(job: FoldJob) -> Fit:
     """Fit one fold with one seed."""
     train, test, index = job.draw(job.seed).split(job.fold, job.spec.noise, job.seed)
-    train = train.shared(job.spec.recipe.training.share, job.seed)
     _compile(job.spec, train, test, job.seed)
     return replace(fit(job.spec, train, test, seed=job.seed), index=index)
 

@@ -21,7 +21,6 @@ from rerank.recipes.settings import (
     Sections,
     Seed,
     Settings,
-    Share,
     changed,
     one_or_many,
     part,
@@ -33,7 +32,6 @@ TASK = Task(
     f"{HERE}.steps:tables_of", new=f"{HERE}.sets:new_recipe", folds=True,
 )  # fmt: skip
 Noise = Annotated[float, Range(0, below=0.5)]
-Predictor = Literal["last", "average", "voted"]
 OWN = {"learner", "tune", "training", "runs", "grid", "engine"}  # what a run may change, or has not
 SOURCES = ("path", "train", "generator")
 
@@ -69,15 +67,12 @@ class ExampleData(SourceSettings):
     sets: named sets, a list or a mapping to what describes one; a set without a source of its own is
     ``{root}/NAME.svm.gz`` with ``{root}/NAME.folds.txt``.
     bias: value of a constant feature.
-    scale: rows of length 1 (l2), or columns divided by their largest size (max), before the bias is added. That size
-    comes from all examples (but not their labels) where there are folds, else from training.
     noise: probabilities with which labels of the training part are flipped; labels of the test part never are.
     """
 
     root: str = "."
     sets: dict[str, SourceSettings] = Field(default_factory=dict)
     bias: float | None = None
-    scale: Literal["l2", "max"] | None = None
     noise: Annotated[tuple[Noise, ...], Field(min_length=1), one_or_many(int, float)] = (0.0,)
 
     @field_validator("sets", mode="before")
@@ -161,17 +156,13 @@ class ExampleTraining(Section):
 
     epochs: passes, where nothing is tuned.
     shuffle: a new order in every epoch, from the seed.
-    predictor: the predictor whose error counts; epochs of the vote are tuned by the average's.
-    vote: measure the voted predictor too; it takes time.
-    share: train on this share of the training examples, drawn by the seed.
-    sections: train sections of the examples separately and combine them; no votes.
+    predictor: the predictor whose error counts.
+    sections: train sections of the examples separately and combine them.
     """
 
     epochs: Epochs = 5
     shuffle: bool = True
-    predictor: Predictor = "average"
-    vote: bool = False
-    share: Share = 1.0
+    predictor: Literal["last", "average"] = "average"
     sections: SectionSettings | None = None
     curve: ClassVar[tuple[float, ...]] = ()
 

@@ -59,7 +59,7 @@ class Fit:
     """A run trained on a training part of ``size`` examples and tried on a test part.
 
     index: int64 [n], the test examples in their set; predictions: the class of each by predictor (int64 [n]); errors:
-    the share of wrong ones by predictor; train_error: of the main predictor (of the average where that votes); seconds:
+    the share of wrong ones by predictor; train_error: of the predictor whose error counts; seconds:
     of training; mistakes: by epoch.
     """
 

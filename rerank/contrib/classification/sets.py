@@ -1,4 +1,4 @@
-"""The examples of a recipe: read or drawn, scaled, and divided into training and test parts.
+"""The examples of a recipe: read or drawn, and divided into training and test parts.
 
 Those that are drawn are the same everywhere for the same seed, to the bit. The stream of a seed is that of splitmix64
 (Steele, Lea & Flood 2014): mix(seed + G), mix(seed + 2·G), ...; all arithmetic is modulo 2^64.
@@ -145,7 +145,7 @@ def _found(data: ExampleData, source: SourceSettings) -> SourceSettings:
 
 
 def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) -> ExampleSet:
-    """Read, draw (from ``seed``) or fetch a set, and give its features bias and scale."""
+    """Read, draw (from ``seed``) or fetch a set, and give its features a bias."""
     test, path = None, source.path or source.train or ""
     if source.generator is not None:
         examples, test = build(generators, source.generator, "data.generator").draw(seed)
@@ -168,12 +168,9 @@ def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) ->
     if source.folds is not None:
         folds = read_folds(source.folds, examples.size)
 
-    def prepared(part: Labelled) -> Labelled:
-        """With scale and bias; columns are divided by their largest size in training."""
-        part = part if data.scale is None else part.normalised(data.scale, like=examples)
-        return part if data.bias is None else part.with_bias(data.bias)
-
-    return ExampleSet(name, prepared(examples), None if test is None else prepared(test), folds)
+    if data.bias is not None:
+        examples, test = examples.with_bias(data.bias), test and test.with_bias(data.bias)
+    return ExampleSet(name, examples, test, folds)
 
 
 def read_folds(path: PathLike, n: int) -> np.ndarray:

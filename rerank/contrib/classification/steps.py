@@ -13,16 +13,12 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.base.progress import track
 from rerank.contrib.classification.fitting import (
-    Tuned,
-    applied,
     make_baseline,
     make_learner,
     point_of,
     points_of,
     require_rule,
     run_spec,
-    train_on,
-    tune,
 )
 from rerank.contrib.classification.recipe import ClassificationRecipe, Spec
 from rerank.contrib.classification.results import (
@@ -40,12 +36,9 @@ from rerank.contrib.classification.results import (
     selections_of,
     write_predictions,
 )
-from rerank.contrib.classification.sets import ExampleSet, Sets
-from rerank.features.table import FeatureTable
+from rerank.contrib.classification.sets import Sets
 from rerank.kernels.sources import COMPILATION
 from rerank.learn.contract import accepted
-from rerank.models.model import Model
-from rerank.models.provenance import provenance
 from rerank.recipes.settings import files_named
 from rerank.runs.compared import Compared
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
@@ -68,7 +61,6 @@ class ExampleSteps(Kind[ClassificationRecipe]):
     fitted: the results of all single runs; tested: what is known of every set once it has been gone through.
     """
 
-    results = ("model",)  # which not every recipe writes
     singles: list[Spec]
 
     def check(self) -> None:
@@ -77,15 +69,10 @@ class ExampleSteps(Kind[ClassificationRecipe]):
         self.size, self.predictions = {"sets": len(self.sets.sources)}, []
         self.files = files_named(self.recipe.model_dump(mode="json"), self.recipe.data.root)
         self.code = code_of(self.recipe, SOURCES)
-        if not self.tests and not self.single:
-            raise RecipeError("a model is of one set, one noise level and one run; leave the others out", key="runs")
+        if not self.tests:
+            raise RecipeError("classification leaves results and no model; run its tests too", key="task")
         self.fitted = list[Result]()
         self.tested = dict[str, Tested]()
-
-    @property
-    def single(self) -> bool:
-        """Whether it is one learner, one set, one noise level, one seed: then there is a model."""
-        return len(self.singles) == len(self.recipe.run_seeds) == 1 and self.singles[0].baseline is None
 
     def extract(self) -> dict[str, int]:
         """The other sets are read when it is their turn, for they need not fit into memory together."""
@@ -98,17 +85,16 @@ class ExampleSteps(Kind[ClassificationRecipe]):
         return {name: self.sets.counts[name] for name in self.sets.sources}
 
     def train(self, work: Stages) -> dict[str, int]:
-        """Fits all folds, whose test parts are predicted at once; without tests there is only the model to train."""
-        if self.tests:
-            singles_in_turn = track(self.singles, self.recipe.name, total=len(self.singles), unit="runs")
-            for name, singles in groupby(singles_in_turn, key=lambda single: single.set):
-                on_set = [result for single in singles for result in self._results(single)]
-                self.fitted += on_set
-                drawn = self.sets.draw(name, self.recipe.run_seeds[0])  # still in memory
-                part, folds = drawn.tested, drawn.folds
-                folds = np.zeros(part.size, np.int64) if folds is None else folds
-                self.tested[name] = Tested(part.label, part.classes, folds)
-                work.append(line for result in on_set for line in result.lines())
+        """Fits all folds, whose test parts are predicted at once."""
+        singles_in_turn = track(self.singles, self.recipe.name, total=len(self.singles), unit="runs")
+        for name, singles in groupby(singles_in_turn, key=lambda single: single.set):
+            on_set = [result for single in singles for result in self._results(single)]
+            self.fitted += on_set
+            drawn = self.sets.draw(name, self.recipe.run_seeds[0])  # still in memory
+            part, folds = drawn.tested, drawn.folds
+            folds = np.zeros(part.size, np.int64) if folds is None else folds
+            self.tested[name] = Tested(part.label, part.classes, folds)
+            work.append(line for result in on_set for line in result.lines())
         return {"results": len(self.fitted)}
 
     def _results(self, single: Spec) -> list[Result]:
@@ -127,12 +113,8 @@ class ExampleSteps(Kind[ClassificationRecipe]):
         log.info("%s%s, %s%s: error %.2f %%", single.set, level, single.name, chosen, 100 * error)
         return results
 
-    def model(self) -> Model | None:
-        if not self.single:
-            return None
-        (single,) = self.singles
-        tuned = self.fitted[0].tuned if self.fitted else None
-        return train_model(single, self.sets.draw(single.set, self.recipe.run_seeds[0]), tuned)
+    def model(self) -> None:
+        """There is none: what is learned here is measured, and estimators learn for use."""
 
     def evaluate(self) -> Metrics:
         recipe, results = self.recipe, self.fitted
@@ -150,7 +132,7 @@ class ExampleSteps(Kind[ClassificationRecipe]):
             "corpora": self.counts(),
             "reported": recipe.reported.model_dump() if recipe.reported else None,
             "splits": {"test": results[0].splits()} if len(results) == 1 else {},
-            "tables": as_data(recipe, results, tests) if results else {},
+            "tables": as_data(recipe, results, tests),
             "significance": tests,
             "runs": [result.entry() for result in results],
         }
@@ -180,45 +162,6 @@ class ExampleSteps(Kind[ClassificationRecipe]):
 
     def summary(self, metrics: Metrics) -> dict[str, Any]:
         return headline(metrics, self.fitted, self.compared)
-
-
-def class_table(classes: Sequence[str], width: int, weighted: np.ndarray) -> FeatureTable:
-    """A feature table of ``width`` columns per class (of the second class alone, where there are two).
-
-    Each template is a class, so that a feature is called ``class|number``, the number being that of svmlight files,
-    from 1; ``weighted`` (int [m]) are the features that have a text at all.
-    """
-    labels = tuple(classes) if len(classes) > 2 else (classes[1],)
-    k = len(labels)
-    return FeatureTable(
-        hashes=np.arange(1, k * width + 1, dtype=np.uint64),
-        template=np.repeat(np.arange(k, dtype=np.int32), width),
-        first=np.arange(k * width + 1, dtype=np.int64),
-        symbols=np.tile(np.arange(1, width + 1, dtype=np.uint64), k),
-        templates=labels,
-        texts={j + 1: str(j + 1) for j in weighted.tolist()},
-        about={"seen": width, "kept": width, "classes": list(classes), "templates": {}},
-    )
-
-
-def train_model(spec: Spec, examples: ExampleSet, tuned: Tuned | None = None) -> Model:
-    """Train a single run on all training examples of its set; tuned first, unless ``tuned`` is given."""
-    seed = spec.recipe.run_seeds[0]
-    noisy = examples.noisy(spec.noise, seed)
-    if spec.recipe.tune is not None:
-        spec = applied(spec, tuned or tune(spec, noisy, examples.examples))
-    training_settings = spec.recipe.training
-    noisy = noisy.shared(training_settings.share, seed)
-    corpus = noisy.corpus()
-    voting = training_settings.vote or training_settings.predictor == "voted"
-    training = train_on(spec, corpus, noisy.label, epochs=training_settings.epochs, seed=seed, keep_log=voting)
-    votes = {} if training.log is None else training.learner.votes(training.log, corpus).arrays()
-    weighted = np.any([weights.w != 0 for weights in training.weights.values()], axis=0)
-    about = provenance(learner=spec.recipe.learner["name"], seed=seed, epochs=training_settings.epochs)
-    about["classes"] = list(noisy.classes)
-    table = class_table(noisy.classes, noisy.width, np.unique(np.flatnonzero(weighted) % noisy.width))
-    state = {} if training.state is None else training.state._asdict()
-    return Model(spec.recipe.model_dump(mode="json"), about, table, training.weights, state, votes)
 
 
 def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
@@ -364,7 +307,7 @@ def training_table(metrics: Mapping[str, Any]) -> TextTable:
                 "epochs": count(training["epochs"]), "mistakes, first → last epoch": first_to_last(mistakes),
                 "training error (%)": fixed(100 * run["train_error"]),
                 **{f"{name} (%)": fixed(100 * tested[name]["error"]) if name in tested else NONE
-                   for name in ("last", "average", "voted")},
+                   for name in ("last", "average")},
                 "time of a fold": duration(sum(training["seconds"]) / len(training["seconds"])),
             }
         )  # fmt: skip

@@ -13,8 +13,6 @@ from small_classes import examples_of
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.classification.fitting import fit, fit_baseline, run_spec
 from rerank.contrib.classification.sets import Sets
-from rerank.models.model import Model
-from rerank.models.weights import shares
 from rerank.runs import experiment
 
 
@@ -37,11 +35,10 @@ def test_what_a_single_run_leaves(root: Path, tmp_path: Path) -> None:
     found = carried_out(root, tmp_path / "out")
     assert found == json.loads((tmp_path / "out" / "metrics.json").read_text())
     names = {".rerank-run", "recipe.yaml", "metrics.json", "history.jsonl", "log.txt", "report.html", "predictions"}
-    names |= {"model"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == names
     assert (found["schema"], found["task"], found["metric"]) == (1, "classification", "error|v:1")
     (run,) = found["runs"]
-    assert set(run["errors"]) == {"last", "average", "voted"}
+    assert set(run["errors"]) == {"last", "average"}
     assert all(len(errors) == small_classes.FOLDS for errors in run["errors"].values())
     for name, errors in run["errors"].items():
         report = found["splits"]["test"][name]
@@ -70,7 +67,6 @@ def test_errors_are_those_of_the_predictions(root: Path, tmp_path: Path) -> None
     assert test["difference"] == pytest.approx((np.sum(right[0]) - np.sum(right[1])) / len(rows))
     assert found["runs"][1]["tuned"]["learner.C"] in (0.01, 1)
     assert found["splits"] == {}
-    assert not (tmp_path / "model").exists()
 
 
 def test_a_fold_is_a_fit_of_the_rest(root: Path) -> None:
@@ -98,22 +94,12 @@ def test_three_classes(tmp_path: Path) -> None:
     root = small_classes.write_set(tmp_path, classes=("a", "b", "c"))
     found = carried_out(root, tmp_path / "out", training={"epochs": 4})
     assert found["runs"][0]["mean"] < 0.4
-    model = Model.load(tmp_path / "out" / "model")
-    strongest = {share.template: share.strongest[0] for share in shares(model, "average", 1)}
-    assert sorted(strongest) == ["a", "b", "c"]
-    assert [strongest[name][0] for name in "abc"] == ["a|1", "b|2", "c|3"]
-    assert all(weight > 0 for _, weight in strongest.values())
+    assert found["corpora"]["marked"]["classes"] == {"a": 40, "b": 40, "c": 40}
 
 
-def test_training_alone_leaves_the_model_of_the_whole_set(root: Path, tmp_path: Path) -> None:
-    recipe = small_classes.recipe(root)
-    experiment.run(recipe, tmp_path / "both")
-    experiment.run(recipe, tmp_path / "train", tests=False)
-    assert not (tmp_path / "train" / "report.html").exists()
-    both, alone = (Model.load(tmp_path / name / "model") for name in ("both", "train"))
-    assert np.array_equal(both.weights["average"].w, alone.weights["average"].w)
-    with pytest.raises(RecipeError, match="a model is of one set, one noise level and one run"):
-        experiment.run(small_classes.recipe(root, runs=TWO), tmp_path / "two", tests=False)
+def test_training_alone_leaves_nothing_and_is_refused(root: Path, tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="leaves results and no model; run its tests too"):
+        experiment.run(small_classes.recipe(root), tmp_path / "two", tests=False)
 
 
 def test_generated_sets_with_seeds_as_draws_and_a_grid(tmp_path: Path) -> None:

@@ -52,16 +52,16 @@ def test_noise_is_in_training_labels_only_and_the_same_in_all_folds(root: Path) 
     assert np.array_equal(found.noisy(0.0, 8).label, clean)
 
 
-def test_train_and_test_files_share_classes_columns_and_scale(tmp_path: Path) -> None:
+def test_train_and_test_files_share_classes_and_columns(tmp_path: Path) -> None:
     (tmp_path / "train").write_text("1 1:2 2:4\n-1 1:1\n")
     (tmp_path / "test").write_text("-1 1:1 2:8 9:1\n")
-    found = loaded(tmp_path, sets={}, train=str(tmp_path / "train"), test=str(tmp_path / "test"), scale="max", bias=1)
+    found = loaded(tmp_path, sets={}, train=str(tmp_path / "train"), test=str(tmp_path / "test"), bias=1)
     assert found.test is not None
     assert found.splits == 1
     assert found.examples.width == found.test.width == 3
     assert found.examples.classes == found.test.classes == ("-1", "1")
-    assert found.examples.values.tolist() == [1.0, 1.0, 1.0, 0.5, 1.0]
-    assert found.test.values.tolist() == [0.5, 2.0, 1.0]
+    assert found.examples.values.tolist() == [2.0, 4.0, 1.0, 1.0, 1.0]
+    assert found.test.values.tolist() == [1.0, 8.0, 1.0]
     train, test, _ = found.split(0, 0.0, 1)
     assert test.label.tolist() == [0]
     assert train.size == 2
