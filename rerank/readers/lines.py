@@ -103,9 +103,8 @@ class LineReader:
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         """(number, line) of all remaining lines."""
         while self._at < len(self._lines) or self.ahead(1):
-            line = self._lines[self._at]
             self.take(1)
-            yield self.number, line
+            yield self.number, self._lines[self._at - 1]
 
     def _fill(self) -> bool:
         """Read a chunk and cut it into lines; False at the end of the stream."""

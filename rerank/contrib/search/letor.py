@@ -105,7 +105,7 @@ class LetorReader(TextReader):
             rows, lambda row, _: _entry(row, columns, parsed), pieces=pieces, lines=numbers, names=columns.names,
             unscored=unscored, others=columns.others,
         )  # fmt: skip
-        draft.sides["absent"] = dict.fromkeys(columns.absent, len(rows) - len(draft.bad))
+        draft.sides["absent"] = [dict.fromkeys(columns.absent, len(rows) - len(draft.bad))]
         return draft
 
     def _columns(self, ids: Sequence[int], path: str) -> "FeatureColumns":

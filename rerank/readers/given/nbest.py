@@ -331,7 +331,7 @@ def list_given(
                 expected = f"a finite number of every candidate as {', '.join(map(repr, columns.names))}"
                 keys = ("score",) if column == base else ("columns", column)
                 raise _error(of.index(None) + 1, f"found no number as {column!r}; expected {expected}", *keys)
-        draft.id, draft.lines, draft.names, draft.unscored = name, range(1, len(rows) + 1), columns.names, unscored
+        draft.ids, draft.lines, draft.names, draft.unscored = [name], range(1, len(rows) + 1), columns.names, unscored
         draft.settle()
         lists = lists_of([draft], "", "jsonl" if texts else "")
         named = texts or len(columns.names) > 1 or bool(columns.sources)  # parsers give a single score no name

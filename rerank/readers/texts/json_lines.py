@@ -64,20 +64,18 @@ class JsonReader(TextReader):
             sound = [item for _, item in head if not isinstance(item, Problem)]
             having = 2 * sum(item.get(self.id_key) is not None for item in sound) >= len(sound) > 0
             lines.told["named"] = self.ids == "file" and having
-        named, item = lines.told["named"], cast(Any, None)
+        named, key, of_file, name = lines.told["named"], self.id_key, self.ids == "file", cast(str | None, None)
         for number, item in chain(head, objects):
-            name = None if named is False else nameless(number)
             try:
                 if isinstance(item, Problem):
                     raise item
-                given = list_id(item, self.id_key) if self.ids == "file" else None
-                if named != (given is not None):
-                    message = f"there is {'no' if named else 'a'} {self.id_key!r} here, unlike in most lists"
+                name = list_id(item, key) if of_file else None
+                if named != (name is not None):
+                    message = f"there is {'no' if named else 'a'} {key!r} here, unlike in most lists"
                     raise Problem("id", f"{message}; the reader's option ids: ordinal ignores ids")
-                name = given
+                yield Record(name, number, item)
             except Problem as problem:
-                item = problem
-            yield Record(name, number, item)
+                yield Record(nameless(number) if named else None, number, problem)
 
     def objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
         """The objects of a file, or what is wrong with them, each with the line where it begins."""
@@ -87,8 +85,8 @@ class JsonReader(TextReader):
         array = lines.begins() == b"[" and not (self.general and lines.two_arrays)
         items = ((number, text) for number, _, text in items_of(lines, "[", "a JSON array of objects"))
         for number, text in items if array else lines:
-            if text.strip():
-                listed = self.general and text.lstrip().startswith(b"[")  # an array is the candidates of a list
+            if start := text.strip()[:1]:
+                listed = self.general and start == b"["  # an array is the candidates of a list
                 try:
                     yield number, parse_object(b'{"candidates":' + text + b"}" if listed else text)
                 except Problem as problem:
@@ -104,7 +102,7 @@ class JsonReader(TextReader):
 _DECODER = msgspec.json.Decoder()
 # The end of a key, as it may stand in a text too, and as it may not. A repeated key would hide a value: the line has
 # then more keys than the object. What tells is tried from the fastest on.
-_KEYS = re.compile(rb'"\s*:'), re.compile(rb'(?<!\\)(?:\\\\)*"\s*:')
+_KEYS = re.compile(rb":"), re.compile(rb'"\s*:'), re.compile(rb'(?<!\\)(?:\\\\)*"\s*:')
 
 
 def parse_object(line: bytes) -> dict[str, Any]:
@@ -112,8 +110,14 @@ def parse_object(line: bytes) -> dict[str, Any]:
     try:
         item = _DECODER.decode(line)
         if type(item) is dict:
+            keys = len(item)
+            for rows in item.values():
+                if type(rows) is list and {*map(type, rows)} == {dict}:
+                    keys += sum(map(len, rows))
+            if keys == line.count(b":"):  # all colons are behind these
+                return item
             keys = _keys(item)
-            if keys == line.count(b":") or any(keys == len(key.findall(line)) for key in _KEYS):
+            if any(keys == len(key.findall(line)) for key in _KEYS):
                 return item
     except (ValueError, RecursionError):
         pass

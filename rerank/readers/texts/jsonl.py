@@ -13,12 +13,12 @@ all candidates of the file must then have; the others are sparse features. Texts
 ``alignment`` are derivations, the one under ``answer`` is what the candidate comes to.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from itertools import chain, islice
-from math import fsum, isfinite
+from math import isfinite
 from typing import Any, ClassVar
 
 from rerank.base.encoding import decoded
@@ -139,17 +139,42 @@ class JsonlReader(JsonReader):
             )
             message += f"lists or texts, say so, as --roles query=group,answer=text; found {', '.join(content)}"
             raise Problem("text", message)
-        source, references = content.get("source"), _references(content)
-        sides = {"source": None if source is None else text_of(source, "the source"), "references": references}
-        rows = [entry if isinstance(entry, dict) else {"text": entry} for entry in entries]
+        return self._of([content], [entries])
+
+    def together(self, contents: Sequence[dict[str, Any]]) -> Draft:
+        every = [entries for content in contents if isinstance(entries := content.get("candidates"), list) and entries]
+        if len(every) < len(contents):
+            raise Problem("columns", UNLIKE)
+        return self._of(contents, every)
+
+    def _of(self, contents: Sequence[dict[str, Any]], every: Sequence[list[Any]]) -> Draft:
+        """The lists of objects, given the candidates of each. Raises Problem, also where several are not alike."""
+        references, sources = list(map(_references, contents)), [item.get("source") for item in contents]
+        if (texts := plain_texts(sources)) is not None:
+            sources = list(map(bytes.strip, texts))
+        else:
+            sources = [None if source is None else text_of(source, "the source") for source in sources]
+        several, entries = len(every) > 1, list(chain.from_iterable(every))
+        kinds = {*map(type, entries)}
+        rows = entries if kinds == {dict} else [one if isinstance(one, dict) else {"text": one} for one in entries]
+        keys = dict.fromkeys(chain.from_iterable(rows[:1] if several else rows))
         texts = plain_texts([row.get("text") for row in rows])
-        draft = Draft(entries, [] if texts is None else texts, {}, head=content, sides=sides)
+        if several:
+            orders = {tuple(one[0]) if kinds == {dict} else () for one in every}  # those of sparse features
+            same = len(kinds) == len(orders) == 1 and {*map(len, rows)} == {len(keys)}
+            if texts is None or not same or not keys.keys().isdisjoint(_NESTED):
+                raise Problem("columns", UNLIKE)
+        draft = Draft(every if several else entries, texts or [], {}, heads=contents)
+        draft.sides = {"source": sources, "references": references}
+        draft.sizes = list(map(len, every)) if several else ()
         if texts is None:
             draft.texts = draft.tried(rows, _text, b"")
-        keys, steps = dict.fromkeys(chain.from_iterable(rows)), list[str]()
+        steps = list[str]()
         for key in (key for key in keys if key not in _OTHERS):
             values = [row.get(key) for row in rows]
             finite = _are_finite(values)
+            if several and (not (finite or {*map(type, values)} == {str}) or (key in PARTS and not all(values))):
+                raise Problem("columns", UNLIKE)
             if key in PARTS:
                 draft.parts[key] = draft.tried(values, partial(_part, key), None)
             elif finite or key in NUMBERS or not _NUMERIC.isdisjoint(map(type, values)):
@@ -166,9 +191,12 @@ class JsonlReader(JsonReader):
                 one | {f"{key}={row[key]}": 1.0 for key in self.labels if isinstance(row.get(key), str) and row[key]}
                 for one, row in zip(features, rows, strict=True)
             ]
+        if several and draft.bad:
+            raise Problem("columns", UNLIKE)
         return draft
 
 
+UNLIKE = "lists that are not alike"
 _NESTED = "columns", "features"
 _OTHERS = "text", *_NESTED  # keys of candidates that are no numbers
 _NUMERIC = {float, int, bool}
@@ -184,7 +212,7 @@ def _text(row: Mapping[str, Any], k: int) -> bytes:
 def _are_finite(values: list[Any]) -> bool:
     """Whether all are numbers that an array can hold."""
     try:
-        return isfinite(fsum(values))
+        return isfinite(sum(values))
     except (TypeError, ValueError, OverflowError):
         return False
 

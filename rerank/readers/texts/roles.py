@@ -73,6 +73,8 @@ class JsonKey:
     @cached_property
     def kinds(self) -> Counter[str]:
         """How many values are of a kind; an empty list is of none."""
+        if {*map(type, self.values)} <= {float, int}:
+            return Counter({"number": len(self.values)} if self.values else ())
         return Counter(_kind_of(value) for value in self.values if value != [])
 
     def is_mostly(self, *kinds: str) -> bool:
@@ -131,8 +133,8 @@ def singular(key: str) -> str:
 
 def key_of(name: str, objects: Sequence[Any], *, steady: bool = False) -> JsonKey:
     """A key of objects, or of those among them that are some."""
-    values = (item.get(name) for item in objects if isinstance(item, dict))
-    return JsonKey(name, [value for value in values if value is not None], len(objects), steady=steady)
+    values = [value for item in objects if isinstance(item, dict) and (value := item.get(name)) is not None]
+    return JsonKey(name, values, len(objects), steady=steady)
 
 
 def table_of(form: Roles, lists: Sequence[Object]) -> dict[str, JsonKey]:
@@ -151,7 +153,7 @@ def table_of(form: Roles, lists: Sequence[Object]) -> dict[str, JsonKey]:
 
 
 def keys_of(objects: Iterable[Any]) -> list[str]:
-    return list(dict.fromkeys(key for item in objects if isinstance(item, dict) for key in item))
+    return list(dict.fromkeys(chain.from_iterable(item for item in objects if isinstance(item, dict))))
 
 
 def entries_of(objects: Sequence[Object], key: str) -> list[Any]:
@@ -249,21 +251,18 @@ def _missing(objects: Sequence[Object], asked: Mapping[str, str]) -> dict[str, s
     return {} if not objects or any("candidates" in item for item in objects) else first or needed
 
 
-def _spread(entry: tuple[int, Object | Problem]) -> Iterator[tuple[int, Object | Problem]]:
+def _spread(entry: tuple[int, Object | Problem]) -> Iterable[tuple[int, Object | Problem]]:
     """An object, the response that a batch has put into it, or the lists that it holds by their ids, as EvalPlus writes
     them."""
     number, item = entry
     if isinstance(item, Problem) or "candidates" in item:
-        yield entry
-        return
+        return (entry,)
     if "custom_id" in item and "response" in item:
         body = first_of(item, ("response.body",))
         if isinstance(body, dict) and not body.keys().isdisjoint(("choices", "output")):
-            yield number, type(item)({**body, "id": item["custom_id"]})
-        else:
-            error = first_of({**item, "of": body}, ("error.message", "error", "of.error.message", "of.error"))
-            yield number, Problem("text", f"the request has no response: {shown(error)}; send it again")
-        return
+            return ((number, type(item)({**body, "id": item["custom_id"]})),)
+        error = first_of({**item, "of": body}, ("error.message", "error", "of.error.message", "of.error"))
+        return ((number, Problem("text", f"the request has no response: {shown(error)}; send it again")),)
 
     def holds_lists(value: Any) -> bool:
         lists = list(value.values()) if isinstance(value, dict) else []
@@ -273,9 +272,8 @@ def _spread(entry: tuple[int, Object | Problem]) -> Iterator[tuple[int, Object |
 
     inner = list(filter(holds_lists, item.values()))
     if len(inner) != 1:
-        yield number, item
-        return
-    yield from ((number, {"id": key, "candidates": entries}) for key, entries in inner[0].items())
+        return (entry,)
+    return [(number, {"id": key, "candidates": entries}) for key, entries in inner[0].items()]
 
 
 def _made(roles: Roles, rows: list[Object], grader: Grader, named: Sequence[str]) -> Object | Problem:
@@ -287,7 +285,9 @@ def _made(roles: Roles, rows: list[Object], grader: Grader, named: Sequence[str]
 
 def _form(objects: Sequence[Object]) -> Roles | None:
     """The known form of most objects."""
-    return next((form for form in FORMS if _most(map(form.fits, objects))), None)
+    counts = Counter(chain.from_iterable(objects))
+    often = (form for form in FORMS if all(2 * counts[key] > len(objects) for key in form.keys))
+    return next((form for form in often if _most(map(form.fits, objects))), None)
 
 
 def roles_of(
@@ -322,8 +322,8 @@ def _most(flags: Iterable[bool]) -> bool:
 
 def _called(role: str, keys: Iterable[str]) -> list[str]:
     """Those of the ``keys`` that are called as one of a role is, the likeliest first."""
-    by_name = {key.lower(): key for key in keys}
-    return [by_name[name] for name in NAMES[role] if name in by_name]
+    named = [(key.lower(), key) for key in keys][::-1]
+    return [key for name in NAMES[role] for lower, key in named if lower == name]
 
 
 def _advice(key: str, role: str) -> str:
@@ -356,7 +356,7 @@ def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | N
 
 def _are_candidates(values: Any) -> bool:
     """Whether a value is a list of what candidates can be, and no conversation."""
-    if not isinstance(values, list) or not all(isinstance(one, str | dict | list) for one in values):
+    if not isinstance(values, list) or not {*map(type, values)} <= {str, dict, list}:
         return False
     return bool(values) and not any(isinstance(one, dict) and "role" in one for one in values)
 
@@ -365,10 +365,14 @@ def _text(entries: Sequence[Object], placed: Mapping[str, str], *, only: bool = 
     """The key of a candidate's text: by its name or, if there is no other and ``only``, the one that holds texts."""
     if "text" in placed:
         return placed["text"]
-    keys = [key for key in [*keys_of(entries), "message.content"]
-            if _most(isinstance(said_of(first_of(entry, (key,))), str) for entry in entries)]  # fmt: skip
-    found = _called("text", keys)
-    return next(iter(found or (keys if only and len(keys) == 1 else [])), None)
+
+    def holds_texts(key: str) -> bool:
+        return _most(isinstance(said_of(first_of(entry, (key,))), str) for entry in entries)
+
+    keys = [*keys_of(entries), "message.content"]
+    named = next(filter(holds_texts, _called("text", keys)), None)
+    others = [] if named or not only else list(filter(holds_texts, keys))
+    return others[0] if len(others) == 1 else named
 
 
 def _of_rows(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
@@ -472,9 +476,8 @@ def _with_columns(
         others = table.keys() - {*names, *named, *_SPECIAL}
         dropped = few | {key for key in others if table[key].is_numeric("verdict")}
         dropped |= {key for key, name in inner.items() if key != name}
-        exact = {name for name, key in table.items() if {*key.kinds} <= {"number", "true or false"}}
-        columns = {name: paths for name, paths in columns.items()
-                   if paths[0] not in few and (name != paths[0] or name not in exact)}  # fmt: skip
+        columns = {name: paths for name, paths in columns.items() if paths[0] not in few
+                   and (name != paths[0] or not {*table[name].kinds} <= {"number", "true or false"})}  # fmt: skip
     elif not form.form:
         columns |= {FINISH: (FINISH,)} if FINISH in table else {}
         columns |= {"answer": ("answer",)} if form.many and "answer" in table and "answer" not in form.text else {}

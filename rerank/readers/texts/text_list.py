@@ -5,7 +5,7 @@ them, before columns are chosen and bad candidates left out.
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice, pairwise
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -45,34 +45,49 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class Draft:
-    """A list of N candidates as its format finds it."""
+    """A list of N candidates as its format finds it; or several, of N in all, all sound and with the same numbers."""
 
-    pieces: Sequence[Any]  # N values, which are needed to write each of them back
+    pieces: Sequence[Any]  # N values, which are needed to write each of them back; of several lists, those of each
     texts: list[bytes]  # N texts, as they stand; whatever there is for a candidate that is bad
     numbers: dict[str, list[float | None]]  # N numbers by name, None for a candidate without one
     features: Sequence[dict[str, float]] = ()  # N mappings of numbers by name that few have; () where there are none
     parts: dict[str, list[bytes | None]] = field(default_factory=dict)  # N texts by the names of PARTS, None for none
     bad: dict[int, Problem] = field(default_factory=dict)  # the problems of candidates, by place
-    head: Any = None  # what is needed to write the list back
+    heads: Sequence[Any] = (None,)  # what is needed to write each list back
     lines: Sequence[int] | None = None  # the line of each candidate; None: all are on that of the list
     names: tuple[str, ...] | None = None  # the columns, where the format decides on them; else the first lists do
     unscored: bool = False  # whether all base scores are 0 because there are none
     others: tuple[str, ...] = ()  # numbers that are no columns because they were not asked for
-    sides: dict[str, Any] = field(default_factory=dict)  # what the list has besides, by the names of ``Lists``
-    id: str = ""
-    line: int = 0
+    sides: dict[str, Sequence[Any]] = field(default_factory=dict)  # what lists have besides, by the names of ``Lists``
+    sizes: Sequence[int] = ()  # of several lists: how many candidates each has
+    ids: Sequence[str] = ("",)
+    starts: Sequence[int] = (0,)
 
     @staticmethod
     def of(items: Sequence[T], make: Callable[[T, int], Entry], **fields: Any) -> "Draft":
         """That of the candidates that ``make`` finds in items (of each, and its number from 1), or of the Problems that
-        it raises; ``fields`` are others."""
+        it raises; ``fields`` are others, ``head`` and ``sides`` those of the list."""
         made = each(items, make)
         entries = [Entry(b"", {}) if isinstance(one, Problem) else one for one in made]
         names = dict.fromkeys(chain.from_iterable(one.numbers for one in entries))
         numbers = {name: [one.numbers.get(name) for one in entries] for name in names}
         parts = {part: [getattr(one, part) for one in entries] for part in PARTS}
         bad = {k: one for k, one in enumerate(made) if isinstance(one, Problem)}
-        return Draft(fields.pop("pieces", items), [one.text for one in entries], numbers, (), parts, bad, **fields)
+        sides: dict[str, Sequence[Any]] = {key: [value] for key, value in fields.pop("sides", {}).items()}
+        pieces, heads = fields.pop("pieces", items), [fields.pop("head", None)]
+        texts = [one.text for one in entries]
+        return Draft(pieces, texts, numbers, (), parts, bad, heads, sides=sides, **fields)
+
+    def each(self) -> Iterator["Draft"]:
+        """The lists one by one."""
+        for k, (a, b) in enumerate(pairwise(offsets(self.sizes).tolist())):
+            yield replace(
+                self, pieces=self.pieces[k], texts=self.texts[a:b], features=self.features[a:b], bad={}, sizes=(),
+                numbers={name: values[a:b] for name, values in self.numbers.items()},
+                parts={part: values[a:b] for part, values in self.parts.items()},
+                heads=self.heads[k : k + 1], ids=self.ids[k : k + 1], starts=self.starts[k : k + 1],
+                sides={key: values[k : k + 1] for key, values in self.sides.items()},
+            )  # fmt: skip
 
     def tried(self, items: Sequence[T], make: Callable[[T, int], U], otherwise: U) -> list[U]:
         """The results of ``make`` for what candidates have; what raises a Problem makes its candidate bad."""
@@ -153,16 +168,27 @@ def sound(entry: Entry | Problem, _: int) -> Entry:
 
 def lists_of(drafts: Sequence[Draft], path: str, form: str, roles: Any = None) -> Lists:
     """The lists that settled drafts of the same columns describe."""
-    names, first = drafts[0].names or (), offsets([len(draft.texts) for draft in drafts])
-    scores = np.zeros((int(first[-1]), len(names)))
+
+    def every(values: Iterable[Iterable[Any]]) -> list[Any]:
+        return list(chain.from_iterable(values))
+
+    names, counts = drafts[0].names or (), every(one.sizes or [len(one.texts)] for one in drafts)
+    first, starts = offsets(counts), every(draft.starts for draft in drafts)
+    scores, spans = np.zeros((int(first[-1]), len(names))), list(pairwise(first.tolist()))
     for k, name in enumerate(names):
-        scores[:, k] = [value for draft in drafts for value in draft.numbers.get(name, ())]
-    texts, given = stripped([text for draft in drafts for text in draft.texts])
+        values = chain.from_iterable(draft.numbers.get(name, ()) for draft in drafts)
+        scores[:, k] = np.fromiter(values, np.float64, len(scores))
+    texts, given = stripped(every(draft.texts for draft in drafts))
     keys = {key for draft in drafts for key in draft.sides}
-    sides: dict[str, Sequence[Any]] = {key: [one.sides.get(key, OF_LIST[key]) for one in drafts] for key in keys}
-    sides |= {"raw": [Pieces(draft.head, list(draft.pieces)) for draft in drafts]}
-    sides |= {"bad": [tuple(draft.bad[k] for k in sorted(draft.bad)) for draft in drafts]}
-    sides |= {"duplicates": [repeats_of(texts[a:b]) for a, b in pairwise(first.tolist())]}
+    sides: dict[str, Sequence[Any]] = {
+        key: every(one.sides.get(key, [OF_LIST[key]] * len(one.ids)) for one in drafts) for key in keys
+    }
+    raws = ((one.heads, one.pieces if one.sizes else [list(one.pieces)]) for one in drafts)
+    sides |= {"raw": every(map(Pieces, *raw) for raw in raws)}
+    sides |= {"bad": every([tuple(one.bad[k] for k in sorted(one.bad))] * len(one.ids) for one in drafts)}
+    sides |= {"duplicates": [repeats_of(texts[a:b]) for a, b in spans]}
+    alone = drafts[0].lines is None  # on the line of their list
+    lines = np.repeat(starts, counts).tolist() if alone else every(draft.lines or () for draft in drafts)
 
     def part(name: str, nothing: Any) -> list[Any] | None:
         if not any(name in draft.parts for draft in drafts):
@@ -170,9 +196,8 @@ def lists_of(drafts: Sequence[Draft], path: str, form: str, roles: Any = None) -
         return [text or nothing for draft in drafts for text in draft.parts.get(name) or [None] * len(draft.texts)]
 
     return Lists(
-        [draft.id for draft in drafts], path, [draft.line for draft in drafts], texts,
-        [line for one in drafts for line in one.lines or [one.line] * len(one.texts)], scores, first, names=names,
-        form=form, others=drafts[0].others, unscored=drafts[0].unscored, roles=roles, sparse=_sparse(drafts),
+        every(draft.ids for draft in drafts), path, starts, texts, lines, scores, first, names=names, form=form,
+        others=drafts[0].others, unscored=drafts[0].unscored, roles=roles, sparse=_sparse(drafts),
         given=given, sides=sides,
         segmentation=part("segmentation", b""), alignment=part("alignment", b""), answers=part("answer", None),
     )  # fmt: skip
@@ -196,6 +221,7 @@ OF_WORDS = "sum", "mean", "min", "length"  # the columns that the scores of a ca
 LOOK = 1000  # lists that tell the columns
 MOSTLY = 0.9  # the share of lists in which all candidates have a number, from which on it is a column
 LARGEST = 1 << 22  # bytes of texts in a block
+TOGETHER = 1 << 6  # lists that are looked at together
 
 
 class FileColumns(NamedTuple):
@@ -235,46 +261,81 @@ class TextReader(ListReader):
     def draft(self, content: Any) -> Draft:
         """The list that the content of a record describes."""
 
+    def together(self, contents: Sequence[Any]) -> Draft:
+        """Several lists as one draft. Raises Problem where they are not alike."""
+        raise Problem("columns", f"{len(contents)} lists are not alike")
+
     def made(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
         """Lists with the same columns, one after the other, are a block. Whoever asks a model may wait for an answer:
         what is there of a pipe is then one."""
-
-        def drafted(name: str, record: Record) -> Draft:
-            draft = self.draft(record.content)
-            draft.id, draft.line = name, record.line
-            return draft
-
-        drafts = self.of_records(lines, records, drafted)
-        ahead, run, size = list[Draft | Problem](), list[Draft](), 0
+        named = self.of_records(lines, records, lambda name, record: (name, record))
+        ahead, run, count, size = list[Draft | Problem](), list[Draft](), 0, 0
         if "columns" not in lines.told:
-            ahead = list(islice(drafts, self.look))
+            ahead = list(self._drafts(lines, islice(named, self.look)))
             lines.told |= {"columns": columns} if (columns := self.columns_of(ahead)) else {}
-        for draft in chain(ahead, drafts):
-            if isinstance(draft, Draft):
-                if "columns" not in lines.told and (columns := self.columns_of([draft])):
-                    lines.told["columns"] = columns
-                draft = self._settled(draft, lines.told.get("columns"), lines.path)
-            if run and (isinstance(draft, Problem) or not draft.alike(run[0]) or len(run) == MOST or size > LARGEST):
-                yield lists_of(run, lines.path, self.form, lines.told.get("roles"))
-                run, size = [], 0
-            if isinstance(draft, Problem):
-                yield Lists.of(draft)
-                continue
-            run.append(draft)
-            size += sum(map(len, draft.texts))
-            if self.known is not None and not lines.held:
-                yield lists_of(run, lines.path, self.form, lines.told.get("roles"))
-                run, size = [], 0
+
+        def block() -> Lists:
+            made = lists_of(run, lines.path, self.form, lines.told.get("roles"))
+            run.clear()
+            return made
+
+        for draft in chain(ahead, self._drafts(lines, named)):
+            if isinstance(draft, Draft) and "columns" not in lines.told and (columns := self.columns_of([draft])):
+                lines.told["columns"] = columns
+            for one in self._settled(draft, lines.told.get("columns"), lines.path):
+                if run and (isinstance(one, Problem) or not one.alike(run[0]) or count >= MOST or size > LARGEST):
+                    yield block()
+                    count = size = 0
+                if isinstance(one, Problem):
+                    yield Lists.of(one)
+                    continue
+                run.append(one)
+                count, size = count + len(one.ids), size + sum(map(len, one.texts))
+                if self.known is not None and not lines.held:
+                    yield block()
+                    count = size = 0
         if run:
-            yield lists_of(run, lines.path, self.form, lines.told.get("roles"))
+            yield block()
+
+    def _drafts(self, lines: LineReader, named: Iterable[tuple[str, Record] | Problem]) -> Iterator[Draft | Problem]:
+        """The lists of records, several in a draft where they are alike."""
+        group, most = list[tuple[str, Record]](), min(TOGETHER, MOST)
+        for one in named:
+            if not isinstance(one, Problem):
+                group.append(one)
+                if len(group) < most and (self.known is None or lines.held):
+                    continue
+            yield from self._drafted(group, lines.path)
+            group.clear()
+            if isinstance(one, Problem):
+                yield one
+        yield from self._drafted(group, lines.path)
+
+    def _drafted(self, group: Sequence[tuple[str, Record]], path: str) -> Iterator[Draft | Problem]:
+        """The lists of some records: where they are not alike, those of each eighth."""
+        if not group:
+            return
+        few, contents = max(1, len(group) // 8), [record.content for _, record in group]
+        try:
+            draft = self.together(contents) if len(group) > 1 else self.draft(contents[0])
+        except Problem as problem:
+            if len(group) == 1:
+                yield problem.at(group[0][0], path, group[0][1].line)
+                return
+            for k in range(0, len(group), few):
+                yield from self._drafted(group[k : k + few], path)
+            return
+        draft.ids, draft.starts = [name for name, _ in group], [record.line for _, record in group]
+        yield draft
 
     def columns_of(self, drafts: Iterable[Draft | Problem]) -> FileColumns | None:
         """The columns that lists show; None where they have no candidates."""
         lists = [one for one in drafts if isinstance(one, Draft) and len(one.texts) > len(one.bad)]
         if not lists:
             return None
-        counts = Counter(chain.from_iterable(one.shared(self.base) for one in lists))
-        shared = {key for key, n in counts.items() if n >= (0.5 if key in self.usual else MOSTLY) * len(lists)}
+        counts = Counter(key for one in lists for key in one.shared(self.base) * len(one.ids))
+        total = sum(len(one.ids) for one in lists)
+        shared = {key for key, n in counts.items() if n >= (0.5 if key in self.usual else MOSTLY) * total}
         names = [name for name in lists[0].numbers if name in shared.union(NUMBERS)]
         names, dense = [*names, *sorted(shared.difference(names))], self.dense
         others: tuple[str, ...] = ()
@@ -285,7 +346,19 @@ class TextReader(ListReader):
         names = names if dense is None else [*dense, *(name for name in names if name in NUMBERS)]
         return FileColumns(tuple(dict.fromkeys([self.base, *names])), self.base in shared, others)
 
-    def _settled(self, draft: Draft, columns: FileColumns | None, path: str) -> Draft | Problem:
+    def _settled(self, draft: Draft | Problem, columns: FileColumns | None, path: str) -> Iterator[Draft | Problem]:
+        """A draft, or each of its lists where some do not fit the columns."""
+        if isinstance(draft, Problem):
+            yield draft
+            return
+        if draft.sizes:
+            whole = self._settle(replace(draft, numbers={**draft.numbers}, bad={}), columns, path)
+            if isinstance(whole, Draft) and not whole.bad:
+                yield whole
+                return
+        yield from (self._settle(one, columns, path) for one in (draft.each() if draft.sizes else [draft]))
+
+    def _settle(self, draft: Draft, columns: FileColumns | None, path: str) -> Draft | Problem:
         """A draft with the names of columns, without the candidates that do not fit them; the problem of the first of
         these if there are no others."""
         count = len(draft.texts)
@@ -297,14 +370,14 @@ class TextReader(ListReader):
             elif draft.unscored and len(draft.bad) < count and (self.base != SCORE or columns.scored):
                 advice = "; the reader's option base names another" if self.offers("dense") else ""
                 message = f"no candidate has a number {self.base!r}, the base score{advice}"
-                return Problem("score", message).at(draft.id, path, draft.line)
+                return Problem("score", message).at(draft.ids[0], path, draft.starts[0])
             else:
                 draft.names, draft.others = columns.names, columns.others
                 self._fit(draft, columns)
-        lines = [draft.line] * count if draft.lines is None else draft.lines
-        draft.bad = {k: one.at(draft.id, path, lines[k], k) for k, one in draft.bad.items()}
+        lines = [draft.starts[0]] * count if draft.lines is None else draft.lines
+        draft.bad = {k: one.at(draft.ids[0], path, lines[k], k) for k, one in draft.bad.items()}
         if draft.bad and len(draft.bad) == count:
-            return draft.bad[0].at(draft.id, path, draft.line, size=count)
+            return draft.bad[0].at(draft.ids[0], path, draft.starts[0], size=count)
         draft.settle()
         return draft
 
@@ -317,7 +390,7 @@ class TextReader(ListReader):
             if name not in draft.numbers and any(name in one for one in draft.features):
                 draft.numbers[name] = [one.get(name) for one in draft.features]
             values = draft.numbers.get(name)
-            if values is None or None in values:
+            if values is None or (not draft.sizes and None in values):
                 for k in (k for k in every if values is None or values[k] is None):
                     draft.bad.setdefault(k, self._missing(name, k + 1))
         for name in NUMBERS:
