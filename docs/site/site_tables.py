@@ -38,7 +38,16 @@ from rerank.recipes.recipe import Recipe, TextRecipe
 load_commands()
 END = "<!-- end -->"
 MANY = 3  # as many parts, or commands, share an option that is described once for all
-IN_SITE = ("commands", "example", "forms", "losses", "options", "shared", "templates")  # pages link to them otherwise
+IN_SITE = (  # pages link to them otherwise
+    "classifiers",
+    "commands",
+    "example",
+    "forms",
+    "losses",
+    "options",
+    "shared",
+    "templates",
+)
 MARK = re.compile(  # and what follows it, unless that is another mark
     rf"^(\[[\w./-]+\]\([\w./-]+\) )?(<!-- (?!end )(\w+)((?: [\w.-]+)*) -->)$(?:\n(?:(?!<!-- \w+).*\n)*?{END}$)?",
     re.MULTILINE,

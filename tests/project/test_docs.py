@@ -25,7 +25,6 @@ from typer.main import get_command
 
 from rerank.cli.application import UsageError, app, load_commands
 from rerank.contrib.classification.recipe import ClassificationRecipe
-from rerank.data.corpus import Corpus
 from rerank.data.symbols import SymbolTable
 from rerank.features.extract import Extractor
 from rerank.features.template import SETS, make_template, templates
@@ -363,13 +362,11 @@ def test_what_a_run_leaves_is_described(workspace: Path) -> None:
         assert re.search(rf"^\* `.*{key}[.`]", text, re.MULTILINE), key
 
 
-def test_files_of_models_and_corpora_are_described(workspace: Path) -> None:
+def test_files_of_models_are_described(workspace: Path) -> None:
     text = text_of("docs/operation.md") + text_of("docs/models.md")
     for path in (workspace / "runs" / "quickstart" / "model").iterdir():
         general = re.sub(r"^state_\w+", "state_*", path.name)
         assert f"`{general}`" in text, path.name
-    for field in dataclasses.fields(Corpus):
-        assert f"| {field.name} " in text or field.name in ("width", "about", "free", "cuts", "double")
 
 
 def test_figures_are_drawn_from_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:

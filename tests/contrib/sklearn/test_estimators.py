@@ -189,6 +189,7 @@ def test_too_many_visits_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 PAGE = ROOT / "docs" / "estimators.md"
+SITE = expanded(text_of(PAGE), site=True)
 
 
 def by_design(model: Any) -> dict[str, str]:
@@ -223,7 +224,7 @@ def test_the_examples_are_true() -> None:
 
 @pytest.mark.parametrize("cls", CLASSIFIERS, ids=lambda cls: cls.__name__)
 def test_every_parameter_is_in_the_table(cls: type) -> None:
-    row = re.search(rf"^\| `{cls.__name__}` \|.*$", text_of(PAGE), re.MULTILINE)
+    row = re.search(rf"^\| `{cls.__name__}` \|.*$", SITE, re.MULTILINE)
     assert row is not None
     own = [parameter for parameter in signature(cls).parameters if parameter not in SHARED]
     assert re.findall(r"`(\w+)`", row[0].rpartition("|")[0].rpartition("|")[2]) == own
@@ -231,7 +232,6 @@ def test_every_parameter_is_in_the_table(cls: type) -> None:
 
 @pytest.mark.parametrize("parameter", [*SHARED, *signature(ListRanker).parameters])
 def test_every_parameter_has_a_meaning(parameter: str) -> None:
-    lines = expanded(text_of(PAGE), site=True).splitlines()
-    rows = [row.split(" | ") for row in lines if row.startswith(f"| `{parameter}` |")]
+    rows = [row.split(" | ") for row in SITE.splitlines() if row.startswith(f"| `{parameter}` |")]
     assert rows
     assert all(len(meaning) > len(" |") for *_, meaning in rows)
