@@ -16,10 +16,10 @@ READERS = {
 TEMPLATES = {  # by module; they are called like their classes
     "parse.heads": "Heads LexFunHeads SynSemHeads SubjVerbAgr CoPar CoLenPar",
     "parse.local": "Rule NGram Word WProj NGramTree HeadTree",
-    "parse.spans": "Edges WordEdges Neighbours Heavy RightBranch LeftBranchLength RightBranchLength LogP LogCondP",
+    "parse.spans": "Edges WordEdges Neighbours Heavy RightBranch LeftBranchLength RightBranchLength LogCondP",
     "scores": "Dense BaseScore Within SameAnswer",
     "text.consensus": "ConsensusNGram ConsensusEdits EditOps",
-    "text.measures": "LengthRatio Length Copy Punctuation Rank BaseGap Given",
+    "text.measures": "LengthRatio Length Copy Punctuation Given",
     "text.words": "TargetNGram WordPair Unaligned CoOccurrence PhrasePair SourcePhrase TargetPhrase PhraseLengths "
     "PhraseBoundary Jump",
 }

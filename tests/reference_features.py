@@ -377,8 +377,6 @@ def fire(template: Template, trees: Sequence[Node], base: Sequence[float]) -> li
     found: list[dict[str, float]]
     if template.kind == "Dense":
         found = [{} for _ in trees]  # there are no other scores
-    elif template.kind == "LogP":
-        found = [{"": b} for b in base]
     elif template.kind == "LogCondP":
         found = log_cond_p(base, template)
     elif template.kind == "RightBranch":

@@ -306,22 +306,6 @@ def ranked(lines: Lines) -> list[int]:
     return sorted(range(len(lines.candidates)), key=lambda y: -lines.candidates[y].base)
 
 
-@named("Rank")
-def rank(lines: Lines) -> list[Features]:
-    ranges = ["1", "2", "3", "4-5", "6-10"]
-    places = {y: place for place, y in enumerate(ranked(lines), start=1)}
-    return [
-        {r: 1.0 for r in ranges if int(r.split("-")[0]) <= places[y] <= int(r.split("-")[-1])}
-        for y in range(len(places))
-    ]
-
-
-@named("BaseGap")
-def base_gap(lines: Lines, bin: str = "5") -> list[Features]:
-    best = max((one.base for one in lines.candidates), default=0.0)
-    return [{str(min(64, math.floor((best - one.base) * 10 / int(bin)))): 1.0} for one in lines.candidates]
-
-
 def others(lines: Lines, y: int, scale: str, among: Sequence[int]) -> dict[int, float]:
     """P(z) of the candidates other than y."""
     bases = {z: int(scale) / 10 * lines.candidates[z].base for z in among if z != y}

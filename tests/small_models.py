@@ -10,7 +10,7 @@ import numpy as np
 import small
 from strategies import random_corpus, run
 
-from rerank.features.table import HashedTable
+from rerank.features.table import FeatureTable
 from rerank.learn.base import learners
 from rerank.learn.base_weight import make_learner
 from rerank.learn.scoring import scores
@@ -26,18 +26,24 @@ LEARNERS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
+def table_of(template: str = "Rule") -> FeatureTable:
+    """A table of 16 features without symbols."""
+    hashes, nothing = np.arange(1, 33, 2, dtype=np.uint64), np.zeros(0, np.uint64)
+    return FeatureTable(hashes, np.zeros(16, np.int32), np.zeros(17, np.int64), nothing, (template,), {}, {})
+
+
 def trained(spec: dict[str, Any]) -> Model:
-    """A model of 16 hashed columns with state and votes, or trees."""
+    """A model of 16 columns with state and votes, or trees."""
     learner = make_learner(spec)
-    recipe = small.recipe(Path("data"), learner=spec, features={"hash_bits": 4}).model_dump(mode="json")
+    recipe = small.recipe(Path("data"), learner=spec).model_dump(mode="json")
     about = {"learner": spec["name"], "epochs": 2, "training_data": ""}
     if not learner.linear:
         done = learner.grown(CORPUS, None, 1)
-        return Model(recipe, about, HashedTable(4, ("Rule",), {}), done.weights, done.state._asdict())
+        return Model(recipe, about, table_of(), done.weights, done.state._asdict())
     ran = run(learner, CORPUS, 2)
     weights = {"last": learner.last(ran.state), "average": learner.average(ran.state)}
     votes = learner.votes(ran.log, CORPUS).arrays()
-    return Model(recipe, about, HashedTable(4, ("Rule",), {}), weights, ran.state._asdict(), votes)
+    return Model(recipe, about, table_of(), weights, ran.state._asdict(), votes)
 
 
 def use(model: Model) -> None:

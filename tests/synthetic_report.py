@@ -68,7 +68,7 @@ SENTENCES = [
 ]
 
 FEATURES = [
-    ("LogP", 0.412, -0.83),
+    ("LogCondP", 0.412, -0.83),
     ("Rule|VP → VBD NP PP|^S", 0.0873, 1.0),
     ("NGramTree|(VP (NP NN) (PP IN))", 0.0641, 1.0),
     ("Heads|(VBD watched) (IN through)|semantic", 0.0517, 1.0),

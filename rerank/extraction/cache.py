@@ -17,7 +17,7 @@ from rerank.data.corpus import Corpus
 from rerank.extraction.extraction import Extracted, Extraction, keeps_origins
 from rerank.extraction.kinds import metric_of
 from rerank.extraction.seen import SeenSample
-from rerank.features.table import Table, load_table
+from rerank.features.table import FeatureTable, load_table
 from rerank.kernels.sources import EXTRACTION, code_digest, user_digest
 from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
@@ -54,19 +54,19 @@ class CorpusCache:
     def __init__(self, directory: Path, inputs: Inputs | None = None) -> None:
         self.directory, self._inputs = directory, inputs
 
-    def training(self, recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, Table, str]:
+    def training(self, recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, FeatureTable, str]:
         """The training split, its table, and the digest of both; extracted by ``engine`` if it is not cached yet."""
         entry = self._entry(recipe, recipe.data.training, None, None, engine)
         return _whole(entry, _load), _whole(entry, load_table, "table"), entry.name
 
     def split(
-        self, recipe: ListRecipe, split: str, table: Table, training: str, engine: Engine | None = None
+        self, recipe: ListRecipe, split: str, table: FeatureTable, training: str, engine: Engine | None = None
     ) -> Extracted:
         """Another split with the columns of the training split ``training`` (its digest)."""
         return _whole(self._entry(recipe, split, table, training, engine), _load)
 
     def _entry(
-        self, recipe: ListRecipe, split: str, table: Table | None, training: str | None, engine: Engine | None
+        self, recipe: ListRecipe, split: str, table: FeatureTable | None, training: str | None, engine: Engine | None
     ) -> Path:
         """The directory of a split, which is written if need be."""
         place, files = self.directory / _settings_key(recipe, split, training), recipe.data.files(split)

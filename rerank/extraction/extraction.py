@@ -19,13 +19,12 @@ import numpy as np
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.data.corpus import Corpus, concatenate, save_joined
-from rerank.extraction.blocks import Block, BlockJob, Numbering, Shared, Spool, Summary, Texts, cut, extract_block
+from rerank.extraction.blocks import Block, BlockJob, Numbering, Spool, Summary, Texts, cut, extract_block
 from rerank.extraction.content import columns_of
 from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import doubts_of_lists, inputs_of, mixed_answers
 from rerank.extraction.seen import SeenSample, sample
 from rerank.features.counting import (
-    CollisionCount,
     FeatureCounts,
     FeatureSymbols,
     KeptFeatures,
@@ -36,7 +35,7 @@ from rerank.features.counting import (
 )
 from rerank.features.dense import ColumnSpread
 from rerank.features.rows import ListRows, make_corpus
-from rerank.features.table import FeatureTable, HashedTable, Table, dense_columns, hashed_columns
+from rerank.features.table import FeatureTable, dense_columns
 from rerank.pool import Engine
 from rerank.readers.account import MOST, Account, filled, said_of
 from rerank.readers.base import SkipCount
@@ -136,7 +135,7 @@ class Extraction:
         spool: Path | None,
         engine: Engine,
         inputs: Inputs,
-        known: Table | None = None,
+        known: FeatureTable | None = None,
     ) -> None:
         self._recipe, self._split, self._engine, self._inputs = recipe, split, engine, inputs
         self._here = Engine() if spool is None else engine  # for what reads the blocks
@@ -154,7 +153,7 @@ class Extraction:
         self._first = list[Lists]()  # lists, which tell what all were taken for
         self._seen = defaultdict[str, dict[str, Place]](dict)  # the places of lists by source and id
 
-    def made(self) -> tuple[Extracted, Table]:
+    def made(self) -> tuple[Extracted, FeatureTable]:
         """The split and its table."""
         self.read()
         return self.corpus(self.table() if self._known is None else self._known)
@@ -232,21 +231,12 @@ class Extraction:
         seen.update(summary.seen)
         return summary
 
-    def table(self) -> Table:
-        """The table of the features kept from the training split, or columns for hashes."""
+    def table(self) -> FeatureTable:
+        """The table of the features kept from the training split."""
         features, content, spool = self._recipe.features, self._content, self._job.spool
         names, blocks = tuple(content.names), len(self._features)
         scores = self._job.columns.as_dict() if self._job.columns and self._job.columns.names else {}
         scores |= {"scored": any(spool.load(block, SeenSample).scored for block in range(blocks))}
-        if features.hash_bits:
-            hashed = HashedTable(features.hash_bits, names, {})
-            collisions = CollisionCount(hashed.width)
-            for block in range(blocks):
-                columns = hashed_columns(spool.array(block, "hashes"))
-                collisions.add(columns, *spool.load(block, Shared))
-            hashed.about.update(collisions.about(), **scores)
-            self._check_kept(hashed)
-            return hashed
         pruning = Pruning(names, features.min_lists, content.free)
         number = max(1, -(-sum(self._features) // RANGE))
         ranges = (((i << 64) // number, ((i + 1 << 64) // number) - 1) for i in range(number))
@@ -261,12 +251,12 @@ class Extraction:
         log.info("features: %s seen, %s kept", f"{table.about['seen']:,}", f"{table.about['kept']:,}")
         return table
 
-    def _check_kept(self, table: Table) -> None:
+    def _check_kept(self, table: FeatureTable) -> None:
         """Refuse a table without features, unless there are no templates that could give any."""
         if table.about["kept"] or not self._content.names:
             return
         least = self._recipe.features.min_lists
-        if table.about.get("seen"):
+        if table.about["seen"]:
             said = f"none of {table.about['seen']:,} features varies in {least}"
             advice = f"set features.min_lists below {least}, or use more lists"
         else:
@@ -278,7 +268,7 @@ class Extraction:
         message = f"no feature is left: {said}; {advice}, or set features.set: base for the base score alone"
         raise RecipeError(message, key="features")
 
-    def corpus(self, table: Table) -> tuple[Extracted, Table]:
+    def corpus(self, table: FeatureTable) -> tuple[Extracted, FeatureTable]:
         """Write the corpus; the table with the scale of its free columns, which one that was known has already."""
         numbering = self._job.numbering or Numbering.of(table, self._job.spool, known=False)
         sizes, spread = list[np.ndarray](), ColumnSpread(table.free)
@@ -286,7 +276,7 @@ class Extraction:
             sizes.append(of_lists)
             if dense is not None:
                 spread.add(dense)
-        if isinstance(table, FeatureTable) and self._known is None:
+        if self._known is None:
             table = replace(table, scale=spread.scale())
         about: dict[str, Any] = {"metric": self._content.metric.signature, "split": self._split}
         if len(sources := self._sources()) > 1:
@@ -321,17 +311,19 @@ class Extraction:
         return Extracted(corpus, self._ids, known, seen, origins=origins[0] if origins else None), table
 
 
-def extract_training(recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, Table]:
+def extract_training(recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, FeatureTable]:
     """The training split in memory, and the table of the features that it keeps."""
     return _in_memory(recipe, recipe.data.training, None, engine)
 
 
-def extract_split(recipe: ListRecipe, split: str, table: Table, engine: Engine | None = None) -> Extracted:
+def extract_split(recipe: ListRecipe, split: str, table: FeatureTable, engine: Engine | None = None) -> Extracted:
     """A split in memory, with the columns of ``table``; features that it does not hold are left out."""
     return _in_memory(recipe, split, table, engine)[0]
 
 
-def _in_memory(recipe: ListRecipe, split: str, table: Table | None, engine: Engine | None) -> tuple[Extracted, Table]:
+def _in_memory(
+    recipe: ListRecipe, split: str, table: FeatureTable | None, engine: Engine | None
+) -> tuple[Extracted, FeatureTable]:
     with Inputs() as inputs:
         return Extraction(recipe, split, None, None, engine or Engine(), inputs, table).made()
 

@@ -67,8 +67,7 @@ class TextContent(Content[TextView | None]):
 
     @property
     def flat(self) -> bool:
-        made = self.extractor
-        return isinstance(self.metric, ColumnMetric) and made.bits == 64 and self.by_columns
+        return isinstance(self.metric, ColumnMetric) and self.by_columns
 
     @property
     def by_columns(self) -> bool:

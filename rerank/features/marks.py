@@ -44,16 +44,8 @@ COPIED, RATE, DIGITS, NEW_DIGITS = mark("copied"), mark("rate"), mark("digits"),
 RANK = mark("rank")
 FINAL, COUNT, WORDS = mark("final"), mark("count"), mark("words")
 SUBSTITUTIONS, INSERTIONS, DELETIONS = mark("substitutions"), mark("insertions"), mark("deletions")
-# LENGTHS[i] is the symbol of the lengths from LENGTH_FROM[i] to below the next; likewise RANKS for ranks.
+# LENGTHS[i] is the symbol of the lengths from LENGTH_FROM[i] to below the next: 3, 10-11, 1024+.
 LENGTH_FROM = np.array([*range(9), 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256, 512, 1024], np.int64)
-RANK_FROM = np.array([1, 2, 3, 4, 6, 11, 21, 51, 101], np.int64)
-
-
-def _ranges(bounds: np.ndarray) -> np.ndarray:
-    """Marks of the ranges that begin at ``bounds``: 3, 6-10, 101+."""
-    pairs = zip(bounds[:-1].tolist(), (bounds[1:] - 1).tolist(), strict=True)
-    texts = [str(a) if a == b else f"{a}-{b}" for a, b in pairs]
-    return np.array([mark(text) for text in [*texts, f"{bounds[-1]}+"]], dtype=np.uint64)
-
-
-LENGTHS, RANKS = _ranges(LENGTH_FROM), _ranges(RANK_FROM)
+_ENDS = zip(LENGTH_FROM[:-1].tolist(), (LENGTH_FROM[1:] - 1).tolist(), strict=True)
+_TEXTS = [*(str(a) if a == b else f"{a}-{b}" for a, b in _ENDS), f"{LENGTH_FROM[-1]}+"]
+LENGTHS = np.array([mark(text) for text in _TEXTS], dtype=np.uint64)

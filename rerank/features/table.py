@@ -1,10 +1,10 @@
-"""Feature → column: by a table of the kept features (counting.py decides which), or by hash."""
+"""Feature → column: by a table of the kept features (counting.py decides which)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -84,20 +84,6 @@ class FeatureTable:
         header = {"templates": self.templates, "texts": words, "about": self.about, "scale": self.scale.tolist()}
         (directory / "table.json").write_text(as_json(header))
 
-    @staticmethod
-    def read(directory: Path, header: dict[str, Any]) -> "FeatureTable":
-        """The table whose ``header`` has been read; see ``load_table``."""
-        content: dict[str, Any] = {
-            name: read_array(directory / f"table_{name}.npy", dtype, 1)
-            for name, dtype in (("hashes", "u8"), ("template", "i4"), ("first", "i8"), ("symbols", "u8"))
-        }
-        texts = {
-            int(h, 16): bytes.fromhex(word).decode("utf-8", "surrogateescape") for h, word in header["texts"].items()
-        }
-        scale = np.array(header.get("scale", []), np.float64)  # tables without free columns may lack it
-        content |= {"templates": _templates(header), "about": _about(header)}
-        return FeatureTable(**content, texts=texts, scale=scale)
-
     def check(self) -> None:
         """Raise a ValueError if the arrays do not fit together."""
         D = self.width
@@ -122,43 +108,7 @@ class FeatureTable:
             raise ValueError("its arrays are out of order")
 
 
-@dataclass(frozen=True)
-class HashedTable:
-    """No table: 2^bits columns, where a feature's column is the upper bits of its hash; features may share columns.
-
-    Dense scores are among the other columns: they are not scaled, and penalties touch them.
-    """
-
-    bits: int
-    templates: tuple[str, ...]
-    about: dict[str, Any]
-    free: ClassVar[int] = 0
-    scale: ClassVar[np.ndarray] = np.empty(0)
-    base_column: ClassVar[None] = None
-
-    @property
-    def width(self) -> int:
-        """Number of columns D."""
-        return 1 << self.bits
-
-    def columns(self, features: ListFeatures) -> np.ndarray:
-        """int32 [F]: the column of every feature of a list."""
-        return hashed_columns(features.hashes)
-
-    def name(self, column: int) -> str:
-        """Only a number: nobody knows which features share the column."""
-        return f"hashed|#{column}"
-
-    def save(self, directory: Path) -> None:
-        """Write the table's file into an existing directory."""
-        header = {"bits": self.bits, "templates": self.templates, "about": self.about}
-        (directory / "table.json").write_text(as_json(header))
-
-
-Table = FeatureTable | HashedTable
-
-
-def dense_columns(table: Table, names: Sequence[str], key: str) -> np.ndarray:
+def dense_columns(table: FeatureTable, names: Sequence[str], key: str) -> np.ndarray:
     """int64: the columns of the score columns ``names``; raises RecipeError for the setting ``key`` if one is not
     there."""
     free = enumerate(map(table.name, range(table.free)))
@@ -182,29 +132,24 @@ def numbers_of(index: HashIndex, hashes: np.ndarray) -> np.ndarray:
     return numbers
 
 
-def hashed_columns(hashes: np.ndarray) -> np.ndarray:
-    """int32 [F]: the columns of features of a HashedTable (identities count from 1)."""
-    return (hashes - np.uint64(1)).astype(np.int32)
-
-
-def load_table(directory: Path) -> Table:
+def load_table(directory: Path) -> FeatureTable:
     """The table that ``save`` wrote into ``directory``."""
     try:
         header = read_object(directory / "table.json")
-        if "bits" not in header:
-            return FeatureTable.read(directory, header)
-        bits = header["bits"]
-        if type(bits) is not int or not 4 <= bits <= 30:
-            raise ValueError(f"{bits} hash bits; expected 4 to 30")
-        return HashedTable(bits, _templates(header), _about(header))
+        content: dict[str, Any] = {
+            name: read_array(directory / f"table_{name}.npy", dtype, 1)
+            for name, dtype in (("hashes", "u8"), ("template", "i4"), ("first", "i8"), ("symbols", "u8"))
+        }
+        texts = {
+            int(h, 16): bytes.fromhex(word).decode("utf-8", "surrogateescape") for h, word in header["texts"].items()
+        }
+        scale = np.array(header.get("scale", []), np.float64)  # tables without free columns may lack it
+        templates = tuple(_names(header["templates"]))
+        return FeatureTable(**content, templates=templates, texts=texts, about=_about(header), scale=scale)
     except KeyError as error:
         raise ModelError(f"not a readable feature table: it has no {error}", path=str(directory)) from None
     except DAMAGE as error:
         raise ModelError(f"not a readable feature table: {error}", path=str(directory)) from None
-
-
-def _templates(header: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(_names(header["templates"]))
 
 
 def _names(value: Any) -> list[str]:
@@ -222,7 +167,7 @@ def _about(header: dict[str, Any]) -> dict[str, Any]:
     _names([about["base_score"]] if about.get("base_score") is not None else [])
     for source, columns in dict(about.get("score_sources", {})).items():
         _names([source, *_names(columns)])
-    counts = [about[key] for key in ("seen", "kept", "pruned", "shared", "columns", "min_lists") if key in about]
+    counts = [about[key] for key in ("seen", "kept", "pruned", "min_lists") if key in about]
     by_template = [number for entry in about.get("templates", {}).values() for number in entry.values()]
     if any(type(number) is not int for number in counts + by_template) or type(about.get("scored", False)) is not bool:
         raise ValueError("it has something else where counts, or true or false, are expected")

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.base.registry import Registry
-from rerank.features.table import FeatureTable, HashedTable, Table, load_table
+from rerank.features.table import FeatureTable, load_table
 from rerank.learn.base import Weights, learners
 from rerank.models.provenance import Decision, Provenance, Trust, decodings_of, require_trusted
 from rerank.parts import trees as tree_readers
@@ -80,7 +80,7 @@ class Model:
 
     settings: dict[str, Any]
     about: dict[str, Any]
-    table: Table
+    table: FeatureTable
     weights: dict[str, Weights]
     state: dict[str, np.ndarray] = field(default_factory=dict)
     votes: dict[str, np.ndarray] = field(default_factory=dict)
@@ -284,11 +284,6 @@ def _check_settings(model: Model) -> None:
             read_settings(model.settings)
         except RecipeError as error:
             raise ValueError(f"its settings are not a recipe of this program: {error}") from None
-        features = model.settings.get("features")
-        bits = features.get("hash_bits") if isinstance(features, dict) else None
-        of_table = model.table.bits if isinstance(model.table, HashedTable) else None
-        if bits != of_table:
-            raise ValueError(f"its settings have features.hash_bits: {bits}, its table {of_table}")
         if more := {"engine", "grid", "runs"} & {key for key, value in model.settings.items() if value}:
             raise ValueError(f"its settings have {min(more)}; expected those of a single run")
         named = model.settings.get("learner")
@@ -353,16 +348,16 @@ def recipe_of(model: Model) -> ListRecipe:
     return Recipe.model_validate(model.settings)
 
 
-def raw_weights(weights: Weights, table: Table) -> Weights:
+def raw_weights(weights: Weights, table: FeatureTable) -> Weights:
     """Weights of standardised columns folded back: those of the values as they are."""
-    if not isinstance(table, FeatureTable) or table.free == 0:
+    if table.free == 0:
         return weights
     w = np.array(weights.w)
     w[: table.free] *= table.scale
     return weights._replace(w=w)
 
 
-def one_base(weights: Weights, table: Table, *, standard: bool = False) -> Weights:
+def one_base(weights: Weights, table: FeatureTable, *, standard: bool = False) -> Weights:
     """The same with the weight of the table's ``base_column`` in that of the base score; ``standard``: weights of
     standardised columns."""
     j = table.base_column

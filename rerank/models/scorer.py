@@ -164,10 +164,10 @@ class Scorer:
         table = self.model.table
         content = content_of(self.recipe, centred=False, columns=columns, keeps_texts=False)
         content.scored = bool(table.about.get("scored"))
-        if isinstance(table, FeatureTable):  # nobody misses what templates need that gave nothing in training either
-            learned = {table.templates[k] for k in np.flatnonzero(np.bincount(table.template))}
-            for names in content.needs.values():
-                names[:] = [name for name in names if name in learned]
+        # Nobody misses what templates need that gave nothing in training either.
+        learned = {table.templates[k] for k in np.flatnonzero(np.bincount(table.template))}
+        for names in content.needs.values():
+            names[:] = [name for name in names if name in learned]
         return content
 
     def drift(self) -> Drift:
@@ -229,7 +229,7 @@ class Scorer:
     def _score(self, opened: Opened) -> Ranked:
         """A list in the order of its scores."""
         weights, content, table = self.weights, self.content, self.model.table
-        if opened.content is None and weights.trees is None and isinstance(table, FeatureTable):
+        if opened.content is None and weights.trees is None:
             from rerank.extraction.texts import TextContent  # whose lists are opened so, and no other's
             from rerank.readers.texts.text_files import text_list
 
@@ -334,8 +334,7 @@ class Scorer:
         for opened, features, columns in lists:
             nothing = np.zeros(len(opened.nbest))
             rows.add(features, columns, opened.nbest.base, nothing, np.zeros((nothing.size, 0)), np.zeros(0))
-        table = self.model.table
-        return rows.finish(None, table.width, {}, scale=table.scale if isinstance(table, FeatureTable) else None)
+        return rows.finish(None, self.model.table.width, {}, scale=self.model.table.scale)
 
     def explain(self, opened: Opened, chosen: int, other: int) -> list[Contribution]:
         """The reasons for the score of ``chosen`` against ``other``: the features that differ, strongest first. Where

@@ -31,7 +31,7 @@ import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.features.marks import ARROW
-from rerank.features.table import FeatureTable, Table
+from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
 from rerank.models.model import Model
 from rerank.readers.base import excerpt
@@ -58,17 +58,17 @@ def unescaped(word: str) -> str:
     return unquote_to_bytes(word.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
 
-def column_names(table: Table) -> list[str]:
+def column_names(table: FeatureTable) -> list[str]:
     """The name of every column as one word; no two are the same."""
     columns = range(table.width)
     return distinct_names(table, columns, [escaped(table.name(j)) for j in columns], "%00#")
 
 
-def distinct_names(table: Table, columns: Sequence[int], names: list[str], mark: str) -> list[str]:
+def distinct_names(table: FeatureTable, columns: Sequence[int], names: list[str], mark: str) -> list[str]:
     """The ``names`` of columns, with a mark and the feature's hash after those that several share."""
     counts = Counter(names)
     return [
-        f"{name}{mark}{int(table.hashes[j]):016x}" if counts[name] > 1 and isinstance(table, FeatureTable) else name
+        f"{name}{mark}{int(table.hashes[j]):016x}" if counts[name] > 1 else name
         for j, name in zip(columns, names, strict=True)
     ]
 
@@ -79,7 +79,7 @@ def strongest(w: np.ndarray, top: int | None = None) -> np.ndarray:
     return columns[np.argsort(-np.abs(w[columns]), kind="stable")][:top]
 
 
-def weight_lines(table: Table, weights: Weights, *, top: int | None = None) -> Iterator[str]:
+def weight_lines(table: FeatureTable, weights: Weights, *, top: int | None = None) -> Iterator[str]:
     """The lines, without line ends: the base score's weight, then the ``top`` strongest features."""
     names = column_names(table)
     yield f"{BASE} {float(weights.base)!r}"
@@ -87,7 +87,7 @@ def weight_lines(table: Table, weights: Weights, *, top: int | None = None) -> I
         yield f"{names[j]} {float(weights.w[j])!r}"
 
 
-def named_weights(table: Table, weights: Weights) -> dict[str, float]:
+def named_weights(table: FeatureTable, weights: Weights) -> dict[str, float]:
     """The weights that are not 0 by the names of their features, the strongest first; a name that several columns share
     is followed by the feature's hash."""
     columns = strongest(weights.w).tolist()
@@ -103,7 +103,7 @@ class TextWeights(NamedTuple):
     sha256: str
 
 
-def read_weights(path: PathLike, table: Table) -> TextWeights:
+def read_weights(path: PathLike, table: FeatureTable) -> TextWeights:
     """The weights in a file, for the columns of ``table``.
 
     Features that it does not name weigh 0; empty lines and those that begin with "#" do not count.
@@ -164,14 +164,13 @@ def moses_name(template: str, symbols: Sequence[int], texts: Sequence[str]) -> s
     return None if name is None or re.search(r"\s|^#|^$", name) else name
 
 
-def moses_lines(table: Table, weights: Weights, left_out: Counter[str], *, top: int | None = None) -> Iterator[str]:
+def moses_lines(
+    table: FeatureTable, weights: Weights, left_out: Counter[str], *, top: int | None = None
+) -> Iterator[str]:
     """The lines, without line ends; counts in ``left_out``, by template, the weights that Moses has no place for."""
     sparse: list[tuple[str, float]] = []
     for j in strongest(weights.w).tolist():
         weight = float(weights.w[j])
-        if not isinstance(table, FeatureTable):
-            left_out["hashed"] += 1
-            continue
         template = table.templates[table.template[j]]
         if template == "Dense":
             continue
@@ -187,7 +186,7 @@ def moses_lines(table: Table, weights: Weights, left_out: Counter[str], *, top: 
         yield f"{name} {weight!r}"
 
 
-def _dense_lines(table: Table, weights: Weights) -> Iterator[str]:
+def _dense_lines(table: FeatureTable, weights: Weights) -> Iterator[str]:
     """The comment with the weights of dense scores, one line per feature function."""
     yield f"# Multiply the weights of moses.ini by the base score's, {float(weights.base)!r}, and add to them:"
     yield "# [weight]"
@@ -241,9 +240,5 @@ def find_features(model: Model, predictor: str, pattern: str) -> list[tuple[str,
 
 
 def columns_by_template(model: Model) -> list[tuple[str, np.ndarray]]:
-    """Templates with their columns; a hashed table is one group."""
-    table = model.table
-    numbers = getattr(table, "template", None)
-    if numbers is None:
-        return [("hashed", np.arange(table.width))]
-    return [(name, np.flatnonzero(numbers == i)) for i, name in enumerate(table.templates)]
+    """Templates with their columns."""
+    return [(name, np.flatnonzero(model.table.template == i)) for i, name in enumerate(model.table.templates)]

@@ -20,7 +20,7 @@ from rerank.extraction.list_checks import WRITTEN
 from rerank.extraction.list_checks import shared as same_inputs
 from rerank.extraction.seen import LEAST, MOST, SeenSample, shared
 from rerank.features.dense import said_of
-from rerank.features.table import Table
+from rerank.features.table import FeatureTable
 from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import ListStatistics, base_choice, list_gains
 from rerank.models.drift import ALPHA, Drift, chance, columns_seen
@@ -41,7 +41,7 @@ class Data:
     """The corpora of a recipe: its training split, table, and the other splits by name."""
 
     training: Extracted
-    table: Table
+    table: FeatureTable
     key: str
     others: dict[str, Extracted]
 
@@ -114,7 +114,7 @@ class Data:
         return by_split
 
 
-def table_of(start: Model, recipe: ListRecipe) -> Table:
+def table_of(start: Model, recipe: ListRecipe) -> FeatureTable:
     """The features of the model that training continues from, which the recipe must ask for as well."""
     asked, old = (settings.features.model_dump(mode="json") for settings in (recipe, recipe_of(start)))
     if differing := sorted(key for key in asked if asked[key] != old[key]):

@@ -17,7 +17,7 @@ import numpy as np
 
 from rerank.data.corpus import Corpus
 from rerank.features.dense import dense_alone, free_values
-from rerank.features.table import Table, dense_columns
+from rerank.features.table import FeatureTable, dense_columns
 from rerank.learn.base import Weights
 from rerank.learn.folds import best_trial, latest, padded, trials, with_base_column
 from rerank.learn.rules.maxent import Maxent
@@ -38,7 +38,7 @@ PREDICTOR = "mert"
 LINE = "logistic"  # of the choices by dense columns alone, among those of the predictors
 
 
-def dense_line(corpus: Corpus, table: Table, metric: Metric) -> tuple[Weights, dict[str, Any]] | None:
+def dense_line(corpus: Corpus, table: FeatureTable, metric: Metric) -> tuple[Weights, dict[str, Any]] | None:
     """Fit the regression on the training lists ``corpus``: weights over a recipe's columns, and what metrics.json says
     about it; None if there are no dense columns besides the base score.
 
@@ -70,7 +70,7 @@ def dense_features(corpus: Corpus, weights: Weights, columns: np.ndarray | None 
     return np.column_stack([corpus.base, sparse, free_values(corpus)])
 
 
-def _named(weights: np.ndarray, table: Table, columns: np.ndarray | None) -> dict[str, float]:
+def _named(weights: np.ndarray, table: FeatureTable, columns: np.ndarray | None) -> dict[str, float]:
     """The weights of ``dense_features`` by name, those of columns for the values as files have them."""
     if columns is not None:
         of_columns = zip(columns.tolist(), weights[1:].tolist(), strict=True)

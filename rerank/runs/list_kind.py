@@ -14,7 +14,7 @@ from rerank.data.corpus import Corpus
 from rerank.extraction.content import Content
 from rerank.extraction.extraction import paths_of
 from rerank.extraction.kinds import content_of, metric_of, with_set
-from rerank.features.table import Table
+from rerank.features.table import FeatureTable
 from rerank.kernels.sources import TRAINING
 from rerank.learn.base import Learner
 from rerank.learn.base_weight import make_learner
@@ -22,7 +22,7 @@ from rerank.learn.contract import accepted
 from rerank.learn.folds import FOLDS, latest, sections
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import choices, weighed_rows
-from rerank.learn.train import bytes_needed, require_source
+from rerank.learn.train import require_source
 from rerank.models.drift import columns_seen
 from rerank.models.model import HEADER, Model, one_base, raw_weights
 from rerank.models.provenance import provenance
@@ -345,7 +345,7 @@ def with_roles(settings: Settings, keys: Mapping[str, str]) -> Settings:
     return settings | {"data": {**data, "roles": roles, "reader": {**reader, "roles": roles}}}
 
 
-def join_base(run: Run, table: Table) -> None:
+def join_base(run: Run, table: FeatureTable) -> None:
     """Let the base score of a run have one weight: that of the template BaseScore, if there is one, is added to it."""
     run.weights = {name: one_base(predictor, table, standard=True) for name, predictor in run.weights.items()}
     base = run.training["base"]
@@ -392,7 +392,6 @@ def check_single(single: ListRecipe, start: Model | None = None) -> None:
         make_learner({"name": name}).require()
         for key in stages:
             raise RecipeError(f"works with weights, and {name} has trees; leave one of them out", key=key)
-    check_room(single)
     if settings.ensemble is not None:
         for number, member in enumerate(settings.ensemble.learners):
             make_learner(member, f"training.ensemble.learners.{number}")
@@ -421,21 +420,9 @@ def check_pairs(learner: Learner, settings: Settings) -> None:
         raise RecipeError(error.message, key="training.pairs.name") from None
 
 
-def check_room(recipe: ListRecipe) -> None:
-    """Report what hashed columns will take, and refuse more than there may be.
-
-    A table of features has only as many columns as there are.
-    """
-    bits = recipe.features.hash_bits
-    if bits is None:
-        return
-    need = bytes_needed(make_learner(recipe.learner), 1 << bits)
-    require(need, f"2^{bits} columns with {recipe.learner['name']}", "take fewer bits", "features.hash_bits")
-
-
 def check_sizes(singles: Sequence[Single[ListRecipe]], train: Corpus, *, tests: bool) -> None:
-    """``check_room`` for what takes many of the training lists at once; tests: whether dense columns alone are fitted
-    too."""
+    """Refuse what takes many of the training lists at once, and more memory than there may be; tests: whether dense
+    columns alone are fitted too."""
     dense = 8 * (3 + train.stats.shape[1] + train.free)  # bytes of a candidate; twice while put together,
     if tests and train.free:
         need = 3 * dense * latest(train).candidate_count  # and a copy of the lists that are not held out

@@ -14,7 +14,7 @@ from rerank.base.registry import build
 from rerank.data.corpus import Corpus
 from rerank.extraction.kinds import metric_of
 from rerank.features.dense import dense_alone
-from rerank.features.table import Table
+from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, START, BaseSearch, make_learner, start_weight
 from rerank.learn.folds import Columns, cut_state, padded_state, with_base_column
@@ -81,7 +81,7 @@ class RunTask:
     digests: tuple[str, ...] = ("",)
     place: Path | None = None
     tuned: Corpus | None = None
-    table: Table | None = None
+    table: FeatureTable | None = None
     start: Model | None = None
     watcher: Callback | None = None
 

@@ -11,7 +11,7 @@ from rerank.base.errors import DataError
 from rerank.data.corpus import Corpus
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.extraction import Extracted, extract_training
-from rerank.features.table import Table
+from rerank.features.table import FeatureTable
 from rerank.recipes.recipe import ListRecipe
 
 NAMED = "kaldi", "espnet"  # lists with ids, utt0 and so on, which their references have too
@@ -45,7 +45,7 @@ def arrays(found: Extracted) -> dict[str, np.ndarray]:
     return {key: value for key, value in vars(found.corpus).items() if isinstance(value, np.ndarray)}
 
 
-def same(one: tuple[Extracted, Table], two: tuple[Extracted, Table]) -> None:
+def same(one: tuple[Extracted, FeatureTable], two: tuple[Extracted, FeatureTable]) -> None:
     """Equal corpora and columns, bit by bit."""
     for key, array in arrays(one[0]).items():
         np.testing.assert_array_equal(array, arrays(two[0])[key], key)

@@ -27,7 +27,7 @@ from rerank.extraction.blocks import Spool
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.extraction import divide, extract_split, extract_training
 from rerank.extraction.seen import SeenSample
-from rerank.features.table import HashedTable, Table
+from rerank.features.table import FeatureTable
 from rerank.pool import Engine, Processes
 from rerank.readers import stretches
 from rerank.recipes.recipe import ListRecipe, TextRecipe
@@ -78,10 +78,7 @@ def assert_same(found: Corpus, expected: Corpus) -> None:
         assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), name
 
 
-def assert_same_tables(found: Table, expected: Table) -> None:
-    if isinstance(found, HashedTable) or isinstance(expected, HashedTable):
-        assert found == expected
-        return
+def assert_same_tables(found: FeatureTable, expected: FeatureTable) -> None:
     for name in ("hashes", "template", "first", "symbols", "scale"):
         assert getattr(found, name).tobytes() == getattr(expected, name).tobytes(), name
     assert (found.texts, found.templates, found.about) == (expected.texts, expected.templates, expected.about)
@@ -95,7 +92,6 @@ def cut_into(monkeypatch: pytest.MonkeyPatch, lists: int, counts: int = 1 << 20)
 
 TREES: dict[str, dict[str, Any]] = {
     "table": {},
-    "hashed": {"features": {"hash_bits": 10}},
     "values as they are": {"features": {"centred": False, "min_lists": 1}},
     "users": {"features": {"templates": ["Rule"], "user": {"own": "brackets_for_tests:count"}}},
 }

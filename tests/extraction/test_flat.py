@@ -13,7 +13,7 @@ import pytest
 from rerank.extraction.extraction import Extracted, extract_split, extract_training
 from rerank.extraction.texts import TextContent
 from rerank.features.dense import free_values
-from rerank.features.table import Table
+from rerank.features.table import FeatureTable
 from rerank.readers.lists import OF_LIST, Lists
 from rerank.readers.texts import json_lines, text_list
 from rerank.readers.texts.jsonl import JsonlReader
@@ -101,7 +101,7 @@ def recipe(root: Path, answer: str | None = None, **features: Any) -> TextRecipe
     return made
 
 
-def same(one: Extracted, other: Extracted, tables: tuple[Table, Table]) -> None:
+def same(one: Extracted, other: Extracted, tables: tuple[FeatureTable, FeatureTable]) -> None:
     for first, second in ((one.corpus, other.corpus), (one.origins, other.origins)):
         for key in ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference") if first else ():
             assert getattr(first, key).tobytes() == getattr(second, key).tobytes(), key

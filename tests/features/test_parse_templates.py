@@ -24,7 +24,6 @@ def scored(spec: str, *base: float) -> list[dict[str, float]]:
 
 
 def test_base_scores() -> None:
-    assert scored("LogP", -10, -12.5, -11) == [{"": -10}, {"": -12.5}, {"": -11}]
     assert scored("LogCondP", -10, -12.5, -11) == [{}, {"": -2.5}, {"": -1}]
     total = -10 + math.log(1 + math.exp(-2.5) + math.exp(-1))
     assert scored("LogCondP(norm=sum)", -10, -12.5, -11) == [

@@ -15,16 +15,14 @@ from reference_texts import EIN_MANN, TWINS, Lines, One, expected, extracted, li
 from rerank.base import interrupts
 from rerank.base.interrupts import Deadline, GivenUpError, check
 from rerank.features.template import SETS, make_template, templates
-from rerank.features.text import consensus
 
 SPECS_TEXT = """
     Dense; BaseScore; Given; PhrasePair; SourcePhrase; TargetPhrase; PhraseLengths; PhraseLengths(most=2);
     PhraseBoundary; Jump; Jump(most=1); WordPair; Unaligned; Unaligned(side=target); CoOccurrence;
     CoOccurrence(words=3); CoOccurrence(band=1); TargetNGram; TargetNGram(n=2); TargetNGram(n=3); LengthRatio;
-    Length; Length(binned=False); Copy; Punctuation; Punctuation(most=1); Rank; BaseGap; BaseGap(bin=20);
-    ConsensusNGram; ConsensusNGram(n=2, scale=0); ConsensusEdits; ConsensusEdits(top=1);
-    ConsensusEdits(top=3, scale=2); EditOps; SameAnswer; Dense(answers=own); BaseScore(answers=own);
-    Within; Within(bins=3); LabelNGram; LabelSpan; SpanNGram
+    Length; Length(binned=False); Copy; Punctuation; Punctuation(most=1); ConsensusNGram; ConsensusNGram(n=2,
+    scale=0); ConsensusEdits; ConsensusEdits(top=1); ConsensusEdits(top=3, scale=2); EditOps; SameAnswer;
+    Dense(answers=own); BaseScore(answers=own); Within; Within(bins=3); LabelNGram; LabelSpan; SpanNGram
 """
 SPECS = [" ".join(spec.split()) for spec in SPECS_TEXT.split(";")]
 REAL = (  # values beyond counts
@@ -68,13 +66,12 @@ def test_sets_of_texts_hold_templates_of_texts(name: str) -> None:
 
 def test_options_do_what_they_say_at_their_limits() -> None:
     long = Lines(["a"] * 70, [One(["b"] * 70, [(0, 70, 0, 70)], base=0.0), One([], base=-1e6)])
-    names = extracted(["PhraseLengths(most=64)", "Jump(most=64)", "LengthRatio", "Length", "BaseGap(bin=1)"], long)[0]
+    names = extracted(["PhraseLengths(most=64)", "Jump(most=64)", "LengthRatio", "Length"], long)[0]
     assert set(names) == {
         "PhraseLengths(most=64)|64 → 64",
         "Jump(most=64)|0",
         "LengthRatio|1.0",
         "Length|64-95",
-        "BaseGap(bin=1)|0",
     }
     assert all(f.default is not dataclasses.MISSING for _, cls in templates for f in dataclasses.fields(cls))
 
@@ -89,13 +86,12 @@ def test_a_dominant_candidate_does_not_hide_the_others() -> None:
 WORDS = st.lists(st.sampled_from("abc"), max_size=40)
 
 
-@given(texts=st.lists(WORDS, min_size=2, max_size=4), table=st.integers(0, 200), piece=st.integers(1, 5000))
-def test_tables_in_parts_give_the_alignment_of_the_whole(texts: list[list[str]], table: int, piece: int) -> None:
+@given(texts=st.lists(WORDS, min_size=2, max_size=4), piece=st.integers(1, 5000))
+def test_work_in_pieces_gives_the_alignment_of_the_whole(texts: list[list[str]], piece: int) -> None:
     lines = Lines([], [One(words, base=-float(y)) for y, words in enumerate(texts)])
     specs = ["EditOps", "ConsensusEdits(top=3)"]
     whole = extracted(specs, lines)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(consensus, "TABLE", table)
         patch.setattr(interrupts, "PIECE", piece)
         assert extracted(specs, lines) == whole  # to the bit
     operations = [{name: value for name, value in one.items() if name.startswith("EditOps")} for one in whole]
@@ -125,6 +121,6 @@ def test_memory_grows_as_the_words() -> None:
     tracemalloc.start()
     try:
         extracted(["EditOps"], lines)
-        assert tracemalloc.get_traced_memory()[1] < 32 << 20  # the whole table is 128 MB
+        assert tracemalloc.get_traced_memory()[1] < 32 << 20  # a table of costs would be 128 MB
     finally:
         tracemalloc.stop()

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import small
 from entries import ONLINE, find_entries
+from small_models import table_of
 from strategies import in_parts, random_corpus, targets
 
 from rerank.base.registry import build
 from rerank.data.corpus import Corpus
-from rerank.features.table import HashedTable
 from rerank.learn.base import learners
 from rerank.learn.train import ListProblem, train
 from rerank.models.model import Model
@@ -44,10 +44,10 @@ def saved(name: str, lists: Corpus, directory: Path) -> str:
     assert training.log is not None
     votes = training.learner.votes(training.log, lists).arrays()
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
-    settings = small.recipe(Path("data"), learner=spec, features={"hash_bits": 4}).model_dump(mode="json")
+    settings = small.recipe(Path("data"), learner=spec).model_dump(mode="json")
     norms = [each.norm for each in training.weights.values()]
     about = {"learner": name, "epochs": training.epoch, "training_data": "random", "norms": norms}
-    model = Model(settings, about, HashedTable(4, ("Rule",), {}), training.weights, state, votes)
+    model = Model(settings, about, table_of(), training.weights, state, votes)
     model.save(directory / name)
     Model.load(directory / name)  # whatever a learner makes can be read
     return digest_of(directory / name)

@@ -1,5 +1,5 @@
 """Templates over spans, Edges, WordEdges, Neighbours and Heavy, and over whole trees: their shape (RightBranch,
-LeftBranchLength, RightBranchLength) and their base score (LogP, LogCondP), which a model also has as a weight apart.
+LeftBranchLength, RightBranchLength) and their base score (LogCondP), which a model also has as a weight apart.
 """
 
 from dataclasses import dataclass
@@ -138,7 +138,7 @@ class Heavy(Template):
                 emit(sink, put(sink, h, follows), places, p)
 
 
-BEST, SUM, NONE = range(3)  # LogCondP's choices, and LogP's norm
+SUM = 1  # the second choice of LogCondP's norm
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,20 @@ class RightBranchLength(_Chains):
 
 
 @dataclass(frozen=True)
-class _Score(_Shape):
+class LogCondP(_Shape):
+    """The base score minus the list's best ("best") or minus the log of the list's summed exponentials ("sum").
+
+    >>> fired("LogCondP(norm=sum)", "(NN tea)", "(VB tea)")
+    {'': -0.3133}
+
+    ``bin``: 0 for the value itself; b > 0 for an indicator of its integer part in units of b/10, at most 64 units.
+
+    One feature per tree.
+    """
+
+    norm: Literal["best", "sum"] = "best"
+    bin: Annotated[int, Range(0, 1000)] = 0
+
     @staticmethod
     @kernel
     def fire(f: Forest, _places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
@@ -235,7 +248,7 @@ class _Score(_Shape):
         log_sum = best + np.log(total)
         for v in range(ids.shape[0]):
             o = options[v]
-            norm = best if o.norm == BEST else (log_sum if o.norm == SUM else 0.0)
+            norm = log_sum if o.norm == SUM else best
             for y in range(f.base.shape[0]):
                 value = min(max(f.base[y] - norm, -FLOAT32_MAX), FLOAT32_MAX)
                 if o.bin == 0:
@@ -243,32 +256,3 @@ class _Score(_Shape):
                 else:
                     unit = int(min(float(NUMBER_OFFSET), -value * 10.0 / o.bin))
                     emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + unit]), y, 1.0)
-
-
-@dataclass(frozen=True)
-class LogP(_Score):
-    """The base score as a column.
-
-    >>> fired("LogP", "(NN tea)")
-    {'': -1.0}
-
-    One feature per tree.
-    """
-
-    fixed: ClassVar[dict[str, int]] = {"norm": NONE, "bin": 0}
-
-
-@dataclass(frozen=True)
-class LogCondP(_Score):
-    """The base score minus the list's best ("best") or minus the log of the list's summed exponentials ("sum").
-
-    >>> fired("LogCondP(norm=sum)", "(NN tea)", "(VB tea)")
-    {'': -0.3133}
-
-    ``bin``: 0 for the value itself; b > 0 for an indicator of its integer part in units of b/10, at most 64 units.
-
-    One feature per tree.
-    """
-
-    norm: Literal["best", "sum"] = "best"
-    bin: Annotated[int, Range(0, 1000)] = 0

@@ -148,9 +148,6 @@ class ConsensusNGram(TextTemplate):
         _fire_orders(view, sink, ids, seeds, options, slots, np.empty(view.base.size))
 
 
-TABLE = 1 << 20  # costs of an alignment that are kept at a time, unless two rows alone are more
-
-
 @kernel
 def common_ends(a: np.ndarray, b: np.ndarray) -> tuple[int, int]:
     """How many words a and b share at their starts and then at their ends: a best alignment matches all of these."""
@@ -163,8 +160,11 @@ def common_ends(a: np.ndarray, b: np.ndarray) -> tuple[int, int]:
 
 
 @kernel
-def fill_row(a: np.ndarray, b: np.ndarray, i: int, unit: int, above: np.ndarray, row: np.ndarray) -> None:
-    """Row i of the costs of turning a[:i] into b[:j]: an edit costs ``unit``, a substitution one less."""
+def next_row(a: np.ndarray, b: np.ndarray, i: int, unit: int, above: np.ndarray, row: np.ndarray) -> None:
+    """Row i of the costs of turning a[:i] into b[:j], from row i - 1, which goes to ``above``: an edit costs ``unit``,
+    a substitution one less."""
+    for j in range(b.shape[0] + 1):
+        above[j] = row[j]
     row[0] = i * unit
     for j in range(1, b.shape[0] + 1):
         change = 0 if a[i - 1] == b[j - 1] else unit - 1
@@ -180,9 +180,7 @@ def count_edits(a: np.ndarray, b: np.ndarray, above: np.ndarray, row: np.ndarray
     for j in range(b.shape[0] + 1):
         row[j] = j * unit
     for i in range(1, a.shape[0] + 1):
-        for j in range(b.shape[0] + 1):
-            above[j] = row[j]
-        fill_row(a, b, i, unit, above, row)
+        next_row(a, b, i, unit, above, row)
     cost = row[b.shape[0]]
     edits = (cost + unit - 1) // unit
     substitutions = edits * unit - cost
@@ -267,90 +265,50 @@ class ConsensusEdits(TextTemplate):
             _emit_expected(sink, ids[v], seeds[v], out)
 
 
-@kernel
-def crossing(a: np.ndarray, b: np.ndarray, unit: int, costs: np.ndarray) -> int:
-    """The number of words of b at which the alignment that EditOps describes, from its end, first meets half of a.
+CHANGE, DELETE, INSERT = 0, 1, 2  # how an alignment ends: with a match or substitution, and so on
 
-    As in Hirschberg (1975), in linear space: every cost is kept with the place at which the way to it left that row.
-    ``costs`` (int64) is scratch, for two rows of the table.
-    """
-    width, half = b.shape[0] + 1, a.shape[0] // 2
-    left = costs[width:]
-    for j in range(width):
-        costs[j], left[j] = j * unit, j
-    for i in range(1, a.shape[0] + 1):
-        diagonal, place = costs[0], left[0]
-        costs[0] = i * unit
-        for j in range(1, width):
-            changed = diagonal + (0 if a[i - 1] == b[j - 1] else unit - 1)
-            deleted, inserted = costs[j] + unit, costs[j - 1] + unit
-            diagonal, costs[j] = costs[j], min(changed, deleted, inserted)
-            before, place = place, left[j]
-            if costs[j] == changed:
-                left[j] = before
-            elif costs[j] != deleted:
-                left[j] = left[j - 1]
-        if i == half:
-            for j in range(width):
-                left[j] = j
-    return int(left[width - 1])
+
+@kernel
+def _align(
+    sink: Sink, ids: np.ndarray, seeds: np.ndarray, y: int, a: np.ndarray, b: np.ndarray, above: np.ndarray,
+    row: np.ndarray, moves: np.ndarray,
+) -> None:  # fmt: skip
+    """Write what differs between a and b. Scratch: rows of costs (int64), and ``moves`` (uint8) for the whole table."""
+    i, j, width, unit = int(a.shape[0]), int(b.shape[0]), int(b.shape[0]) + 1, min(a.shape[0], b.shape[0]) + 1
+    for n in range(width):
+        row[n], moves[n] = n * unit, INSERT
+    for m in range(1, i + 1):
+        next_row(a, b, m, unit, above, row)
+        moves[m * width] = DELETE
+        for n in range(1, width):
+            change = above[n - 1] + (0 if a[m - 1] == b[n - 1] else unit - 1)
+            moves[m * width + n] = CHANGE if row[n] == change else (DELETE if row[n] == above[n] + unit else INSERT)
+    while i > 0 or j > 0:
+        move, old, new = moves[i * width + j], NOTHING, NOTHING
+        if move != INSERT:
+            i -= 1
+            old = a[i]
+        if move != DELETE:
+            j -= 1
+            new = b[j]
+        if old != new:
+            for v in range(ids.shape[0]):
+                emit_pair(sink, ids[v], seeds[v], old, new, y)
 
 
 @kernel
 def _fire_to_best(
-    view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, first: int, last: int, costs: np.ndarray,
-    starts: np.ndarray,
+    view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, first: int, last: int, above: np.ndarray,
+    row: np.ndarray, moves: np.ndarray,
 ) -> None:  # fmt: skip
-    """Align the candidates first..last - 1 with the best one by base score.
-
-    A table of costs that is too large for ``costs`` (int64, room for two rows) is cut where the alignment crosses its
-    middle row, and so are its parts; ``starts`` (int64 [64, 2]) are the corners of those that wait.
-    """
+    """Align the candidates first..last - 1 with the best one by base score."""
     best = best_base(view)
     whole = view.words[view.first[best] : view.first[best + 1]]
     for y in range(first, last):
         words = view.words[view.first[y] : view.first[y + 1]]
         start, end = common_ends(whole, words)
         a, b = whole[start : whole.shape[0] - end], words[start : words.shape[0] - end]
-        unit = min(a.shape[0], b.shape[0]) + 1
-        i, j, waiting = a.shape[0], b.shape[0], 0
-        starts[0, 0], starts[0, 1] = 0, 0
-        while waiting >= 0:
-            top, left = starts[waiting, 0], starts[waiting, 1]
-            height, width = i - top, j - left + 1
-            if height > 1 and (height + 1) * width > costs.shape[0]:
-                waiting += 1
-                starts[waiting, 0] = top + height // 2
-                starts[waiting, 1] = left + crossing(a[top:i], b[left:j], unit, costs)
-                continue
-            _align(sink, ids, seeds, y, a[top:i], b[left:j], unit, costs)
-            i, j, waiting = top, left, waiting - 1
-
-
-@kernel
-def _align(
-    sink: Sink, ids: np.ndarray, seeds: np.ndarray, y: int, a: np.ndarray, b: np.ndarray, unit: int, costs: np.ndarray
-) -> None:
-    """Write what differs between a and b, from the end, by the whole table of ``costs``."""
-    i, j, width = int(a.shape[0]), int(b.shape[0]), int(b.shape[0]) + 1
-    for k in range(width):
-        costs[k] = k * unit
-    for k in range(1, i + 1):
-        fill_row(a, b, k, unit, costs[(k - 1) * width : k * width], costs[k * width : (k + 1) * width])
-    while i > 0 or j > 0:  # a match or substitution if the cost allows it, else a deletion
-        here, old, new = costs[i * width + j], NOTHING, NOTHING
-        if i > 0 and j > 0 and here == costs[(i - 1) * width + j - 1] + (0 if a[i - 1] == b[j - 1] else unit - 1):
-            i, j = i - 1, j - 1
-            old, new = a[i], b[j]
-        elif i > 0 and here == costs[(i - 1) * width + j] + unit:
-            i -= 1
-            old = a[i]
-        else:
-            j -= 1
-            new = b[j]
-        if old != new:
-            for v in range(ids.shape[0]):
-                emit_pair(sink, ids[v], seeds[v], old, new, y)
+        _align(sink, ids, seeds, y, a, b, above, row, moves)
 
 
 @dataclass(frozen=True)
@@ -373,7 +331,6 @@ class EditOps(TextTemplate):
             return
         best, longest = best_base(view), _longest(view)
         height = int(view.first[best + 1] - view.first[best]) + 1
-        costs = np.empty((longest + 1) * max(2, min(height, TABLE // (longest + 1))), np.int64)
-        starts = np.empty((64, 2), np.int64)
+        moves, (above, row) = np.empty(height * (longest + 1), np.uint8), np.empty((2, longest + 1), np.int64)
         for first, last in pieces(view.base.size, longest**2):
-            _fire_to_best(view, sink, ids, seeds, first, last, costs, starts)
+            _fire_to_best(view, sink, ids, seeds, first, last, above, row, moves)

@@ -1,5 +1,5 @@
-"""Templates that measure a candidate by itself, its source and its list: LengthRatio, Length, Copy, Punctuation, Rank,
-BaseGap, and Given, the list's own features.
+"""Templates that measure a candidate by itself, its source and its list: LengthRatio, Length, Copy, Punctuation,
+and Given, the list's own features.
 """
 
 from dataclasses import dataclass
@@ -17,10 +17,6 @@ from rerank.features.marks import (
     LENGTH_FROM,
     LENGTHS,
     NEW_DIGITS,
-    NUMBER,
-    NUMBER_OFFSET,
-    RANK_FROM,
-    RANKS,
     RATE,
     RATIO,
     SAME,
@@ -202,54 +198,6 @@ def ranks_of(view: TextView) -> np.ndarray:
     ranks = np.empty(view.base.size, np.int64)
     ranks[np.argsort(-view.base, kind="stable")] = np.arange(1, view.base.size + 1)
     return ranks
-
-
-@kernel
-def _emit_ranks(ranks: np.ndarray, sink: Sink, ids: np.ndarray, seeds: np.ndarray) -> None:
-    for y in range(ranks.shape[0]):
-        symbol = RANKS[bin_of(ranks[y], RANK_FROM)]
-        for v in range(ids.shape[0]):
-            emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), symbol), y, 1.0)
-
-
-@dataclass(frozen=True)
-class Rank(TextTemplate):
-    """The candidate's place in the list by base score, binned.
-
-    >>> fired("Rank", "a", "b")
-    {'1': 1.0}
-
-    One feature per candidate.
-    """
-
-    @staticmethod
-    def fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
-        """Sort, then run the kernel."""
-        _emit_ranks(ranks_of(view), sink, ids, seeds)
-
-
-@dataclass(frozen=True)
-class BaseGap(TextTemplate):
-    """The distance of the base score below the list's best, in units of ``bin``/10, cut to whole numbers up to 64.
-
-    >>> fired("BaseGap", "a", "b")
-    {'0': 1.0}
-
-    One feature per candidate.
-    """
-
-    bin: Annotated[int, Range(1, 1000)] = 5
-
-    @staticmethod
-    @kernel
-    def fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-        if view.base.shape[0] == 0:
-            return
-        best = view.base[best_base(view)]
-        for y in range(view.base.shape[0]):
-            for v in range(ids.shape[0]):
-                units = int(min((best - view.base[y]) * 10.0 / options[v].bin, float(NUMBER_OFFSET)))
-                emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + units]), y, 1.0)
 
 
 @dataclass(frozen=True)

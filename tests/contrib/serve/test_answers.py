@@ -30,7 +30,7 @@ from rerank.readers.lists import Lists, SparseScores
 from rerank.runs import experiment
 
 THREADS, RANKINGS = 8, 2_500  # of all contents together
-TEXTS = ["Dense", "Given", "Rank", "ConsensusNGram", "ConsensusEdits", "EditOps", "TargetNGram(n=2)", "CoOccurrence"]
+TEXTS = ["Dense", "Given", "ConsensusNGram", "ConsensusEdits", "EditOps", "TargetNGram(n=2)", "CoOccurrence"]
 TREES = ["Rule(ancestors=1)", "NGramTree", "Edges", "Heads(dependent=word)", "RightBranch", "LogCondP(bin=5)", "CoPar"]
 Result = tuple[str, str, int]  # of a list: its id, the digest of its order and scores, unknown features
 
