@@ -95,8 +95,8 @@ def expanded(page: str, site: bool = False) -> str:
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """Rows of cells in Markdown."""
     heads = list(heads)
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(each)} |" for each in lines) + "\n"
+    head, *lines = (f"| {' | '.join(each)} |\n" for each in (heads, *rows))
+    return f"{head}|{'---|' * len(heads)}\n{''.join(lines)}"
 
 
 def _settings(rows: Iterable[Setting], head: str) -> str:
