@@ -241,8 +241,9 @@ def test_other_formats_become_lists(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, written = tmp_path / "utt1.txt", tmp_path / "lists.jsonl"
-    for section in text_of("docs/other-formats.md").split("\n## ")[1:-1]:
-        *_, (_, lines), (_, script) = FENCE.findall(section)
+    sections = text_of("docs/other-formats.md").split("\n## ")[1:-1]
+    for section, (_, script) in zip(sections, files("docs/other-formats.md"), strict=True):
+        *_, (_, lines) = FENCE.findall(section)
         path.write_text(lines, encoding="utf-8")
         monkeypatch.setattr(sys, "argv", ["script.py", str(path)])
         monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
