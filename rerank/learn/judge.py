@@ -88,19 +88,27 @@ def merge(data: ListArrays, x: int, a: float, y: int, b: float, column: np.ndarr
 
 @kernel
 def accumulate(data: ListArrays, scratch: Scratch, n: int) -> int:
-    """Σ a_y φ(y) over the first n of ``scratch.who``; in ``seen``, places of this sum count from ``stamp`` on."""
-    stamp, count = scratch.stamp[0], 0
+    """Σ a_y φ(y) over the first n of ``scratch.who``, without zeros; ``scratch.sums`` are 0 before and after.
+
+    A column is noted wherever its sum is 0, which it may be again: no branch depends on what cannot be foreseen.
+    """
+    column, sums = scratch.column, scratch.sums
+    noted, count = np.uint64(0), 0
     for i in range(n):
         a = scratch.a[i]
         if a == 0.0:
             continue
         for p in range(np.uint64(data.rows[scratch.who[i]]), np.uint64(data.rows[scratch.who[i] + 1])):
             j = data.columns[p]
-            if scratch.seen[j] < stamp:
-                scratch.seen[j], scratch.column[count], scratch.value[count] = stamp + count, j, 0.0
-                count += 1
-            scratch.value[np.uint64(scratch.seen[j] - stamp)] += a * single(data.values[p])
-    scratch.stamp[0] += count
+            before = sums[j]
+            sums[j] = before + a * single(data.values[p])
+            column[noted] = j
+            noted += np.uint64(before == 0.0)
+    for r in range(noted):
+        j = column[r]
+        column[count], scratch.value[count] = j, sums[j]
+        count += sums[j] != 0.0
+        sums[j] = 0.0
     return count
 
 
@@ -108,20 +116,20 @@ def accumulate(data: ListArrays, scratch: Scratch, n: int) -> int:
 def accumulate_spread(data: ListArrays, scratch: Scratch, n: int, noise: float) -> int:
     """``accumulate``, with the largest difference x_j of two candidates with a_y ≠ 0 in ``scratch.extra``; entries up
     to x_j·noise are 0."""
-    stamp, candidates, count = scratch.stamp[0], 0, accumulate(data, scratch, n)
+    candidates, count, place = 0, accumulate(data, scratch, n), scratch.sums
     for r in range(np.uint64(count)):
-        entry = scratch.spread[r]
+        entry, place[scratch.column[r]] = scratch.spread[r + ONE], r + ONE  # 0 is for columns whose sum is 0
         entry.least, entry.greatest, entry.owners = np.inf, -np.inf, 0
     for i in range(n):
         if scratch.a[i] == 0.0:
             continue
         candidates += 1
         for p in range(np.uint64(data.rows[scratch.who[i]]), np.uint64(data.rows[scratch.who[i] + 1])):
-            entry, x = scratch.spread[np.uint64(scratch.seen[data.columns[p]] - stamp)], single(data.values[p])
+            entry, x = scratch.spread[np.uint32(place[data.columns[p]])], single(data.values[p])
             entry.least, entry.greatest = min(entry.least, x), max(entry.greatest, x)
             entry.owners += 1
     for r in range(np.uint64(count)):
-        entry, g = scratch.spread[r], scratch.value[r]
+        entry, g, place[scratch.column[r]] = scratch.spread[r + ONE], scratch.value[r], 0.0
         if entry.owners < candidates:  # others have 0
             entry.least, entry.greatest = min(entry.least, 0.0), max(entry.greatest, 0.0)
         x = entry.greatest - entry.least

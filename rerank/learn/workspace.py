@@ -51,13 +51,11 @@ class Scratch(NamedTuple):
     scores: np.ndarray  # float64 [M]
     who: np.ndarray  # int64 [M]: the candidates of a subgradient
     a: np.ndarray  # float64 [M]: and their coefficients
-    column: np.ndarray  # uint32 [T]: the columns of a subgradient or difference vector
+    column: np.ndarray  # uint32 [T], or as many as a list has nonzeros: of a subgradient or difference vector
     value: np.ndarray  # float64 [T]: and their values
     extra: np.ndarray  # float64 [T]: what else a learner needs per column
-    spread: np.ndarray  # SPREAD [T], or [0] as ``seen``
-    # int64 [D], or [0] where no subgradient has more than two candidates: see ``accumulate``; -1 at first
-    seen: np.ndarray
-    stamp: np.ndarray  # int64 [1]: places in ``seen`` of the next sum count from here
+    spread: np.ndarray  # SPREAD [T + 1], or [0] as ``sums``
+    sums: np.ndarray  # float64 [D], all 0, or [0] where no subgradient has more than two candidates: see ``accumulate``
 
 
 def view(corpus: Corpus, oracle: np.ndarray, pairs: Any = ORACLES) -> ListArrays:
@@ -87,21 +85,20 @@ def view(corpus: Corpus, oracle: np.ndarray, pairs: Any = ORACLES) -> ListArrays
 def scratch_for(corpus: Corpus, pairwise: bool) -> Scratch:
     """Scratch space for subgradients of a list, or where they are ``pairwise``, of two candidates."""
     longest = max(2, int(np.diff(corpus.lists).max(initial=0)))
-    widest = 2 * int(np.diff(corpus.rows).max(initial=0)) + 1  # the base score may be one more column
+    widest = mentions = 2 * int(np.diff(corpus.rows).max(initial=0)) + 1  # the base score may be one more column
     D = 0
     if not pairwise:
-        D = corpus.width
-        widest = max(widest, 1 + min(D, int(np.diff(corpus.rows[corpus.lists]).max(initial=0))))
+        D, nonzeros = corpus.width, int(np.diff(corpus.rows[corpus.lists]).max(initial=0))
+        widest, mentions = max(widest, 1 + min(D, nonzeros)), max(mentions, 1 + nonzeros)
     return Scratch(
         scores=np.empty(longest),
         who=np.empty(longest, np.int64),
         a=np.empty(longest),
-        column=np.empty(widest, np.uint32),
+        column=np.empty(mentions, np.uint32),
         value=np.empty(widest),
         extra=np.empty(widest),
-        spread=np.empty(widest if D else 0, SPREAD),
-        seen=np.full(D, -1, np.int64),
-        stamp=np.zeros(1, np.int64),
+        spread=np.empty(widest + 1 if D else 0, SPREAD),
+        sums=np.zeros(D),
     )
 
 

@@ -70,9 +70,8 @@ def pair_for(entries: int) -> tuple[ListArrays, Scratch]:
     )  # fmt: skip
     column, value, extra = np.empty(entries + 1, np.uint32), np.empty(entries + 1), np.empty(entries + 1)
     return data, Scratch(
-        np.empty(2), np.empty(2, np.int64), np.empty(2), column, value, extra, np.empty((0, 3)), np.empty(0, np.int64),
-        np.zeros(1, np.int64),
-    )  # fmt: skip
+        np.empty(2), np.empty(2, np.int64), np.empty(2), column, value, extra, np.empty((0, 3)), np.zeros(0)
+    )
 
 
 def require_structured(learner: Learner) -> None:
