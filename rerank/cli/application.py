@@ -288,7 +288,6 @@ ListReader = Annotated[
     typer.Option(
         "--reader",
         help="Format of the lists, by name or with options, as moses or {name: moses, scores: cost}.",
-        show_default=False,
         callback=allow_local_imports,
     ),
 ]
@@ -298,7 +297,6 @@ Roles = Annotated[
         "--roles",
         metavar="KEY=ROLE,...",
         help="What keys of JSON are, as response=text,passed=gain,reward=column; see `rerank look`.",
-        show_default=False,
     ),
 ]
 Trusted = Annotated[
@@ -331,10 +329,32 @@ Encoding = Annotated[
     typer.Option(
         help="Encoding of all text files, as Python names it: latin-1. By default UTF-8, or as the model's lists.",
         callback=_read_in,
-        show_default=False,
     ),
 ]
 OutputFile = Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")]
+ListReferences = Annotated[list[str] | None, typer.Argument(metavar="[REF...]", help="References, for lists without.")]
+
+
+@dataclasses.dataclass
+class ReadOptions:
+    """How a command reads a file of lists."""
+
+    reader: ListReader = None
+    roles: Roles = None
+    encoding: Encoding = None
+
+
+@dataclasses.dataclass
+class ListOptions(ReadOptions):
+    """How a command reads lists, all of which count."""
+
+    on_bad_list: OnBadList = "error"
+
+    def read(self, path: str, **more: Any) -> Any:
+        """The lists of a file, see ``rerank.read``."""
+        from rerank.readers.given.reading import read
+
+        return read(path, self.reader, on_bad_list=self.on_bad_list, roles=self.roles, **more)
 
 
 def set_logging(*, quiet: bool) -> None:

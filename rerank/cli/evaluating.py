@@ -14,7 +14,7 @@ import typer
 from rerank.base.encoding import amount, decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import track
-from rerank.cli.application import Encoding, ListReader, OnBadList, Roles, allow_local_imports, command, reader_of, show
+from rerank.cli.application import Encoding, ListOptions, allow_local_imports, command, reader_of, show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -158,15 +158,11 @@ def oracle(
         typer.Argument(
             metavar="[REF]",
             help="References, by id or in the same order; not for a gain, nor for lists that hold their own.",
-            show_default=False,
         ),
     ] = None,
     *,
-    reader: ListReader = None,
-    roles: Roles = None,
+    reading: ListOptions,
     measuring: Measuring,
-    encoding: Encoding = None,  # noqa: ARG001 - its callback acts
-    on_bad_list: OnBadList = "error",
 ) -> None:
     """Measure lists: what the base, the best, the worst and a random choice score."""
     from dataclasses import asdict
@@ -185,8 +181,8 @@ def oracle(
     from rerank.runs.corpora import references_amiss, written_apart
 
     path, usual = stream_name(nbest), "charniak" if measuring.metric in (None, "parseval") else "moses"
-    with in_order(nbest, reference, reader or usual):
-        form = reader_of(nbest, reader, roles, usual)
+    with in_order(nbest, reference, reading.reader or usual):
+        form = reader_of(nbest, reading.reader, reading.roles, usual)
     bare = reference is None and not isinstance(format_of(make_reader(form)), ParseReader)
     settings = measuring.settings("gain" if bare else "parseval")
     parses = settings["name"] == "parseval"
@@ -194,16 +190,16 @@ def oracle(
         what = "parses are measured against gold trees" if parses else "--reference names further references"
         raise DataError(f"expected NBEST REF: {what}", path=path)
     golds = None if reference is None else [reference, *(measuring.references or [])]
-    lists = read(nbest, form, references=golds, form=measuring.form, on_bad_list=on_bad_list)
+    lists = read(nbest, form, references=golds, form=measuring.form, on_bad_list=reading.on_bad_list)
     if not isinstance(lists, ListFile) or (parses and not lists.trees):
         raise DataError("these are lists of texts; for texts, name their measure, as --metric bleu", path=path)
     data = {"normalize": measuring.normalize} if parses else {}
     recipe = read_settings({"name": "oracle", "task": "parse" if parses else "ranking", "metric": settings,
                             "features": {"set": "base"}, "data": data})  # fmt: skip
     assert isinstance(recipe, ListRecipe)
-    content, count, first = content_of(recipe), SkipCount(on_bad_list), list[Lists]()
+    content, count, first = content_of(recipe), SkipCount(reading.on_bad_list), list[Lists]()
     measure, seen = content.metric, SeenLists(content.held)
-    with in_order(nbest, reference, reader or usual), of_trees(*(golds or ()) if parses else ()):
+    with in_order(nbest, reference, reading.reader or usual), of_trees(*(golds or ()) if parses else ()):
         blocks = one_by_one(lists.blocks(normal=measuring.normalize))
         corpus = _measured_corpus(content.measured(track(blocks, "read"), count), measure, seen, first)
     if corpus is None:

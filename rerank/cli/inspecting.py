@@ -39,9 +39,7 @@ log = logging.getLogger("rerank")
 def inspect(
     model: ModelPlace,
     top: Annotated[int, typer.Option(min=0, help="How many features of every template to show.")] = 3,
-    feature: Annotated[
-        str | None, typer.Option(help="Only features whose name contains this text.", show_default=False)
-    ] = None,
+    feature: Annotated[str | None, typer.Option(help="Only features whose name contains this text.")] = None,
     provenance: Annotated[
         bool, typer.Option("--provenance", help="Where the model comes from: files, settings, versions.")
     ] = False,
@@ -101,11 +99,9 @@ def explain(
     model: ModelPlace,
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="N-best lists.")],
     list_id: Annotated[str, typer.Option("--list", metavar="ID", help="The id of the list to explain.")],
-    gold: Annotated[
-        str | None, typer.Option(help="Gold trees or references, to compare with the oracle too.", show_default=False)
-    ] = None,
+    gold: Annotated[str | None, typer.Option(help="Gold trees or references, to compare with the oracle too.")] = None,
     sources: Annotated[
-        str | None, typer.Option(help="The inputs of lists of texts that do not hold their own.", show_default=False)
+        str | None, typer.Option(help="The inputs of lists of texts that do not hold their own.")
     ] = None,
     reader: ListReader = None,
     trust: Trusted = False,

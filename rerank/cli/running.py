@@ -40,9 +40,9 @@ class RecipeOptions:
         list[str] | None,
         typer.Option("--set", metavar="KEY.PATH=VALUE", help="Change a setting of the recipe; the value is YAML."),
     ] = None
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where results go; runs/NAME by default.", show_default=False)
-    ] = None
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where results go; runs/NAME by default.")] = (
+        None
+    )
 
     def read(self, quick: bool = False) -> "tuple[TaskRecipe, Path]":
         """The recipe, and the directory of its results."""
@@ -74,7 +74,7 @@ class EngineOptions:
     ] = None
     address: Annotated[
         str | None,
-        typer.Option("--address", help="The address of a running Dask scheduler.", show_default=False),
+        typer.Option("--address", help="The address of a running Dask scheduler."),
     ] = None
 
     def open(self, recipe: "TaskRecipe") -> "Engine":
@@ -106,7 +106,6 @@ def run(
         typer.Option(
             metavar="TEMPLATE",
             help="Run it without a template too (user.NAME: a feature of your own), and test what that one is worth.",
-            show_default=False,
         ),
     ] = None,
     work: EngineOptions,
@@ -267,7 +266,7 @@ class TunedRecipe(RecipeOptions):
 
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where results go; runs/NAME-tune by default.", show_default=False),
+        typer.Option("--output", "-o", help="Where results go; runs/NAME-tune by default."),
     ] = None
 
 

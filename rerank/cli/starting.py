@@ -13,7 +13,7 @@ import typer
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry
-from rerank.cli.application import Encoding, ListReader, OnBadList, Roles, command, out, show, shown_as_json
+from rerank.cli.application import ListReader, ListReferences, ReadOptions, Roles, command, out, show, shown_as_json
 
 SHOWN = 5  # lines of a file that is there
 
@@ -21,14 +21,9 @@ SHOWN = 5  # lines of a file that is there
 @command("look", "Look", "rerank look llm/test")
 def look(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Lists, in any format.")],
-    references: Annotated[
-        list[str] | None, typer.Argument(metavar="[REF...]", help="References, for lists without.", show_default=False)
-    ] = None,
+    references: ListReferences = None,
     *,
-    reader: ListReader = None,
-    roles: Roles = None,
-    encoding: Encoding = None,  # noqa: ARG001 - its callback acts
-    on_bad_list: OnBadList = "skip",
+    reading: ReadOptions,
 ) -> None:
     """Say what a file is taken for: candidates, base score, what is right, columns.
 
@@ -40,7 +35,8 @@ def look(
     from rerank.readers.given.reading import ListFile, read
     from rerank.readers.lists import one_by_one
 
-    lists, count = read(file, reader, references=references or None, roles=roles), SkipCount(on_bad_list)
+    lists = read(file, reading.reader, references=references or None, roles=reading.roles)
+    count = SkipCount("skip")
     assert isinstance(lists, ListFile)
     first = list(filled(usable(islice(one_by_one(lists.blocks()), MOST), counted, count)))
     if (account := Account.of(file, first, str(lists.settings["name"]))) is None:
@@ -61,20 +57,15 @@ def new(
         typer.Option(
             metavar="FILE",
             help="References, or gold trees, of each file in turn; judgements (qrels) of all.",
-            show_default=False,
         ),
     ] = None,
-    sources: Annotated[
-        list[str] | None, typer.Option(metavar="FILE", help="Inputs of each file in turn.", show_default=False)
-    ] = None,
+    sources: Annotated[list[str] | None, typer.Option(metavar="FILE", help="Inputs of each file in turn.")] = None,
     reader: ListReader = None,
     roles: Roles = None,
     metric: Annotated[
         str | None, typer.Option(metavar="NAME", help="What is measured.", show_default="as the lists suggest")
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the recipe goes; NAME.yaml.", show_default=False)
-    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the recipe goes; NAME.yaml.")] = None,
 ) -> None:
     """Look at your files of lists, and write a recipe with comments for them.
 

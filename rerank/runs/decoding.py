@@ -61,7 +61,7 @@ class Answered(Visitor):
     def choices(self, lists: np.ndarray) -> dict[str, np.ndarray]:
         """int64 [L] by way: the candidates that are chosen of the lists lists[i]..lists[i + 1] (int64 [L + 1]), -1 of
         those that were passed over; nothing where no list has an answer, or by a column that says nothing."""
-        from rerank.runs.ways import Samples, systems
+        from rerank.runs.vote import Samples, systems
 
         if not self._seen or all(answers.max(initial=-1) < 0 for _, answers, _ in self._seen):
             return {}

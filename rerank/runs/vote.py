@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,13 @@ from rerank.data.corpus import Corpus
 from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import doubts_of_lists
 from rerank.features.dense import said_of_all
+from rerank.features.scores import means_of_answers, votes
+from rerank.learn.folds import best_trial, trials
+from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights, scores
+from rerank.metrics.gain import Gain
 from rerank.metrics.metric import Metric
+from rerank.metrics.oracle import oracles
 from rerank.readers.account import MOST as FIRST_LISTS
 from rerank.readers.account import Account, said_of, tell
 from rerank.readers.base import SkipCount, counted, usable
@@ -37,27 +42,145 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import named
 from rerank.runs.compared import Compared, Scored, doubt_of_base
 from rerank.runs.report.table import TextTable, plain_text
-from rerank.runs.ways import (
-    FIRST,
-    MAJORITY,
-    MOST,
-    Choose,
-    Samples,
-    best_by,
-    maxent_weights,
-    right_or_wrong,
-    scored,
-    systems,
-)
 from rerank.storage.documents import as_json
 from rerank.storage.files import write_text
 
+FIRST, MAJORITY = "first", "majority vote"
+MOST = 10_000  # lists that weights are learned from, drawn from all: some ten columns need no more
+CHOOSING = 2_000  # lists, of those that weights are learned from, by which the penalty is chosen
+PENALTY = 10.0  # of maxent, where none is chosen: with some ten columns and hundreds of lists 1 to 100 choose alike
+
+Choose = Callable[["Samples"], np.ndarray]  # int64 [L]: the candidate that is chosen of every list
 GROWN = 2_000  # lists that these learn from, which take more time
 LISTS_AT_ONCE = 2_000  # that a way chooses from: what it computes of them is as large as they are
 DRAWS = 4  # samples of k candidates of each list, for the curve
 ANY, BEST = "any (oracle, pass@n)", "best possible (oracle)"  # of gains of 0 and 1, and of others
 log = logging.getLogger("rerank")
 WORDS = "words"  # their number, which the scores of recognisers need beside them
+
+
+class Samples(NamedTuple):
+    """Lists of candidates: candidates of list i are first[i]..first[i + 1] (int64 [L + 1]).
+
+    answers: int32 [n], equal for equal ones of a list, -1 for none; columns: float64 [K, n]; gain: float64 [n]; fold:
+    int64 [L], in which part of the cross-validation a list is held out.
+    """
+
+    first: np.ndarray
+    answers: np.ndarray
+    columns: np.ndarray
+    gain: np.ndarray
+    fold: np.ndarray
+
+    def some(self, places: np.ndarray, first: np.ndarray) -> "Samples":
+        """The candidates ``places``, in lists that begin at ``first``."""
+        return self._replace(
+            first=first, answers=self.answers[places], columns=self.columns[:, places], gain=self.gain[places]
+        )
+
+    def places(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The candidates of the lists ``chosen`` (int64 [L']), and where these lists begin among them."""
+        sizes = np.diff(self.first)[chosen]
+        first = np.concatenate([[0], np.cumsum(sizes)])
+        return np.repeat(self.first[chosen] - first[:-1], sizes) + np.arange(first[-1]), first
+
+    def lists(self, chosen: np.ndarray) -> "Samples":
+        """The lists ``chosen`` (int64 [L'])."""
+        return self.some(*self.places(chosen))._replace(fold=self.fold[chosen])
+
+    def features(self, *, agree: bool) -> np.ndarray:
+        """float64 [D, n]: the columns or, if asked for, their means over the samples of an answer, and the logarithm of
+        how many these are; less their lists' means."""
+        columns, sizes = np.array(self.columns), np.diff(self.first)
+        if agree:
+            means = means_of_answers(self.first, self.answers, columns.T).T
+            columns = np.concatenate([means, votes(self.first, self.answers)[np.newaxis]])
+        if columns.size:
+            columns -= np.repeat(np.add.reduceat(columns, self.first[:-1], axis=1) / sizes, sizes, axis=1)
+        return columns
+
+    def corpus(self, *, agree: bool) -> Corpus:
+        """The lists with their ``features`` as dense columns."""
+        values = self.features(agree=agree).T.astype(np.float32)
+        n, D = values.shape
+        columns = np.tile(np.arange(D, dtype=np.int32), n)
+        L, nothing = len(self.first) - 1, np.zeros(n)
+        rows, stats, reference = np.arange(n + 1) * D, self.gain[:, None], np.ones((L, 1))
+        return Corpus(
+            self.first, rows, columns, values.ravel(), nothing, self.gain, stats, reference, np.ones(L), D, free=D
+        )
+
+
+def right_or_wrong(metric: Metric, gain: np.ndarray) -> bool:
+    """Whether every candidate is either right or wrong by its gain, which is a verdict."""
+    return isinstance(metric, Gain) and bool(np.isin(gain, (0, 1)).all())
+
+
+def best_by(samples: Samples, values: np.ndarray) -> np.ndarray:
+    """int64 [L]: the candidate with the highest value (float64 [n]), of equals the first."""
+    starts = samples.first[:-1]
+    highest = np.flatnonzero(values == np.repeat(np.maximum.reduceat(values, starts), np.diff(samples.first)))
+    return np.asarray(highest[np.searchsorted(highest, starts)])
+
+
+def voted(samples: Samples, weight: np.ndarray) -> np.ndarray:
+    """int64 [L]: of every list the heaviest candidate of the answer with the most weight (float64 [n]).
+
+    Without an answer a candidate votes for none; if none has one, the heaviest is chosen; the first of equals.
+    """
+    sizes = np.diff(samples.first)
+    group = samples.answers + np.repeat(np.arange(sizes.size), sizes) * (int(samples.answers.max(initial=0)) + 1)
+    answered = samples.answers >= 0
+    totals = np.bincount(group[answered], weight[answered], minlength=int(group.max(initial=0)) + 1)
+    winner = best_by(samples, np.where(answered, totals[group], -np.inf))
+    elected = samples.answers == np.repeat(samples.answers[winner], sizes)
+    return best_by(samples, np.where(elected, weight, -np.inf))
+
+
+def softmax(samples: Samples, values: np.ndarray, *, scaled: bool) -> np.ndarray:
+    """float64 [n]: e^value over the sum of those of the list; ``scaled``: in units of the deviation in the list."""
+    sizes, starts = np.diff(samples.first), samples.first[:-1]
+    away = values - np.repeat(np.maximum.reduceat(values, starts), sizes)
+    if scaled:
+        mean = np.add.reduceat(away, starts) / sizes
+        spread = np.sqrt(np.add.reduceat((away - np.repeat(mean, sizes)) ** 2, starts) / sizes)
+        away = away / np.repeat(np.where(spread > 0, spread, 1.0), sizes)
+    raised = np.exp(away)
+    return np.asarray(raised / np.repeat(np.add.reduceat(raised, starts), sizes))
+
+
+def maxent_weights(
+    samples: Samples, *, agree: bool, loss: Literal["log", "listnet"] = "log", folds: bool = False
+) -> np.ndarray:
+    """float64 [D]: those of the conditional log-linear model of ``features``; with the penalty that is best on
+    ``folds``, or PENALTY."""
+    corpus, learner = samples.corpus(agree=agree), Maxent(l2=PENALTY, base=0.0, loss=loss)
+    if folds:
+        few = corpus.take(np.arange(min(CHOOSING, corpus.list_count)))
+        tried = trials(replace(learner, l2=None), few, Gain(), oracles, any_ties=True)
+        learner = replace(learner, l2=best_trial(tried["all"]).l2)
+    state = learner.init(corpus.width)
+    learner.solve(corpus, oracles(corpus), state, any_ties=True)
+    return learner.last(state).w
+
+
+def scored(samples: Samples, weights: Sequence[np.ndarray], *, agree: bool) -> np.ndarray:
+    """float64 [n]: the scores of candidates, by the weights of the folds that their lists are held out in."""
+    by_list = np.array(weights)[samples.fold].T
+    return np.asarray((samples.features(agree=agree) * np.repeat(by_list, np.diff(samples.first), axis=1)).sum(axis=0))
+
+
+def systems(samples: Samples, names: Sequence[str]) -> dict[str, Choose]:
+    """Ways to choose, by name, that need no training."""
+    ways: dict[str, Choose] = {FIRST: lambda lists: lists.first[:-1]}
+    answered = samples.answers.max(initial=-1) >= 0
+    if answered:
+        ways[MAJORITY] = lambda lists: voted(lists, np.ones(lists.gain.size))
+    for k, name in enumerate(names):
+        ways[f"best {name}"] = lambda lists, k=k: best_by(lists, lists.columns[k])  # type: ignore[misc]
+        if answered:
+            ways[f"vote by {name}"] = lambda lists, k=k: voted(lists, softmax(lists, lists.columns[k], scaled=True))  # type: ignore[misc]
+    return ways
 
 
 class Gathered(NamedTuple):
@@ -113,8 +236,8 @@ def gathered(
     several = isinstance(lists, list) and lists and all(isinstance(one, ListFile) for one in lists)
     every_one = lists if several else [lists_from(lists, columns or {})]
     file = every_one[0]
-    path, data = getattr(file, "path", ""), {"answer": getattr(file, "answer", None)}
-    data |= {"reader": dict(file.settings)} if isinstance(file, ListFile) else {}
+    path, reader = getattr(file, "path", ""), dict(file.settings) if isinstance(file, ListFile) else {}
+    data = {"answer": getattr(file, "answer", None)} | ({"reader": reader} if reader else {})
     settings = {"name": "vote", "task": "ranking", "features": {"set": "base"}, "data": data}
     recipe = read_settings(settings if metric is None else settings | {"metric": named(metric)})
     assert isinstance(recipe, ListRecipe)
@@ -159,15 +282,12 @@ def gathered(
     for line in said_of_all(map("the score column {!r}".format, names), every.columns, starts):
         log.warning("%s", line)
     of_base = np.concatenate(scores)[:, 0] if base else np.zeros(len(statistics))
-    of_content = content.metric, statistics, reference, base, of_base
-    return Gathered(every, tuple(names), *of_content, *_remarks(content.metric, file, seen))
-
-
-def _remarks(metric: Metric, file: Any, seen: Sequence[Lists]) -> tuple[bool, tuple[str, ...], Account | None]:
-    """Whether the user says what the base score is, what is amiss with the first lists, ``seen``, and their account."""
-    reader = file.settings if isinstance(file, ListFile) else {}
-    tell(account := Account.of("", seen, measure=metric.signature))
-    return bool(reader) and says_scores(reader), tuple(doubts_of_lists(seen, metric, reader.get("roles"))), account
+    tell(account := Account.of("", seen, measure=content.metric.signature))
+    return Gathered(
+        every, tuple(names), content.metric, statistics, reference, base, of_base,
+        told=bool(reader) and says_scores(reader),
+        amiss=tuple(doubts_of_lists(seen, content.metric, reader.get("roles"))), account=account,
+    )  # fmt: skip
 
 
 def _columns(nbest: Lists, names: Sequence[str]) -> np.ndarray:
@@ -213,24 +333,17 @@ def heading_of(source: Gathered) -> str:
     return "right" if right_or_wrong(source.metric, source.samples.gain) else source.metric.primary
 
 
-class VoteCurve(NamedTuple):
-    """Scores by how many candidates of every list there are, for every way to choose."""
-
-    candidates: tuple[int, ...]
-    scores: Mapping[str, tuple[float, ...]]
-
-
 @dataclass(frozen=True)
 class SourceTable:
     """What choices from the lists of a source are worth, see ``Compared``; where they are learned, by so many folds.
 
-    curve: by the number of candidates, where that was asked for.
+    curve: where that was asked for, see ``curve_of``.
     """
 
     compared: Compared
     source: Gathered
     folds: int
-    curve: VoteCurve | None = field(default=None, kw_only=True)
+    curve: Mapping[str, Any] | None = field(default=None, kw_only=True)
 
     @property
     def rows(self) -> Mapping[str, Scored]:
@@ -241,7 +354,7 @@ class SourceTable:
         source, samples = self.source, self.source.samples
         counts = {"lists": samples.fold.size, "candidates": samples.gain.size, "doubt": self.compared.doubt}
         rows = {"rows": self.compared.as_data(), **said_of(source.account), "folds": self.folds}
-        curve = {} if self.curve is None else {"curve": self.curve._asdict()}
+        curve = {} if self.curve is None else {"curve": self.curve}
         return {"metric": source.metric.signature, **counts, **rows, **curve}
 
     def table(self, note: str = "") -> TextTable:
@@ -317,8 +430,8 @@ def chosen_by(way: Choose, samples: Samples) -> np.ndarray:
     return np.concatenate([samples.first[part[0]] + way(samples.lists(part)) for part in parts])
 
 
-def curve_of(source: Gathered, ways: Mapping[str, Choose], seed: int) -> VoteCurve:
-    """The results of every way with k = 1, 2, 4, ... candidates of every list, drawn without replacement.
+def curve_of(source: Gathered, ways: Mapping[str, Choose], seed: int) -> dict[str, Any]:
+    """The ``scores`` of every way with k = 1, 2, 4, ... ``candidates`` of every list, drawn without replacement.
 
     The draws of a k are the same for all ways, so that none is above the oracle. With one candidate all ways are the
     mean of all candidates, with all candidates they are the rows of the table.
@@ -342,7 +455,7 @@ def curve_of(source: Gathered, ways: Mapping[str, Choose], seed: int) -> VoteCur
                 scores[name].append(source.percent_of(source.stats[places[way(drawn)]]))
         for name in ways:
             reached[name].append(sum(scores[name]) / len(scores[name]))
-    return VoteCurve(tuple(counts), {name: tuple(values) for name, values in reached.items()})
+    return {"candidates": counts, "scores": reached}
 
 
 def write_curve(table: SourceTable, path: Path) -> None:
@@ -351,17 +464,17 @@ def write_curve(table: SourceTable, path: Path) -> None:
     from rerank.runs.report.plot import FigureLine, draw, logarithmic
 
     assert table.curve is not None
-    scores, metric = table.curve.scores, table.source.metric
+    scores, metric = table.curve["scores"], table.source.metric
     sign, names = metric.sign, [name for name in scores if name != FIRST]
     for kind in ("best ", "vote by ", "learned from "):
         alike = [name for name in names if name.startswith(kind) and name != BEST]
         best = max(alike, key=lambda name: sign * scores[name][-1], default="")
         names = [name for name in names if name not in alike or name == best]
-    x, heading = [float(k) for k in table.curve.candidates], heading_of(table.source)
+    x, heading = [float(k) for k in table.curve["candidates"]], heading_of(table.source)
     scale = replace(logarithmic(x, margin=0.03), ticks=tuple((k, f"{k:g}") for k in x))
     caption = f"{heading} by the number of candidates that are drawn of each list"
     lines = [FigureLine(x, scores[name], name) for name in names]
     figure = draw(caption, lines, "candidates", heading, x=scale)
     name = path.name.removesuffix(".svg").removesuffix(".json")
     write_text(path.with_name(f"{name}.svg"), figure.standalone())
-    write_text(path.with_name(f"{name}.json"), as_json(table.curve._asdict(), indent=1) + "\n")
+    write_text(path.with_name(f"{name}.json"), as_json(table.curve, indent=1) + "\n")

@@ -22,8 +22,18 @@ from rerank.metrics.oracle import rows_of_scores
 from rerank.readers.score_columns import MINMAX
 from rerank.runs.compared import Compared
 from rerank.runs.report.table import TextTable
-from rerank.runs.vote import WORDS, Gathered, SourceTable, gathered
-from rerank.runs.ways import FIRST, MOST, PENALTY, Samples, maxent_weights, scored
+from rerank.runs.vote import (
+    FIRST,
+    MOST,
+    PENALTY,
+    WORDS,
+    Gathered,
+    Samples,
+    SourceTable,
+    gathered,
+    maxent_weights,
+    scored,
+)
 
 if TYPE_CHECKING:
     from rerank.models.reranker import Reranker

@@ -11,8 +11,7 @@ import pytest
 import rerank
 from rerank import evaluate, fit, read
 from rerank.base.errors import DataError, RecipeError
-from rerank.runs.vote import ANY, MAJORITY, gathered, table_of_votes
-from rerank.runs.ways import softmax, voted
+from rerank.runs.vote import ANY, MAJORITY, gathered, softmax, table_of_votes, voted
 
 
 def lists_of(count: int = 60, seed: int = 0) -> list[dict[str, Any]]:

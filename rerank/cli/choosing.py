@@ -1,9 +1,10 @@
-"""The command that ranks lists: by a model, or by their base scores alone."""
+"""Commands that choose from lists: vote and weigh, which compare ways to, and rank, by a model or base scores alone."""
 
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,21 +13,22 @@ from rerank.base.encoding import amount
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import track
 from rerank.cli.application import (
-    Encoding,
-    ListReader,
-    OnBadList,
+    MAX_SAMPLES,
+    ListOptions,
+    ListReferences,
     OutputFile,
     Predictor,
-    Roles,
+    Seed,
     Trusted,
     allow_local_imports,
     check_files,
     command,
     model_for,
     reader_of,
+    show,
     shown_as_json,
 )
-from rerank.cli.evaluating import ORDERS, MetricName, metric_settings
+from rerank.cli.evaluating import ORDERS, ComparedMetric, MetricName, metric_settings
 
 if TYPE_CHECKING:
     from rerank.models.model import Model
@@ -36,6 +38,11 @@ if TYPE_CHECKING:
     Lists = Iterator[Opened | Problem]
 
 log = logging.getLogger("rerank")
+Columns = Annotated[
+    str | None, typer.Option(metavar="NAMES", help="Score columns to use, with commas.", show_default="all")
+]
+Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-validation of what is learned.")]
+Samples = Annotated[int, typer.Option(min=1, max=MAX_SAMPLES, help="Resamples of a test of significance.")]
 BASE = "base"  # in place of a model
 AHEAD = 1000  # lists that tell how far scores deviate, if nothing was tuned; of a file, ranked before one is written
 
@@ -47,6 +54,8 @@ def rank_(
     ],
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="Lists to rank; - for standard input.")] = "-",
     output: OutputFile = "-",
+    *,
+    reading: ListOptions,
     n_best: Annotated[
         int | None,
         typer.Option(
@@ -60,19 +69,14 @@ def rank_(
             metavar="SETTINGS",
             help="Settings of mbr and fuse in place of the tuned ones, as {sharpness: 2, threshold: 0.6}: "
             "sharpness, deviation, threshold, most, gains.",
-            show_default=False,
             callback=lambda settings: allow_local_imports(settings) if "gains" in (settings or "") else settings,
         ),
     ] = None,
     metric: MetricName = None,
-    reader: ListReader = None,
-    roles: Roles = None,
     trust: Trusted = False,
-    encoding: Encoding = None,  # noqa: ARG001 - its callback acts
-    on_bad_list: OnBadList = "error",
     sources: Annotated[
         str | None,
-        typer.Option(help="The inputs of lists of texts that do not hold their own, one per line.", show_default=False),
+        typer.Option(help="The inputs of lists of texts that do not hold their own, one per line."),
     ] = None,
 ) -> None:
     """Choose the best candidate of each list with a model, one per line.
@@ -103,15 +107,15 @@ def rank_(
             raise RecipeError("--metric is for lists without a model; a model has its own metric")
         scorer = _scorer(model_for(nbest, model, trust), predictor)
     form, trained = scorer.reader, scorer.recipe.data.reader
-    if model == BASE or reader is not None or roles is not None:
+    if model == BASE or reading.reader is not None or reading.roles is not None:
         usual = None if model == BASE else trained
-        form = make_reader(reader_of(nbest, reader or usual, roles, trained["name"]))
+        form = make_reader(reader_of(nbest, reading.reader or usual, reading.roles, trained["name"]))
     if n_best is not None and scorer.predictor in ("fuse", "learned") and not shown_as_json():
         log.warning(
             "the candidates are in the order of their scores by %s; the model's own choices are trees that it fuses, "
             "which are written without --n-best", scorer.ranked_by,
         )  # fmt: skip
-    count, counts = SkipCount(on_bad_list), Counter[str]()
+    count, counts = SkipCount(reading.on_bad_list), Counter[str]()
     # Lists whose lines are counted, or that go with another file's: whether one was lost shows at the end.
     with open_output(output, whole=form.bounded or sources is not None) as stream:
         opened = _tuned(scorer, predictor, decode, scorer.read(form, nbest, count, sources))
@@ -263,3 +267,104 @@ def _best_line(ranked: "Ranked | Problem") -> bytes:
         message = "the choice has line ends, and the plain output is a line for each list; --json gives it as it stands"
         raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)
     return text + b"\n"
+
+
+@command("vote", "Start", "rerank vote sums")
+def vote(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Lists with gains.")],
+    *,
+    reading: ListOptions,
+    answer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE",
+            help="Where texts have answers: boxed, last-number, letter, text, json:KEY, regex:PATTERN, math-verify.",
+            show_default="what the lists say",
+        ),
+    ] = None,
+    metric: ComparedMetric = None,
+    columns: Columns = None,
+    folds: Folds = 5,
+    samples: Samples = 1000,
+    seed: Seed = 1,
+    curve: Annotated[
+        Path | None,
+        typer.Option(help="Write accuracy over the number of samples, as FILE.svg and FILE.json."),
+    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Train a model on all lists, and write it here.")] = None,
+) -> None:
+    """Compare ways to choose one of n samples: votes, the best by a score, learned choices.
+
+    One table, without a recipe or a model. Learned ways are cross-validated over lists; every row is tested against
+    majority vote. --save trains a model as `rerank.fit` does, by its defaults: from all numbers and texts.
+    """
+    if twice := next((path for path in files if files.count(path) > 1), None):
+        raise typer.BadParameter(f"{twice} is named twice; its lists would count twice, leave one out")
+    if save is not None and columns is not None:
+        raise typer.BadParameter("--columns chooses what the table looks at; --save learns from all, leave out one")
+    from rerank.readers.streams import read_once
+    from rerank.runs.vote import table_of_votes, write_curve
+    from rerank.storage.files import check_output
+
+    for output in filter(None, (curve, save)):
+        check_output(output)
+    measure = None if metric is None else metric_settings(metric)
+    chosen: dict[str, Any] = {} if answer is None else {"answer": answer}
+    lists = [reading.read(path, **chosen) for path in files]
+    kept = save is None or (len(lists) == 1 and not read_once(files[0]))
+    every: Any = lists if kept else list(chain.from_iterable(lists))
+    how: dict[str, Any] = {"folds": folds, "samples": samples, "seed": seed}
+    how["use"] = columns.split(",") if columns else None
+    table = table_of_votes(every, measure, curve=curve is not None, **how)
+    text = table.table()
+    show(*filter(None, [table.compared.doubt]), text.rich(), **table.as_data())
+    show(text.note)
+    if curve is not None:
+        write_curve(table, curve)
+    if save is not None:
+        from rerank.runs.fitting import fit
+
+        fit(every[0] if every is lists else every, metric=measure, seed=seed, **chosen).save(save)
+        show(f"{save}: a model of all lists, by the defaults of `rerank.fit`; the rows above do not measure it")
+
+
+@command("weigh", "Train", "rerank weigh asr/dev --metric wer")
+def weigh(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Lists with scores.")],
+    references: ListReferences = None,
+    *,
+    metric: ComparedMetric = None,
+    reading: ListOptions,
+    columns: Columns = None,
+    folds: Folds = 5,
+    resamples: Annotated[int, typer.Option(min=2, max=MAX_SAMPLES, help="Of lists, for intervals of weights.")] = 20,
+    restarts: Annotated[int, typer.Option(min=0, max=10_000, help="Searches from random points.")] = 3,
+    samples: Samples = 1000,
+    seed: Seed = 1,
+    save: Annotated[Path | None, typer.Option(help="Write a model with the weights of all lists here.")] = None,
+) -> None:
+    """Weigh the few scores of lists so that a metric comes out best.
+
+    The weights are found by exact line searches, and shown with intervals and how they vary over folds. The base score,
+    maxent, the weights and the best possible choice are compared by cross-validation over lists, each with the p of its
+    difference from the base.
+    """
+    from rerank.readers.streams import read_once, single_stdin
+    from rerank.runs.weigh import table_of_weights, weighed_model
+
+    single_stdin(file, *(references or []))
+    measure = metric_settings(metric or "gain")
+    lists: Any = reading.read(file, references=references or None)
+    if save is not None and read_once(file):
+        lists = list(lists)
+    use = columns.split(",") if columns else None
+    how: dict[str, Any] = {"folds": folds, "resamples": resamples, "restarts": restarts, "samples": samples}
+    table = table_of_weights(lists, measure, seed=seed, use=use, **how)
+    show(*filter(None, [table.compared.doubt]))
+    for part in table.tables():
+        show(part.rich())
+        show(part.note)
+    show(**table.as_data())
+    if save is not None:
+        weighed_model(lists, measure, table).save(save)
+        show(f"{save}: a model with the weights of the row {table.learned}", model=save)
