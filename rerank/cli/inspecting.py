@@ -12,16 +12,7 @@ import typer
 
 from rerank.base.encoding import plain
 from rerank.base.errors import DataError, ModelError, RecipeError
-from rerank.cli.application import (
-    ListReader,
-    ModelPlace,
-    OutputFile,
-    Predictor,
-    Trusted,
-    command,
-    model_for,
-    show,
-)
+from rerank.cli.application import ListReader, ModelPlace, OutputFile, Predictor, Trusted, command, model_for, show
 
 if TYPE_CHECKING:
     from rerank.models.model import Model

@@ -34,6 +34,7 @@ from rerank.readers.several import make_reader, says_scores
 from rerank.recipes.recipe import ListRecipe, Single, TextRecipe, tree_learner
 from rerank.recipes.sections import HOLDOUT
 from rerank.recipes.settings import Settings, files_named
+from rerank.runs import results
 from rerank.runs.compared import Compared, doubt_of_base
 from rerank.runs.corpora import Data, doubts, open_files, part_of
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
@@ -42,28 +43,8 @@ from rerank.runs.ensembles import train_ensemble
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of, fit_all
 from rerank.runs.report.html import PageSection
 from rerank.runs.report.table import own_measure
-from rerank.runs.results import (
-    Answers,
-    answers_of,
-    changes_row,
-    describe,
-    examples_of,
-    list_sections,
-    phrase_table,
-    prediction_files,
-    weight_tables,
-    write_answers,
-    write_predictions,
-)
 from rerank.runs.run import Run, blind, choose, weight_counts
-from rerank.runs.training import (
-    IN_MEMORY,
-    RunTask,
-    pair_source,
-    train_run,
-    trained_on,
-    trained_once,
-)
+from rerank.runs.training import IN_MEMORY, RunTask, pair_source, train_run, trained_on, trained_once
 from rerank.storage.outputs import RUNS, output_file
 
 log = logging.getLogger("rerank")
@@ -101,9 +82,9 @@ class ListKind(Kind[ListRecipe]):
         self.singles = recipe.expand()
         self.metric = metric_of(recipe)
         self.tested = recipe.data.tests if self.tests else ()
-        self.answers, self.decoded = dict[str, Answers](), dict[str, list[bytes] | None]()  # by test split
+        self.answers, self.decoded = dict[str, results.Answers](), dict[str, list[bytes] | None]()  # by test split
         self.size = {"splits": len(self.tested)}
-        self.predictions = [name for split in recipe.data.tests for name in prediction_files(split)]
+        self.predictions = [name for split in recipe.data.tests for name in results.prediction_files(split)]
         lists = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
         start = recipe.training.start
         self.files = [*lists, *files_named(recipe.model_dump()), *([str(Path(start) / HEADER)] if start else [])]
@@ -218,7 +199,7 @@ class ListKind(Kind[ListRecipe]):
         if crossed:
             split, every = recipe.data.training, data.training
             lists = self.content.read_again(recipe.data, split, every.ids, np.diff(every.corpus.lists))
-            self.signatures[split] = describe(split, lists, every, chosen, self.content)
+            self.signatures[split] = results.describe(split, lists, every, chosen, self.content)
         for run in self.runs if self.base_doubt else ():  # nothing is claimed against such a base
             run.significance = {split: {} for split in run.significance}
         entries, entry = [run.entry() for run in self.runs], chosen.entry()
@@ -278,15 +259,14 @@ class ListKind(Kind[ListRecipe]):
     def predict(self) -> None:
         recipe, data = self.recipe, self.data
         for split in self.tested:
-            extracted = data.others[split]
-            decoded = self.decoded[split]
-            answers = self.answers[split] = answers_of(recipe, split, extracted, self.served, self.chosen, decoded)
+            extracted, decoded, chosen = data.others[split], self.decoded[split], (self.served, self.chosen)
+            answers = self.answers[split] = results.answers_of(recipe, split, extracted, *chosen, decoded)
             if decoded is not None:
-                write_answers(self.directory, split, decoded)
-            read = recipe, self.directory, split, extracted, self.served, self.chosen, answers.kept
-            self.signatures[split] = write_predictions(*read)
+                results.write_answers(self.directory, split, decoded)
+            read = recipe, self.directory, split, extracted, *chosen, answers.kept
+            self.signatures[split] = results.write_predictions(*read)
         for split, selections in self.chosen.selections.items():
-            selections.save(output_file(self.directory, "predictions", prediction_files(split)[1]))
+            selections.save(output_file(self.directory, "predictions", results.prediction_files(split)[1]))
 
     def curve(self) -> dict[str, Any]:
         """Scores by share of the training lists, their slope, and a test of the last step on the first test split.
@@ -328,11 +308,12 @@ class ListKind(Kind[ListRecipe]):
 
     def sections(self, metrics: Metrics) -> list[PageSection]:
         scorer, others = Scorer(self.served, self.recipe.predictor), self.data.others
-        examples = [examples_of(scorer, split, others[split], own) for split, own in self.answers.items()]
-        pairs = phrase_table(scorer, self.answers.values())
-        return list_sections(
-            metrics, runs=self.runs, weights=[*weight_tables(self.served, self.recipe.predictor), pairs],
-            examples=[*chain.from_iterable(examples)], changes=[changes_row(*own) for own in self.answers.items()],
+        changes = [results.changes_row(*own) for own in self.answers.items()]
+        examples = [results.examples_of(scorer, split, others[split], own) for split, own in self.answers.items()]
+        pairs = results.phrase_table(scorer, self.answers.values())
+        return results.list_sections(
+            metrics, runs=self.runs, weights=[*results.weight_tables(self.served, self.recipe.predictor), pairs],
+            examples=[*chain.from_iterable(examples)], changes=changes,
         )  # fmt: skip
 
 

@@ -23,25 +23,9 @@ from rerank.readers.base import ListWriter, Problem, SkipCount
 from rerank.readers.lists import Lists
 from rerank.readers.streams import open_output
 from rerank.recipes.recipe import ListRecipe
+from rerank.runs.report import results as tables
 from rerank.runs.report.differences import KEY, compare_texts, compare_trees
 from rerank.runs.report.html import Folded, PageSection, Part, markup
-from rerank.runs.report.results import (
-    choice_table,
-    corpora_table,
-    coverage_figure,
-    dev_of,
-    learning_figure,
-    meanings,
-    notes,
-    remarks_table,
-    reported_figure,
-    reported_table,
-    results_table,
-    signatures,
-    splits_of,
-    training_figure,
-    training_table,
-)
 from rerank.runs.report.table import Bar, Measure, TextTable, count, fixed, primary_of, reals
 from rerank.runs.run import Run
 from rerank.storage.documents import as_json
@@ -256,21 +240,21 @@ def list_sections(
     """The sections of a run over lists; runs: as they were trained; changes: a ``changes_row`` by
     split."""
     measure, task, corpora = primary_of(metrics), str(metrics.get("task", "")), metrics.get("corpora", {})
-    results: list[Part] = [results_table(metrics, split) for split in splits_of(metrics)]
+    results: list[Part] = [tables.results_table(metrics, split) for split in tables.splits_of(metrics)]
     results += [
-        meanings(metrics),
-        *notes(metrics),
-        reported_table(metrics),
-        [reported_figure(metrics), coverage_figure(metrics)],
+        tables.meanings(metrics),
+        *tables.notes(metrics),
+        tables.reported_table(metrics),
+        [tables.reported_figure(metrics), tables.coverage_figure(metrics)],
     ]
-    results += [f"{name}: {text}" for name, text in signatures(metrics)]
-    learning = learning_figure(metrics.get("curve") or {}, measure, dev_of(metrics))
-    training: list[Part] = [[training_figure(runs, metrics), learning]]
+    results += [f"{name}: {text}" for name, text in tables.signatures(metrics)]
+    learning = tables.learning_figure(metrics.get("curve") or {}, measure, tables.dev_of(metrics))
+    training: list[Part] = [[tables.training_figure(runs, metrics), learning]]
     verdicts = {gain for one in examples for gain in (one.base_gain, one.chosen_gain)} <= {0.0, 1.0}
     sides = {"Now right" if verdicts else "Now better": 1, "Now wrong" if verdicts else "Now worse": -1}
     return [
         PageSection("Results", results),
-        PageSection("Choice", [choice_table(metrics)]),
+        PageSection("Choice", [tables.choice_table(metrics)]),
         PageSection(
             "Lists", [TextTable.of("Answers compared with base candidates", changes), KEY if examples else None]
         ),
@@ -280,8 +264,8 @@ def list_sections(
             for side in [[one for one in examples if sign * (one.chosen_gain - one.base_gain) > 0]]
         ),
         PageSection("Weights", weights),
-        PageSection("Training", [*training, training_table(metrics)]),
-        PageSection("Data", [metrics.get("account"), corpora_table(corpora), remarks_table(metrics)]),
+        PageSection("Training", [*training, tables.training_table(metrics)]),
+        PageSection("Data", [metrics.get("account"), tables.corpora_table(corpora), tables.remarks_table(metrics)]),
     ]
 
 

@@ -20,20 +20,9 @@ from rerank.learn.base import Weights
 from rerank.learn.mert import MertSettings, mert
 from rerank.metrics.oracle import rows_of_scores
 from rerank.readers.score_columns import MINMAX
+from rerank.runs import vote
 from rerank.runs.compared import Compared
 from rerank.runs.report.table import TextTable
-from rerank.runs.vote import (
-    FIRST,
-    MOST,
-    PENALTY,
-    WORDS,
-    Gathered,
-    Samples,
-    SourceTable,
-    gathered,
-    maxent_weights,
-    scored,
-)
 
 if TYPE_CHECKING:
     from rerank.models.reranker import Reranker
@@ -58,7 +47,7 @@ def unit(weights: np.ndarray) -> np.ndarray:
     return weights / total if total > 0 else weights
 
 
-def standardised(source: Gathered) -> tuple[Gathered, np.ndarray]:
+def standardised(source: vote.Gathered) -> tuple[vote.Gathered, np.ndarray]:
     """The lists with columns of mean 0 in every list and deviation 1 within lists, 0 where a column says nothing; and
     what these were divided by (float64 [F])."""
     samples = source.samples
@@ -71,7 +60,7 @@ def standardised(source: Gathered) -> tuple[Gathered, np.ndarray]:
     return source._replace(samples=samples._replace(columns=columns)), spread
 
 
-def independent(source: Gathered) -> list[int]:
+def independent(source: vote.Gathered) -> list[int]:
     """The columns, of ``standardised`` lists, of which less than OWN_SHARE is not determined by those before them; the
     base score comes first of all."""
     rest, kept = source.samples.features(agree=False), list[int]()
@@ -83,7 +72,7 @@ def independent(source: Gathered) -> list[int]:
     return sorted(kept)
 
 
-def pairs(samples: Samples) -> Samples:
+def pairs(samples: vote.Samples) -> vote.Samples:
     """Lists of two: for every list its PAIRS pairs of candidates with the largest differences in gain."""
     places = list[np.ndarray]()
     for first, last in pairwise(samples.first.tolist()):
@@ -104,22 +93,22 @@ class Fitted(NamedTuple):
     weighed: np.ndarray
 
 
-def fitted(source: Gathered, restarts: int, seed: int) -> Fitted:
+def fitted(source: vote.Gathered, restarts: int, seed: int) -> Fitted:
     """The weights that lists, at most MOST of them, teach: those of maxent, and the best that searches from there, from
     those of pairs, from the base score and from ``restarts`` random points find."""
     check()
-    if (count := source.samples.fold.size) > MOST:
-        source = source.lists(np.sort(np.random.default_rng(seed).permutation(count)[:MOST]))
+    if (count := source.samples.fold.size) > vote.MOST:
+        source = source.lists(np.sort(np.random.default_rng(seed).permutation(count)[: vote.MOST]))
     ordered = source.metric.ordered
-    maxent = unit(maxent_weights(source.samples, agree=False, loss="listnet" if ordered else "log"))
+    maxent = unit(vote.maxent_weights(source.samples, agree=False, loss="listnet" if ordered else "log"))
     starts = [maxent, np.array([float(name == source.base) for name in source.names])]
     if not ordered and (two := pairs(source.samples)).gain.size:
-        starts.insert(1, unit(maxent_weights(two, agree=False)))
+        starts.insert(1, unit(vote.maxent_weights(two, agree=False)))
     starts = [start for start in starts if start.any()] or [unit(np.ones(len(source.names)))]
     return Fitted(maxent, searched(source, starts, restarts, seed))
 
 
-def searched(source: Gathered, starts: Sequence[np.ndarray], restarts: int, seed: int) -> np.ndarray:
+def searched(source: vote.Gathered, starts: Sequence[np.ndarray], restarts: int, seed: int) -> np.ndarray:
     """The best weights that searches from ``starts``, and from ``restarts`` points around the first, find."""
     about = source.samples.first, source.samples.columns.T, source.stats, source.reference, source.metric
     results = [
@@ -129,7 +118,7 @@ def searched(source: Gathered, starts: Sequence[np.ndarray], restarts: int, seed
     return unit(max(results, key=lambda result: source.metric.sign * result.score).weights)
 
 
-def rows_by(source: Gathered, scores: np.ndarray) -> np.ndarray:
+def rows_by(source: vote.Gathered, scores: np.ndarray) -> np.ndarray:
     """float64 [L, K]: what ``scores`` (float64 [n]) choose, or their orders."""
     about = source.scores, source.stats, source.reference
     return rows_of_scores(source.metric, source.samples.first, scores, *about)
@@ -149,7 +138,7 @@ class ColumnWeight(NamedTuple):
 
 
 @dataclass(frozen=True)
-class WeightTable(SourceTable):
+class WeightTable(vote.SourceTable):
     """The weights of the columns of a source, and their value; without: names of the columns that others determine."""
 
     resamples: int
@@ -234,7 +223,7 @@ def table_of_weights(
     for key, number in (("folds", folds), ("resamples", resamples), ("restarts", restarts), ("samples", samples)):
         if number < LEAST[key]:
             raise RecipeError(f"found {number}; expected {LEAST[key]} or more", key=key)
-    source = gathered(lists, metric, use, folds, seed, columns, with_words=True)
+    source = vote.gathered(lists, metric, use, folds, seed, columns, with_words=True)
     if len(source.names) > MOST_COLUMNS:
         message = f"found {len(source.names)}; expected {MOST_COLUMNS} or fewer: name them, or train a model"
         raise RecipeError(message, key="columns")
@@ -253,14 +242,14 @@ def table_of_weights(
     ]
     base = rows_by(source, source.scores)
     first = rows_by(source, -np.arange(len(source.scores), dtype=np.float64))
-    chosen = {BASE: base} | ({} if np.array_equal(first, base) else {FIRST: first})
+    chosen = {BASE: base} | ({} if np.array_equal(first, base) else {vote.FIRST: first})
     of_runs = [k for k, name in enumerate(names) if name.startswith(MINMAX)]  # other columns of a run order alike
     alone = of_runs or [k for k, name in enumerate(names) if name != source.base]
     if len(names) > 1 and len(alone) <= ALONE:
         chosen |= {f"{names[k]} alone": rows_by(source, raw[k]) for k in alone}
         chosen[COMBSUM if of_runs else SUM] = rows_by(source, raw[of_runs or slice(None)].sum(axis=0))
     for name, of_folds in ((MAXENT, [fit.maxent for fit in by_fold]), (WEIGHED, [fit.weighed for fit in by_fold])):
-        chosen[name] = rows_by(source, scored(every, of_folds, agree=False))
+        chosen[name] = rows_by(source, vote.scored(every, of_folds, agree=False))
     chosen[ORACLE] = rows_by(source, every.gain)
     how: dict[str, Any] = {"samples": samples, "seed": seed}
     compared = Compared(source.metric, source.reference, chosen, BASE, (ORACLE,), **how, doubt=source.doubt)
@@ -269,7 +258,7 @@ def table_of_weights(
 
 
 def _weights(
-    source: Gathered, spread: np.ndarray, by_fold: Sequence[Fitted], resamples: int, restarts: int, seed: int
+    source: vote.Gathered, spread: np.ndarray, by_fold: Sequence[Fitted], resamples: int, restarts: int, seed: int
 ) -> tuple[ColumnWeight, ...]:
     """The weights of all lists, with intervals by ``resamples`` of lists drawn with replacement."""
     everything = fitted(source, restarts, seed)
@@ -293,9 +282,9 @@ def weighed_model(lists: Any, metric: Mapping[str, Any], table: WeightTable) -> 
     from rerank.runs.fitting import fit
 
     alone = [line.column for line in table.weights] == [table.source.base]  # of which no template makes a column
-    counted = [COUNTED] if any(line.column == WORDS for line in table.weights) else []
+    counted = [COUNTED] if any(line.column == vote.WORDS for line in table.weights) else []
     features = {"set": "base"} if alone else {"set": None, "templates": ["Dense", *counted], "min_lists": 1}
-    model = fit(lists, metric=metric, features=features, learner={"name": "maxent", "l2": PENALTY}).model
+    model = fit(lists, metric=metric, features=features, learner={"name": "maxent", "l2": vote.PENALTY}).model
     weight_of = {line.column: line.weight if table.learned == WEIGHED else line.maxent for line in table.weights}
     prefix = re.compile(rf"{re.escape(DENSE)}|{re.escape(COUNTED)}\|")
     names = [prefix.sub("", model.table.name(j)) for j in range(model.table.width)]
