@@ -88,9 +88,8 @@ DEVELOPER = "RERANK_TRACEBACK"  # where it is set, tracebacks are shown
 
 
 class Command:
-    """The command under way. output: the directory of its results, where it has one; sets: its options --set."""
+    """The command under way, and its options --set."""
 
-    output: Path | None = None
     sets: ClassVar[list[str]] = []
 
 
@@ -101,10 +100,8 @@ def command_line() -> list[str]:
 
 
 def unforeseen(error: BaseException) -> RunError:
-    """The message about ``error``: what happened, in which command, with which file, and where its traceback is.
-
-    The traceback is added to log.txt of the output directory, or written to a temporary file of its own.
-    """
+    """The message about ``error``: what happened, in which command, with which file, and in which temporary file its
+    traceback is."""
     if os.environ.get(DEVELOPER):
         raise error
     report = UnforeseenError.of(error)
@@ -115,20 +112,13 @@ def unforeseen(error: BaseException) -> RunError:
 
 def _kept(text: bytes) -> str:
     """Store the traceback ``text``; returns where it is."""
-    from rerank.storage.outputs import LOG, noted
-
     try:
-        log = None if Command.output is None else Command.output / LOG
-        if log is not None and LOG in noted(log.parent) and log.is_file():
-            with log.open("ab") as out:
-                out.write(text)
-            return f"the traceback is in {log}"
         number, name = tempfile.mkstemp(prefix="rerank-traceback-", suffix=".txt")
         with os.fdopen(number, "wb") as out:
             out.write(text)
         return f"the traceback is in {name}"
-    except (OSError, RerankError) as error:
-        return f"the traceback cannot be written ({getattr(error, 'strerror', None) or error})"
+    except OSError as error:
+        return f"the traceback cannot be written ({error.strerror or error})"
 
 
 log = logging.getLogger("rerank")
@@ -167,7 +157,7 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
         """Run the command."""
-        Command.output, Command.sets = None, []
+        Command.sets = []
         try:
             return copy_context().run(super().invoke, ctx)
         except KeyboardInterrupt as stop:

@@ -55,7 +55,6 @@ class RecipeOptions:
         if stored.exists() and stored.samefile(path) and stored.read_text(encoding="utf-8") != recipe.as_yaml():
             message = "the recipe.yaml of the results would replace this file; use another --output"
             raise RecipeError(message, path=str(path))
-        Command.output = directory
         return recipe, directory
 
 

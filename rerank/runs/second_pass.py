@@ -22,14 +22,8 @@ from rerank.extraction.kinds import content_of
 from rerank.extraction.trees import Parses
 from rerank.learn.base import Weights
 from rerank.learn.scoring import scores
-from rerank.metrics.bracket_model import (
-    BracketColumns,
-    BracketModel,
-    bracket_columns,
-    fit,
-    require_classifier,
-    right_brackets,
-)
+from rerank.metrics import bracket_model
+from rerank.metrics.bracket_model import BracketColumns, BracketModel
 from rerank.metrics.fusion import Fusion
 from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import statistics_of
@@ -253,8 +247,8 @@ class BracketReading(Visitor):
         if not fusion.used.any() or not np.array_equal(fusion.words, gold.words):
             return
         scores, base = self._scores[again.own], again.pair.nbest.base / self._deviation
-        self._columns.append(bracket_columns(fusion, scores, base, self._sharpness))
-        self._right.append(right_brackets(fusion, gold))
+        self._columns.append(bracket_model.bracket_columns(fusion, scores, base, self._sharpness))
+        self._right.append(bracket_model.right_brackets(fusion, gold))
         self._folds.append(int(self._fold[again.own.start]))
 
     def fit(self, without: int | None = None) -> BracketModel:
@@ -265,7 +259,7 @@ class BracketReading(Visitor):
         every = BracketColumns(*map(np.concatenate, zip(*(self._columns[i] for i in kept), strict=True)))
         if without is None:
             log.info("learned fusion: %s brackets of %s lists", f"{every.numbers.shape[0]:,}", f"{len(kept):,}")
-        return fit(every, np.concatenate([self._right[i] for i in kept]), self._symbols, self._deviation)
+        return bracket_model.fit(every, np.concatenate([self._right[i] for i in kept]), self._symbols, self._deviation)
 
 
 class FoldedFusion(Visitor):
@@ -297,7 +291,7 @@ class FoldedFusion(Visitor):
 
 def check_learning(recipe: ListRecipe) -> None:
     """Refuse to learn where models that have not seen a list cannot be had, or scikit-learn."""
-    require_classifier()
+    bracket_model.require_classifier()
     if recipe.training.start is not None:
         message = "brackets are learned from lists that a model has not seen: leave it out, or decode by mbr and fuse"
         raise RecipeError(message, key="training.start")
