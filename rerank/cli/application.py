@@ -286,7 +286,7 @@ Roles = Annotated[
     typer.Option(
         "--roles",
         metavar="KEY=ROLE,...",
-        help="What keys of JSON are, as response=text,passed=gain,reward=column; see `rerank look`.",
+        help="Roles of keys of JSON, as response=text,passed=gain,reward=column; see `rerank look`.",
     ),
 ]
 Trusted = Annotated[
@@ -313,7 +313,7 @@ def _seed(number: int) -> int:
     return number
 
 
-Seed = Annotated[int, typer.Option(help="Of all random choices.", callback=_seed)]
+Seed = Annotated[int, typer.Option(help="Random seed.", callback=_seed)]
 Encoding = Annotated[
     str | None,
     typer.Option(
@@ -321,7 +321,7 @@ Encoding = Annotated[
         callback=_read_in,
     ),
 ]
-OutputFile = Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")]
+OutputFile = Annotated[str, typer.Option("--output", "-o", help="Output file; .gz, .bz2, .xz and .zst compress.")]
 ListReferences = Annotated[list[str] | None, typer.Argument(metavar="[REF...]", help="References, for lists without.")]
 
 

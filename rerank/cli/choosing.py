@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rerank")
 Columns = Annotated[
-    str | None, typer.Option(metavar="NAMES", help="Score columns to use, with commas.", show_default="all")
+    str | None, typer.Option(metavar="NAMES", help="Score columns to use, comma-separated.", show_default="all")
 ]
 Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-validation of what is learned.")]
 Samples = Annotated[int, typer.Option(min=1, max=MAX_SAMPLES, help="Resamples of a test of significance.")]
@@ -278,7 +278,7 @@ def vote(
         str | None,
         typer.Option(
             metavar="RULE",
-            help="Where texts have answers: boxed, last-number, letter, text, json:KEY, regex:PATTERN, math-verify.",
+            help="Rule for answers in texts: boxed, last-number, letter, text, json:KEY, regex:PATTERN, math-verify.",
             show_default="what the lists say",
         ),
     ] = None,
@@ -337,8 +337,10 @@ def weigh(
     reading: ListOptions,
     columns: Columns = None,
     folds: Folds = 5,
-    resamples: Annotated[int, typer.Option(min=2, max=MAX_SAMPLES, help="Of lists, for intervals of weights.")] = 20,
-    restarts: Annotated[int, typer.Option(min=0, max=10_000, help="Searches from random points.")] = 3,
+    resamples: Annotated[
+        int, typer.Option(min=2, max=MAX_SAMPLES, help="Bootstrap resamples for intervals of weights.")
+    ] = 20,
+    restarts: Annotated[int, typer.Option(min=0, max=10_000, help="Random restarts of the search.")] = 3,
     samples: Samples = 1000,
     seed: Seed = 1,
     save: Annotated[Path | None, typer.Option(help="Write a model with the weights of all lists here.")] = None,

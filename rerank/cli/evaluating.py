@@ -62,7 +62,7 @@ ComparedMetric = Annotated[
     typer.Option(
         "--metric",
         metavar="NAME",
-        help="What is compared: wer, bleu, ndcg@10, ..., or settings, {name: gain, column: x}.",
+        help="Metric that is compared: wer, bleu, ndcg@10, ..., or settings, {name: gain, column: x}.",
         show_default="gain",
         callback=allow_local_imports,
     ),
@@ -289,7 +289,7 @@ def evaluate(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="HYP REF [HYP2 ...]", help="What to evaluate, its references, and other systems to compare."
+            metavar="HYP REF [HYP2 ...]", help="File to evaluate, its references, and other systems to compare."
         ),
     ],
     measuring: Measuring,

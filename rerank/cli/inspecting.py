@@ -29,10 +29,10 @@ log = logging.getLogger("rerank")
 @command("inspect", "Look", "rerank inspect runs/quickstart/model --top 5", seldom="provenance")
 def inspect(
     model: ModelPlace,
-    top: Annotated[int, typer.Option(min=0, help="How many features of every template to show.")] = 3,
+    top: Annotated[int, typer.Option(min=0, help="Features to show of every template.")] = 3,
     feature: Annotated[str | None, typer.Option(help="Only features whose name contains this text.")] = None,
     provenance: Annotated[
-        bool, typer.Option("--provenance", help="Where the model comes from: files, settings, versions.")
+        bool, typer.Option("--provenance", help="Show the origin of the model: files, settings, versions.")
     ] = False,
     predictor: Predictor = None,
 ) -> None:
@@ -96,7 +96,7 @@ def explain(
     ] = None,
     reader: ListReader = None,
     trust: Trusted = False,
-    top: Annotated[int, typer.Option(min=1, help="How many features to show.")] = 15,
+    top: Annotated[int, typer.Option(min=1, help="Features to show.")] = 15,
     predictor: Predictor = None,
 ) -> None:
     """Show by which features and weights a candidate wins its list.
@@ -264,7 +264,7 @@ def export(
 def import_weights(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Weights as `rerank export` writes them; - for stdin.")],
     like: Annotated[str, typer.Option(metavar="MODEL", help="The model with the same features.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the new model goes.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Directory of the new model.")],
 ) -> None:
     """Make a model with the weights of a text file, and everything else from another model.
 

@@ -40,9 +40,9 @@ class RecipeOptions:
         list[str] | None,
         typer.Option("--set", metavar="KEY.PATH=VALUE", help="Change a setting of the recipe; the value is YAML."),
     ] = None
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where results go; runs/NAME by default.")] = (
-        None
-    )
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Directory of the results; runs/NAME by default.")
+    ] = None
 
     def read(self, quick: bool = False) -> "tuple[TaskRecipe, Path]":
         """The recipe, and the directory of its results."""
@@ -64,12 +64,10 @@ class EngineOptions:
 
     engine: Annotated[
         Literal["auto", "local", "processes", "dask"] | None,
-        typer.Option(
-            "--engine", help="Where the work is done: in this process, in processes of this machine, on a cluster."
-        ),
+        typer.Option("--engine", help="Workers: this process, processes of this machine, or those of a cluster."),
     ] = None
     workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="How many workers; without --engine, that many processes.")
+        int | None, typer.Option("--workers", min=1, help="Number of workers; without --engine, of processes.")
     ] = None
     address: Annotated[
         str | None,
@@ -223,7 +221,7 @@ def compare(
     seed: Seed = 1,
     by: Annotated[
         Literal["id", "order"],
-        typer.Option(help="What tells which lists are the same: their ids or, in different formats, their order."),
+        typer.Option(help="Match lists by their ids or, in different formats, by their order."),
     ] = "id",
 ) -> None:
     """Test the difference between two runs, on every test split that both have."""
@@ -265,7 +263,7 @@ class TunedRecipe(RecipeOptions):
 
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where results go; runs/NAME-tune by default."),
+        typer.Option("--output", "-o", help="Directory of the results; runs/NAME-tune by default."),
     ] = None
 
 

@@ -63,9 +63,9 @@ def new(
     reader: ListReader = None,
     roles: Roles = None,
     metric: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What is measured.", show_default="as the lists suggest")
+        str | None, typer.Option(metavar="NAME", help="Metric of the recipe.", show_default="as the lists suggest")
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the recipe goes; NAME.yaml.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Recipe to write; NAME.yaml.")] = None,
 ) -> None:
     """Look at your files of lists, and write a recipe with comments for them.
 
@@ -118,7 +118,7 @@ PAPERS, WIDTH = "papers", 120
 
 @command("list", "Look", "rerank list recipes")
 def list_(
-    kind: Annotated[Kind | None, typer.Argument(help="What to list; everything by default.")] = None,
+    kind: Annotated[Kind | None, typer.Argument(help="Kind of parts; everything by default.")] = None,
     *,
     every: Annotated[
         bool,

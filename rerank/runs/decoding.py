@@ -47,7 +47,7 @@ EQUAL = 1e-9  # scores that differ by less, which is rounding, are the same
 
 
 class Answered(Visitor):
-    """A reading of the lists of a split for ``systems``: their answers and their columns, and no gains."""
+    """A reading of the lists of a split for ``baselines``: their answers and their columns, and no gains."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
@@ -61,7 +61,7 @@ class Answered(Visitor):
     def choices(self, lists: np.ndarray) -> dict[str, np.ndarray]:
         """int64 [L] by way: the candidates that are chosen of the lists lists[i]..lists[i + 1] (int64 [L + 1]), -1 of
         those that were passed over; nothing where no list has an answer, or by a column that says nothing."""
-        from rerank.runs.vote import Samples, systems
+        from rerank.runs.vote import ChoiceLists, baselines
 
         if not self._seen or all(answers.max(initial=-1) < 0 for _, answers, _ in self._seen):
             return {}
@@ -69,9 +69,9 @@ class Answered(Visitor):
         first = np.concatenate([[0], np.cumsum([each.size for each in answers])])
         values, nothing = np.concatenate(columns, axis=1), np.zeros(first[-1])
         varying = np.flatnonzero((values != values[:, :1]).any(axis=1))
-        every = Samples(first, np.concatenate(answers), values[varying], nothing, first[:-1] * 0)
+        every = ChoiceLists(first, np.concatenate(answers), values[varying], nothing, first[:-1] * 0)
         chosen, own = dict[str, np.ndarray](), np.array(numbers)
-        for name, way in systems(every, [self.names[k] for k in varying.tolist()]).items():
+        for name, way in baselines(every, [self.names[k] for k in varying.tolist()]).items():
             places = np.full(lists.size - 1, -1)
             places[own] = lists[:-1][own] + way(every) - first[:-1]
             chosen[name] = places

@@ -50,7 +50,7 @@ MOST = 10_000  # lists that weights are learned from, drawn from all: some ten c
 CHOOSING = 2_000  # lists, of those that weights are learned from, by which the penalty is chosen
 PENALTY = 10.0  # of maxent, where none is chosen: with some ten columns and hundreds of lists 1 to 100 choose alike
 
-Choose = Callable[["Samples"], np.ndarray]  # int64 [L]: the candidate that is chosen of every list
+System = Callable[["ChoiceLists"], np.ndarray]  # int64 [L]: the candidate that is chosen of every list
 GROWN = 2_000  # lists that these learn from, which take more time
 LISTS_AT_ONCE = 2_000  # that a way chooses from: what it computes of them is as large as they are
 DRAWS = 4  # samples of k candidates of each list, for the curve
@@ -59,7 +59,7 @@ log = logging.getLogger("rerank")
 WORDS = "words"  # their number, which the scores of recognisers need beside them
 
 
-class Samples(NamedTuple):
+class ChoiceLists(NamedTuple):
     """Lists of candidates: candidates of list i are first[i]..first[i + 1] (int64 [L + 1]).
 
     answers: int32 [n], equal for equal ones of a list, -1 for none; columns: float64 [K, n]; gain: float64 [n]; fold:
@@ -72,7 +72,7 @@ class Samples(NamedTuple):
     gain: np.ndarray
     fold: np.ndarray
 
-    def some(self, places: np.ndarray, first: np.ndarray) -> "Samples":
+    def some(self, places: np.ndarray, first: np.ndarray) -> "ChoiceLists":
         """The candidates ``places``, in lists that begin at ``first``."""
         return self._replace(
             first=first, answers=self.answers[places], columns=self.columns[:, places], gain=self.gain[places]
@@ -84,7 +84,7 @@ class Samples(NamedTuple):
         first = np.concatenate([[0], np.cumsum(sizes)])
         return np.repeat(self.first[chosen] - first[:-1], sizes) + np.arange(first[-1]), first
 
-    def lists(self, chosen: np.ndarray) -> "Samples":
+    def lists(self, chosen: np.ndarray) -> "ChoiceLists":
         """The lists ``chosen`` (int64 [L'])."""
         return self.some(*self.places(chosen))._replace(fold=self.fold[chosen])
 
@@ -116,14 +116,14 @@ def right_or_wrong(metric: Metric, gain: np.ndarray) -> bool:
     return isinstance(metric, Gain) and bool(np.isin(gain, (0, 1)).all())
 
 
-def best_by(samples: Samples, values: np.ndarray) -> np.ndarray:
+def best_by(samples: ChoiceLists, values: np.ndarray) -> np.ndarray:
     """int64 [L]: the candidate with the highest value (float64 [n]), of equals the first."""
     starts = samples.first[:-1]
     highest = np.flatnonzero(values == np.repeat(np.maximum.reduceat(values, starts), np.diff(samples.first)))
     return np.asarray(highest[np.searchsorted(highest, starts)])
 
 
-def voted(samples: Samples, weight: np.ndarray) -> np.ndarray:
+def vote_winners(samples: ChoiceLists, weight: np.ndarray) -> np.ndarray:
     """int64 [L]: of every list the heaviest candidate of the answer with the most weight (float64 [n]).
 
     Without an answer a candidate votes for none; if none has one, the heaviest is chosen; the first of equals.
@@ -137,7 +137,7 @@ def voted(samples: Samples, weight: np.ndarray) -> np.ndarray:
     return best_by(samples, np.where(elected, weight, -np.inf))
 
 
-def softmax(samples: Samples, values: np.ndarray, *, scaled: bool) -> np.ndarray:
+def softmax(samples: ChoiceLists, values: np.ndarray, *, scaled: bool) -> np.ndarray:
     """float64 [n]: e^value over the sum of those of the list; ``scaled``: in units of the deviation in the list."""
     sizes, starts = np.diff(samples.first), samples.first[:-1]
     away = values - np.repeat(np.maximum.reduceat(values, starts), sizes)
@@ -150,7 +150,7 @@ def softmax(samples: Samples, values: np.ndarray, *, scaled: bool) -> np.ndarray
 
 
 def maxent_weights(
-    samples: Samples, *, agree: bool, loss: Literal["log", "listnet"] = "log", folds: bool = False
+    samples: ChoiceLists, *, agree: bool, loss: Literal["log", "listnet"] = "log", folds: bool = False
 ) -> np.ndarray:
     """float64 [D]: those of the conditional log-linear model of ``features``; with the penalty that is best on
     ``folds``, or PENALTY."""
@@ -164,33 +164,35 @@ def maxent_weights(
     return learner.last(state).w
 
 
-def scored(samples: Samples, weights: Sequence[np.ndarray], *, agree: bool) -> np.ndarray:
+def fold_scores(samples: ChoiceLists, weights: Sequence[np.ndarray], *, agree: bool) -> np.ndarray:
     """float64 [n]: the scores of candidates, by the weights of the folds that their lists are held out in."""
     by_list = np.array(weights)[samples.fold].T
     return np.asarray((samples.features(agree=agree) * np.repeat(by_list, np.diff(samples.first), axis=1)).sum(axis=0))
 
 
-def systems(samples: Samples, names: Sequence[str]) -> dict[str, Choose]:
+def baselines(samples: ChoiceLists, names: Sequence[str]) -> dict[str, System]:
     """Ways to choose, by name, that need no training."""
-    ways: dict[str, Choose] = {FIRST: lambda lists: lists.first[:-1]}
+    ways: dict[str, System] = {FIRST: lambda lists: lists.first[:-1]}
     answered = samples.answers.max(initial=-1) >= 0
     if answered:
-        ways[MAJORITY] = lambda lists: voted(lists, np.ones(lists.gain.size))
+        ways[MAJORITY] = lambda lists: vote_winners(lists, np.ones(lists.gain.size))
     for k, name in enumerate(names):
         ways[f"best {name}"] = lambda lists, k=k: best_by(lists, lists.columns[k])  # type: ignore[misc]
         if answered:
-            ways[f"vote by {name}"] = lambda lists, k=k: voted(lists, softmax(lists, lists.columns[k], scaled=True))  # type: ignore[misc]
+            ways[f"vote by {name}"] = lambda lists, k=k: vote_winners(
+                lists, softmax(lists, lists.columns[k], scaled=True)
+            )  # type: ignore[misc]
     return ways
 
 
-class Gathered(NamedTuple):
+class ListSource(NamedTuple):
     """Lists, the names of their columns, and the statistics of their candidates and references by the metric.
 
     base: the name of the base score, None if there is none, and ``scores``: its values, or zeros (float64 [n]); told:
     whether the user says that it is a score, or a cost.
     """
 
-    samples: Samples
+    samples: ChoiceLists
     names: tuple[str, ...]
     metric: Metric
     stats: np.ndarray
@@ -209,7 +211,7 @@ class Gathered(NamedTuple):
         of_base = "" if self.base is None or self.told else doubt_of_base(self.base, pieces)
         return " ".join(filter(None, [*self.amiss, of_base]))
 
-    def lists(self, chosen: np.ndarray) -> "Gathered":
+    def lists(self, chosen: np.ndarray) -> "ListSource":
         """The lists ``chosen`` (int64 [L'])."""
         places, _ = self.samples.places(chosen)
         held = {"stats": self.stats[places], "scores": self.scores[places], "reference": self.reference[chosen]}
@@ -220,7 +222,7 @@ class Gathered(NamedTuple):
         return self.metric.percent * self.metric.score(rows, self.reference)
 
 
-def gathered(
+def load_source(
     lists: Any,
     metric: str | Mapping[str, Any] | None,
     use: str | Sequence[str] | None,
@@ -229,7 +231,7 @@ def gathered(
     columns: Mapping[str, Any] | None = None,
     *,
     with_words: bool = False,
-) -> Gathered:
+) -> ListSource:
     """The data of ``lists``, all of them in memory; the parameters are those of ``runs.vote.table_of_votes``;
     with_words: the WORDS of transcripts are a column too."""
     use = [use] if isinstance(use, str) else use
@@ -278,12 +280,12 @@ def gathered(
     statistics, starts = np.concatenate(stats), np.cumsum(sizes)
     gain = content.metric.gain(statistics, np.repeat(reference, np.diff(starts), axis=0))
     held, drawn = np.concatenate(values, axis=1), np.random.default_rng(seed).permutation(found_lists)
-    every = Samples(starts, np.concatenate(answers), held, gain, drawn % folds)
+    every = ChoiceLists(starts, np.concatenate(answers), held, gain, drawn % folds)
     for line in said_of_all(map("the score column {!r}".format, names), every.columns, starts):
         log.warning("%s", line)
     of_base = np.concatenate(scores)[:, 0] if base else np.zeros(len(statistics))
     tell(account := Account.of("", seen, measure=content.metric.signature))
-    return Gathered(
+    return ListSource(
         every, tuple(names), content.metric, statistics, reference, base, of_base,
         told=bool(reader) and says_scores(reader),
         amiss=tuple(doubts_of_lists(seen, content.metric, reader.get("roles"))), account=account,
@@ -296,18 +298,18 @@ def _columns(nbest: Lists, names: Sequence[str]) -> np.ndarray:
     return held if len(held) == len(names) else np.vstack([held, [len(text.split()) for text in nbest.texts]])
 
 
-def learned(samples: Samples, seed: int) -> dict[str, Choose]:
+def learned(samples: ChoiceLists, seed: int) -> dict[str, System]:
     """Ways to choose that are learned, each list by what the lists of other folds teach."""
-    draws, ways = np.random.default_rng(seed), dict[str, Choose]()
+    draws, ways = np.random.default_rng(seed), dict[str, System]()
     folds = range(int(samples.fold.max()) + 1)
     rest = [draws.permutation(np.flatnonzero(samples.fold != fold))[:MOST] for fold in folds]
     answered = bool(samples.answers.max(initial=-1) >= 0)
     if len(samples.columns):
         linear = [maxent_weights(samples.lists(np.sort(lists)), agree=False, folds=True) for lists in rest]
-        ways["learned from columns"] = lambda lists: best_by(lists, scored(lists, linear, agree=False))
+        ways["learned from columns"] = lambda lists: best_by(lists, fold_scores(lists, linear, agree=False))
     if answered:
         of_answers = [maxent_weights(samples.lists(np.sort(lists)), agree=True, folds=True) for lists in rest]
-        ways["learned from answers"] = lambda lists: best_by(lists, scored(lists, of_answers, agree=True))
+        ways["learned from answers"] = lambda lists: best_by(lists, fold_scores(lists, of_answers, agree=True))
     enough = min(map(len, rest)) >= 2  # one to learn from, one to choose by
     for name, learn in Registry[Callable[[Corpus, int], Weights | None]]("vote") if enough else ():
         if not (answered or len(samples.columns)):
@@ -319,7 +321,7 @@ def learned(samples: Samples, seed: int) -> dict[str, Choose]:
     return ways
 
 
-def _by_fold(predictors: Sequence[Weights], agree: bool, lists: Samples) -> np.ndarray:
+def _by_fold(predictors: Sequence[Weights], agree: bool, lists: ChoiceLists) -> np.ndarray:
     """The candidate that is best by the predictor of the fold that a list is held out in."""
     total, held = np.empty(lists.gain.size), np.repeat(lists.fold, np.diff(lists.first))
     for fold, weights in enumerate(predictors):
@@ -328,7 +330,7 @@ def _by_fold(predictors: Sequence[Weights], agree: bool, lists: Samples) -> np.n
     return best_by(lists, total)
 
 
-def heading_of(source: Gathered) -> str:
+def heading_of(source: ListSource) -> str:
     """What the scores of lists are called: verdicts are right."""
     return "right" if right_or_wrong(source.metric, source.samples.gain) else source.metric.primary
 
@@ -341,7 +343,7 @@ class SourceTable:
     """
 
     compared: Compared
-    source: Gathered
+    source: ListSource
     folds: int
     curve: Mapping[str, Any] | None = field(default=None, kw_only=True)
 
@@ -405,14 +407,14 @@ def table_of_votes(
     for key, number, least in (("folds", folds, 2), ("samples", samples, 1)):
         if number < least:
             raise RecipeError(f"found {number}; expected {least} or more", key=key)
-    source = gathered(lists, metric, use, folds, seed, columns)
+    source = load_source(lists, metric, use, folds, seed, columns)
     if source.metric.ordered:
         message = f"{source.metric.primary} measures the order of all candidates; votes choose one: expected gain"
         raise RecipeError(message, key="metric")
     every = source.samples
     oracle = ANY if right_or_wrong(source.metric, every.gain) else BEST
-    ways: dict[str, Choose] = {oracle: lambda lists: best_by(lists, lists.gain)}
-    ways |= systems(every, source.names) | learned(every, seed)
+    ways: dict[str, System] = {oracle: lambda lists: best_by(lists, lists.gain)}
+    ways |= baselines(every, source.names) | learned(every, seed)
     rows = {name: source.stats[chosen_by(way, every)] for name, way in ways.items()}
     ordered = dict(
         sorted(rows.items(), key=lambda item: -source.metric.sign * source.metric.score(item[1], source.reference))
@@ -424,13 +426,13 @@ def table_of_votes(
     return SourceTable(compared, source, folds, curve=curve_of(source, ways, seed) if curve else None)
 
 
-def chosen_by(way: Choose, samples: Samples) -> np.ndarray:
+def chosen_by(way: System, samples: ChoiceLists) -> np.ndarray:
     """int64 [L]: what a way chooses of all lists, of some LISTS_AT_ONCE at a time."""
     parts = np.array_split(np.arange(samples.fold.size), -(-samples.fold.size // LISTS_AT_ONCE))
     return np.concatenate([samples.first[part[0]] + way(samples.lists(part)) for part in parts])
 
 
-def curve_of(source: Gathered, ways: Mapping[str, Choose], seed: int) -> dict[str, Any]:
+def curve_of(source: ListSource, ways: Mapping[str, System], seed: int) -> dict[str, Any]:
     """The ``scores`` of every way with k = 1, 2, 4, ... ``candidates`` of every list, drawn without replacement.
 
     The draws of a k are the same for all ways, so that none is above the oracle. With one candidate all ways are the

@@ -47,7 +47,7 @@ def unit(weights: np.ndarray) -> np.ndarray:
     return weights / total if total > 0 else weights
 
 
-def standardised(source: vote.Gathered) -> tuple[vote.Gathered, np.ndarray]:
+def standardised(source: vote.ListSource) -> tuple[vote.ListSource, np.ndarray]:
     """The lists with columns of mean 0 in every list and deviation 1 within lists, 0 where a column says nothing; and
     what these were divided by (float64 [F])."""
     samples = source.samples
@@ -60,7 +60,7 @@ def standardised(source: vote.Gathered) -> tuple[vote.Gathered, np.ndarray]:
     return source._replace(samples=samples._replace(columns=columns)), spread
 
 
-def independent(source: vote.Gathered) -> list[int]:
+def independent(source: vote.ListSource) -> list[int]:
     """The columns, of ``standardised`` lists, of which less than OWN_SHARE is not determined by those before them; the
     base score comes first of all."""
     rest, kept = source.samples.features(agree=False), list[int]()
@@ -72,7 +72,7 @@ def independent(source: vote.Gathered) -> list[int]:
     return sorted(kept)
 
 
-def pairs(samples: vote.Samples) -> vote.Samples:
+def pairs(samples: vote.ChoiceLists) -> vote.ChoiceLists:
     """Lists of two: for every list its PAIRS pairs of candidates with the largest differences in gain."""
     places = list[np.ndarray]()
     for first, last in pairwise(samples.first.tolist()):
@@ -93,7 +93,7 @@ class Fitted(NamedTuple):
     weighed: np.ndarray
 
 
-def fitted(source: vote.Gathered, restarts: int, seed: int) -> Fitted:
+def fitted(source: vote.ListSource, restarts: int, seed: int) -> Fitted:
     """The weights that lists, at most MOST of them, teach: those of maxent, and the best that searches from there, from
     those of pairs, from the base score and from ``restarts`` random points find."""
     check()
@@ -108,7 +108,7 @@ def fitted(source: vote.Gathered, restarts: int, seed: int) -> Fitted:
     return Fitted(maxent, searched(source, starts, restarts, seed))
 
 
-def searched(source: vote.Gathered, starts: Sequence[np.ndarray], restarts: int, seed: int) -> np.ndarray:
+def searched(source: vote.ListSource, starts: Sequence[np.ndarray], restarts: int, seed: int) -> np.ndarray:
     """The best weights that searches from ``starts``, and from ``restarts`` points around the first, find."""
     about = source.samples.first, source.samples.columns.T, source.stats, source.reference, source.metric
     results = [
@@ -118,7 +118,7 @@ def searched(source: vote.Gathered, starts: Sequence[np.ndarray], restarts: int,
     return unit(max(results, key=lambda result: source.metric.sign * result.score).weights)
 
 
-def rows_by(source: vote.Gathered, scores: np.ndarray) -> np.ndarray:
+def rows_by(source: vote.ListSource, scores: np.ndarray) -> np.ndarray:
     """float64 [L, K]: what ``scores`` (float64 [n]) choose, or their orders."""
     about = source.scores, source.stats, source.reference
     return rows_of_scores(source.metric, source.samples.first, scores, *about)
@@ -223,7 +223,7 @@ def table_of_weights(
     for key, number in (("folds", folds), ("resamples", resamples), ("restarts", restarts), ("samples", samples)):
         if number < LEAST[key]:
             raise RecipeError(f"found {number}; expected {LEAST[key]} or more", key=key)
-    source = vote.gathered(lists, metric, use, folds, seed, columns, with_words=True)
+    source = vote.load_source(lists, metric, use, folds, seed, columns, with_words=True)
     if len(source.names) > MOST_COLUMNS:
         message = f"found {len(source.names)}; expected {MOST_COLUMNS} or fewer: name them, or train a model"
         raise RecipeError(message, key="columns")
@@ -249,7 +249,7 @@ def table_of_weights(
         chosen |= {f"{names[k]} alone": rows_by(source, raw[k]) for k in alone}
         chosen[COMBSUM if of_runs else SUM] = rows_by(source, raw[of_runs or slice(None)].sum(axis=0))
     for name, of_folds in ((MAXENT, [fit.maxent for fit in by_fold]), (WEIGHED, [fit.weighed for fit in by_fold])):
-        chosen[name] = rows_by(source, vote.scored(every, of_folds, agree=False))
+        chosen[name] = rows_by(source, vote.fold_scores(every, of_folds, agree=False))
     chosen[ORACLE] = rows_by(source, every.gain)
     how: dict[str, Any] = {"samples": samples, "seed": seed}
     compared = Compared(source.metric, source.reference, chosen, BASE, (ORACLE,), **how, doubt=source.doubt)
@@ -258,7 +258,7 @@ def table_of_weights(
 
 
 def _weights(
-    source: vote.Gathered, spread: np.ndarray, by_fold: Sequence[Fitted], resamples: int, restarts: int, seed: int
+    source: vote.ListSource, spread: np.ndarray, by_fold: Sequence[Fitted], resamples: int, restarts: int, seed: int
 ) -> tuple[ColumnWeight, ...]:
     """The weights of all lists, with intervals by ``resamples`` of lists drawn with replacement."""
     everything = fitted(source, restarts, seed)

@@ -11,7 +11,7 @@ import pytest
 import rerank
 from rerank import evaluate, fit, read
 from rerank.base.errors import DataError, RecipeError
-from rerank.runs.vote import ANY, MAJORITY, gathered, softmax, table_of_votes, voted
+from rerank.runs.vote import ANY, MAJORITY, load_source, softmax, table_of_votes, vote_winners
 
 
 def lists_of(count: int = 60, seed: int = 0) -> list[dict[str, Any]]:
@@ -30,10 +30,12 @@ def lists_of(count: int = 60, seed: int = 0) -> list[dict[str, Any]]:
 
 def test_votes_are_those_of_a_counter() -> None:
     lists = lists_of()
-    samples = gathered(list(rerank.read(lists)), None, None, 5, 1).samples
+    samples = load_source(list(rerank.read(lists)), None, None, 5, 1).samples
     weight = softmax(samples, samples.columns[1], scaled=False)
     for values in (np.ones(weight.size), weight):
-        for line, first, last, y in zip(lists, samples.first, samples.first[1:], voted(samples, values), strict=False):
+        for line, first, last, y in zip(
+            lists, samples.first, samples.first[1:], vote_winners(samples, values), strict=False
+        ):
             totals = Counter[str]()
             answers = [one["answer"] for one in line["candidates"]]
             for answer, value in zip(answers, values[first:last], strict=True):

@@ -11,7 +11,7 @@ import pytest
 import rerank
 from rerank.base.errors import DataError, RecipeError
 from rerank.models.reranker import load
-from rerank.runs.vote import Gathered, gathered
+from rerank.runs.vote import ListSource, load_source
 from rerank.runs.weigh import (
     BASE,
     MAXENT,
@@ -41,13 +41,13 @@ def lists_of(count: int = 30, seed: int = 0) -> list[dict[str, Any]]:
     return lists
 
 
-def best_of(found: Gathered, scores: np.ndarray) -> list[int]:
+def best_of(found: ListSource, scores: np.ndarray) -> list[int]:
     """The first best candidate of every list."""
     first = found.samples.first
     return [a + int(np.argmax(scores[a:b])) for a, b in pairwise(first)]
 
 
-def score_by(source: Gathered, w: np.ndarray) -> float:
+def score_by(source: ListSource, w: np.ndarray) -> float:
     """What the choices of weights are worth."""
     return source.metric.score(rows_by(source, w @ source.samples.columns), source.reference)
 
@@ -55,7 +55,7 @@ def score_by(source: Gathered, w: np.ndarray) -> float:
 def test_no_grid_of_weights_is_better() -> None:
     for seed in range(3):
         for metric in ("gain", "ndcg@3"):
-            found, _ = standardised(gathered(list(rerank.read(lists_of(12, seed))), metric, None, 3, 1))
+            found, _ = standardised(load_source(list(rerank.read(lists_of(12, seed))), metric, None, 3, 1))
             turns = np.linspace(0, 2 * np.pi, 721)
             every = [score_by(found, w) for w in np.c_[np.cos(turns), np.sin(turns)]]
             weighed = fitted(found, 5, 1).weighed
@@ -66,7 +66,7 @@ def test_no_grid_of_weights_is_better() -> None:
 def test_a_list_is_chosen_from_by_what_others_teach() -> None:
     lists = lists_of()
     table = weigh(lists, **FAST)
-    found, spread = standardised(gathered(list(rerank.read(lists)), None, None, 3, 1))
+    found, spread = standardised(load_source(list(rerank.read(lists)), None, None, 3, 1))
     gains, fold = found.samples.gain, found.samples.fold
     chosen = np.empty(len(lists), np.int64)
     for held in range(3):
@@ -147,7 +147,7 @@ def test_what_cannot_be_weighed() -> None:
 
 
 def test_pairs_are_those_with_the_largest_differences_in_gain(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = gathered(list(rerank.read(lists_of(30))), None, None, 3, 1)
+    found = load_source(list(rerank.read(lists_of(30))), None, None, 3, 1)
     monkeypatch.setattr("rerank.runs.weigh.PAIRS", 4)
     two, first, gain = pairs(found.samples), found.samples.first, found.samples.gain
     at = 0

@@ -163,7 +163,7 @@ class Row(NamedTuple):
 
 def result_rows(metrics: Metrics, split: str) -> Iterator[Row]:
     """The lines of the results on ``split``: BASELINES, ways to choose that need no training where candidates have
-    answers (``runs.ways``), and the PREDICTORS of each group; before these "last", where it ranks the lists of the run.
+    answers (``runs.vote``), and the PREDICTORS of each group; before these "last", where it ranks the lists of the run.
     """
     systems, primary = metrics.get("splits", {}).get(split, {}), primary_of(metrics).key
     base = _get(systems, "base", primary)
