@@ -20,7 +20,7 @@ from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import VotedRDA
 from rerank.learn.rules.uwin import NWin
 from rerank.learn.scoring import Weights
-from rerank.runs.report.plot import FigureLine, draw, logarithmic
+from rerank.runs.report.page import FigureLine, draw, logarithmic
 
 WIDTH, RELEVANT = 20, 3
 SIZES = 10, 30, 100, 300, 1000, 3000

@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from rerank.runs.report.plot import Figure, FigureLine, draw
+from rerank.runs.report.page import Figure, FigureLine, draw
 
 Points = list[tuple[float, float]]
 

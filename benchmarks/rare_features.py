@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import rel_entr
 from sklearn.datasets import load_svmlight_file
 
-from rerank.runs.report.plot import FigureLine, draw, logarithmic
+from rerank.runs.report.page import FigureLine, draw, logarithmic
 
 SETS = "sentiment_books", "sentiment_electronics", "sentiment_kitchen", "news_comp", "news_talk", "sentence_polarity"
 QUARTER = 0.25

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from rerank.runs.report.plot import FigureLine, Scale, draw, linear
+from rerank.runs.report.page import FigureLine, Scale, draw, linear
 
 DOCS = Path(__file__).parent
 

@@ -7,7 +7,7 @@ from rerank.data.symbols import SymbolTable
 from rerank.metrics.parseval import Parseval
 from rerank.models.scorer import Contribution
 from rerank.readers.trees.trees import parse_brackets
-from rerank.runs.report.html import report
+from rerank.runs.report.page import report
 from rerank.runs.report.results import headline
 from rerank.runs.report.table import TextTable
 from rerank.runs.results import Example, list_sections

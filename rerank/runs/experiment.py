@@ -31,7 +31,7 @@ from rerank.storage.files import DAMAGE, reason, write_text
 from rerank.storage.outputs import RUNS, output_directory, output_file, remove_results
 
 if TYPE_CHECKING:
-    from rerank.runs.report.html import PageSection
+    from rerank.runs.report.page import PageSection
 
 log = logging.getLogger("rerank")
 CHOSEN = "chosen.yaml"  # the recipe that `rerank tune` leaves
@@ -344,7 +344,7 @@ class Kind(ABC, Generic[R]):
 
     def report(self, metrics: Metrics, seconds: float) -> None:
         """Write the page; seconds: of the whole run."""
-        from rerank.runs.report.html import report  # with jinja, which only a page needs
+        from rerank.runs.report.page import report  # with jinja, which only a page needs
 
         how: dict[str, Any] = {"recipe": self.recipe.as_yaml(), "about": self.recipe.about, "seconds": seconds}
         text = report(metrics, self.sections(metrics), summary=self.summary(metrics), **how)

@@ -41,7 +41,7 @@ from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, t
 from rerank.runs.dense import LINE, dense_line, make_mert, tune_run
 from rerank.runs.ensembles import train_ensemble
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of, fit_all
-from rerank.runs.report.html import PageSection
+from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import own_measure
 from rerank.runs.run import Run, blind, choose, weight_counts
 from rerank.runs.training import IN_MEMORY, RunTask, pair_source, train_run, trained_on, trained_once

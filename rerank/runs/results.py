@@ -25,7 +25,7 @@ from rerank.readers.streams import open_output
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.report import results as tables
 from rerank.runs.report.differences import KEY, compare_texts, compare_trees
-from rerank.runs.report.html import Folded, PageSection, Part, markup
+from rerank.runs.report.page import Folded, PageSection, Part, markup
 from rerank.runs.report.table import Bar, Measure, TextTable, count, fixed, primary_of, reals
 from rerank.runs.run import Run
 from rerank.storage.documents import as_json

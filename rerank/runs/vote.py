@@ -463,7 +463,7 @@ def curve_of(source: ListSource, ways: Mapping[str, System], seed: int) -> dict[
 def write_curve(table: SourceTable, path: Path) -> None:
     """Write the curve as SVG, of each kind of ways the one that is best in the end, and all of it as JSON beside it;
     ``path`` may end in either."""
-    from rerank.runs.report.plot import FigureLine, draw, logarithmic
+    from rerank.runs.report.page import FigureLine, draw, logarithmic
 
     assert table.curve is not None
     scores, metric = table.curve["scores"], table.source.metric

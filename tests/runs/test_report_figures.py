@@ -18,7 +18,7 @@ from synthetic_report import (
     trained,
 )
 
-from rerank.runs.report.plot import PALETTE, FigureLine, draw
+from rerank.runs.report.page import PALETTE, FigureLine, draw
 from rerank.runs.report.results import learning_figure, training_figure
 from rerank.runs.report.table import primary_of
 

@@ -59,8 +59,8 @@ def test_the_curve_is_possible() -> None:
     table = table_of_votes(rerank.read(ragged), samples=50, curve=True)
     assert table.curve is not None
     mean = np.mean([np.mean([one["gain"] for one in line["candidates"]]) for line in ragged])
-    for name, values in table.curve.scores.items():
-        assert all(np.array(values) <= np.array(table.curve.scores[ANY]) + 1e-12), name
+    for name, values in table.curve["scores"].items():
+        assert all(np.array(values) <= np.array(table.curve["scores"][ANY]) + 1e-12), name
         assert values[0] == pytest.approx(table.source.metric.percent * mean)
         assert values[-1] == pytest.approx(table.source.metric.percent * table.rows[name][0], abs=1e-12), name
 

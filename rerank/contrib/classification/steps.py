@@ -42,7 +42,7 @@ from rerank.learn.contract import accepted
 from rerank.recipes.settings import files_named
 from rerank.runs.compared import Compared
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
-from rerank.runs.report.html import PageSection
+from rerank.runs.report.page import PageSection
 from rerank.runs.report.results import first_to_last
 from rerank.runs.report.table import NONE, Spread, TextTable, count, duration, fixed
 from rerank.storage.outputs import RUNS, Work, key_of, output_file

@@ -33,7 +33,7 @@ from rerank.recipes.settings import changed
 from rerank.runs.compared import Compared
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report import results as report
-from rerank.runs.report.html import PageSection
+from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import TextTable, count, fixed
 from rerank.storage.outputs import RUNS, Work, key_of, output_file
 

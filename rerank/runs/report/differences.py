@@ -21,7 +21,7 @@ from markupsafe import Markup
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.parseval import EMPTY_TAG, Parseval, cut_label, equivalents
 from rerank.readers.trees.trees import parse_brackets
-from rerank.runs.report.html import markup
+from rerank.runs.report.page import markup
 
 MAX_WORDS = 2_000  # of a text
 WRONG = "×"

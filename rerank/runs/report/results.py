@@ -11,7 +11,7 @@ from itertools import accumulate
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rerank.runs.report.plot import PALETTE, Figure, FigureLine, Scale, draw, logarithmic
+from rerank.runs.report.page import PALETTE, Figure, FigureLine, Scale, draw, logarithmic
 from rerank.runs.report.table import (
     NONE,
     Bar,
