@@ -65,7 +65,7 @@ ADAPTIVE = [
 ]
 WINNOW = [
     (make(name, {"loss": loss, "eta": eta, "mu": mu, "update": "always", "base_rate": 0.5}), size)
-    for name, loss in product(("uwin", "nwin"), ("perceptron", "hinge", "exponential", "log"))
+    for name, loss in product(("uwin", "nwin"), ("perceptron", "exponential", "log"))
     for eta, mu, size in ((1e308, 1.0, 1.0), (1e3, 1e20, 3e38), (1e300, 1e-100, 1e-38))
 ]
 DUAL = [

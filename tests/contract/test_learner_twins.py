@@ -25,7 +25,7 @@ SOURCES = [
     Sampled(tilt=0.5, draws=4, threshold=0.25),
     Oracle(tilt=0.5),
 ]
-PAIRED = ("arow", "pa", "rda", "sgd")  # which pairs these take is no matter of the learner, but for kinds of losses
+PAIRED = ("arow", "pa", "sgd")  # which pairs these take is no matter of the learner, but for kinds of losses
 
 
 @every_variant
