@@ -100,10 +100,7 @@ def test_a_large_truncation_zeroes_all_weights_up_to_theta() -> None:
     for l1 in (1e3, 1e308):
         for every in (1, 2**31 - 1):
             ran = run(TruncatedGradient(loss="hinge", eta=1e10, l1=l1, every=every), corpus, 2)
-            for weights in (
-                TruncatedGradient().last(ran.state),
-                TruncatedGradient().average(ran.state),
-            ):
+            for weights in (TruncatedGradient().last(ran.state), TruncatedGradient().average(ran.state)):
                 assert np.isfinite(weights.w).all()
                 assert weights.w.any() == (every > 1)
     ran = run(TruncatedGradient(loss="hinge", l1=1e308, theta=0.5), corpus, 2)

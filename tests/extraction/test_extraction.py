@@ -107,15 +107,7 @@ def test_compression_is_no_change_and_other_code_is_one(data, tmp_path, monkeypa
     assert store.training(recipe)[2] != key
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "split.json",
-        "corpus/header.json",
-        "corpus/values.npy",
-        "table/table_hashes.npy",
-    ],
-)
+@pytest.mark.parametrize("damage", ["split.json", "corpus/header.json", "corpus/values.npy", "table/table_hashes.npy"])
 @pytest.mark.parametrize("how", ["missing", "cut short", "a bit flipped"])
 def test_a_damaged_entry_is_an_error_that_names_it(data, tmp_path, damage, how):
     store, recipe = CorpusCache(tmp_path / "cache"), small.recipe(data)
