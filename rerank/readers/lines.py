@@ -6,26 +6,17 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from rerank.base.errors import DataError
 from rerank.base.ranges import Checked
 from rerank.readers.base import Problem, Reader, excerpt
 from rerank.readers.lists import Lists
-from rerank.readers.streams import PathLike, open_stream
+from rerank.readers.streams import InputStream, PathLike, open_stream
 
 T = TypeVar("T")
 DECIMAL = rb"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"  # the expression of a decimal number
 LONGEST = 1 << 24  # bytes of one line or one tree; more than that is not a sentence but a wrong file
-
-
-class Readable(Protocol):
-    """What lines are read from."""
-
-    path: str
-
-    def read(self, size: int, /) -> bytes:
-        """Up to ``size`` bytes; b"" only at the end."""
 
 
 class LineReader:
@@ -36,7 +27,7 @@ class LineReader:
     all, by name, and ``records`` how many precede the first line, where the stream is a stretch of a file.
     """
 
-    def __init__(self, stream: Readable, *, chunk: int = 1 << 20) -> None:
+    def __init__(self, stream: InputStream, *, chunk: int = 1 << 20) -> None:
         self.path = stream.path
         self.number = self.records = 0
         self.told = dict[str, Any]()

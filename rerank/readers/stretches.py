@@ -16,7 +16,7 @@ from rerank.readers.account import MOST, filled
 from rerank.readers.base import Reader, legible, looked_into
 from rerank.readers.lines import LONGEST, LineReader, ListReader, Place
 from rerank.readers.lists import Lists
-from rerank.readers.streams import START, encoding, open_file, open_stream, read_once
+from rerank.readers.streams import START, InputStream, encoding, open_file, open_stream, read_once
 from rerank.storage.remote import is_url
 
 log = logging.getLogger("rerank")
@@ -105,17 +105,9 @@ class Stretch(NamedTuple):
             data = file.read(self.size)
         if zlib.crc32(data) != self.sum:
             raise DataError(CHANGED, path=self.file.path)
-        reader, lines = self.file.reader, LineReader(HeldBytes(data, self.file.path))
+        reader, lines = self.file.reader, LineReader(InputStream(BytesIO(data), self.file.path))
         lines.number, lines.records, lines.told = self.line, self.ordinal, dict(self.file.told)
         found = reader.lists(lines, reader.records(lines), seen if lines.told["named"] else {})
         checked = chain.from_iterable(map(legible, found)) if self.line else looked_into(reader, found, blocks=True)
         for lists in checked:
             yield lists.changed(ids=[f"{self.file.prefix}{name}" for name in lists.ids]) if self.file.prefix else lists
-
-
-class HeldBytes(BytesIO):
-    """Bytes of the file ``path``."""
-
-    def __init__(self, data: bytes, path: str) -> None:
-        super().__init__(data)
-        self.path = path
