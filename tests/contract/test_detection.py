@@ -205,6 +205,13 @@ def test_a_file_of_no_known_form_is_said_to_be_so(name: str, tmp_path: Path, rer
     )
 
 
+def test_one_long_word_is_of_no_known_form(tmp_path: Path) -> None:
+    """An expression that is searched for from every place would take hours."""
+    (tmp_path / "word").write_text("x" * (1 << 20))
+    with pytest.raises(DataError, match="no known form"):
+        format_of(str(tmp_path / "word"), readers)
+
+
 def test_statements_for_a_file_of_no_known_form_make_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("texts.tsv").write_text("a\tit rains\na\tit rain\nb\tyes\nb\tyes ,\n")

@@ -126,7 +126,7 @@ class KaldiReader(WrittenAsJsonl, TextReader):
 
     def records(self, lines: LineReader, costs: Sequence[Archive] = ()) -> Iterator[Record]:
         """The lists with the costs of every candidate beside its words."""
-        for key, group in groupby(keyed(lines), lambda line: _KEY.sub(rb"\1", line.key)):
+        for key, group in groupby(keyed(lines), lambda line: one[1] if (one := _KEY.match(line.key)) else line.key):
             content = [[words, *[one.beside(words) for one in costs]] for words in list(group)]
             yield Record(decoded(key), content[0][0].number, content)
         for one in costs:
