@@ -15,7 +15,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import RerankError, Warnings, collected_warnings
+from rerank.data.corpus import offsets
 from rerank.data.symbols import HashIndex, SymbolTable
 from rerank.extraction.content import Content
 from rerank.extraction.kinds import content_of
@@ -49,17 +51,16 @@ class Texts(NamedTuple):
     @staticmethod
     def of(symbols: SymbolTable) -> "Texts":
         """All texts of a table."""
-        texts = [symbols.text(i).encode("utf-8", "surrogateescape") for i in range(len(symbols))]
-        first = np.zeros(len(texts) + 1, np.int64)
-        np.cumsum([len(text) for text in texts], out=first[1:])
-        return Texts(np.array(symbols.hashes), first, np.frombuffer(b"".join(texts), np.uint8))
+        texts = [encoded(symbols.text(i)) for i in range(len(symbols))]
+        held = np.frombuffer(b"".join(texts), np.uint8)
+        return Texts(np.array(symbols.hashes), offsets(list(map(len, texts))), held)
 
     def some(self, hashes: np.ndarray) -> dict[int, str]:
         """The texts of those ``hashes`` (uint64) that are here, by hash."""
         texts = {}
         for i in np.flatnonzero(np.isin(self.text_hashes, hashes)):
             text = self.text_bytes[self.text_first[i] : self.text_first[i + 1]].tobytes()
-            texts[int(self.text_hashes[i])] = text.decode("utf-8", "surrogateescape")
+            texts[int(self.text_hashes[i])] = decoded(text)
         return texts
 
 

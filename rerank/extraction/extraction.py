@@ -165,7 +165,7 @@ class Extraction:
             self._engine.expect_long()
         blocks = cut(self._content, self._recipe.data, self._split, failure)
         with counting(f"extract {self._split}") as progress:
-            for lists in self._summaries(self._held(self._looked_at(blocks))):
+            for lists in self._summaries(self._held(blocks)):
                 progress.advance(more=lists)
         if failure:
             raise failure[0]
@@ -190,25 +190,21 @@ class Extraction:
         counts = Counter(name.partition("/")[0] for name in self._ids)
         return {name: counts[name] for name in names}
 
-    def _looked_at(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        """The blocks, the first lists of which are kept for the account."""
-        for block in blocks:
-            self._first += islice(filled(block.first), MOST - len(self._first))
-            yield block
-
     def _held(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """The blocks, after it is settled which score columns their lists are held to."""
         ahead = list[Block]()
         while self._job.columns is None and (block := next(blocks, None)) is not None:
             ahead.append(block)
-            self._job = replace(self._job, columns=next(map(columns_of, self._first), None))
+            self._job = replace(self._job, columns=next(map(columns_of, filled(block.first)), None))
         return chain(ahead, blocks)
 
     def _summaries(self, blocks: Iterator[Block]) -> Iterator[int]:
-        """Add up the summaries of the blocks; yields how many lists each has."""
+        """Add up the summaries of the blocks, of which the first lists are kept; yields how many lists each has."""
         warned, (blocks, sent) = set[tuple[int, str]](), tee(blocks)
         for summary in self._engine.map(partial(extract_block, self._job), blocks):
-            summary = self._without_repeated(next(sent), summary)
+            block = next(sent)
+            self._first += islice(filled(block.first), MOST - len(self._first))
+            summary = self._without_repeated(block, summary)
             self._count.add(summary.met)
             self._ids += summary.ids
             if summary.arrays is not None:

@@ -121,12 +121,7 @@ class TextContent(Content[TextView | None]):
             content, nbest.candidates if self.user else (), names=self.keeps_texts, texts=nbest.texts
         )
 
-    def stats(
-        self,
-        nbest: Lists,
-        content: TextView | None,  # noqa: ARG002
-        gold: tuple[bytes, ...],
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def stats(self, nbest: Lists, content: TextView | None, gold: tuple[bytes, ...]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
         if isinstance(self.metric, Match) and nbest.answers is not None:
             right = with_answers(nbest.changed(texts=list(gold), answers=None), self.answer).answers or ()
             gold = (*gold, *filter(None, right))

@@ -339,7 +339,7 @@ def open_file(name: str, *, others: Collection[str] = ()) -> InputStream:
     except PermissionError:
         raise DataError("no permission to read it; change the file's mode or its owner", path=name) from None
     except (OSError, ValueError) as error:
-        raise DataError(f"cannot be opened: {_reason(error)}", path=name) from None
+        raise DataError(f"cannot be opened: {getattr(error, 'strerror', None) or error}", path=name) from None
     try:
         return InputStream(raw, name)
     except BaseException:
@@ -412,10 +412,6 @@ def _near(name: str, others: Collection[str]) -> str:
     return f"; did you mean {os.path.join(directory, near[0])}?" if near else "; check the name"
 
 
-def _reason(error: Exception) -> str:
-    return str(error.strerror if isinstance(error, OSError) and error.strerror else error)
-
-
 @dataclass(frozen=True)
 class OutputStream:
     """A file being written; what goes to ``file`` comes out of ``raw``, compressed if they are not the same."""
@@ -470,6 +466,6 @@ def open_output(path: PathLike, whole: bool = False) -> Iterator[OutputStream]:
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
             raise DataError("the name is longer than the system allows", path=name) from None
-        raise RunError(
-            f"cannot write {name}: {_reason(error)}; name a file in an existing, writable directory"
-        ) from None
+        reason = getattr(error, "strerror", None) or error
+        message = f"cannot write {name}: {reason}; name a file in an existing, writable directory"
+        raise RunError(message) from None

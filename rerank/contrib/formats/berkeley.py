@@ -48,7 +48,7 @@ class BerkeleyReader(CharniakReader):
         words = first.split()
         grouped = b"(" in first and (not words[0].isdigit() or numbers(first.partition(b"(")[0]))
         damaged = bool(second) and b"(" in second[0] and numbers(second[0].partition(b"(")[0])  # a score and a tree
-        return self._next_group if grouped or damaged else self._next_list
+        return self._next_group if grouped or damaged else super()._grammar(lines)
 
     def _next_group(self, lines: LineReader) -> Record:
         """The lines up to the next blank one."""

@@ -230,10 +230,7 @@ class CharniakReader(ParseReader):
         out.write(b"".join([*parts, b"\n"]))
 
     def _grammar(self, lines: LineReader) -> NextList:  # noqa: ARG002 - there is only one
-        return self._next_list
-
-    def _next_list(self, lines: LineReader) -> Record:
-        return next_counted(lines, 2, lambda rows, number: list(enumerate(rows, number)), _with_scores)
+        return lambda lines: next_counted(lines, 2, lambda rows, first: [*enumerate(rows, first)], _with_scores)
 
 
 def _with_scores(head: bytes, pieces: Sequence[Piece]) -> Parts:

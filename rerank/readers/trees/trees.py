@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rerank.base.errors import DataError
+from rerank.data.corpus import offsets
 from rerank.data.symbols import HashIndex, SymbolTable, find_slot, hash_bytes
 from rerank.kernels.compile import kernel
 
@@ -50,7 +51,7 @@ class Trees(NamedTuple):
 def picked(trees: Trees, places: Sequence[int]) -> Trees:
     """The trees at ``places``."""
     sizes = np.diff(trees.first)[list(places)]
-    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    first = offsets(sizes)
     nodes = np.concatenate([np.zeros(0, np.int64), *(np.arange(*trees.first[t : t + 2]) for t in places)]).astype(int)
     moved = np.repeat(first[:-1] - trees.first[list(places)], sizes)
     chosen = Trees(first, *(array[nodes] for array in trees[1:]))
@@ -190,8 +191,7 @@ def parse_brackets(
         if words and sorted(places) == list(range(len(words))):
             raise DataError(_DISCONTINUOUS, path=path, line=None if lines is None else lines[t], list_id=list_id)
     data = np.frombuffer(raw, dtype=np.uint8)
-    bounds = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=bounds[1:])
+    bounds = offsets(list(map(len, texts)))
     nodes = raw.count(b"(")
     label, word, parent, size, start, end = (np.empty(nodes, np.int32) for _ in range(6))
     out = Trees(np.zeros(len(texts) + 1, np.int64), label, word, parent, size, start, end)
