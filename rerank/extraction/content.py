@@ -85,15 +85,9 @@ def flat_features(extractor: FeatureExtractor, symbols: SymbolTable, rows: Lists
             columns.append(values)
     L, N, F = lists.size - 1, len(rows), len(columns)
     counts, place, entries = np.zeros(L, np.int64), np.empty(L * F, np.int64), np.empty(L * F, np.int64)
-    origin, candidate, value = (
-        np.empty(L * F, np.float32),
-        np.empty(N * F + 1, np.int32),
-        np.empty(N * F + 1, np.float32),
-    )
-    row, matrix = np.empty(int(np.diff(lists).max(initial=0)), np.float32), np.zeros((N, F))
-    for j, values in enumerate(columns):
-        matrix[:, j] = values
-    out = counts, place, entries, origin, candidate, value
+    origin, row = np.empty(L * F, np.float32), np.empty(int(np.diff(lists).max(initial=0)), np.float32)
+    candidate, value = np.empty(N * F + 1, np.int32), np.empty(N * F + 1, np.float32)
+    matrix, out = np.column_stack([np.zeros((N, 0)), *columns]), (counts, place, entries, origin, candidate, value)
     features, stored = collect_lists(lists, matrix, extractor.centred, extractor.relative, row, *out)
     place, ends = place[:features], offsets(list(map(len, names)))
     times = np.bincount(place, minlength=F)
@@ -180,15 +174,12 @@ class Content(ABC, Generic[T]):
         """All lists of a split in order with what other files hold for them, bad ones in their places; quick to send
         elsewhere, as nothing is looked into. If the split has several sources, their names precede the ids.
         """
-        return one_by_one(self.read_blocks(data, split))
-
-    def read_blocks(self, data: SplitSettings, split: str) -> Iterator[Lists]:
-        """``read``, as many lists at a time as are read at once."""
-        return chain.from_iterable(self._of_source(data, *source) for source in _prefixed(data, split))
+        found = (self._of_source(data, *source) for source in _prefixed(data, split))
+        return one_by_one(chain.from_iterable(found))
 
     def read_stretches(self, data: SplitSettings, split: str, lists: int, size: int) -> Iterator[Lists | Stretch]:
-        """``read_blocks``, where large files with a list on each line are stretches, of so many lists and bytes, that
-        nobody has read yet."""
+        """``read``, as many lists at a time as are read at once; large files with a list on each line are stretches, of
+        so many lists and bytes, that nobody has read yet."""
         for source, prefix in _prefixed(data, split):
             paths = {} if source in in_memory.get() or data.encoding else data.files_of(source)
             reader, file = make_reader(data.reader).knowing(self.shown), None
@@ -204,7 +195,7 @@ class Content(ABC, Generic[T]):
 
     @abstractmethod
     def read_source(self, data: SplitSettings, source: str) -> Iterator[Lists]:
-        """``read_blocks`` for one source, whose lists are in files."""
+        """The lists of one source, which are in files, as many at a time as are read at once."""
 
     def read_again(
         self, data: SplitSettings, split: str, ids: Sequence[str], sizes: np.ndarray
@@ -215,14 +206,11 @@ class Content(ABC, Generic[T]):
         """
         number = 0
         for nbest in self.read(data, split):
-            if nbest.problem is not None or number == len(ids) or nbest.id != ids[number]:
-                yield -1, nbest
-                continue
-            if len(nbest) != sizes[number]:
-                yield number, self.without_bad(nbest)
-            else:
-                yield number, nbest
-            number += 1
+            own = nbest.problem is None and number < len(ids) and nbest.id == ids[number]
+            if own and len(nbest) != sizes[number]:
+                nbest = self.without_bad(nbest)
+            yield number if own else -1, nbest
+            number += own
 
     @abstractmethod
     def pair(self, nbest: Lists, count: SkipCount) -> Pair | None:

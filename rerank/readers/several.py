@@ -96,14 +96,12 @@ def says_scores(spec: Any) -> bool:
 
 def learns_from(name: str, spec: Any) -> bool:
     """Whether the description of a reader, or of one that it reads through, names a column to learn from."""
-    every = list(_within(spec))
-    asked = [given for settings in every if isinstance(given := settings.get("dense"), list | tuple)]
-    roles = [given for settings in every if isinstance(given := settings.get("roles"), Mapping)]
-    return (
-        any(name in names for names in asked)
-        or any(settings.get("base") == name for settings in every)
-        or any(given.get(name) in ("column", "base") for given in roles)
-    )
+    for settings in _within(spec):
+        dense, roles = settings.get("dense"), settings.get("roles")
+        asked = settings.get("base") == name or (isinstance(dense, list | tuple) and name in dense)
+        if asked or (isinstance(roles, Mapping) and roles.get(name) in ("column", "base")):
+            return True
+    return False
 
 
 def drops_duplicates(reader: Reader) -> bool:
