@@ -38,15 +38,9 @@ from rerank.recipes.recipe import Recipe, TextRecipe
 load_commands()
 END = "<!-- end -->"
 MANY = 3  # as many parts, or commands, share an option that is described once for all
-IN_SITE = (  # pages link to them otherwise
-    "classifiers",
-    "commands",
-    "example",
-    "forms",
-    "losses",
-    "options",
-    "shared",
-    "templates",
+IN_SITE = (  # how marks begin; pages say what prints the same, or link to it
+    *("classifiers", "commands", "example", "forms", "losses", "options", "shared", "templates"),
+    *("settings classification", "settings tagging"),
 )
 MARK = re.compile(  # and what follows it, unless that is another mark
     rf"^(\[[\w./-]+\]\([\w./-]+\) )?(<!-- (?!end )(\w+)((?: [\w.-]+)*) -->)$(?:\n(?:(?!<!-- \w+).*\n)*?{END}$)?",
@@ -85,7 +79,7 @@ def expanded(page: str, site: bool = False) -> str:
 
     def text(mark: re.Match[str]) -> str:
         link, line, name, words = mark.groups()
-        if name in IN_SITE and not site:
+        if line.removeprefix("<!-- ").startswith(IN_SITE) and not site:
             return f"{link or ''}{line}"
         return f"{line}\n\n{TABLES[name](*words.split()).strip()}\n\n{END}"
 

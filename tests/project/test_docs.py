@@ -91,6 +91,12 @@ def test_pages_have_an_end_in_sight(page: Path) -> None:
     assert page.name != "README.md" or page.parent != ROOT or len(page.read_text(encoding="utf-8").split()) <= 500
 
 
+@cache
+def site_text(pages: str) -> str:
+    """Pages as the site has them."""
+    return expanded("".join(map(text_of, pages.split())), site=True)
+
+
 SETTINGS = [  # pages of tasks leave out what recipes.md says with the same words
     *(("docs/recipes.md", key) for key in dict.fromkeys([*keys(Recipe), *keys(TextRecipe)])),
     *(
@@ -104,7 +110,7 @@ SETTINGS = [  # pages of tasks leave out what recipes.md says with the same word
 def test_every_setting_is_described() -> None:
     assert len(SETTINGS) > 100
     for page, key in SETTINGS:
-        text = "".join(map(text_of, page.split()))
+        text = site_text(page)
         assert re.search(rf"^\| (`[\w.]+`, )*`{re.escape(key)}`[ ,]", text, re.MULTILINE), f"{page}: {key}"
 
 
@@ -116,12 +122,6 @@ PARTS = [
     *((FORMATS, name, cls) for name, cls in base.readers),
     *(("docs/metrics.md docs/retrieval.md docs/tagging.md", name, cls) for name, cls in metrics),
 ]
-
-
-@cache
-def site_text(pages: str) -> str:
-    """Pages as the site has them."""
-    return expanded("".join(map(text_of, pages.split())), site=True)
 
 
 @pytest.mark.parametrize(("page", "name", "cls"), PARTS, ids=lambda value: value if isinstance(value, str) else "")

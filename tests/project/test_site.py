@@ -33,7 +33,7 @@ def test_every_option_of_a_part_has_a_meaning(kind: str) -> None:
 
 @pytest.mark.parametrize("page", ["docs/recipes.md", "docs/classification.md"])
 def test_every_setting_has_values_and_a_meaning(page: str) -> None:
-    rows = [row for row in text_of(page).splitlines() if row.startswith("| `")]
+    rows = [row for row in site_tables.expanded(text_of(page), site=True).splitlines() if row.startswith("| `")]
     assert len(rows) > 20
     for row in rows:
         assert all(cell.strip() for number, cell in enumerate(row.split(" | ")) if number != 2), row
