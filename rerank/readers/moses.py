@@ -306,32 +306,35 @@ def read_values(fields: list[bytes], problems: dict[int, Problem]) -> Values:
 
     A label ends with ``=`` or ``:`` and precedes its values, or is joined to its only (or first) value.
     """
-    keys, places = list[Key](), dict[tuple[bytes, int], range]()
-    which, rows, inline, texts = list[int](), list[int](), list[bool](), list[bytes]()
+    runs, order, of, texts = dict[tuple[bytes, int, bool], int](), list[int](), list[int](), list[bytes]()
     for row, field in enumerate(fields):
-        if b";" in field:
-            field = _SEMICOLON.sub(rb"\1 ", field)
-        for label, joined, more in _RUN.findall(field):
+        for label, joined, more in _RUN.findall(_SEMICOLON.sub(rb"\1 ", field) if b";" in field else field):
             found = [joined, *more.split()] if joined else more.split()
-            size = len(found)
-            if (run := (label, size)) not in places:
-                places[run] = range(len(keys), len(keys) + size)
-                keys += [Key(label, k, size) for k in range(size)]
-            if not found:
-                message = f"found {excerpt(label + b'=')}; expected a number after it"
-                problems.setdefault(row, Problem("score", message))
-            which += places[run]
             texts += found
-            rows += [row] * size
-            inline += [size == 1 and joined != b""] * size
+            order.append(runs.setdefault((label, len(found), joined != b""), len(runs)))
+            of.append(row)
+    first, keys = dict[tuple[bytes, int], int](), list[Key]()  # the place of the first key of a label
+    for label, size, _ in runs:
+        if first.setdefault((label, size), len(keys)) == len(keys):
+            keys += [Key(label, k, size) for k in range(size)]
+    sizes = np.array([size for _, size, _ in runs], np.int64)[order]
+    rows = np.repeat(np.array(of, np.int64), sizes)
+    begins = np.array([first[label, size] for label, size, _ in runs], np.int64)[order]
+    which = np.repeat(begins - offsets(sizes)[:-1], sizes) + np.arange(len(rows))
+    inline = np.repeat(np.array([size == 1 and joined for _, size, joined in runs], np.bool_)[order], sizes)
+    for k in np.flatnonzero(sizes == 0).tolist():
+        message = f"found {excerpt([*runs][order[k]][0] + b'=')}; expected a number after it"
+        problems.setdefault(of[k], Problem("score", message))
     try:
-        numbers: list[float | None] = list(map(float if b"_" not in b"".join(texts) else as_number, texts))
+        if b"_" in b"".join(texts):
+            raise ValueError  # Python reads 1_000 as a number
+        values = np.fromiter(map(float, texts), np.float64, len(texts))
     except ValueError:
         numbers = list(map(as_number, texts))
-    for k in [k for k, number in enumerate(numbers) if number is None]:
-        problems.setdefault(rows[k], Problem("score", f"found {excerpt(texts[k])}; expected a number"))
-    values = np.array([0.0 if number is None else number for number in numbers])
-    return Values(keys, np.array(which, np.int64), np.array(rows, np.int64), values, np.array(inline, np.bool_))
+        for k in [k for k, number in enumerate(numbers) if number is None]:
+            problems.setdefault(int(rows[k]), Problem("score", f"found {excerpt(texts[k])}; expected a number"))
+        values = np.array([0.0 if number is None else number for number in numbers])
+    return Values(keys, which, rows, values, inline)
 
 
 class Columns(NamedTuple):
