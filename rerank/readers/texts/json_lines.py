@@ -87,8 +87,11 @@ class JsonReader(TextReader):
         for number, text in items if array else lines:
             if start := text.strip()[:1]:
                 listed = self.general and start == b"["  # an array is the candidates of a list
+                line = b'{"candidates":' + text + b"}" if listed else text
                 try:
-                    yield number, parse_object(b'{"candidates":' + text + b"}" if listed else text)
+                    item = Object(parse_object(line))
+                    item.line = line
+                    yield number, item
                 except Problem as problem:
                     yield number, problem
 
@@ -97,6 +100,26 @@ class JsonReader(TextReader):
         head = like.raw.head if like is not None and isinstance(like.raw, Pieces) else None
         named = not isinstance(head, dict) or self.id_key in head
         out.write(json_line(({self.id_key: bad.name} if named else {}) | self.nothing, bad))
+
+
+class Object(dict[str, Any]):
+    """A JSON object and the line that it is on."""
+
+    __slots__ = ("line",)
+    line: bytes
+
+
+class LinePieces(Pieces):
+    """Those of an object with candidates, whose line is read again where somebody asks for them."""
+
+    def __init__(self, line: bytes) -> None:
+        self.line = line
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("head", "candidates"):
+            raise AttributeError(name)
+        super().__init__(head := parse_object(self.line), head["candidates"])
+        return vars(self)[name]
 
 
 _DECODER = msgspec.json.Decoder()

@@ -35,6 +35,8 @@ from rerank.readers.texts.json_lines import (
     HIGHEST,
     STEPS,
     JsonReader,
+    LinePieces,
+    Object,
     derived,
     json_line,
     number_of,
@@ -164,8 +166,11 @@ class JsonlReader(JsonReader):
             same = len(kinds) == len(orders) == 1 and {*map(len, rows)} == {len(keys)}
             if texts is None or not same or not keys.keys().isdisjoint(_NESTED):
                 raise Problem("columns", UNLIKE)
-        draft = Draft(every if several else entries, texts or [], {}, heads=contents)
-        draft.sides = {"source": sources, "references": references}
+        raws: list[Pieces] = [
+            LinePieces(one.line) if several and isinstance(one, Object) else Pieces(one, of)
+            for one, of in zip(contents, every, strict=True)
+        ]
+        draft = Draft(raws, texts or [], {}, sides={"source": sources, "references": references})
         draft.sizes = list(map(len, every)) if several else ()
         if texts is None:
             draft.texts = draft.tried(rows, _text, b"")

@@ -260,7 +260,7 @@ def _spread(entry: tuple[int, Object | Problem]) -> Iterable[tuple[int, Object |
     if "custom_id" in item and "response" in item:
         body = first_of(item, ("response.body",))
         if isinstance(body, dict) and not body.keys().isdisjoint(("choices", "output")):
-            return ((number, type(item)({**body, "id": item["custom_id"]})),)
+            return ((number, {**body, "id": item["custom_id"]}),)
         error = first_of({**item, "of": body}, ("error.message", "error", "of.error.message", "of.error"))
         return ((number, Problem("text", f"the request has no response: {shown(error)}; send it again")),)
 
@@ -367,6 +367,9 @@ def _text(entries: Sequence[Object], placed: Mapping[str, str], *, only: bool = 
         return placed["text"]
 
     def holds_texts(key: str) -> bool:
+        values = key_of(key, entries).values
+        if {*map(type, values)} == {str}:
+            return 2 * len(values) > len(entries)
         return _most(isinstance(said_of(first_of(entry, (key,))), str) for entry in entries)
 
     keys = [*keys_of(entries), "message.content"]

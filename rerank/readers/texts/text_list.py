@@ -21,11 +21,12 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 
-class Pieces(NamedTuple):
+class Pieces:
     """A list taken apart for writing it back: ``candidates`` can be reordered, or appended to those of another list."""
 
-    head: Any  # what the list has once: its JSON object, or its lines before the first candidate
-    candidates: list[Any]  # N entries: what it has for every candidate
+    def __init__(self, head: Any, candidates: Sequence[Any]) -> None:
+        self.head = head  # what the list has once: its JSON object, or its lines before the first candidate
+        self.candidates = candidates  # N entries: what it has for every candidate
 
     def some(self, places: Sequence[int]) -> "Pieces":
         """The pieces with only the candidates at ``places``."""
@@ -47,13 +48,12 @@ class Entry(NamedTuple):
 class Draft:
     """A list of N candidates as its format finds it; or several, of N in all, all sound and with the same numbers."""
 
-    pieces: Sequence[Any]  # N values, which are needed to write each of them back; of several lists, those of each
+    raws: Sequence[Pieces]  # what is needed to write each list back
     texts: list[bytes]  # N texts, as they stand; whatever there is for a candidate that is bad
     numbers: dict[str, list[float | None]]  # N numbers by name, None for a candidate without one
     features: Sequence[dict[str, float]] = ()  # N mappings of numbers by name that few have; () where there are none
     parts: dict[str, list[bytes | None]] = field(default_factory=dict)  # N texts by the names of PARTS, None for none
     bad: dict[int, Problem] = field(default_factory=dict)  # the problems of candidates, by place
-    heads: Sequence[Any] = (None,)  # what is needed to write each list back
     lines: Sequence[int] | None = None  # the line of each candidate; None: all are on that of the list
     names: tuple[str, ...] | None = None  # the columns, where the format decides on them; else the first lists do
     unscored: bool = False  # whether all base scores are 0 because there are none
@@ -66,7 +66,8 @@ class Draft:
     @staticmethod
     def of(items: Sequence[T], make: Callable[[T, int], Entry], **fields: Any) -> "Draft":
         """That of the candidates that ``make`` finds in items (of each, and its number from 1), or of the Problems that
-        it raises; ``fields`` are others, ``head`` and ``sides`` those of the list."""
+        it raises; ``fields`` are others. pieces: what the candidates have for writing them back, by default items; head:
+        what their list has."""
         made = each(items, make)
         entries = [Entry(b"", {}) if isinstance(one, Problem) else one for one in made]
         names = dict.fromkeys(chain.from_iterable(one.numbers for one in entries))
@@ -74,18 +75,17 @@ class Draft:
         parts = {part: [getattr(one, part) for one in entries] for part in PARTS}
         bad = {k: one for k, one in enumerate(made) if isinstance(one, Problem)}
         sides: dict[str, Sequence[Any]] = {key: [value] for key, value in fields.pop("sides", {}).items()}
-        pieces, heads = fields.pop("pieces", items), [fields.pop("head", None)]
-        texts = [one.text for one in entries]
-        return Draft(pieces, texts, numbers, (), parts, bad, heads, sides=sides, **fields)
+        raws = [Pieces(fields.pop("head", None), fields.pop("pieces", items))]
+        return Draft(raws, [one.text for one in entries], numbers, (), parts, bad, sides=sides, **fields)
 
     def each(self) -> Iterator["Draft"]:
         """The lists one by one."""
         for k, (a, b) in enumerate(pairwise(offsets(self.sizes).tolist())):
             yield replace(
-                self, pieces=self.pieces[k], texts=self.texts[a:b], features=self.features[a:b], bad={}, sizes=(),
+                self, raws=self.raws[k : k + 1], texts=self.texts[a:b], features=self.features[a:b], bad={}, sizes=(),
                 numbers={name: values[a:b] for name, values in self.numbers.items()},
                 parts={part: values[a:b] for part, values in self.parts.items()},
-                heads=self.heads[k : k + 1], ids=self.ids[k : k + 1], starts=self.starts[k : k + 1],
+                ids=self.ids[k : k + 1], starts=self.starts[k : k + 1],
                 sides={key: values[k : k + 1] for key, values in self.sides.items()},
             )  # fmt: skip
 
@@ -123,7 +123,8 @@ class Draft:
         """Leave out bad candidates, and take the numbers that are not among ``names`` to the features."""
         if self.bad:
             kept = [k for k in range(len(self.texts)) if k not in self.bad]
-            for name in ("texts", "pieces", "features", "lines"):
+            self.raws = [raw.some(kept) for raw in self.raws]
+            for name in ("texts", "features", "lines"):
                 values = getattr(self, name)
                 setattr(self, name, values and [values[k] for k in kept])
             self.numbers = {name: [values[k] for k in kept] for name, values in self.numbers.items()}
@@ -183,8 +184,7 @@ def lists_of(drafts: Sequence[Draft], path: str, form: str, roles: Any = None) -
     sides: dict[str, Sequence[Any]] = {
         key: every(one.sides.get(key, [OF_LIST[key]] * len(one.ids)) for one in drafts) for key in keys
     }
-    raws = ((one.heads, one.pieces if one.sizes else [list(one.pieces)]) for one in drafts)
-    sides |= {"raw": every(map(Pieces, *raw) for raw in raws)}
+    sides |= {"raw": every(draft.raws for draft in drafts)}
     sides |= {"bad": every([tuple(one.bad[k] for k in sorted(one.bad))] * len(one.ids) for one in drafts)}
     sides |= {"duplicates": [repeats_of(texts[a:b]) for a, b in spans]}
     alone = drafts[0].lines is None  # on the line of their list
@@ -205,9 +205,9 @@ def lists_of(drafts: Sequence[Draft], path: str, form: str, roles: Any = None) -
 
 def _sparse(drafts: Sequence[Draft]) -> SparseScores | None:
     """The numbers that belong to no column."""
-    numbers = [one for draft in drafts for one in draft.features or [{}] * len(draft.texts)]
-    if not any(numbers):
+    if not any(any(draft.features) for draft in drafts):
         return None
+    numbers = [one for draft in drafts for one in draft.features or [{}] * len(draft.texts)]
     pairs = [pair for features in numbers for pair in features.items()]
     values = np.array([value for _, value in pairs], np.float64)
     return SparseScores(offsets(list(map(len, numbers))), [encoded(key) for key, _ in pairs], values)
@@ -221,7 +221,7 @@ OF_WORDS = "sum", "mean", "min", "length"  # the columns that the scores of a ca
 LOOK = 1000  # lists that tell the columns
 MOSTLY = 0.9  # the share of lists in which all candidates have a number, from which on it is a column
 LARGEST = 1 << 22  # bytes of texts in a block
-TOGETHER = 1 << 6  # lists that are looked at together
+TOGETHER = 1 << 5  # lists that are looked at together
 
 
 class FileColumns(NamedTuple):
