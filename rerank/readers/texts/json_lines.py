@@ -224,10 +224,10 @@ def list_id(item: dict[str, Any], key: str) -> str | None:
     value = item.get(key)
     if value is None:
         return None
-    if type(value) is int:
-        return shown(value)
     if isinstance(value, str) and value:
         return value
+    if type(value) is int:
+        return shown(value)
     raise Problem("id", f"found {shown(value)} under {key!r}; expected a text that is not empty, or a whole number")
 
 

@@ -141,31 +141,36 @@ class JsonlReader(JsonReader):
             )
             message += f"lists or texts, say so, as --roles query=group,answer=text; found {', '.join(content)}"
             raise Problem("text", message)
-        return self._of([content], [entries])
+        rows = [entry if isinstance(entry, dict) else {"text": entry} for entry in entries]
+        return self._of([content], [entries], rows, dict.fromkeys(chain.from_iterable(rows)))
 
     def together(self, contents: Sequence[dict[str, Any]]) -> Draft:
         every = [entries for content in contents if isinstance(entries := content.get("candidates"), list) and entries]
-        if len(every) < len(contents):
+        rows = list(chain.from_iterable(every))
+        kinds = {*map(type, rows)}
+        orders = {tuple(entries[0]) if kinds == {dict} else () for entries in every}  # that of sparse features
+        rows = rows if kinds == {dict} else [{"text": entry} for entry in rows]
+        alike = len(every) == len(contents) and len(kinds) == len(orders) == len({*map(len, rows)}) == 1
+        if not alike or not rows[0].keys().isdisjoint(_NESTED):
             raise Problem("columns", UNLIKE)
-        return self._of(contents, every)
+        return self._of(contents, every, rows, rows[0])
 
-    def _of(self, contents: Sequence[dict[str, Any]], every: Sequence[list[Any]]) -> Draft:
-        """The lists of objects, given the candidates of each. Raises Problem, also where several are not alike."""
+    def _of(
+        self,
+        contents: Sequence[dict[str, Any]],
+        every: Sequence[list[Any]],
+        rows: Sequence[dict[str, Any]],
+        keys: Mapping[str, Any],
+    ) -> Draft:
+        """The lists of objects, given the candidates of each, all of these as objects, and their keys. Raises Problem,
+        also where several are not alike."""
+        several = len(every) > 1
         references, sources = list(map(_references, contents)), [item.get("source") for item in contents]
         if (texts := plain_texts(sources)) is not None:
             sources = list(map(bytes.strip, texts))
         else:
             sources = [None if source is None else text_of(source, "the source") for source in sources]
-        several, entries = len(every) > 1, list(chain.from_iterable(every))
-        kinds = {*map(type, entries)}
-        rows = entries if kinds == {dict} else [one if isinstance(one, dict) else {"text": one} for one in entries]
-        keys = dict.fromkeys(chain.from_iterable(rows[:1] if several else rows))
         texts = plain_texts([row.get("text") for row in rows])
-        if several:
-            orders = {tuple(one[0]) if kinds == {dict} else () for one in every}  # those of sparse features
-            same = len(kinds) == len(orders) == 1 and {*map(len, rows)} == {len(keys)}
-            if texts is None or not same or not keys.keys().isdisjoint(_NESTED):
-                raise Problem("columns", UNLIKE)
         raws: list[Pieces] = [
             LinePieces(one.line) if several and isinstance(one, Object) else Pieces(one, of)
             for one, of in zip(contents, every, strict=True)

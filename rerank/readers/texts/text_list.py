@@ -21,12 +21,12 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 
+@dataclass
 class Pieces:
     """A list taken apart for writing it back: ``candidates`` can be reordered, or appended to those of another list."""
 
-    def __init__(self, head: Any, candidates: Sequence[Any]) -> None:
-        self.head = head  # what the list has once: its JSON object, or its lines before the first candidate
-        self.candidates = candidates  # N entries: what it has for every candidate
+    head: Any  # what the list has once: its JSON object, or its lines before the first candidate
+    candidates: Sequence[Any]  # N entries: what it has for every candidate
 
     def some(self, places: Sequence[int]) -> "Pieces":
         """The pieces with only the candidates at ``places``."""
@@ -66,8 +66,8 @@ class Draft:
     @staticmethod
     def of(items: Sequence[T], make: Callable[[T, int], Entry], **fields: Any) -> "Draft":
         """That of the candidates that ``make`` finds in items (of each, and its number from 1), or of the Problems that
-        it raises; ``fields`` are others. pieces: what the candidates have for writing them back, by default items; head:
-        what their list has."""
+        it raises; ``fields`` are others. pieces: what writes the candidates back, by default items; head: their list.
+        """
         made = each(items, make)
         entries = [Entry(b"", {}) if isinstance(one, Problem) else one for one in made]
         names = dict.fromkeys(chain.from_iterable(one.numbers for one in entries))
