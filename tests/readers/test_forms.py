@@ -181,6 +181,22 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
         ["p", "q"], ["Hello!", "Hello?"], ("score", "length"), [[-0.75, 2], [-1.75, 2]], None, None, ())),
     "without log probabilities": ([PLAIN], (["0"], ["a", "b"], ("score",), [[0], [0]], None, None, ())),
     "preferences": ([PAIR], (["0"], ["4", "5"], ("score", "gain"), [[0, 0], [0, 1]], None, "2+2?", ())),
+    "texts of outputs": (
+        [{"question": "2+2?", "outputs": ["4", "5"], "logprobs": ["-0.5", "-1"], "correct": [True, False]}], (
+        ["0"], ["4", "5"], ("score", "logprobs", "gain"), [[0, -0.5, 1], [0, -1, 0]], None, "2+2?", ())),
+    "verdicts beside a form": ([{**VLLM, "is_correct": [True, False]}], (
+        ["7"], ["4", "5 or"], ("score", "length", "finish_length", "gain"), [[-0.5, 2, 0, 1], [-1.5, 3, 1, 0]], None,
+        "2+2?", ())),
+    "texts of choices": ([{"question": "2+2?", "choices": ["4", "5"], "answer": 1}], (
+        ["0"], ["4", "5"], ("score", "gain"), [[0, 0], [0, 1]], None, "2+2?", ())),
+    "documents": ([{"query": "rain", "docs": [{"doc_id": "a", "bm25": 2, "relevance": 0},
+                                              {"doc_id": "b", "bm25": 1, "relevance": 3}]}], (
+        ["0"], ["a", "b"], ("score", "bm25", "gain"), [[0, 2, 0], [0, 1, 3]], None, "rain", ())),
+    "tokens beside a measure": ([{"id": "u", "candidates": [["it", "rains"], ["it"]], "wer": [0, 0.5],
+                                  "reference": ["it", "rains"]}], (
+        ["u"], ["it rains", "it"], ("score",), [[0], [0]], None, None, ("it rains",))),
+    "a response within": ([{"id": "q", "request": {"n": 2}, "response": PLAIN, "answer": "b"}], (
+        ["q"], ["a", "b"], ("score", "gain"), [[0, 0], [0, 1]], ["a", "b"], None, ())),
     "parallel": ([PARALLEL], (
         ["7"], ["4", "5"], ("score", "gain"), [[-0.5, 1], [-0.75, 0]], None, "2+2?", ("4", "four"))),
 }  # fmt: skip
@@ -308,7 +324,6 @@ def test_a_choice_without_log_probabilities_is_bad_beside_others(tmp_path: Path)
         (FAILED, "text", 'the request has no response: "out of time"; send it again'),
         (SEVERAL, "text", "the choices are answers to 2 prompts; send every prompt in a request of its own"),
         ({"choices": [{"index": 0, "delta": {"content": "a"}}]}, "text", "choice 1 is a piece of a stream; ask for"),
-        ({"choices": ["a", "b"]}, "text", 'found "a"; expected choice 1, an object'),
         ({"chosen": [USER, OTHER], "rejected": [USER, ANSWER, USER, OTHER]}, "text", "come after different messages"),
         ({"chosen": 4, "rejected": [{"a": 1}]}, "text", "found 4; expected candidate 1 as a string"),
         (SEARCH | {"agg_scores": 7}, "columns", "found 7 under 'agg_scores'; expected one for each of 2 texts"),

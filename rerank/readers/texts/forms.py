@@ -32,7 +32,10 @@ class Roles:
     """
 
     form: str = ""  # the name of a known form, empty where roles were inferred
-    keys: Mapping[str, type] = field(default_factory=dict)  # an object of the form has them all, with these kinds
+    keys: Mapping[str, type | list[type]] = field(
+        default_factory=dict
+    )  # an object of the form has them all, with these
+    # kinds; ``[dict]`` is a list of objects
     many: str = ""  # the key of the list of candidates; empty if an object is one candidate
     group: Paths = ()  # of what the objects of one list have in common; empty: each is a list
     text: Paths = ("text",)  # in a candidate; one that is a text needs none
@@ -77,8 +80,7 @@ class Roles:
 
     def lacking(self, item: Object) -> str | None:
         """The first key of the form that an object does not have, or with another kind of value."""
-        kinds = self.keys.items()
-        return next((key for key, kind in kinds if item.get(key) is None or not isinstance(item[key], kind)), None)
+        return next((key for key, kind in self.keys.items() if not _is_of(item.get(key), kind)), None)
 
     @property
     def inner(self) -> set[str]:
@@ -117,8 +119,11 @@ class Roles:
                 one["gain"] = int(truth == k if isinstance(truth, int) else truth == one.get("text"))
         once = {"id": first_of(head, self.id), "source": said_of(first_of(head, self.source), every=True)}
         reference = first_of(head, self.reference)
+        if isinstance(reference, list) and head.get(self.many) and is_tokens(head[self.many][0]):
+            reference = said_of(reference)
         once["references" if isinstance(reference, list) else "reference"] = reference
-        made = {key: value for key, value in head.items() if key != self.many} if self.whole else {}
+        sides = {self.many, *self.reference}
+        made = {key: value for key, value in head.items() if key not in sides} if self.whole else {}
         made |= {key: value for key, value in once.items() if value is not None} | {"candidates": candidates}
         return made
 
@@ -143,6 +148,12 @@ class Roles:
             if text is None and self.group:
                 del made["text"]
             yield made
+
+
+def _is_of(value: Any, kind: type | list[type]) -> bool:
+    if isinstance(kind, type):
+        return value is not None and isinstance(value, kind)
+    return isinstance(value, list) and bool(value) and all(isinstance(one, kind[0]) for one in value)
 
 
 PROGRAM = re.compile(r"^\s*(def|class|assert|import|from) ?\w", re.MULTILINE)
@@ -182,10 +193,15 @@ def first_of(item: Any, paths: Paths) -> Any:
     return None
 
 
+def is_tokens(value: Any) -> bool:
+    """Whether a value is a list of texts."""
+    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
+
+
 def said_of(value: Any, *, every: bool = False) -> Any:
     """The text of the last message of a conversation, or of every one, a line each; tokens with blanks between them;
     other values as they are."""
-    if isinstance(value, list) and value and all(isinstance(one, str) for one in value) and not every:
+    if is_tokens(value) and not every:
         return " ".join(value)
     if not is_conversation(value):
         return value
@@ -247,8 +263,6 @@ def _choices(item: Object) -> Object:
     """A response, with the columns that the log probabilities of tokens are in its choices."""
     prompts, made = set[str](), list[Object]()
     for k, choice in enumerate(item["choices"], start=1):
-        if not isinstance(choice, dict):
-            raise Problem("text", f"found {shown(choice)}; expected choice {k}, an object")
         if "delta" in choice:
             raise Problem("text", f"choice {k} is a piece of a stream; ask for whole responses, without 'stream'")
         prompts |= {str(choice["prompt_token_ids"])} if choice.get("prompt_token_ids") else set()
@@ -331,7 +345,7 @@ FORMS = (
         "only if `dense` or `roles` name them",
     ),
     Roles(
-        "vllm", {"outputs": list}, many="outputs", columns=_GENERATED, right=("answer",), id=("request_id", "id"),
+        "vllm", {"outputs": [dict]}, many="outputs", columns=_GENERATED, right=("answer",), id=("request_id", "id"),
         about="https://docs.vllm.ai/en/latest/api/vllm/outputs/ and others",
     ),
     Roles(
@@ -344,7 +358,8 @@ FORMS = (
         about="https://platform.openai.com/docs/api-reference/responses",
     ),
     Roles(
-        "openai", {"choices": list}, many="choices", text=("text", "message.content"), source=(), prepared=_choices,
+        "openai", {"choices": [dict]}, many="choices", text=("text", "message.content"), source=(), prepared=_choices,
+        right=("answer",),
         columns={name: (name,) for name in (SCORE, BASE_SCORE, *OF_WORDS[1:], FINISH, "gain", "answer")},
         about="https://platform.openai.com/docs/api-reference/ and servers like it: completions and chats, also in the "
         "output of a batch, by its `custom_id`; of log probabilities the sum is the score, beside mean, least, number",

@@ -6,8 +6,9 @@ their kinds and their names tell.
 * Numbers of candidates are columns: numbers in their objects, and lists of numbers as long as the list of
   candidates. A number may be written as a text, or be true or false.
 * The gain is what is called so, or ``passed``, ``correct``, ``is_correct``, ``label``, ``success``, ``acc``,
-  ``exact_match``, ``pass@1``, ``correctness_math_verify`` or ``graded_list``: one of them. A key whose value is one of
-  the candidates, or its place, tells which is right: the gain is 1 for that one.
+  ``exact_match``, ``pass@1``, ``correctness_math_verify`` or ``graded_list``, or, in whole numbers, ``relevance`` or
+  ``grade``: one of them. A key whose value is one of the candidates, or its place, tells which is right: the gain is 1
+  for that one. What is measured against references, as ``wer``, is a column only if ``roles`` say so.
 * What has none of these roles is not used, and said.
 
 ``roles`` of the reader overrule this: ``{samples: candidates, response: text, passed: gain, reward: column}``.
@@ -41,18 +42,23 @@ NAMES = {
         "text": "text response completion generated_text translation_text output content hypothesis hyp prediction "
         "pred pred_text candidate transcript lexical display solution code answer translation sentence "
         "sequence message.content",
-        "group": "group prompt_id question_id qid query_id problem_id task_id doc_id example_id utt_id id prompt "
+        "group": "group prompt_id question_id qid query_id problem_id task_id doc_id example_id utt_id utt id prompt "
         "question query source problem input instruction src",
         "id": "id qid question_id prompt_id task_id example_id unique_id problem_id query_id utt_id doc_id "
-        "custom_id uid mention",
+        "custom_id uid mention utt",
         "source": "source prompt question query problem instruction question_content input context src",
         "reference": "reference references target ref reference_text transcript",
         "answer": "answer ground_truth gold_answer",
         "truth": "gold label labels answer best correct target winner truth",
         "gain": "gain passed correct is_correct label success acc exact_match pass@1 graded right "
-        "correctness_math_verify exec_match execution_match",
+        "correctness_math_verify exec_match execution_match relevance grade",
     }.items()
 }  # fmt: skip
+GRADED = "label", "labels", "relevance", "grade"  # gains that may be beyond 1, if they are whole numbers
+# What is measured against a reference, which nobody has in use: no column unless the user says so.
+MEASURED = frozenset(
+    ("wer", "cer", "ter", "per", "mer", "bleu", "chrf", "meteor", "rouge", "f1", "edit_distance", "errors")
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +100,12 @@ class JsonKey:
         """Whether numbers of this name are gains, and no counts, which may be beyond 1."""
         name = self.name.lower()
         called = not {name, singular(name)}.isdisjoint(NAMES["gain"])
-        numbers = (value for one in self.values if isinstance(value := as_number(one), int | float))
-        return called and (name in (GAIN, "label", "labels") or not any(value > 1 for value in numbers))
+        if not called or name == GAIN:
+            return called
+        numbers = [value for one in self.values if isinstance(value := as_number(one), int | float)]
+        if name in GRADED:
+            return name.startswith("label") or all(value >= 0 and value == int(value) for value in numbers)
+        return not any(value > 1 for value in numbers)
 
     def __str__(self) -> str:
         """What most of the values are, and how many there are."""
@@ -142,11 +152,11 @@ def table_of(form: Roles, lists: Sequence[Object]) -> dict[str, JsonKey]:
     rows = not (form.many or form.form)
     entries = entries_of(lists, form.many)
     table = {key: key_of(key, entries, steady=rows and not varies(lists, form.group, key)) for key in keys_of(entries)}
-    for key in keys_of(lists) if form.many and not form.form else ():
+    for key in keys_of(lists) if form.many else ():
         had = [(item[key], item[form.many]) for item in lists if item.get(key) is not None]
         like = [each for each, many in had if isinstance(each, list) and len(each) == len(many)]
         mostly = 2 * len(had) > len(lists) and len(like) >= MOSTLY * len(had)
-        if mostly and any(len(each) > 1 for each in like) and key not in {form.many, *NAMES["reference"]}:
+        if mostly and any(len(each) > 1 for each in like) and key not in {form.many, *form.keys, *NAMES["reference"]}:
             values = [one for each in like for one in each if one is not None]
             table[key] = JsonKey(key, values, len(entries), along=True)
     return table
@@ -171,6 +181,12 @@ ROWS = ("jsonl", "table")  # readers that find roles
 WORDS = ("candidates", "text", "group", "id", "source", "reference", "gain", "base", "column", "answer", "label",
          "truth", "unused")  # fmt: skip
 NEEDED = "candidates", "text", "group", "source", "base"  # in use; a column that is missing is refused
+HOLDERS = {*NAMES["candidates"], "choices"}  # of the candidates in a response
+SAID = {*NAMES["text"]} - {
+    "answer",
+    "solution",
+    "code",
+}  # of a candidate that stands alone; the others may be right answers
 _ID = re.compile(r"(^|_)(id|idx|index|uuid)$", re.IGNORECASE)
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
 
@@ -252,8 +268,8 @@ def _missing(objects: Sequence[Object], asked: Mapping[str, str]) -> dict[str, s
 
 
 def _spread(entry: tuple[int, Object | Problem]) -> Iterable[tuple[int, Object | Problem]]:
-    """An object, the response that a batch has put into it, or the lists that it holds by their ids, as EvalPlus writes
-    them."""
+    """An object, what stands in it for the response that holds the candidates, or the lists that it holds by their ids,
+    as EvalPlus writes them."""
     number, item = entry
     if isinstance(item, Problem) or "candidates" in item:
         return (entry,)
@@ -263,6 +279,16 @@ def _spread(entry: tuple[int, Object | Problem]) -> Iterable[tuple[int, Object |
             return ((number, {**body, "id": item["custom_id"]}),)
         error = first_of({**item, "of": body}, ("error.message", "error", "of.error.message", "of.error"))
         return ((number, Problem("text", f"the request has no response: {shown(error)}; send it again")),)
+
+    def holds_candidates(value: Any) -> bool:
+        return isinstance(value, dict) and any(
+            key.lower() in HOLDERS and _are_candidates(one) for key, one in value.items()
+        )
+
+    within = [key for key, value in item.items() if holds_candidates(value)]
+    rest = {key: value for key, value in item.items() if key not in within}
+    if len(within) == 1 and not any(key.lower() in SAID or _are_candidates(one) for key, one in rest.items()):
+        return ((number, type(item)({**item[within[0]], **rest})),)
 
     def holds_lists(value: Any) -> bool:
         lists = list(value.values()) if isinstance(value, dict) else []
@@ -458,9 +484,11 @@ def _with_columns(
             return GAIN
         if role := asked.get(key.name):
             return {"column": key.name, "base": SCORE}.get(role, "")
-        if form.form or key.steady or key.name in {*likely, *gains}:
+        if key.steady or key.name in {*likely, *gains, *form.along} or (form.form and not key.along):
             return ""
-        if key.along and singular(key.name) == SCORE:
+        if key.name.lower() in MEASURED:
+            return ""
+        if key.along and not form.form and singular(key.name) == SCORE:
             return SCORE
         steps = not key.along and key.is_mostly("list of numbers", "number in a list")
         return key.name if key.is_numeric() or steps else ""
