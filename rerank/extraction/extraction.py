@@ -18,7 +18,9 @@ import numpy as np
 
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
+from rerank.base.usage import require
 from rerank.data.corpus import Corpus, concatenate, save_joined
+from rerank.data.labelled import MOST_COLUMNS
 from rerank.extraction.blocks import Block, BlockJob, Numbering, Spool, Summary, Texts, cut, extract_block
 from rerank.extraction.content import columns_of
 from rerank.extraction.kinds import content_of
@@ -90,9 +92,21 @@ def divide(sizes: np.ndarray, limit: float) -> list[int]:
     return sorted({*cuts, total.size - 1})
 
 
+def check_width(columns: int) -> None:
+    """Refuse a table of more columns than have numbers, or than fit into memory. Raises RecipeError."""
+    advice = "raise features.min_lists, or set features.hash_bits to share columns"
+    if columns > MOST_COLUMNS:
+        said = f"{columns:,} features vary in enough lists; a table has at most {MOST_COLUMNS:,} columns"
+        raise RecipeError(f"{said}; {advice}", key="features.min_lists")
+    if columns > SMALL_TABLE:
+        require(columns * COLUMN_BYTES, f"a table of {columns:,} columns", advice, "features.min_lists")
+
+
 log = logging.getLogger("rerank")
 
 
+SMALL_TABLE = 1 << 20  # columns that fit into the memory of any machine
+COLUMN_BYTES = 200  # of memory that making a table takes at its peak, a column with symbols of its own
 MIXED = 0.05  # of lists, with answers whose candidates have several gains, is no accident
 LARGE = 1 << 22  # bytes of compressed lists that take long
 
@@ -237,6 +251,7 @@ class Extraction:
         number = max(1, -(-sum(self._features) // RANGE))
         ranges = (((i << 64) // number, ((i + 1 << 64) // number) - 1) for i in range(number))
         kept = list(self._here.map(partial(count_range, spool, blocks, pruning.limits), ranges))
+        check_width(sum(part.hashes.size for part in kept))
         named, texts = list[tuple[np.ndarray, np.ndarray]](), dict[int, str]()
         for symbols, more in self._here.map(partial(name_features, spool), by_block(kept)):
             named.append(symbols)

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import small
 
+from rerank.base import usage
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction import cache
 from rerank.extraction.cache import CorpusCache
-from rerank.extraction.extraction import Extracted, extract_training
+from rerank.extraction.extraction import Extracted, check_width, extract_training
 from rerank.extraction.trees import TreeContent, make_parseval
 from rerank.features.template import SETS
 from rerank.runs import experiment
@@ -107,7 +108,15 @@ def test_compression_is_no_change_and_other_code_is_one(data, tmp_path, monkeypa
     assert store.training(recipe)[2] != key
 
 
-@pytest.mark.parametrize("damage", ["split.json", "corpus/header.json", "corpus/values.npy", "table/table_hashes.npy"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "split.json",
+        "corpus/header.json",
+        "corpus/values.npy",
+        "table/table_hashes.npy",
+    ],
+)
 @pytest.mark.parametrize("how", ["missing", "cut short", "a bit flipped"])
 def test_a_damaged_entry_is_an_error_that_names_it(data, tmp_path, damage, how):
     store, recipe = CorpusCache(tmp_path / "cache"), small.recipe(data)
@@ -227,3 +236,16 @@ def test_the_base_score_alone_can_be_asked_for(small_data: Path) -> None:
     found, table = extract_training(small.recipe(small_data, features={"set": "base", "templates": []}))
     assert (found.corpus.list_count, found.corpus.nonzeros) == (150, 0)
     assert table.about["kept"] == 0
+
+
+def test_a_table_that_cannot_be_numbered_or_held_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_width(2_000_000)
+    with pytest.raises(
+        RecipeError, match=r"^features.min_lists: 2,147,483,648 features .* at most 2,147,483,647 columns;"
+    ):
+        check_width(1 << 31)
+    monkeypatch.setattr(usage, "allowed", lambda: 10**9)
+    with pytest.raises(
+        RecipeError, match=r"^features.min_lists: a table of 9,000,000 columns takes 1.8 GB, .*hash_bits"
+    ):
+        check_width(9_000_000)
