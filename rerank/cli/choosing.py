@@ -106,10 +106,12 @@ def rank_(
         if metric:
             raise RecipeError("--metric is for lists without a model; a model has its own metric")
         scorer = _scorer(model_for(nbest, model, trust), predictor)
-    form, trained = scorer.reader, scorer.recipe.data.reader
+    trained = scorer.recipe.data.reader
     if model == BASE or reading.reader is not None or reading.roles is not None:
         usual = None if model == BASE else trained
         form = make_reader(reader_of(nbest, reading.reader or usual, reading.roles, trained["name"]))
+    else:
+        form = scorer.reader
     if n_best is not None and scorer.predictor in ("fuse", "learned") and not shown_as_json():
         log.warning(
             "the candidates are in the order of their scores by %s; the model's own choices are trees that it fuses, "

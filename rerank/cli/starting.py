@@ -90,7 +90,7 @@ def new(
             f"there is already a file, {what}; choose another with --output, or remove it", path=str(place)
         )
     write_text(place, made.text)
-    model, tried = shlex.quote(f"runs/{name}/model"), shlex.quote(made.tried)
+    model, tried = shlex.quote(f"runs/{name}/model"), shlex.join(made.tried)
     tries = [text.replace("MODEL", model).replace("FILE", tried) for text in task_named(made.task).tries]
     commands = [f"rerank run {shlex.quote(str(place))}", *tries]
     later = [f"  {line}" for line in commands[1:]]

@@ -56,13 +56,13 @@ SPEED = 60 * 3e6  # bytes a minute: 29,000 lists of translations and 9,500 of pa
 
 @dataclass(frozen=True)
 class NewRecipe:
-    """A recipe as text, with comments, and its task; what it was made of, in words; a file to try its model on; and how
-    long a run takes and what it shows."""
+    """A recipe as text, with comments, and its task; what it was made of, in words; the arguments of a command by
+    which its model is tried; and how long a run takes and what it shows."""
 
     text: str
     task: str
     found: str
-    tried: str
+    tried: tuple[str, ...]
     shows: str
 
 
@@ -92,7 +92,8 @@ def new_recipe(
         return _recipe(name, files, references, sources, reader, roles, metric)
     firsts = [files.index(first) for first, *_ in groups]
     right, inputs = ([each[k] for k in firsts] if len(each) == len(files) else each for each in (references, sources))
-    return _fused(_recipe(name, [files[k] for k in firsts], right, inputs, reader, roles, metric), groups, what)
+    made = _recipe(name, [files[k] for k in firsts], right, inputs, reader, roles, metric)
+    return _fused(made, groups, what, right, f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml")
 
 
 def _recipe(
@@ -259,7 +260,9 @@ def _systems(files: Sequence[str], sources: Sequence[str], reader: str | None) -
     return [group for _, group in groups], what
 
 
-def _fused(made: NewRecipe, groups: list[list[str]], what: str) -> NewRecipe:
+def _fused(
+    made: NewRecipe, groups: list[list[str]], what: str, references: Sequence[str], head: str
+) -> NewRecipe:  # fmt: skip
     """A recipe for the first system of each of the ``groups``, the splits, with the lists of the others."""
     firsts, data = [first for first, *_ in groups], read_yaml(made.text)["data"]
     splits, reader = _names(firsts), {"name": data["reader"]} if isinstance(data["reader"], str) else data["reader"]
@@ -267,13 +270,20 @@ def _fused(made: NewRecipe, groups: list[list[str]], what: str) -> NewRecipe:
         message = f"files with the same {what} are those of systems to fuse, but not as many in each split: "
         raise DataError(message + "; ".join(map(", ".join, groups)), path=groups[0][0])
     beside = [_beside(column, firsts, splits, "another system") for column in [*zip(*groups, strict=True)][1:]]
-    of_runs = _judged(reader["name"]) and len(groups) == 1
-    merged = {"nbest": ",".join([data["nbest"], *beside]), "reader": {"name": "merged", "of": data["reader"]}}
-    changed = {"nbest": data["nbest"], "reader": {**reader, "others": groups[0][1:]}} if of_runs else merged
-    text = re.sub(r"(?m)^  (nbest|reader): .*$", lambda line: f"  {line[1]}: {as_json(changed[line[1]])}", made.text)
-    tried = made.tried if of_runs else next(",".join(group) for group in groups if group[0] == made.tried)
+    if _judged(reader["name"]) and len(groups) == 1:
+        first, *others = groups[0]
+        changed, right, of_use = {**reader, "others": others}, [], f"others: [{', '.join(map(_quoted, others))}]"
+        nbest, tried = data["nbest"], [first, "--reader", f"{{name: {reader['name']}, {of_use}}}"]
+    else:
+        first, changed, right = ",".join(groups[0]), {"name": "merged", "of": data["reader"]}, [*references]
+        nbest = ",".join([data["nbest"], *beside])
+        tried = [next(",".join(group) for group in groups if group[0] == made.tried[0])]
+    said = "\n".join([head, *_said_of([first], changed, right)[0]])
+    text = re.sub(r"(?m)^  nbest: .*$", lambda _: f"  nbest: {as_json(nbest)}", made.text)
+    text = re.sub(r"(?m)^  reader: .*$", lambda _: f"  reader: {as_json(changed)}", text)
+    text = re.sub(r"\A(?:# .*\n)+", lambda _: f"{said}\n", text)
     what_it_is = f"{made.found}; {len(groups[0])} systems, whose files have the same {what}, are fused"
-    return replace(made, text=text, found=what_it_is, tried=tried)
+    return replace(made, text=text, found=what_it_is, tried=tuple(tried))
 
 
 def _no_lists(name: str, files: Sequence[str], splits: dict[str, str], reader: str | None) -> NewRecipe | None:
@@ -299,7 +309,7 @@ def _settled(lines: list[str], found: str, files: Sequence[str], tests: Sequence
     sizes = [os.path.getsize(path) * (PACKED if path.endswith(PACKERS) else 1) for path in files if not is_url(path)]
     minutes = round(sum(sizes) / SPEED)  # reading is most of a run
     time = f"about {minutes} minutes" if minutes > 1 else "a minute or less"
-    return NewRecipe(text, recipe.task, found, [*tests, *files][0], f"{time}; base, model and more {table}")
+    return NewRecipe(text, recipe.task, found, ([*tests, *files][0],), f"{time}; base, model and more {table}")
 
 
 def _judged(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -307,6 +308,11 @@ def test_runs_of_trec_with_their_judgements(tmp_path: Path, rerank: Any, monkeyp
     assert (made.code, "trained on its lists" in made.err) == (0, False), made
 
 
+def proposed(out: str) -> list[str]:
+    """The arguments of the first command that `new` proposes for later."""
+    return shlex.split(out.partition("later:\n")[2].splitlines()[0])[1:]
+
+
 def test_files_of_the_same_inputs_are_systems_to_fuse(
     tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -324,7 +330,12 @@ def test_files_of_the_same_inputs_are_systems_to_fuse(
         data = load_recipe(f"{key}.yaml").data
         assert data.nbest == f"{{root}}/a.{{split}}.jsonl,{tmp_path}/{key}/b.{{split}}.jsonl"
         assert (data.reader, data.train, data.tests) == ({"name": "merged", "of": "jsonl"}, ("train",), ("test",))
+        assert (
+            f"# {tmp_path}/{key}/a.train.jsonl,{tmp_path}/{key}/b.train.jsonl: merged, "
+            in Path(f"{key}.yaml").read_text()
+        )
         assert rerank("run", f"{key}.yaml", "--set", "features=base").code == 0
+        assert rerank(*proposed(made.out)).code == 0
     odd = rerank("new", *files[:3], "-o", "odd.yaml")
     assert (odd.code, "not as many in each split" in " ".join(odd.err.split())) == (2, True), odd
 
@@ -336,8 +347,12 @@ def test_runs_of_the_same_queries_are_systems_and_numbered_lists_are_splits(
     runs = [write(tmp_path, f"{name}.run", "".join(f"{q} Q0 d{q}{name} 1 {q}.5 {name}\n" for q in range(9)))
             for name in ("bm25", "dense")]  # fmt: skip
     qrels = write(tmp_path, "qrels", "".join(f"{q} 0 d{q}dense 1\n" for q in range(9)))
-    assert rerank("new", *runs, "--references", qrels, "-o", "runs.yaml").code == 0
-    data = load_recipe("runs.yaml").data
+    made = rerank("new", *runs, "--references", qrels, "-o", "runs.yaml")
+    text, data = Path("runs.yaml").read_text(), load_recipe("runs.yaml").data
+    assert text.startswith(f"# Made for {runs[0]}, {runs[1]}. ")
+    assert "\n# columns: rrf_1, minmax_1, " in text
+    assert rerank("run", "runs.yaml", "--set", "features=base").code == 0
+    assert rerank(*proposed(made.out)).out.split() == [f"d{q}bm25" for q in range(9)]
     assert (data.nbest, data.reader["others"], data.tests) == ("{root}/{split}.run", [str(runs[1])], ())
     moses = [write(tmp_path, f"{split}.nbest", "".join(f"{k} ||| {split} {k} ||| -1\n" for k in range(9)))
              for split in ("train", "test")]  # fmt: skip
