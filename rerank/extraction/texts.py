@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -69,7 +70,7 @@ class TextContent(Content[TextView | None]):
     def flat(self) -> bool:
         return isinstance(self.metric, ColumnMetric) and self.by_columns
 
-    @property
+    @cached_property
     def by_columns(self) -> bool:
         """Whether all features are columns, for which nobody looks at a text."""
         return not self.user and all(template.gives_columns() for template in self.extractor.templates)
@@ -92,7 +93,8 @@ class TextContent(Content[TextView | None]):
         The scores are those of ``columns`` where these are known: a list that lacks one is bad, and others are ignored.
         """
         try:
-            nbest = with_answers(text_list(nbest).sound(), self.answer)
+            nbest = text_list(nbest).sound()
+            nbest = nbest if self.answer is None else with_answers(nbest, self.answer)
         except Problem as problem:
             raise nbest.fault(problem, problem.size) from None
         self.rows(nbest)

@@ -72,7 +72,7 @@ def agreed(nbest: Lists, p: np.ndarray) -> tuple[list[tuple[str, float]], float]
 
 def _lead(shares: np.ndarray) -> float:
     """The distance of the greatest from the next."""
-    first, second = np.sort(np.append(shares, [0.0, 0.0]))[-1:-3:-1].tolist()
+    first, second, *_ = sorted([*shares.tolist(), 0.0, 0.0], reverse=True)
     return float(first - second)
 
 

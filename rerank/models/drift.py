@@ -12,7 +12,7 @@ quite the same.
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import compress
+from itertools import compress, groupby
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,6 +28,7 @@ COMPARED = {  # the first measures, in their order, and what messages call them
 }  # fmt: skip
 M = len(COMPARED)
 CUTS = 8  # quantiles of every measure that are kept
+MOST_WAITING = 64  # lists that ``watch`` measures together
 T = TypeVar("T")
 
 
@@ -102,7 +103,7 @@ class Drift:
                 self._cuts[c, m, : len(cuts)], self._share[c, m, : len(cuts)] = cuts, np.array(below) / column.lists
         self._below, self._sums, self._constant = np.zeros(self._cuts.shape, np.int64), np.zeros((C, M)), np.zeros(C)
         self._least, self._greatest = np.full(C, np.inf), np.full(C, -np.inf)
-        self._lock = threading.Lock()
+        self._lock, self._waiting = threading.Lock(), list[np.ndarray]()  # values of lists that are not measured yet
 
     def through(self, lists: Iterable[T], of: Any = lambda each: each) -> Iterator[T]:
         """Pass lists on and see them (``of`` each, ``Lists`` or what is none); warn at the end."""
@@ -133,6 +134,7 @@ class Drift:
 
     def of(self, name: str) -> dict[str, float]:
         """The statistics of a column, by the names that ``ColumnSeen`` has for it; empty before the first list."""
+        self._settle()
         if not self.lists:
             return {}
         c = self.names.index(name)
@@ -175,8 +177,19 @@ class Drift:
             log.warning("%s", line)
 
     def watch(self, nbest: Any) -> None:
-        """``see``, and ``warn`` whenever the number of lists has doubled: for lists without an end."""
-        self.see(nbest)
+        """``see``, some lists at a time, and ``warn`` whenever their number has doubled: for lists without an end."""
+        if self.names and isinstance(nbest, Lists) and len(nbest) > 1:
+            with self._lock:
+                self._waiting.append(values_of(nbest, self.names))
+            if len(self._waiting) >= min(MOST_WAITING, self._due - self.lists):
+                self._settle()
         if self.lists >= self._due:
             self._due = 2 * self.lists
             self.warn()
+
+    def _settle(self) -> None:
+        """Take the lists that wait into account, those of one size at once: that costs little more than one list."""
+        with self._lock:
+            waiting, self._waiting = sorted(self._waiting, key=len), []
+        for _, alike in groupby(waiting, len):
+            self.take(*measured(np.stack(list(alike))))

@@ -223,7 +223,7 @@ class Reranker:
         """The recipe that made the model, all defaults written out; ``recipe.as_yaml()`` is what `rerank run` takes."""
         return self._scorer.recipe
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The names of the numbers that candidates have, the base score's first."""
         columns = self._columns or ScoreColumns((SCORE,), SCORE)

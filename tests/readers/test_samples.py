@@ -9,7 +9,8 @@ import pytest
 from outcomes import good
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.given.nbest import list_given
+from rerank.readers.given.nbest import GivenError, list_given
+from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import make_reader
 
 PRM = ("prm:min", "prm:mean", "prm:last", "prm:prod")
@@ -98,3 +99,46 @@ def test_candidates_in_memory_have_what_lines_have(tmp_path: Path) -> None:
     assert given.scores[:, [given.names.index(name) for name in one.names]].tolist() == one.scores.tolist()
     with pytest.raises(DataError, match="found NaN; expected a score under 'prm' of candidate 1 as a finite number"):
         list_given([{"text": "a", "prm": [0.5, float("nan")]}], texts=True, name="0")
+
+
+COLUMNS = ScoreColumns(("score", "length", "reward"), "score")
+NAMED = ScoreColumns(("logprob", "reward"), "logprob")
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows"),
+    [
+        (COLUMNS, [{"text": f" {y}", "score": y, "columns": {"reward": -0.5, "length": 2}} for y in range(3)]),
+        (
+            COLUMNS,
+            [
+                {"text": "a", "score": 1.0, "reward": 0.25, "length": 2},
+                {"text": "a", **dict.fromkeys(COLUMNS.names, 1)},
+            ],
+        ),
+        (
+            NAMED,
+            [
+                {"text": "a", "score": 1.0, "columns": {"reward": 2}},
+                {"text": "", "score": 3, "columns": {"reward": 1e300}},
+            ],
+        ),
+        (NAMED, [{"text": "a", "logprob": -1.0, "reward": 2}]),
+    ],
+)
+def test_candidates_that_are_alike_are_the_list_that_others_are(columns: ScoreColumns, rows: list[Any]) -> None:
+    """A tuple of them is looked at candidate by candidate."""
+    alike, one_by_one = (vars(list_given(each, columns, texts=True, name="0")) for each in (rows, tuple(rows)))
+    given = ("scores", "first", "lines", "sides")
+    assert {key: value for key, value in alike.items() if key not in given} == {
+        key: value for key, value in one_by_one.items() if key not in given
+    }
+    for key in ("scores", "first", "lines"):
+        assert np.array_equal(alike[key], one_by_one[key])
+    for wrong in ("7", True, None, float("inf")):
+        messages = list[str]()
+        for each in ([*rows, {**rows[0], list(rows[0])[1]: wrong}], (*rows, {**rows[0], list(rows[0])[1]: wrong})):
+            with pytest.raises(GivenError) as raised:
+                list_given(each, columns, texts=True, name="0")
+            messages.append(str(raised.value))
+        assert messages[0] == messages[1]

@@ -66,7 +66,7 @@ def answer_as(
 ) -> tuple[str, int]:
     """The answer to a request to a model that is not one of lists, as JSON, and how many inputs it has."""
     keys, asked = as_asked(route.request, body)
-    _check_names(keys, route.request.model_fields)
+    _check_names(keys, route.request.model_fields, route.request.model_fields.keys() - keys.keys())
     with deadline.held():
         answer, inputs = route.answer(model, asked, limits)
         return as_json(answer), inputs
@@ -82,7 +82,7 @@ def answer(
     """The answer to a request to rank, as JSON, and how many candidates it has; ``drift``, if given, sees its list."""
     with (deadline or Deadline(limits.seconds)).held():
         keys, asked = as_asked(RankRequest, body)
-        _check_names(keys, RankRequest.model_fields)
+        _check_names(keys, RankRequest.model_fields, RankRequest.model_fields.keys() - keys.keys())
         _check_candidates("candidates", asked.candidates, model, limits)
         _check_size("source", asked.source, limits)
         ranking = model.rank(asked.candidates, asked.source)
@@ -167,12 +167,13 @@ def as_asked(kind: type[S], body: bytes) -> tuple[dict[str, Any], S]:
         raise (GivenError(message, field) if field else DataError(message)) from None
 
 
-def _check_names(names: Collection[str], fields: Collection[str], place: str = "", also: Collection[str] = ()) -> None:
-    """Refuse a name that looks like that of a field not given; others are of no interest."""
-    absent = [field for field in fields if field not in names]
+def _check_names(
+    names: Collection[str], known: Collection[str], absent: Collection[str], place: str = "", more: str = ""
+) -> None:
+    """Refuse a name that is not ``known`` and looks like one that is ``absent``; others are of no interest."""
     for name in names:
-        if name not in (*fields, *also) and (near := difflib.get_close_matches(name, absent, n=1, cutoff=0.7)):
-            raise GivenError(f"unknown setting; did you mean {near[0]}?", f"{place}{name}")
+        if name not in known and (near := difflib.get_close_matches(name, absent, n=1, cutoff=0.7)):
+            raise GivenError(f"found {name!r}; did you mean {near[0]}?{more}", f"{place}{name}")
 
 
 def _check_candidates(field: str, candidates: Iterable[Any], model: Reranker, limits: Limits) -> None:
@@ -181,10 +182,14 @@ def _check_candidates(field: str, candidates: Iterable[Any], model: Reranker, li
     for y, candidate in enumerate(candidates):
         text = candidate
         if isinstance(candidate, dict):
-            inner = candidate.get("columns")
-            if (names := (*candidate, *(inner if isinstance(inner, dict) else ()))) not in checked:
-                _check_names(names, (*KEYS, *model.columns[1:]), f"{field}[{y}].", model.columns[:1])
+            given = candidate.get("columns")
+            inner = given if isinstance(given, dict) else {}
+            if (names := (*candidate, *inner)) not in checked:
                 checked.add(names)
+                known, numbers = (*KEYS, *model.columns), f" The numbers of this model are {', '.join(model.columns)}"
+                absent = {*KEYS, *model.columns[1:]}.difference(names)
+                _check_names(candidate, known, absent, f"{field}[{y}].", numbers)
+                _check_names(inner, known, absent, f"{field}[{y}].columns.", numbers)
             text = candidate.get("tree") or candidate.get("text")
         _check_size(f"{field}[{y}]", text, limits, trees=trees)
 

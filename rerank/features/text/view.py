@@ -106,7 +106,8 @@ def word_kinds(data: np.ndarray, kinds: np.ndarray) -> None:
 
 def first_unfit(numbers: np.ndarray) -> int:
     """Row of the first number that features cannot hold; -1 if there is none."""
-    return next(iter(np.argwhere(~(np.abs(numbers) <= FLOAT32_MAX))[:, 0].tolist()), -1)
+    fit = (np.abs(numbers) <= FLOAT32_MAX).all(axis=1)
+    return -1 if fit.all() else int(np.argmin(fit))
 
 
 @kernel

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
+from itertools import chain
 from math import isfinite
 from typing import Any, TypeAlias
 
@@ -19,14 +20,14 @@ from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import OnBadList, SkipCount, counted, usable
 from rerank.readers.lines import LineReader
-from rerank.readers.lists import Candidate, Candidates, Lists, one_by_one
+from rerank.readers.lists import Candidate, Candidates, Lists, one_by_one, plain_texts, repeats_of, stripped
 from rerank.readers.problems import Problem
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import InputStream
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.json_lines import JsonReader, text_of
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.text_list import NUMBERS, SCORE, lists_of
+from rerank.readers.texts.text_list import NUMBERS, SCORE, Pieces, lists_of
 
 
 class GivenError(DataError):
@@ -229,6 +230,7 @@ KEYS = "text", "tree", "score", "columns", "features", "segmentation", "alignmen
 JSON = JsonlReader()  # whose candidates those in memory are
 TWO_GAINS = f"the column {GAIN!r} does not hold the gains of the list; rename it"
 _PLAIN = {key.rstrip("s"): key for key in KEYS}
+_TAKEN, _NUMERIC = {*KEYS} - {SCORE}, {float, int}
 
 
 def row_of(given: CandidateLike, k: int) -> dict[str, Any]:
@@ -293,6 +295,8 @@ def list_given(
     are 0 where no candidate has one and they have no name of their own. gains: those of the candidates, where they are
     known; no column "gain" may say anything else.
     """
+    if texts and source is None and gains is None and columns and (lists := _alike(given, columns, name)) is not None:
+        return lists
     with told(name or None):
         rows = [row_of(candidate, k) for k, candidate in enumerate(given, start=1)]
         columns = columns if columns is None or gains is None else columns.without({GAIN})
@@ -340,6 +344,36 @@ def list_given(
             sources=columns.sources, others=tuple(others), of_trees=not texts,
             sparse=lists.sparse if texts else None, sides={"source": [source and _source(source)]} if texts else {},
         )  # fmt: skip
+
+
+def _alike(given: Iterable[CandidateLike], columns: ScoreColumns, name: str) -> Lists | None:
+    """``list_given`` of dicts that hold a text, a number for each of ``columns`` and nothing else, as most requests do:
+    for them it is three times as fast. None for others, which it looks at one by one."""
+    rows, base = given if type(given) is list else [], columns.base or SCORE
+    inner = {*columns.names} - {base}
+    if not rows or type(rows[0]) is not dict or base not in columns.names or not _TAKEN.isdisjoint({base, *inner}):
+        return None
+    nested, numbers = "columns" in rows[0], list[list[Any]]()
+    keys = {"text", SCORE, "columns"} if nested else {"text", *columns.names}
+    for row in rows:
+        own = row.get("columns") if nested and type(row) is dict else {}
+        if type(row) is not dict or row.keys() != keys or type(own) is not dict or (nested and own.keys() != inner):
+            return None
+        own = {**own, base: row[SCORE]} if nested else row
+        numbers.append([own[column] for column in columns.names])
+    held = plain_texts([row["text"] for row in rows])
+    try:
+        scores = np.array(numbers, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if held is None or not (_NUMERIC.issuperset(map(type, chain.from_iterable(numbers))) and np.isfinite(scores).all()):
+        return None
+    texts, as_given = stripped(held)
+    return Lists.one(
+        name, "", 0, texts, range(1, len(rows) + 1), scores, columns.names.index(base), names=columns.names,
+        sources=columns.sources, form="jsonl", given=as_given, raw=Pieces({"candidates": rows}, list(rows)), bad=(),
+        duplicates=repeats_of(texts),
+    )  # fmt: skip
 
 
 def _source(source: Any) -> bytes:

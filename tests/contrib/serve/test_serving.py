@@ -149,6 +149,11 @@ BAD: list[tuple[Any, str | None, str]] = [
     (changed(3, score=1e300), "candidates[3]", "exceeds"),
     (changed(3, columns={"reward": 1}), "candidates[3].columns.length", "found no number as 'length'"),
     ({"candidates": [*GOOD, {"text": "a", "scoer": 1.0}]}, "candidates[8].scoer", "did you mean score?"),
+    (
+        changed(3, columns={"reward": 1, "lenght": 2}),
+        "candidates[3].columns.lenght",
+        "found 'lenght'; did you mean length? The numbers of this model are score, reward, length",
+    ),
     (changed(3, text="a " * 10_001), "candidates[3]", "found 10,001 words; expected at most 10,000"),
     (changed(3, tree="(a)"), "candidates[3]", "expected either 'text' or 'tree'"),
 ]
