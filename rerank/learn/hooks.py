@@ -56,3 +56,19 @@ def exact_rates(scratch: Scratch, count: int, m: float, v: float, weight: float,
 def gather(data: ListArrays, scratch: Scratch, n: int, last: int, loss: Any, params: Any) -> int:
     """Sum up g, with the base score's part at the column ``last``; returns ``count``. Losses have one of their own."""
     return 0
+
+
+@by_type
+def rescale_column(state: Any, j: int, x: float, params: Any) -> float:
+    """c_j ← max(c_j, x), with what is remembered of the column in the new unit; returns 1/c_j."""
+    return 1.0
+
+
+@by_type
+def update_column(state: Any, j: int, g: float, inverse: float, speed: float, params: Any) -> None:
+    """Learn from g_j/c_j, with 1/c_j = ``inverse`` and √(t/N) = ``speed``, which is 1 for the base score."""
+
+
+@by_type
+def set_scales(state: Any, params: Any) -> None:
+    """Set what moves all weights at once, at the end of an update."""

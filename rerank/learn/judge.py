@@ -113,31 +113,6 @@ def accumulate(data: ListArrays, scratch: Scratch, n: int) -> int:
 
 
 @kernel
-def accumulate_spread(data: ListArrays, scratch: Scratch, n: int, noise: float) -> int:
-    """``accumulate``, with the largest difference x_j of two candidates with a_y ≠ 0 in ``scratch.extra``; entries up
-    to x_j·noise are 0."""
-    candidates, count, place = 0, accumulate(data, scratch, n), scratch.sums
-    for r in range(np.uint64(count)):
-        entry, place[scratch.column[r]] = scratch.spread[r + ONE], r + ONE  # 0 is for columns whose sum is 0
-        entry.least, entry.greatest, entry.owners = np.inf, -np.inf, 0
-    for i in range(n):
-        if scratch.a[i] == 0.0:
-            continue
-        candidates += 1
-        for p in range(np.uint64(data.rows[scratch.who[i]]), np.uint64(data.rows[scratch.who[i] + 1])):
-            entry, x = scratch.spread[np.uint32(place[data.columns[p]])], single(data.values[p])
-            entry.least, entry.greatest = min(entry.least, x), max(entry.greatest, x)
-            entry.owners += 1
-    for r in range(np.uint64(count)):
-        entry, g, place[scratch.column[r]] = scratch.spread[r + ONE], scratch.value[r], 0.0
-        if entry.owners < candidates:  # others have 0
-            entry.least, entry.greatest = min(entry.least, 0.0), max(entry.greatest, 0.0)
-        x = entry.greatest - entry.least
-        scratch.extra[r], scratch.value[r] = x, 0.0 if x == 0.0 or abs(g) <= noise * x else g
-    return count
-
-
-@kernel
 def subgradient(data: ListArrays, scratch: Scratch, n: int) -> int:
     """g = Σ a_y φ(y) of the n candidates that a loss looks at; returns its length."""
     if n == 2:

@@ -1,5 +1,6 @@
 """L-BFGS over all lists: the least penalised loss, and the scales of columns by which it comes there in few steps."""
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -7,14 +8,48 @@ import numpy as np
 
 from rerank.data.corpus import Corpus
 from rerank.features.dense import ColumnSpread
-from rerank.kernels.compile import kernel
+from rerank.kernels.compile import kernel, kernel_of
+from rerank.learn.base import State
 from rerank.learn.losses import judge
-from rerank.learn.predictor import score_list
+from rerank.learn.predictor import named, score_list
 from rerank.learn.scoring import single
-from rerank.learn.workspace import ListArrays, Scratch, view
+from rerank.learn.workspace import EpochStats, ListArrays, Scratch, new_tally, scratch_for, view
 
+log = logging.getLogger("rerank")
+TOLERANCE = 1e-8  # of the loss, relative: L-BFGS ends where a step gains less
 MEMORY = 10  # of L-BFGS, in steps
 LEAST_CURVATURE = 1e-3  # of a column, where nothing is penalised
+
+
+def optimum(
+    learner: Any, l2: float, lists: Corpus, oracle: np.ndarray, state: State, any_ties: bool, tolerance: float
+) -> EpochStats:
+    """Minimise the loss of ``learner`` with its penalties from where ``state`` is, and leave the optimum there."""
+    tally, loss = new_tally(), learner.settings().loss
+    add = kernel_of(add_loss, learner.loss_type())
+    scale, unit = scales(lists, learner.base_rate, l2)
+
+    def penalised(u: np.ndarray) -> tuple[float, np.ndarray]:
+        """L and its gradient by u = x / unit, where x = w / scale."""
+        gradient, tally.loss, tally.mistakes = np.zeros(u.size), 0.0, 0
+        x = u * unit
+        w = x * scale
+        for number, part in enumerate(lists.parts()):
+            data = view(part, lists.in_part(number, oracle))
+            add(data, loss, any_ties, w, learner.base + w[-1], scratch_for(part, True), gradient, tally, new_tally())
+        away = x - drawn
+        return tally.loss + 0.5 * l2 * float(np.square(away).sum()), unit * (gradient * scale + l2 * away)
+
+    start, drawn = (np.divide(w, scale, out=np.zeros(scale.size), where=scale > 0) for w in (state.cells, state.memory))
+    how = {"maxiter": learner.iterations, "maxfun": 10 * learner.iterations, "ftol": tolerance, "gtol": 0.0}
+    u, steps = minimised(penalised, start / unit, learner.l1 * unit, **how)
+    if steps == learner.iterations and tolerance == TOLERANCE:  # what is learned in folds need not be the optimum
+        log.warning("maxent ends after %d iterations, before its optimum; set iterations, or l2, higher", steps)
+    state.cells[:] = u * unit * scale
+    counts = named(state).counts
+    counts.updates, counts.free = counts.updates + steps, lists.free
+    tally.lists = lists.list_count
+    return EpochStats(*tally.item())
 
 
 def minimised(
@@ -38,13 +73,13 @@ def minimised(
     with threadpool_limits(1, "blas"):  # sums by several threads differ in the last bit
         if l1.any():
             both = np.concatenate([np.maximum(start, 0.0), np.maximum(-start, 0.0)])
-            optimum = minimize(parted, both, bounds=[(0.0, None)] * both.size, **how)
-            x = optimum.x[:n] - optimum.x[n:]
+            found = minimize(parted, both, bounds=[(0.0, None)] * both.size, **how)
+            x = found.x[:n] - found.x[n:]
         else:
-            optimum = minimize(loss, start, **how)
-            x = optimum.x
+            found = minimize(loss, start, **how)
+            x = found.x
         loss(x)
-    return x, optimum.nit
+    return x, found.nit
 
 
 @kernel

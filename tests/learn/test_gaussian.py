@@ -23,7 +23,7 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.predictor import MOST_COLUMNS, named
 from rerank.learn.rules.arda import AdaptiveRDA
 from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.confidence import exact_stdev, exact_var
+from rerank.learn.rules.confidence_exact import exact_stdev, exact_var
 from rerank.learn.rules.cw import CW, STDEV, VAR
 from rerank.learn.rules.ftrl import FTRL
 from rerank.learn.rules.gaussian import Gaussian

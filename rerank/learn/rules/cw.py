@@ -4,7 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from rerank.learn.rules.confidence import exact_stdev, exact_var, stdev_alpha, stdev_shrinkage, var_alpha
+from rerank.learn.rules.confidence import stdev_alpha, stdev_shrinkage, var_alpha
+from rerank.learn.rules.confidence_exact import exact_stdev, exact_var
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.settings import Positive
 from rerank.learn.workspace import Scratch

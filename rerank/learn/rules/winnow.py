@@ -5,11 +5,8 @@ at μ: μ·e^{θ_j} and μ·e^{−θ_j}, where θ_j ← θ_j + η·z_j. So the c
 
     a_j = μ·(e^{θ_j} − e^{−θ_j}).
 
-The normalised form scales all of them to the sum W:
-
-    w_j = d·a_j,   d = W/Z,   Z = Σ_j μ·(e^{θ_j} + e^{−θ_j}) = Σ_j √(a_j² + 4μ²).
-
-The log-weights are kept within |θ| ≤ 300, so that no number overflows.
+The normalised form scales all of them to the sum W: w_j = d·a_j with d = W/Z (see ``winnow_mass``). The log-weights
+are kept within |θ| ≤ 300, so that no number overflows.
 """
 
 import math
@@ -20,10 +17,10 @@ import numpy as np
 
 from rerank.base.ranges import Range
 from rerank.kernels.by_type import by_type
-from rerank.kernels.compile import kernel
 from rerank.learn.average import average_anew
 from rerank.learn.base import Learner, State
 from rerank.learn.predictor import assign
+from rerank.learn.rules.winnow_mass import add_mass, mass_of, set_scale
 from rerank.learn.settings import Positive
 from rerank.learn.workspace import Scratch
 
@@ -78,25 +75,3 @@ def multiply(state: Any, scratch: Scratch, count: int, rate: float, params: Any)
             add_mass(now, mass_of(state.a[j], mu))
         now.start = now.mass
     set_scale(now)
-
-
-@kernel
-def mass_of(w: float, mu: float) -> float:
-    """The positive weights of a column that weighs w: μ(e^θ + e^−θ)."""
-    return math.sqrt(w * w + 4.0 * mu * mu)
-
-
-@kernel
-def set_scale(now: Any) -> None:
-    """d = W/Z; 1 where nothing is normalised."""
-    mass = now.mass + now.carry
-    now.d = now.d_free = now.d_base = now.total / mass if now.total > 0.0 and mass > 0.0 else 1.0
-
-
-@kernel
-def add_mass(now: Any, x: float) -> None:
-    """Z ← Z + x; the carry makes the sum as good as one in twice the precision (Neumaier 1974)."""
-    before = now.mass
-    total = before + x
-    now.carry += (before - total) + x if abs(before) >= abs(x) else (x - total) + before
-    now.mass = total
