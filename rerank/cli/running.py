@@ -225,23 +225,15 @@ def compare(
     ] = "id",
 ) -> None:
     """Test the difference between two runs, on every test split that both have."""
-    show(splits=show_comparison(run_a, run_b, predictor, test_, samples, seed, by))
+    show(splits=show_comparison(run_a, run_b, predictor, test=test_, samples=samples, seed=seed, by=by))
 
 
-def show_comparison(
-    run_a: Path,
-    run_b: Path,
-    predictor: str | None = None,
-    test: Any = "approximate_randomization",
-    samples: int = 10_000,
-    seed: int = 1,
-    by: Any = "id",
-) -> dict[str, Any]:
+def show_comparison(run_a: Path, run_b: Path, predictor: str | None = None, **how: Any) -> dict[str, Any]:
     """Show how two runs compare, ``run_a`` being A; returns what is found by split."""
     from rerank.runs.compared import compare_runs
 
     splits = dict[str, Any]()
-    for split, both, predictors in compare_runs(run_a, run_b, predictor, test, samples, seed, by):
+    for split, both, predictors in compare_runs(run_a, run_b, predictor, **how):
         metric, result = both.metric, both.tested("A", "B").as_dict() | ({"p": None} if both.doubt else {})
         by_what = " and ".join(dict.fromkeys(predictors))
         table = both.table(split, "", heading=metric.primary, of=f"by {by_what}")

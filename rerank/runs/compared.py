@@ -239,10 +239,10 @@ def aligned(a: Compared, b: Compared, name_a: str, name_b: str, by: Literal["id"
 def compare_runs(
     a: Path,
     b: Path,
-    predictor: str | None,
-    test: TestName,
-    samples: int,
-    seed: int,
+    predictor: str | None = None,
+    test: TestName = "approximate_randomization",
+    samples: int = 10_000,
+    seed: int = 1,
     by: Literal["id", "order"] = "id",
 ) -> list[tuple[str, Compared, tuple[str, str]]]:
     """Run ``a`` and run ``b`` on every test split that both have: the split, what they choose there, as the rows "A"

@@ -205,17 +205,9 @@ def compare_with_base(runs: Sequence[Metrics], split: str, predictor: str) -> di
 
 
 def results_table(metrics: Metrics, split: str, *, narrow: bool = False) -> TextTable:
-    """The results on a split; the rows of one run form a group, intervals of differences are bars; ``narrow``: alone.
-
-    Predictors of a run with the same figures in everything share a row.
-    """
-    primary, rows = primary_of(metrics), list[Row]()
-    for row in result_rows(metrics, split):
-        twin = rows[-1] if rows else row
-        if twin.runs and (twin.name, twin.scores, twin.test) == (row.name, row.scores, row.test):
-            rows[-1] = twin._replace(predictor=f"{twin.predictor}, {row.predictor}")
-        else:
-            rows.append(row)
+    """The results on a split; the rows of one run form a group, intervals of differences are bars; ``narrow``: without
+    them."""
+    primary, rows = primary_of(metrics), list(result_rows(metrics, split))
     lines, best, bars, name, chosen = list[dict[str, str]](), set[tuple[int, int]](), list[Bar | None](), "", None
     for place, row in enumerate(rows):
         first = place == 0 or not row.runs or rows[place - 1].name != row.name or not rows[place - 1].runs
@@ -223,7 +215,7 @@ def results_table(metrics: Metrics, split: str, *, narrow: bool = False) -> Text
             name = row.name if len(row.runs) < 2 else f"{row.name} ({len(row.runs)} seeds)"
         if any(run is chosen_of(metrics) for run in row.runs):
             chosen = name
-            if decided_by(metrics) in row.predictor.split(", "):  # what the headline is about
+            if decided_by(metrics) == row.predictor:  # what the headline is about
                 best = {(place, k) for k in range(1, 5)}
         nonzero = spread_of(row.runs, "training", "nonzero_weights") if first and row.runs else None
         lines.append(
