@@ -42,7 +42,6 @@ class Data:
 
     training: Extracted
     table: FeatureTable
-    key: str
     others: dict[str, Extracted]
 
     @staticmethod
@@ -81,7 +80,7 @@ class Data:
                 others[split] = store.split(recipe, split, table, key, engine)
         if recipe.data.holdout is not None:
             training, others[HOLDOUT] = set_apart(training, recipe.data.holdout)
-        return Data(training, table, training.key, others)
+        return Data(training, table, others)
 
     def size(self) -> dict[str, int]:
         """Lists, candidates and nonzeros of all splits together, and the columns of all."""

@@ -150,7 +150,7 @@ class ListKind(Kind[ListRecipe]):
         place = None if self.place is None else output_file(self.place.absolute(), RUNS, f"{stage}.npz")
         splits = [single.data.dev, mert.split if mert is not None else None]
         lists = [data.others[split].key for split in splits if split]
-        digests = (data.key, *lists, code_of(single, TRAINING), *([] if start is None else [start.digest]))
+        digests = (data.training.key, *lists, code_of(single, TRAINING), *([] if start is None else [start.digest]))
         return SingleRun(name, single, data.training.corpus, dev, digests, place, tuned, table, start, self.callback)
 
     def decode(self) -> None:
@@ -171,7 +171,7 @@ class ListKind(Kind[ListRecipe]):
             seed=chosen.recipe.seed,
             epochs=chosen.training["epochs"],
             dev=None if score is None else {"split": base["split"], "measure": self.metric.primary, "score": score},
-            training_data=trained_on(data.key, chosen.recipe),
+            training_data=trained_on(data.training.key, chosen.recipe),
             lists=int(chosen.training.get("lists", 0)),
             training_base=base["training"],
             columns=columns_seen(self.content.held, self.content.used, data.training.seen),
@@ -248,7 +248,7 @@ class ListKind(Kind[ListRecipe]):
             apart = np.zeros(every.corpus.list_count, np.bool_)
             apart[first:last] = True
             rest, held = (part_of(every, taken, f"{every.key} {first}") for taken in (~apart, apart))
-            data = Data(rest, self.data.table, rest.key, {**self.data.others, split: held})
+            data = Data(rest, self.data.table, {**self.data.others, split: held})
             task = self._task(data, chosen.name, chosen.recipe, f"without-{first}")
             parts.append(task.fit())
             join_base(parts[-1], data.table)

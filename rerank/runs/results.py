@@ -1,8 +1,10 @@
 """What a run over lists leaves: predictions, and its page with results, choice, lists that changed, weights, data."""
 
+import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +25,7 @@ from rerank.readers.base import ListWriter, Problem, SkipCount
 from rerank.readers.lists import Lists
 from rerank.readers.streams import open_output
 from rerank.recipes.recipe import ListRecipe
+from rerank.runs.report import page
 from rerank.runs.report import results as tables
 from rerank.runs.report.differences import KEY, compare_texts, compare_trees
 from rerank.runs.report.page import Folded, PageSection, Part, markup
@@ -245,11 +248,11 @@ def list_sections(
         tables.meanings(metrics),
         *tables.notes(metrics),
         tables.reported_table(metrics),
-        [tables.reported_figure(metrics), tables.coverage_figure(metrics)],
+        [reported_figure(metrics), coverage_figure(metrics)],
     ]
     results += [f"{name}: {text}" for name, text in tables.signatures(metrics)]
-    learning = tables.learning_figure(metrics.get("curve") or {}, measure, tables.dev_of(metrics))
-    training: list[Part] = [[tables.training_figure(runs, metrics), learning]]
+    learning = learning_figure(metrics.get("curve") or {}, measure, tables.dev_of(metrics))
+    training: list[Part] = [[training_figure(runs, metrics), learning]]
     verdicts = {gain for one in examples for gain in (one.base_gain, one.chosen_gain)} <= {0.0, 1.0}
     sides = {"Now right" if verdicts else "Now better": 1, "Now wrong" if verdicts else "Now worse": -1}
     return [
@@ -377,3 +380,96 @@ def _sentence(pair: Pair, y: int, name: str) -> str:
             lines = (markup("{} <b>{}</b> {}", *map(" ".join, side)) for side in sides)
             return markup('<span class="aside">{}</span><br>{}', *lines)
     return markup("{}", " ".join(words))
+
+
+def reported_figure(metrics: Mapping[str, Any]) -> page.Figure | None:
+    """What runs gain over the base on the first test split, with intervals, beside what those of the paper gain."""
+    measure, split, groups = primary_of(metrics), next(iter(tables.splits_of(metrics)), ""), tables.groups_of(metrics)
+    rows = (metrics.get("reported") or {"rows": {}})["rows"]
+    papers = {name: row[measure.key] for name, row in rows.items() if isinstance(row.get(measure.key), int | float)}
+    places, gains, spreads, theirs = list[float](), list[float](), list[float](), list[float]()
+    for place, name in enumerate(rows, start=1):
+        test = (
+            tables.compare_with_base(groups.get(name, ()), split, tables.ranked_by(groups[name]))
+            if name in groups
+            else None
+        )
+        if test and test["interval"] and name in papers and "base" in papers:
+            low, high = (measure.scale * end for end in test["interval"])
+            places.append(place)
+            gains.append((low + high) / 2)
+            spreads.append((high - low) / 2)
+            theirs.append(measure.scale * (papers[name] - papers["base"]))
+    ours = page.FigureLine([place - 0.1 for place in places], gains, "ours, with 95 % intervals", spreads, joined=False)
+    paper = page.FigureLine([place + 0.1 for place in places], theirs, "the paper's", joined=False)
+    x = page.Scale(0.4, len(rows) + 0.6, tuple((float(k), str(k)) for k in range(1, len(rows) + 1)))
+    caption = f"{measure.heading} over the base, by the rows of the table above."
+    return page.draw(caption, [ours, paper], "row", f"{measure.heading} over the base", x=x) if places else None
+
+
+def dev_scores(run: Run) -> dict[int, float]:
+    """The scores on dev by epoch."""
+    return {line["epoch"]: line["dev"] for line in run.history if "dev" in line}
+
+
+def training_figure(runs: Sequence[Run], metrics: Mapping[str, Any]) -> page.Figure | None:
+    """The scores on dev after every epoch or, without dev, the mistakes while training; of the chosen run and the best.
+
+    Batch learners have no course: they have a point among the lines of others, and no figure if they are alone.
+    """
+    measure, dev, best = primary_of(metrics), tables.dev_of(metrics), dict[str, float]()
+    for run in runs:
+        best[run.name] = max([best.get(run.name, -math.inf), *map(measure.better, dev_scores(run).values())])
+    chosen = str(tables.chosen_of(metrics).get("name"))
+    names = sorted(best, key=lambda name: (name != chosen, -best[name], name))[: len(page.PALETTE)]
+    scored, lines = any(map(dev_scores, runs)), list[page.FigureLine]()
+    for run in sorted((run for run in runs if run.name in names), key=lambda run: names.index(run.name)):
+        course = {epoch: measure.scale * score for epoch, score in dev_scores(run).items()}
+        if not scored:
+            mistakes = accumulate(line["mistakes"] for line in run.history)
+            course = {line["epoch"]: total for line, total in zip(run.history, mistakes, strict=True)}
+        x = [epoch * run.training["lists"] for epoch in course]
+        lines.append(page.FigureLine(x, [*course.values()], run.name, series=names.index(run.name) + 1))
+    if not any(len(line.x) > 1 for line in lines):
+        return None
+    base = tables.value_at(metrics, "corpora", dev, "statistics", "base", measure.key)
+    caption, label = f"Score on {dev} after every epoch.", f"{measure.name} on dev"
+    if not scored:
+        caption, label = "Mistakes made in training.", "mistakes (cumulative)"
+    level = None if base is None or not scored else (measure.scale * base, f"base {measure.text(base)}")
+    return page.draw(caption, lines, "lists processed in training", label, level=level)
+
+
+def learning_figure(curve: Mapping[str, Any], measure: Measure, dev: str) -> page.Figure | None:
+    """The score on every split over how many lists training had, and whether more of them would help; None for no
+    ``curve``, an entry of metrics.json."""
+    if not curve:
+        return None
+    points, split, test = curve["points"], curve["split"], curve["last"]
+    sizes = [point["lists"] for point in points]
+    scores = {name: [point["splits"][name] for point in points] for name in points[0]["splits"]}
+    if dev not in scores and all(point["dev"] is not None for point in points):
+        scores[dev] = [point["dev"] for point in points]
+    step = scores[split][-1] - scores[split][-2]
+    doublings = math.log2(sizes[-1] / sizes[-2]) if sizes[-1] > sizes[-2] else 1.0
+    rate = "" if abs(doublings - 1) < 0.05 else f", {measure.signed(step / doublings)} per doubling"
+    helps = test["p"] < tables.SIGNIFICANT_BELOW and measure.better(step) > 0
+    caption = (
+        f"Doubling the training lists changes {measure.heading} on {split} by {measure.signed(curve['slope'])} (least "
+        f"squares over {len(points)} sizes). The last step, from {sizes[-2]:,} to {sizes[-1]:,} lists, brought "
+        f"{measure.signed(step)}{rate}: {tables.verdict(test, lower_is_better=measure.lower_is_better)}. More lists "
+        f"{'are likely to' if helps else 'may not'} help."
+    )
+    lines = [page.FigureLine(sizes, [measure.scale * score for score in own], name) for name, own in scores.items()]
+    return page.draw(caption, lines, "training lists (log scale)", measure.name, x=page.logarithmic(sizes, margin=0.04))
+
+
+def coverage_figure(metrics: Mapping[str, Any]) -> page.Figure | None:
+    """The score over the share of lists that are answered, those with the largest margins; None without answers."""
+    measure, lines, areas = primary_of(metrics), list[page.FigureLine](), list[str]()
+    for split, curve in (tables.value_at(metrics, "training", "decode", "coverage") or {}).items():
+        x, y = [100 * share for share in curve["coverage"]], [measure.scale * score for score in curve["score"]]
+        lines.append(page.FigureLine(x, y, split))
+        areas.append(f"{curve['aurc']:.4f} on {split}")
+    caption = f"Score on the lists with the largest margins. AURC, the area under what is lost: {', '.join(areas)}."
+    return page.draw(caption, lines, "lists that are answered (%)", measure.name) if lines else None

@@ -7,7 +7,7 @@ compares candidates with one another, reads the files again, once for everything
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from itertools import pairwise, product
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from rerank.extraction.extraction import Extracted
 from rerank.extraction.kinds import content_of
 from rerank.extraction.trees import Parses
 from rerank.learn.base import Weights
+from rerank.learn.folds import FOLDS, sections
 from rerank.learn.scoring import scores
 from rerank.metrics import bracket_model
 from rerank.metrics.bracket_model import BracketColumns, BracketModel
@@ -220,7 +221,6 @@ def make_sweep(
 
 
 log = logging.getLogger("rerank")
-FOLDS = 5
 THRESHOLDS = np.array([0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6])  # half of F is about the best
 SLACKS = np.array([0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])  # in brackets; from .5 on F falls
 EVEN = 0.5  # the threshold where the lists are too few to choose one
@@ -316,9 +316,8 @@ def learn_brackets(
     if corpus.list_count < FOLDS:
         message = f"found {corpus.list_count} training lists; expected {FOLDS} or more, one for each part to learn from"
         raise RecipeError(message, key="decode.kinds")
-    edges = np.linspace(0, corpus.list_count, FOLDS + 1).astype(int).tolist()
     scored: list[np.ndarray] = []
-    for fold, (first, last) in enumerate(pairwise(edges)):
+    for fold, (first, last) in enumerate(sections(corpus.list_count)):
         log.info("learned fusion: fold %d of %d", fold + 1, FOLDS)
         rest = corpus.take(np.concatenate([np.arange(first), np.arange(last, corpus.list_count)]))
         lists = f"{trained_on(run.data[0], run.recipe)} without {first} to {last}", *run.data[1:]

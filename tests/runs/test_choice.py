@@ -93,7 +93,7 @@ def test_lists_set_apart_are_those_of_the_training_split(small_data: Path, works
         places = [plain.training.ids.index(name) for name in part.ids]
         same = plain.training.corpus.take(places)
         assert all(np.array_equal(getattr(part.corpus, key), getattr(same, key)) for key in ("lists", "columns"))
-    assert len({plain.key, data.key, held.key}) == 3
+    assert len({plain.training.key, kept.key, held.key}) == 3
 
 
 def test_sources_are_counted_on_either_side(small_data: Path, workspace: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 import small
 
 from rerank.runs import experiment
-from rerank.runs.report.results import learning_figure
 from rerank.runs.report.table import MEASURES
+from rerank.runs.results import learning_figure
 
 F = next(measure for measure in MEASURES if measure.key == "f1")
 TER = next(measure for measure in MEASURES if measure.key == "ter")

@@ -19,8 +19,8 @@ from synthetic_report import (
 )
 
 from rerank.runs.report.page import PALETTE, FigureLine, draw
-from rerank.runs.report.results import learning_figure, training_figure
 from rerank.runs.report.table import primary_of
+from rerank.runs.results import learning_figure, training_figure
 
 SVG = "{http://www.w3.org/2000/svg}"
 LEARNING = {

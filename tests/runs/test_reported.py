@@ -11,9 +11,8 @@ from commands import Command
 
 from rerank.models.model import Model
 from rerank.recipes.loading import load_recipe
-from rerank.runs import experiment
-from rerank.runs.report import results
-from rerank.runs.report.results import reported_table
+from rerank.runs import experiment, results
+from rerank.runs.report.results import compare_with_base, reported_table
 
 RUNS = [
     {"name": "perceptron", "set": {"learner": {"name": "perceptron"}}, "grid": {}},
@@ -66,9 +65,9 @@ def test_ours_stand_beside_the_papers(found: dict[str, Any]) -> None:
 
 def test_gains_are_drawn_beside_the_papers(found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the runs that the paper has a figure of, with the interval of the test."""
-    monkeypatch.setattr(results, "draw", lambda _, lines, *_axes, **_scales: lines)
+    monkeypatch.setattr(results.page, "draw", lambda _, lines, *_axes, **_scales: lines)
     ours, paper = results.reported_figure(found)
-    test = results.compare_with_base(runs_of(found, "RDA l1=0.1"), "test", "average")
+    test = compare_with_base(runs_of(found, "RDA l1=0.1"), "test", "average")
     ends = [100 * end for end in test["interval"]]
     assert [ours.y[0] - ours.spread[0], ours.y[0] + ours.spread[0]] == pytest.approx(ends)
     assert (paper.x, paper.y) == ([2.1], pytest.approx([2.0]))

@@ -3,15 +3,12 @@
 Runs that differ only in the seed form one group, and their numbers are one mean with a standard deviation.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from rerank.runs.report.page import PALETTE, Figure, FigureLine, Scale, draw, logarithmic
 from rerank.runs.report.table import (
     NONE,
     Bar,
@@ -27,9 +24,6 @@ from rerank.runs.report.table import (
     p_value,
     primary_of,
 )
-
-if TYPE_CHECKING:
-    from rerank.runs.run import Run
 
 PREDICTORS = ("average", "voted", "mert", "mbr", "fuse", "learned")
 BASELINES = {  # what runs are compared with: its name, and the predictor
@@ -90,7 +84,7 @@ def _interval(test: Mapping[str, Any] | None, measure: Measure) -> str:
     return " to ".join(map(measure.signed, test["interval"])) if test and test["interval"] else ""
 
 
-def _get(tree: Mapping[str, Any], *path: str) -> Any:
+def value_at(tree: Mapping[str, Any], *path: str) -> Any:
     """The value that nested mappings hold at ``path``; None where it ends."""
     value: Any = tree
     for key in path:
@@ -120,7 +114,7 @@ def groups_of(metrics: Metrics) -> dict[str, list[Metrics]]:
 
 def spread_of(runs: Sequence[Metrics], *path: str) -> Spread | None:
     """A number of runs, over the seeds."""
-    return Spread.known(_get(run, *path) for run in runs)
+    return Spread.known(value_at(run, *path) for run in runs)
 
 
 def ranked_by(runs: Sequence[Metrics]) -> str:
@@ -166,8 +160,8 @@ def result_rows(metrics: Metrics, split: str) -> Iterator[Row]:
     answers (``runs.vote``), and the PREDICTORS of each group; before these "last", where it ranks the lists of the run.
     """
     systems, primary = metrics.get("splits", {}).get(split, {}), primary_of(metrics).key
-    base = _get(systems, "base", primary)
-    votes = {name: (name, "") for name in _get(metrics, "training", "votes", split) or ()}
+    base = value_at(systems, "base", primary)
+    votes = {name: (name, "") for name in value_at(metrics, "training", "votes", split) or ()}
     for name, (label, by) in (BASELINES | votes).items():
         if name in systems:
             scores = {key: Spread.known([value]) for key, value in systems[name].items()}
@@ -176,8 +170,8 @@ def result_rows(metrics: Metrics, split: str) -> Iterator[Row]:
             yield Row(label, by, scores, systems[name][primary] - base if tested else None, test)
     for name, runs in groups_of(metrics).items():
         for predictor in (*(["last"] if ranked_by(runs) == "last" else []), *PREDICTORS):
-            had = [run for run in runs if _get(run, "splits", split, predictor) is not None]
-            alike = all(_get(run, "alike", split, predictor) for run in runs)  # it chooses as another one does
+            had = [run for run in runs if value_at(run, "splits", split, predictor) is not None]
+            alike = all(value_at(run, "alike", split, predictor) for run in runs)  # it chooses as another one does
             if not had or (alike and predictor != decided_by(metrics)):
                 continue
             keys = {key for run in had for key in run["splits"][split][predictor]}
@@ -193,7 +187,7 @@ def compare_with_base(runs: Sequence[Metrics], split: str, predictor: str) -> di
     Over several seeds: the largest p, the widest interval and the mean of the differences, which is 0 where these
     disagree about its sign. An interval of something else than the measure, as with McNemar's test, is None.
     """
-    tests = [test for run in runs if (test := _get(run, "significance", split, f"{predictor}_vs_base"))]
+    tests = [test for run in runs if (test := value_at(run, "significance", split, f"{predictor}_vs_base"))]
     if not tests:
         return None
     name, differences = str(tests[0].get("test", "")), [float(test["difference"]) for test in tests]
@@ -488,7 +482,7 @@ def reported_table(metrics: Metrics) -> TextTable | None:
         for line, (run, row) in zip(lines, rows.items(), strict=True):
             runs, ours, paper = groups.get(run), "", row.get(key)
             if measure is not None and run in BASELINES:
-                ours = measure.text(_get(metrics, "splits", split or first, run, name))
+                ours = measure.text(value_at(metrics, "splits", split or first, run, name))
             elif measure is not None and runs:
                 ours = measure.spread(written_score(runs, split or first, name))
             elif runs and (spread := spread_of(runs, "training", name)) is not None:
@@ -500,92 +494,3 @@ def reported_table(metrics: Metrics) -> TextTable | None:
     table = TextTable.of(f"Ours beside the paper's: {reported['source']}", lines)
     headings = ["paper" if heading.endswith(" (paper)") else heading for heading in table.headings]
     return replace(table, headings=headings)
-
-
-def reported_figure(metrics: Metrics) -> Figure | None:
-    """What runs gain over the base on the first test split, with intervals, beside what those of the paper gain."""
-    measure, split, groups = primary_of(metrics), next(iter(splits_of(metrics)), ""), groups_of(metrics)
-    rows = (metrics.get("reported") or {"rows": {}})["rows"]
-    papers = {name: row[measure.key] for name, row in rows.items() if isinstance(row.get(measure.key), int | float)}
-    places, gains, spreads, theirs = list[float](), list[float](), list[float](), list[float]()
-    for place, name in enumerate(rows, start=1):
-        test = compare_with_base(groups.get(name, ()), split, ranked_by(groups[name])) if name in groups else None
-        if test and test["interval"] and name in papers and "base" in papers:
-            low, high = (measure.scale * end for end in test["interval"])
-            places.append(place)
-            gains.append((low + high) / 2)
-            spreads.append((high - low) / 2)
-            theirs.append(measure.scale * (papers[name] - papers["base"]))
-    ours = FigureLine([place - 0.1 for place in places], gains, "ours, with 95 % intervals", spreads, joined=False)
-    paper = FigureLine([place + 0.1 for place in places], theirs, "the paper's", joined=False)
-    x = Scale(0.4, len(rows) + 0.6, tuple((float(k), str(k)) for k in range(1, len(rows) + 1)))
-    caption = f"{measure.heading} over the base, by the rows of the table above."
-    return draw(caption, [ours, paper], "row", f"{measure.heading} over the base", x=x) if places else None
-
-
-def dev_scores(run: "Run") -> dict[int, float]:
-    """The scores on dev by epoch."""
-    return {line["epoch"]: line["dev"] for line in run.history if "dev" in line}
-
-
-def training_figure(runs: Sequence["Run"], metrics: Metrics) -> Figure | None:
-    """The scores on dev after every epoch or, without dev, the mistakes while training; of the chosen run and the best.
-
-    Batch learners have no course: they have a point among the lines of others, and no figure if they are alone.
-    """
-    measure, dev, best = primary_of(metrics), dev_of(metrics), dict[str, float]()
-    for run in runs:
-        best[run.name] = max([best.get(run.name, -math.inf), *map(measure.better, dev_scores(run).values())])
-    chosen = str(chosen_of(metrics).get("name"))
-    names = sorted(best, key=lambda name: (name != chosen, -best[name], name))[: len(PALETTE)]
-    scored, lines = any(map(dev_scores, runs)), list[FigureLine]()
-    for run in sorted((run for run in runs if run.name in names), key=lambda run: names.index(run.name)):
-        course = {epoch: measure.scale * score for epoch, score in dev_scores(run).items()}
-        if not scored:
-            mistakes = accumulate(line["mistakes"] for line in run.history)
-            course = {line["epoch"]: total for line, total in zip(run.history, mistakes, strict=True)}
-        x = [epoch * run.training["lists"] for epoch in course]
-        lines.append(FigureLine(x, [*course.values()], run.name, series=names.index(run.name) + 1))
-    if not any(len(line.x) > 1 for line in lines):
-        return None
-    base = _get(metrics, "corpora", dev, "statistics", "base", measure.key)
-    caption, label = f"Score on {dev} after every epoch.", f"{measure.name} on dev"
-    if not scored:
-        caption, label = "Mistakes made in training.", "mistakes (cumulative)"
-    level = None if base is None or not scored else (measure.scale * base, f"base {measure.text(base)}")
-    return draw(caption, lines, "lists processed in training", label, level=level)
-
-
-def learning_figure(curve: Metrics, measure: Measure, dev: str) -> Figure | None:
-    """The score on every split over how many lists training had, and whether more of them would help; None for no
-    ``curve``, an entry of metrics.json."""
-    if not curve:
-        return None
-    points, split, test = curve["points"], curve["split"], curve["last"]
-    sizes = [point["lists"] for point in points]
-    scores = {name: [point["splits"][name] for point in points] for name in points[0]["splits"]}
-    if dev not in scores and all(point["dev"] is not None for point in points):
-        scores[dev] = [point["dev"] for point in points]
-    step = scores[split][-1] - scores[split][-2]
-    doublings = math.log2(sizes[-1] / sizes[-2]) if sizes[-1] > sizes[-2] else 1.0
-    rate = "" if abs(doublings - 1) < 0.05 else f", {measure.signed(step / doublings)} per doubling"
-    helps = test["p"] < SIGNIFICANT_BELOW and measure.better(step) > 0
-    caption = (
-        f"Doubling the training lists changes {measure.heading} on {split} by {measure.signed(curve['slope'])} (least "
-        f"squares over {len(points)} sizes). The last step, from {sizes[-2]:,} to {sizes[-1]:,} lists, brought "
-        f"{measure.signed(step)}{rate}: {verdict(test, lower_is_better=measure.lower_is_better)}. More lists "
-        f"{'are likely to' if helps else 'may not'} help."
-    )
-    lines = [FigureLine(sizes, [measure.scale * score for score in own], name) for name, own in scores.items()]
-    return draw(caption, lines, "training lists (log scale)", measure.name, x=logarithmic(sizes, margin=0.04))
-
-
-def coverage_figure(metrics: Metrics) -> Figure | None:
-    """The score over the share of lists that are answered, those with the largest margins; None without answers."""
-    measure, lines, areas = primary_of(metrics), list[FigureLine](), list[str]()
-    for split, curve in (_get(metrics, "training", "decode", "coverage") or {}).items():
-        x, y = [100 * share for share in curve["coverage"]], [measure.scale * score for score in curve["score"]]
-        lines.append(FigureLine(x, y, split))
-        areas.append(f"{curve['aurc']:.4f} on {split}")
-    caption = f"Score on the lists with the largest margins. AURC, the area under what is lost: {', '.join(areas)}."
-    return draw(caption, lines, "lists that are answered (%)", measure.name) if lines else None
