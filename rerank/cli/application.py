@@ -327,7 +327,7 @@ ListReferences = Annotated[list[str] | None, typer.Argument(metavar="[REF...]", 
 
 @dataclasses.dataclass
 class ReadOptions:
-    """How a command reads a file of lists."""
+    """The options by which a command reads a file of lists."""
 
     reader: ListReader = None
     roles: Roles = None
@@ -336,7 +336,7 @@ class ReadOptions:
 
 @dataclasses.dataclass
 class ListOptions(ReadOptions):
-    """How a command reads lists, all of which count."""
+    """The options by which a command reads lists, all of which count."""
 
     on_bad_list: OnBadList = "error"
 

@@ -1,4 +1,4 @@
-"""What choices from the same lists are worth, and whether they differ: the one table of scores, intervals and p.
+"""Scores of choices from the same lists, with intervals and tests of their differences: the one table of results.
 
 ``rerank run``, ``vote``, ``weigh``, ``evaluate`` and ``compare`` print this, and their JSON holds it.
 """
@@ -71,7 +71,7 @@ class Compared:
         return float(self._by_seed(name).mean())
 
     def difference(self, name: str, other: str) -> float:
-        """By how much the score of a row is above that of another."""
+        """The score of a row less that of another."""
         return float((self._by_seed(name) - self._by_seed(other)).mean())
 
     def error(self, name: str, other: str | None = None) -> float:
@@ -105,7 +105,7 @@ class Compared:
         return {f"{a}_vs_{b}": self.tested(a, b).as_dict() for a, b in (usual if pairs is None else pairs)}
 
     def alike(self, names: Iterable[str]) -> dict[str, str]:
-        """Those of ``names`` that choose the same in every list as one before them, and the first that does."""
+        """The rows among ``names`` that choose the same in every list as one before them, each with the first such."""
         first = dict[bytes, str]()
         same = {name: first.setdefault(self.rows[name].tobytes(), name) for name in names}
         return {name: other for name, other in same.items() if name != other}
@@ -161,7 +161,7 @@ class Compared:
 
     @staticmethod
     def of_run(directory: Path, split: str) -> "Compared":
-        """What a run has chosen from the lists of a test split; refused if its recipe names another metric."""
+        """The choices of a run from the lists of a test split; refused if its recipe names another metric."""
         metric, path = metric_of(load_recipe(directory / "recipe.yaml")), directory / "predictions" / FILE.format(split)
         try:
             arrays = read_archive(path)

@@ -290,7 +290,7 @@ def unlike_training(
 
 
 def written_apart(amiss: Iterable[str]) -> str:
-    """What says, of the checks that failed, that references are written in another way; empty if nothing does."""
+    """The failed check that says that references are written in another way; empty if none does."""
     return next((line for line in amiss if WRITTEN in line), "")
 
 

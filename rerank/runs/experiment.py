@@ -204,7 +204,7 @@ class Stages:
         self.append(self._lines[-1:])
 
     def summary(self) -> dict[str, dict[str, Any]]:
-        """By stage: ``seconds`` and ``cpu_seconds`` of all attempts together, the highest ``peak_memory_bytes``."""
+        """The cost by stage: ``seconds`` and ``cpu_seconds`` of all attempts, the highest ``peak_memory_bytes``."""
         stages = dict[str, dict[str, Any]]()
         for line in self._lines:
             if line["event"] != "start":
@@ -234,14 +234,14 @@ class Fitting(Protocol[F]):
     """A single run that is to be fitted: a task, which a worker may be given; ``str`` says which run it is."""
 
     def kept(self) -> F | None:
-        """What was fitted before, where that is kept."""
+        """The run as it was fitted before, where that is kept."""
 
     def fit(self) -> F:
         """Fit it, and keep it where there is a place for it."""
 
 
 def fit_all(tasks: Sequence[Fitting[F]], engine: Engine, *, here: bool = False) -> list[F]:
-    """All single runs: what is kept is not fitted again, the others are fitted side by side where there are workers.
+    """Fit all single runs: those that are kept not again, the others side by side where there are workers.
 
     here: in this process, as somebody watches.
     """
@@ -258,13 +258,13 @@ def fit_all(tasks: Sequence[Fitting[F]], engine: Engine, *, here: bool = False) 
 
 
 def _fit(task: Fitting[F]) -> F | None:
-    """What was fitted; None where it is kept on a disk, and read from there."""
+    """Fit a run; None stands for one that is kept on a disk, and read from there."""
     fitted = task.fit()
     return None if task.kept() is not None else fitted
 
 
 class Kind(ABC, Generic[R]):
-    """What an experiment is about: what is done in the stages that ``experiment`` owns, in whose order methods stand.
+    """The subject of an experiment: a method for each of the stages that ``experiment`` owns, in their order.
 
     place: the directory of the results, None for none; tests: whether test splits are read, and a report is written;
     source: files, or lists in memory. ``check`` finds the others: singles, the single runs; files, all that are read;
@@ -336,10 +336,10 @@ class Kind(ABC, Generic[R]):
 
     @abstractmethod
     def sections(self, metrics: Metrics) -> "Sequence[PageSection]":
-        """What the page shows of this kind."""
+        """The sections of the page."""
 
     def summary(self, metrics: Metrics) -> dict[str, Any] | None:
-        """What it begins with, see ``page``."""
+        """The beginning of the page, see ``page``."""
         return headline(metrics)
 
     def report(self, metrics: Metrics, seconds: float) -> None:

@@ -55,12 +55,12 @@ class Evaluation:
 
     @property
     def metric(self) -> Metric:
-        """What choices are measured by; ``metric.signature`` has everything that changes the numbers."""
+        """The metric of the choices; ``metric.signature`` has everything that changes the numbers."""
         return self.compared.metric
 
     @property
     def lists(self) -> int:
-        """How many lists there are."""
+        """The number of lists."""
         return len(self.compared.reference)
 
     @cached_property
@@ -80,7 +80,7 @@ class Evaluation:
 
     @cached_property
     def against_other(self) -> Significance | None:
-        """That against the second of two models; else None."""
+        """The test against the second of two models; else None."""
         return self.compared.tested("choice", "other") if "other" in self.compared.rows else None
 
     @property

@@ -318,7 +318,7 @@ def _judged(name: str) -> bool:
 
 
 def _said_of(files: Sequence[str], settings: Settings, references: Sequence[str]) -> tuple[list[str], list[Lists]]:
-    """What the first file is taken for, a line for each, and its first lists."""
+    """The account of the first file in lines, and its first lists."""
     lists = read(files[0], settings, references=references[:1] or None, on_bad_list="skip")
     assert isinstance(lists, ListFile)
     first = lists.first_items()

@@ -1,4 +1,4 @@
-"""What a run over lists leaves: predictions, and its page with results, choice, lists that changed, weights, data."""
+"""The results of a run over lists: predictions, and a page of results, choice, lists that changed, weights, data."""
 
 import math
 from collections import deque
@@ -136,7 +136,7 @@ MAX_PAIRS = 10  # phrase pairs of either kind
 
 
 class Answers(NamedTuple):
-    """What a run answers to the lists of a split, compared with its base candidates.
+    """The answers of a run to the lists of a split, compared with its base candidates.
 
     base, chosen: int64 [L], candidates of the corpus, -1 for none; the features of ``chosen`` tell why. before, after,
     best: float64 [L], the gains of base candidates, of answers and of the oracle. changed: bool [L], where the answer
@@ -339,8 +339,9 @@ def phrase_pairs(model: Model, predictor: str) -> dict[int, float]:
 
 
 def pair_places(extracted: Extracted, pairs: Mapping[int, float], chosen: np.ndarray) -> dict[int, tuple[int, int]]:
-    """By column of ``pairs``, the first list and the number of the candidate in it that has more of what is liked than
-    another one and is ``chosen``, or more of what is disliked than the chosen one; values count from what most have."""
+    """The place of each column of ``pairs``: the first list and the number of the candidate in it that has more of what
+    is liked than another one and is ``chosen``, or more of what is disliked than the chosen one; values count from what
+    most have."""
     corpus, places = extracted.corpus, dict[int, tuple[int, int]]()
     rivals = np.repeat(chosen, np.diff(corpus.lists))  # the chosen candidate of every candidate's list
     for j, weight in pairs.items():
@@ -383,7 +384,7 @@ def _sentence(pair: Pair, y: int, name: str) -> str:
 
 
 def reported_figure(metrics: Mapping[str, Any]) -> page.Figure | None:
-    """What runs gain over the base on the first test split, with intervals, beside what those of the paper gain."""
+    """Gains of runs over the base on the first test split, with intervals, beside those of the paper."""
     measure, split, groups = primary_of(metrics), next(iter(tables.splits_of(metrics)), ""), tables.groups_of(metrics)
     rows = (metrics.get("reported") or {"rows": {}})["rows"]
     papers = {name: row[measure.key] for name, row in rows.items() if isinstance(row.get(measure.key), int | float)}

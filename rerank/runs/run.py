@@ -218,7 +218,7 @@ class Run:
 
     @staticmethod
     def load(work: Work, name: str, recipe: ListRecipe, data: tuple[str, ...]) -> "Run | None":
-        """What ``save`` kept, if it is there."""
+        """The run that ``save`` kept, if it is there."""
         if (kept := work.load()) is None:
             return None
         header, arrays = kept

@@ -94,7 +94,7 @@ class RunTask:
         return metric_of(self.recipe)
 
     def work(self, stage: str = "") -> Work | None:
-        """Where the run is kept or, while it goes on, a stage of its training; None where nothing is kept."""
+        """The file of the run or, while it goes on, of a stage of its training; None where nothing is kept."""
         if self.place is None:
             return None
         path = beside(self.place, stage) if stage else self.place

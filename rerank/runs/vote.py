@@ -205,7 +205,7 @@ class ListSource(NamedTuple):
 
     @property
     def doubt(self) -> str:
-        """What speaks against claims: ``amiss``, see ``doubts_of_lists``, and ``doubt_of_base``, where there is a base
+        """The reasons against claims: ``amiss``, see ``doubts_of_lists``, and ``doubt_of_base``, where there is a base
         score and nobody has said what it is."""
         pieces = [(self.samples.first, self.samples.gain, self.scores)]
         of_base = "" if self.base is None or self.told else doubt_of_base(self.base, pieces)
@@ -331,13 +331,13 @@ def _by_fold(predictors: Sequence[Weights], agree: bool, lists: ChoiceLists) -> 
 
 
 def heading_of(source: ListSource) -> str:
-    """What the scores of lists are called: verdicts are right."""
+    """The heading of scores: "right" for verdicts, else the measure."""
     return "right" if right_or_wrong(source.metric, source.samples.gain) else source.metric.primary
 
 
 @dataclass(frozen=True)
 class SourceTable:
-    """What choices from the lists of a source are worth, see ``Compared``; where they are learned, by so many folds.
+    """The value of choices from the lists of a source, see ``Compared``; where they are learned, by so many folds.
 
     curve: where that was asked for, see ``curve_of``.
     """

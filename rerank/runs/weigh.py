@@ -178,7 +178,7 @@ class WeightTable(vote.SourceTable):
 
     @property
     def verdict(self) -> str:
-        """Which row is best on lists that it does not know."""
+        """The row that is best on lists that it does not know, in a sentence."""
         if self.compared.doubt:
             return self.compared.doubt
         best = max((name for name in self.rows if name != ORACLE), key=self._goodness)

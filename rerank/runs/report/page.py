@@ -296,7 +296,7 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _environment() -> "Environment":
-    """It compiles every template once."""
+    """The environment of the templates, which compiles each once."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # which a figure does without
 
     loader = PackageLoader("rerank.runs.report", ".")

@@ -1,4 +1,4 @@
-"""What the page and the terminal show of metrics.json: results, choice, training, data, a paper's numbers.
+"""The tables that page and terminal make of metrics.json: results, choice, training, data, a paper's numbers.
 
 Runs that differ only in the seed form one group, and their numbers are one mean with a standard deviation.
 """
@@ -319,7 +319,7 @@ def blind_note(metrics: Metrics) -> str:
 
 
 def meanings(metrics: Metrics) -> dict[str, str]:
-    """What the words of the results tables mean, of those that occur."""
+    """The meanings of the words of the results tables, of those that occur."""
     rows = [row for split in splits_of(metrics) for row in result_rows(metrics, split)]
     found = {name for row in rows for name in (row.name, row.predictor)}
     return {name: text for name, text in MEANINGS.items() if name in found}
@@ -343,7 +343,7 @@ def notes(metrics: Metrics) -> list[str]:
 
 
 def crossed(metrics: Metrics) -> str:
-    """How figures on training lists came about; empty where there are none."""
+    """The note on figures of training lists; empty where there are none."""
     cut = f"are cut into {metrics.get('folds')} sections, and what was learned from the others is tried on each"
     what = f"the {metrics.get('unit', 'lists')} of {', '.join(splits_of(metrics))}"
     return f"Cross-validated: {what} {cut}; the model learns from all of them." if metrics.get("folds") else ""
@@ -446,7 +446,7 @@ def corpora_table(corpora: Metrics) -> TextTable:
 
 
 def remarks_table(metrics: Metrics) -> TextTable:
-    """What was left out, by reason, and what is odd about scores and words."""
+    """The table of what was left out, by reason, and of what is odd about scores and words."""
     rows = list[tuple[str, str, str]]()
     for split, entry in metrics.get("corpora", {}).items():
         for key, what in (
