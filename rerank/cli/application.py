@@ -46,21 +46,23 @@ _width = None if sys.stdout and sys.stdout.isatty() else 200
 out = PlainConsole(markup=False, emoji=False, highlight=False, soft_wrap=True, width=_width)
 
 
-class Answer:
-    """The findings of the command under way, by name, if it is to be printed as one object; else None."""
+class Command:
+    """The command under way. found: its findings by name, if they are to be printed as one object; sets: its options
+    --set."""
 
     found: dict[str, Any] | None = None
+    sets: ClassVar[list[str]] = []
 
 
 def shown_as_json() -> bool:
     """Whether the command under way prints an object."""
-    return Answer.found is not None
+    return Command.found is not None
 
 
 def show(*lines: "RenderableType", **found: Any) -> None:
     """Print lines and tables; with --json, keep in their place what they show: values by name, in full precision."""
-    if Answer.found is not None:
-        Answer.found |= found
+    if Command.found is not None:
+        Command.found |= found
         return
     for line in lines:
         out.print(line)
@@ -69,28 +71,22 @@ def show(*lines: "RenderableType", **found: Any) -> None:
 @contextmanager
 def answering(as_object: bool) -> Iterator[None]:
     """Print what the block finds as lines, as it comes, or when the block has ended, as an object."""
-    Answer.found = {} if as_object else None
+    Command.found = {} if as_object else None
     try:
         yield
-        if Answer.found:
+        if Command.found:
             from rerank.storage.documents import as_json
 
             def plain(value: Any) -> Any:
                 """A number of numpy's, or a path, as JSON knows it."""
                 return value.item() if hasattr(value, "item") else str(value)
 
-            sys.stdout.write(f"{as_json(Answer.found, indent=2, default=plain)}\n")
+            sys.stdout.write(f"{as_json(Command.found, indent=2, default=plain)}\n")
     finally:
-        Answer.found = None
+        Command.found = None
 
 
 DEVELOPER = "RERANK_TRACEBACK"  # where it is set, tracebacks are shown
-
-
-class Command:
-    """The command under way, and its options --set."""
-
-    sets: ClassVar[list[str]] = []
 
 
 def command_line() -> list[str]:
@@ -123,14 +119,8 @@ def _kept(text: bytes) -> str:
 
 log = logging.getLogger("rerank")
 commands = Registry[object]("command")  # their modules
-LISTS = (
-    "FILE",
-    "FILE...",
-    "RUN...",
-    "NBEST",
-    "[REF]",
-    "[REF...]",
-)  # arguments that are files of lists, or of what is right
+# Arguments that are files of lists, or of what is right.
+LISTS = "FILE", "FILE...", "RUN...", "NBEST", "[REF]", "[REF...]"
 COLLECTED = 50_000  # objects made until Python looks for cycles again: a tenth of the start went into that, in vain
 Given = TypeVar("Given")
 
@@ -234,17 +224,6 @@ def model_for(nbest: str, model: str, trust: bool) -> "Model":
     if (lists / HEADER).is_file() and not (place / HEADER).is_file():
         raise RecipeError(f"{nbest} is a model, and {model} is none: they are given the wrong way round")
     return Model.load(model, trust)
-
-
-def reader_of(path: str, given: Any, roles: str | None, usual: str = "jsonl") -> dict[str, Any]:
-    """The settings of the reader of a file: the one that is ``given``, or that the file is recognised as."""
-    from rerank.readers import several
-    from rerank.readers.base import readers
-    from rerank.readers.detection import format_of
-    from rerank.readers.texts.roles import roles_given
-
-    settings = several.settings_of(given or format_of(path, readers, usual), "--reader")
-    return settings if roles is None else settings | {"roles": {**settings.get("roles", {}), **roles_given(roles)}}
 
 
 def check_files(nbest: str, sources: str | None, output: str, model: str | None) -> None:

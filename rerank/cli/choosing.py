@@ -24,11 +24,10 @@ from rerank.cli.application import (
     check_files,
     command,
     model_for,
-    reader_of,
     show,
     shown_as_json,
 )
-from rerank.cli.evaluating import ORDERS, ComparedMetric, MetricName, metric_settings
+from rerank.cli.evaluating import ORDERS, ComparedMetric, MetricName, metric_settings, reader_of
 
 if TYPE_CHECKING:
     from rerank.models.model import Model

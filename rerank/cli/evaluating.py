@@ -14,7 +14,7 @@ import typer
 from rerank.base.encoding import amount, decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import track
-from rerank.cli.application import Encoding, ListOptions, allow_local_imports, command, reader_of, show
+from rerank.cli.application import Encoding, ListOptions, allow_local_imports, command, show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -148,6 +148,17 @@ def metric_settings(metric: str) -> dict[str, Any]:
         message = f"found {metric!r}; expected a name, or settings, as {{name: gain, column: x}}"
         raise RecipeError(message, key="--metric")
     return settings
+
+
+def reader_of(path: str, given: Any, roles: str | None, usual: str = "jsonl") -> dict[str, Any]:
+    """The settings of the reader of a file: the one that is ``given``, or that the file is recognised as."""
+    from rerank.readers import several
+    from rerank.readers.base import readers
+    from rerank.readers.detection import format_of
+    from rerank.readers.texts.roles import roles_given
+
+    settings = several.settings_of(given or format_of(path, readers, usual), "--reader")
+    return settings if roles is None else settings | {"roles": {**settings.get("roles", {}), **roles_given(roles)}}
 
 
 @command("oracle", "Look", "rerank oracle asr/test --metric wer")
