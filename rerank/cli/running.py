@@ -197,7 +197,7 @@ def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
         show(fitting(reported))
 
 
-@command("compare", "Look", "rerank compare runs/quickstart runs/quickstart-voted", seldom="by")
+@command("compare", "Look", "rerank compare runs/quickstart runs/quickstart-voted")
 def compare(
     run_a: Annotated[
         Path, typer.Argument(metavar="RUN_A", help="The output directory of a run.", callback=allow_local_imports)
@@ -219,13 +219,9 @@ def compare(
     ] = "approximate_randomization",
     samples: Annotated[int, typer.Option(min=100, max=MAX_SAMPLES, help="Samples of the resampling tests.")] = 10_000,
     seed: Seed = 1,
-    by: Annotated[
-        Literal["id", "order"],
-        typer.Option(help="Match lists by their ids or, in different formats, by their order."),
-    ] = "id",
 ) -> None:
     """Test the difference between two runs, on every test split that both have."""
-    show(splits=show_comparison(run_a, run_b, predictor, test=test_, samples=samples, seed=seed, by=by))
+    show(splits=show_comparison(run_a, run_b, predictor, test=test_, samples=samples, seed=seed))
 
 
 def show_comparison(run_a: Path, run_b: Path, predictor: str | None = None, **how: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -213,11 +213,8 @@ def doubt_of_base(name: str, pieces: Iterable[tuple[np.ndarray, np.ndarray, np.n
     )
 
 
-def aligned(a: Compared, b: Compared, name_a: str, name_b: str, by: Literal["id", "order"] = "id") -> None:
-    """Refuse to compare ``name_a`` of ``a`` with ``name_b`` of ``b`` unless they choose from the same lists.
-
-    by: whether lists of the same id are the same, or lists of the same place, as in two formats.
-    """
+def aligned(a: Compared, b: Compared, name_a: str, name_b: str) -> None:
+    """Refuse to compare ``name_a`` of ``a`` with ``name_b`` of ``b`` unless they choose from the same lists."""
     if a.metric.signature != b.metric.signature:
         message = f"the runs were scored differently: {a.metric.signature} and {b.metric.signature}"
         raise DataError(message, path=b.path)
@@ -226,9 +223,9 @@ def aligned(a: Compared, b: Compared, name_a: str, name_b: str, by: Literal["id"
         raise DataError(message, path=b.path)
     if not np.array_equal(a.reference, b.reference):
         raise DataError("the test lists differ in their references from those of the other run", path=b.path)
-    if by == "id" and (other := next(((i, j) for i, j in zip(a.ids, b.ids, strict=True) if i != j), None)):
-        message = f"the list {other[1]!r} where the other run has {other[0]!r}: if the runs have the same lists in "
-        raise DataError(f"{message}different formats, compare them --by order", path=b.path)
+    if other := next(((i, j) for i, j in zip(a.ids, b.ids, strict=True) if i != j), None):
+        message = f"the list {other[1]!r} where the other run has {other[0]!r}; compare runs over the same lists"
+        raise DataError(message, path=b.path)
     for name, each in ((name_a, a), (name_b, b)):
         if name not in each.rows:
             message = f"no predictor {name!r} in the run; it has {', '.join(sorted(each.rows))}"
@@ -243,12 +240,11 @@ def compare_runs(
     test: TestName = "approximate_randomization",
     samples: int = 10_000,
     seed: int = 1,
-    by: Literal["id", "order"] = "id",
 ) -> list[tuple[str, Compared, tuple[str, str]]]:
     """Run ``a`` and run ``b`` on every test split that both have: the split, what they choose there, as the rows "A"
     and "B", and by which predictors.
 
-    predictor: of both; None: the one that the model of either run decides by. by: see ``aligned``.
+    predictor: of both; None: the one that the model of either run decides by.
     """
     first, second = (_read_results(path / "metrics.json") for path in (a, b))
     splits = [split for split in first["splits"] if split in second["splits"]]
@@ -260,7 +256,7 @@ def compare_runs(
     results = []
     for split in splits:
         ours, theirs = Compared.of_run(a, split), Compared.of_run(b, split)
-        aligned(ours, theirs, name_a, name_b, by)
+        aligned(ours, theirs, name_a, name_b)
         rows = {"A": ours.rows[name_a], "B": theirs.rows[name_b]}
         both = Compared(ours.metric, ours.reference, rows, "B", test=test, samples=samples, seed=seed, doubt=doubt)
         results.append((split, both, (name_a, name_b)))
