@@ -137,6 +137,13 @@ def test_what_is_no_text_is_left_out(tmp_path: Path) -> None:
     m2 = b"S a dogs\nA 1 2|||R:NOUN:NUM|||dog|||REQUIRED|||-NONE-|||0\n"
     with pytest.raises(DataError, match=r"ref0:1: found annotations in M2 .* name the corrected sentences"):
         of_lists(tmp_path, ("p", "q"), m2)
+    for array in (b'["it rains", "hello"]', b'[\n "it rains"\n]\n', b'{\n "1": "it rains"\n}\n'):
+        (path,) = write(tmp_path, array)
+        with pytest.raises(
+            DataError, match=r"ref0:1: found .*, of one JSON value; expected a text, or an object, on each"
+        ):
+            texts(path)
+        assert len(texts(path, "lines")) == array.strip().count(b"\n") + 1
     with pytest.raises(DataError, match=r"ref0:1: .* expected a 'text' or a 'reference' in it: lists are no sentences"):
         of_lists(tmp_path, ("p",), b'{"id": "p", "candidates": ["x"]}\n')
 

@@ -37,6 +37,7 @@ log = logging.getLogger("rerank")
 FORMS = ("auto", "lines", "tab", "id")
 Texts = tuple[bytes, ...]  # those of a list: one, or several references
 Named = dict[str, tuple[int, Texts]]  # texts by id, each with its line
+JSON_OVER_LINES = re.compile(rb'\s*(?:\[\s*["{\[].*|[\[{]\s*$)')
 _EDIT = re.compile(rb"A -?\d+ -?\d+\|\|\|")
 _LIKE_IDS = re.compile(r"(?=.*\d).*[^\W\d]")  # all have letters and digits, and none is a word of a text
 
@@ -86,6 +87,9 @@ def _lines_of(path: PathLike, *, look: bool) -> Iterator[tuple[int, bytes]]:
         if len(first) > 1 and first[0].startswith(b"S ") and _EDIT.match(first[1]):
             message = "found annotations in M2 (lines of S and A); expected texts: name the corrected sentences"
             raise DataError(message, path=lines.path, line=1)
+        if first and JSON_OVER_LINES.match(first[0]):
+            message = f"found {excerpt(first[0])}, of one JSON value; expected a text, or an object, on each line"
+            raise DataError(f"{message} (form: lines takes lines as they stand)", path=lines.path, line=1)
         for number, line in lines:
             if lines.nul and b"\0" in line:
                 raise DataError(NUL, path=lines.path, line=number)
