@@ -41,10 +41,12 @@ def add_squares(
                 j = columns[p]
                 if j >= free:
                     break
-                squares[j] += (values[p] - total[j] / size) ** 2
+                away = values[p] - total[j] / size
+                squares[j] += away * away
         for j in range(free):
             if size > present[j]:
-                squares[j] += (size - present[j]) * (total[j] / size) ** 2
+                mean = total[j] / size
+                squares[j] += (size - present[j]) * (mean * mean)
 
 
 def free_values(corpus: Corpus) -> np.ndarray:

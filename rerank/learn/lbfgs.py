@@ -134,7 +134,8 @@ def add_curvature(data: ListArrays, found: np.ndarray, sums: np.ndarray) -> None
                 sums[j] += share * x
                 found[j] += data.weight[i] * share * x * x
         for y in range(first, last):
-            found[D] += data.weight[i] * share * (data.base[y] - mean) ** 2
+            away = data.base[y] - mean
+            found[D] += data.weight[i] * share * (away * away)
             for p in range(np.uint64(data.rows[y]), np.uint64(data.rows[y + 1])):
                 j = data.columns[p]
                 if sums[j] != 0.0:

@@ -58,7 +58,7 @@ class AdaptiveRDA(Adaptive):
         """s ← s + g, H = δ + √(Σ g²), e = η/H (Duchi et al. 2011, Fig. 1, primal-dual), in the column's unit."""
         cell = state.cells[j]
         cell.s += g
-        cell.norm = math.sqrt(cell.norm**2 + g * g)
+        cell.norm = math.sqrt(cell.norm * cell.norm + g * g)
         e = min(params.eta * inverse / (params.delta + cell.norm), GREATEST)
         cell.a = -cell.s * e
         if state.v.shape[0] > 0:

@@ -12,15 +12,16 @@ from rerank.kernels.compile import kernel
 @kernel
 def var_alpha(m: float, v: float, phi: float, loss: float) -> float:
     """α that meets m⁺ = φv⁺ (Crammer et al. 2012, eqs. 15 and 18)."""
-    c = 1.0 + 2.0 * phi * m
-    root = math.sqrt((1.0 - 2.0 * phi * m) ** 2 + 8.0 * phi * phi * v)
+    c, b = 1.0 + 2.0 * phi * m, 1.0 - 2.0 * phi * m
+    root = math.sqrt(b * b + 8.0 * phi * phi * v)
     return 2.0 * loss / (v * (c + root)) if c > 0.0 else (root - c) / (4.0 * phi * v)
 
 
 @kernel
 def stdev_shrinkage(alpha: float, v: float, phi: float) -> tuple[float, float]:
     """(β, ξ) of an α for the constraint m ≥ φ√v: αφ/(√v⁺ + vαφ) and αφ/√v⁺ (Crammer et al. 2012, Fig. 1)."""
-    after = 2.0 * v / (alpha * v * phi + math.sqrt((alpha * v * phi) ** 2 + 4.0 * v))  # √v⁺
+    b = alpha * v * phi
+    after = 2.0 * v / (b + math.sqrt(b * b + 4.0 * v))  # √v⁺
     return alpha * phi / (after + v * alpha * phi), alpha * phi / after
 
 

@@ -1,7 +1,4 @@
-"""The step of a mean that meets a constraint of confidence (see ``confidence``) where a diagonal is updated exactly.
-
-v⁺ is then a sum over columns, of its own for each α, and the root is found by Newton's method.
-"""
+"""Steps that meet a constraint of ``confidence`` where a diagonal is updated exactly, and v⁺ is a sum over columns."""
 
 import math
 
@@ -16,8 +13,9 @@ def excess_var(alpha: float, m: float, v: float, phi: float, part: np.ndarray, c
     f, slope = m + alpha * v, v
     for r in range(count):
         c = 1.0 + 2.0 * alpha * phi * part[r]
-        f -= phi * part[r] / c
-        slope += 2.0 * (phi * part[r] / c) ** 2
+        share = phi * part[r] / c
+        f -= share
+        slope += 2.0 * (share * share)
     return f, slope
 
 

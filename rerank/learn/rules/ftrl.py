@@ -55,7 +55,7 @@ class FTRL(Adaptive):
         cell = state.cells[j]
         unit = cell.unit if cell.unit > 0.0 else 1.0
         steepness = min(min(1.0 / params.alpha, GREATEST) / speed, GREATEST)
-        cell.root = math.sqrt(cell.root**2 + g * g)
+        cell.root = math.sqrt(cell.root * cell.root + g * g)
         q = min((params.beta + cell.root) * steepness, GREATEST)
         cell.z += g - (q - cell.q) * (cell.w * unit)
         cell.q = q

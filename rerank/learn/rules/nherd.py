@@ -36,4 +36,5 @@ class NormalHerd(Gaussian):
         """α = max(0, 1 − m)/(v + 1/C), and ξ = 2C + C²v for the covariance (Crammer & Lee 2010, Fig. 1)."""
         loss, C = max(0.0, 1.0 - m), params.C * weight
         xi = C * (2.0 + C * v)
-        return loss, loss / (v + 1.0 / C), xi / (1.0 + C * v) ** 2, xi
+        shrunk = 1.0 + C * v
+        return loss, loss / (v + 1.0 / C), xi / (shrunk * shrunk), xi

@@ -2,8 +2,7 @@
 
 A normalised learner works on φ_j/c_j, with c_j the largest difference of column j so far. In an update g = Σ a_y φ(y),
 
-* x_j = max φ_j(y) − min φ_j(y) over the candidates with a_y ≠ 0: |φ_j(y*) − φ_j(y')| for losses of two candidates;
-* c_j ← max(c_j, x_j) in the columns of g;
+* c_j ← max(c_j, x_j) in the columns of g, with x_j = max φ_j(y) − min φ_j(y) over the candidates with a_y ≠ 0;
 * N ← N + Σ_j (g_j/c_j)² / max a_y², and t ← t + 1 unless g = 0.
 
 Step sizes are multiplied by √(t/N): they do not depend on the number of features. Where c_j grows, all that is
@@ -63,7 +62,8 @@ class Adaptive(Learner):
             scratch.extra[r] = 1.0
             if params.normalized and g != 0.0 and j != state.a.shape[0] - 1:
                 scratch.extra[r] = rescale_column(state, j, x, params)
-                squared += (g * scratch.extra[r] * (1.0 / top)) ** 2
+                share = g * scratch.extra[r] * (1.0 / top)
+                squared += share * share
         if squared > 0.0:
             now.times, now.squares = now.times + 1.0, now.squares + squared
         speed = speed_of(now)
