@@ -269,7 +269,7 @@ def command_pages() -> str:
     for names, said, rows in pages:
         heading = f"{'#' * min(len(names), 3)} {' '.join(names[1:])}\n\n" if len(names) > 1 else ""
         own = [[f"`{name}`", about] for name, about in rows if (name, about) not in many]
-        also = [f"`{re.sub(' .*', '', name)}`" for name, about in rows if (name, about) in many]
+        also = [f"`{name.split(', ')[-1].split()[0]}`" for name, about in rows if (name, about) in many]
         listed = f"\n{table(['option', 'meaning'], own)}" if own else ""
         tail = f"\n[Shared](#shared-options): {', '.join(also)}.\n" if also else ""
         text.append(f"{heading}{said}\n{listed}{tail}")
@@ -282,8 +282,8 @@ def _commands(names: list[str], command: Any, parent: Any = None) -> Iterable[tu
     """Commands by their names, with their help, and the names and meanings of their options."""
     context = command.make_context(names[-1], [], parent, resilient_parsing=True)
     records = filter(None, (each.get_help_record(context) for each in command.params if each.name != "help"))
-    rows = [(re.sub(r" <(str|path|.* range|list.*)>", "", cell(name)), cell(said)) for name, said in records]
-    yield names, cell(command.help or ""), rows
+    rows = [(re.sub(r" <(str|path|.* range|list.*)>", "", name), cell(said)) for name, said in records]
+    yield names, re.sub(r"Example: (.*)$", r"Example: `\1`", cell(command.help or "")), rows
     for name, each in getattr(command, "commands", {}).items():
         yield from _commands([*names, name], each, context)
 

@@ -120,7 +120,7 @@ def _kept(text: bytes) -> str:
 log = logging.getLogger("rerank")
 commands = Registry[object]("command")  # their modules
 # Arguments that are files of lists, or of what is right.
-LISTS = "FILE", "FILE...", "RUN...", "NBEST", "[REF]", "[REF...]"
+LISTS = "FILE", "FILE...", "RUN...", "NBEST", "[REF]", "[REF...]", "HYP REF [HYP2 ...]"
 COLLECTED = 50_000  # objects made until Python looks for cycles again: a tenth of the start went into that, in vain
 Given = TypeVar("Given")
 

@@ -90,7 +90,9 @@ def explain(
     model: ModelPlace,
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="N-best lists.")],
     list_id: Annotated[str, typer.Option("--list", metavar="ID", help="The id of the list to explain.")],
-    gold: Annotated[str | None, typer.Option(help="Gold trees or references, to compare with the oracle too.")] = None,
+    gold: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Gold trees or references, to compare with the oracle too.")
+    ] = None,
     sources: Annotated[
         str | None, typer.Option(help="The inputs of lists of texts that do not hold their own.")
     ] = None,
