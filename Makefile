@@ -15,7 +15,8 @@ SHORT = $(filter-out 0,$(QUICK))
 
 unexport PYTHONDONTWRITEBYTECODE  # programs that tests start need not compile the package each time
 
-.PHONY: help install quickstart papers docs docs-serve test test-quick test-random coverage fuzz check format bench clean
+.PHONY: help install quickstart papers docs docs-serve test test-quick test-random wheel coverage fuzz check \
+	format bench clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -75,6 +76,9 @@ test-quick: $(BIN)/.installed-dev  ## run one instance of every test
 test-random: $(BIN)/.installed-dev  ## try other generated examples (SEED=, EXAMPLES= times as many)
 	@seed=$${SEED:-$$(date +%s)}; echo "SEED=$$seed EXAMPLES=$(or $(EXAMPLES),1)"; \
 		$(PYTEST) --generated --hypothesis-profile random --hypothesis-seed $$seed --examples $(or $(EXAMPLES),1) $(TESTS)
+
+wheel: $(BIN)/.installed-dev  ## run a recipe where nothing but the wheel is installed, by another Python
+	@$(BIN)/python -m pytest -m wheel tests/project/test_packaging.py
 
 coverage: $(BIN)/.installed-dev  ## measure line coverage; kernels count where they run as plain Python
 	@$(PYTEST) --cov=rerank --cov-report=

@@ -46,9 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     many = "so many times the generated examples that each test names, of which one in five is tried by default"
     parser.addoption("--examples", type=float, default=0.2, help=many)
     parser.addoption("--generated", action="store_true", help="only tests that generate examples")
-    parser.addoption(
-        "--quick", action="store_true", help="each test with its first parameters alone, few examples; no slow ones"
-    )
+    parser.addoption("--quick", action="store_true", help="each test with its first parameters alone, few examples")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

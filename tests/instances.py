@@ -28,11 +28,11 @@ def in_turn(items: Iterable[pytest.Item]) -> list[pytest.Item]:
 
 
 def first_instances(items: Iterable[pytest.Item]) -> list[pytest.Item]:
-    """Of tests with parameters, the first instance; of those that are marked as slow, none."""
+    """Of tests with parameters, the first instance."""
     found: dict[str, pytest.Item] = {}
     for item in items:
         found.setdefault(item.nodeid.partition("[")[0], item)
-    return [item for item in found.values() if not any(mark.name == "slow" for mark in item.iter_markers())]
+    return [*found.values()]
 
 
 def multiply_examples(tests: Iterable[Callable[..., object]], factor: float) -> None:

@@ -118,7 +118,7 @@ def required() -> set[Path]:
     return {path for path in found if path.name not in ("..", "__pycache__")}
 
 
-@pytest.mark.slow
+@pytest.mark.wheel
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("version", ["3.11", "3.13"])
 def test_a_recipe_runs_in_a_fresh_environment(built: Path, tmp_path: Path, version: str) -> None:

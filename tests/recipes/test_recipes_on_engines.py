@@ -22,7 +22,7 @@ Results = Callable[[str], dict[str, Any]]
 NAMES = sorted(shipped_recipes())
 ONE_EACH = ["quickstart", "translation", "asr", "llm", "classification", "papers/arow-figure2"]  # of every kind of data
 LISTS = 24  # of a split of lists in JSON lines
-ON_CLUSTERS = ["translation", "papers/arow-figure2"]  # of lists and of examples
+ON_CLUSTERS = ["translation", "classification"]  # of lists and of examples
 # What would take time, and says nothing about engines.
 TUNED = ("figure5", "figures3-4", "table2", "table3", "table4", "table5")
 SECTIONS = (  # the recipe has a hundred
