@@ -137,23 +137,6 @@ def test_a_run_of_code_that_was_edited_is_trained_again(small_data: Path, small_
     assert "already finished, by a program or a module of yours that has changed since" in ended.err
 
 
-def test_a_checkpoint_of_code_that_was_edited_is_not_gone_on_from(
-    small_data: Path, small_run: Path, folder: Path
-) -> None:
-    assert small_run.exists()
-    learner_recipe(folder, small_data)
-    whole = run("run", folder, "first")
-    assert whole.code == 0, whole.err
-
-    assert run("run", folder, "edited", fault=kill_at(folder, "0000.training.npz")).code == -signal.SIGKILL
-    (folder / "rate_own.py").write_text("RATE = 0.25\n")
-    for name in ("edited", "fresh"):
-        ended = run("run", folder, name, *(["--resume"] if name == "edited" else []))
-        assert ended.code == 0, ended.err
-    assert np.array_equal(weights(folder, "edited"), weights(folder, "fresh"))
-    assert not np.array_equal(weights(folder, "fresh"), weights(folder, "first"))
-
-
 def test_results_of_classification_of_code_that_was_edited(folder: Path) -> None:
     settings = small_classes.settings(small_classes.write_set(folder), learner={"name": "learner_own:Mine"})
     (folder / "own.yaml").write_text(yaml.safe_dump(settings | {"runs": [{"name": "a"}, {"name": "b"}]}))
