@@ -152,14 +152,12 @@ def test_resume_refuses_other_settings_and_trains_again_on_other_data(data, work
     assert small.without_clock(again["runs"]) == small.without_clock(fresh["runs"])
 
 
-@pytest.mark.parametrize("how", ["empty", "cut short", "a bit flipped"])
-def test_a_damaged_stored_run_is_trained_again(small_data, trained, workspace, how, caplog):
-    directory = shutil.copytree(trained[0], workspace / f"damaged, {how}")
+def test_a_damaged_stored_run_is_trained_again(small_data, trained, workspace, caplog):
+    directory = shutil.copytree(trained[0], workspace / "damaged")
     file = directory / ".runs" / "0000.npz"
-    content = file.read_bytes()
-    half = len(content) // 2
-    flipped = content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :]
-    file.write_bytes({"empty": b"", "cut short": content[:-9], "a bit flipped": flipped}[how])
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
     (directory / "metrics.json").unlink()
     again = experiment.run(small.recipe(small_data), directory, resume=True, tests=False)
     assert "0000.npz cannot be read" in caplog.text
