@@ -78,10 +78,11 @@ class LineReader:
                 return text[:1]
 
     @property
-    def two_arrays(self) -> bool:
-        """Whether each of the next two lines, as far as they have been read, is an array of JSON."""
-        two = self._lines[self._at : self._at + 2]
-        return len(two) == 2 and all(line.startswith(b"[") and line.rstrip().endswith(b"]") for line in two)
+    def begins_array(self) -> bool:
+        """Whether an array of JSON follows, and not one on each line, as far as the next two have been read."""
+        array, two = self.begins() == b"[", self._lines[self._at : self._at + 2]
+        apart = len(two) == 2 and all(line.startswith(b"[") and line.rstrip().endswith(b"]") for line in two)
+        return array and not apart
 
     def rest(self) -> bytes:
         """All that follows, in memory at once, with lines of any length."""

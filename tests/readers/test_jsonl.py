@@ -326,6 +326,20 @@ def test_bytes_that_are_not_utf8_and_half_surrogate_pairs_are_kept(place: Path) 
     assert again.texts == found.texts
 
 
+def test_lists_that_are_read_together_are_written_as_they_stand(place: Path) -> None:
+    lines = [
+        {"id": name, "x": [k], "candidates": [{"text": f" {y}: ", "y": y} for y in "ab"]} for k, name in enumerate("pq")
+    ]
+    place.write_text("\n".join(map(json.dumps, lines)))
+    (block,) = JsonlReader().blocks(place)
+    out = io.BytesIO()
+    for found in block.each():
+        JsonlReader().write(out, found, order=[1, 0])
+    assert [json.loads(line) for line in out.getvalue().splitlines()] == [
+        {**line, "candidates": line["candidates"][::-1]} for line in lines
+    ]
+
+
 def test_a_value_that_is_too_deep_to_be_written_is_an_error(place: Path) -> None:
     found = one(place, {"candidates": ["a"]})
     value: list[Any] = []

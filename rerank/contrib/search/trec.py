@@ -33,7 +33,7 @@ from rerank.readers.problems import NUL, UNJUDGED
 from rerank.readers.score_columns import MINMAX
 from rerank.readers.streams import PathLike, Writable, open_stream
 from rerank.readers.texts.json_lines import items_of, number_of, parse_object
-from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader, sound
+from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
 
 GAIN = "gain"
 FIELDS = "QUERY Q0 DOCUMENT RANK SCORE NAME"
@@ -138,10 +138,10 @@ class TrecReader(TextReader):
         if others:
             bad: list[Entry | Problem] = [row.problem for row in rows if row.problem is not None]
             entries = [*bad, *_fused([own, *others], grades)]
-            return Draft.of(entries, sound, sides=_unlisted(grades, entries))
+            return Draft.of(entries, sides=_unlisted(grades, entries))
         entries = [row.problem or Entry(row.document, {SCORE: row.score} | _gain(row.document, grades)) for row in rows]
         pieces, numbers = [row.line for row in rows], [row.number for row in rows]
-        return Draft.of(entries, sound, pieces=pieces, lines=numbers, sides=_unlisted(grades, entries))
+        return Draft.of(entries, pieces=pieces, lines=numbers, sides=_unlisted(grades, entries))
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Ranks and scores are written anew."""

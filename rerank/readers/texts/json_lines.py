@@ -50,8 +50,7 @@ class JsonReader(TextReader):
 
     def cut(self, data: bytes) -> int:
         """Behind the last line; an array can be cut nowhere."""
-        lines = LineReader(InputStream(BytesIO(data), ""))
-        return 0 if lines.begins() == b"[" and not lines.two_arrays else data.rfind(b"\n") + 1
+        return 0 if LineReader(InputStream(BytesIO(data), "")).begins_array else data.rfind(b"\n") + 1
 
     def parts(self, told: Mapping[str, Any]) -> bool:
         return {"named", "columns"} <= told.keys()
@@ -82,7 +81,7 @@ class JsonReader(TextReader):
         if lines.objects is not None:
             yield from enumerate(lines.objects, start=1)
             return
-        array = lines.begins() == b"[" and not (self.general and lines.two_arrays)
+        array = lines.begins_array if self.general else lines.begins() == b"["
         items = ((number, text) for number, _, text in items_of(lines, "[", "a JSON array of objects"))
         for number, text in items if array else lines:
             if start := text.strip()[:1]:
@@ -295,10 +294,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def is_conversation(value: Any) -> bool:
     """Whether it is a list of messages."""
-    kinds = {"role", "content"}
-    return (
-        isinstance(value, list) and bool(value) and all(isinstance(one, dict) and one.keys() & kinds for one in value)
-    )
+    several = isinstance(value, list) and bool(value)
+    return several and all(isinstance(one, dict) and one.keys() & {"role", "content"} for one in value)
 
 
 HIGHEST = float_info.max  # of a number

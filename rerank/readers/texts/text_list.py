@@ -64,11 +64,10 @@ class Draft:
     starts: Sequence[int] = (0,)
 
     @staticmethod
-    def of(items: Sequence[T], make: Callable[[T, int], Entry], **fields: Any) -> "Draft":
-        """That of the candidates that ``make`` finds in items (of each, and its number from 1), or of the Problems that
-        it raises; ``fields`` are others. pieces: what writes the candidates back, by default items; head: their list.
-        """
-        made = each(items, make)
+    def of(items: Sequence[Any], make: Callable[[Any, int], Entry] | None = None, **fields: Any) -> "Draft":
+        """That of entries and Problems, or of those that ``make`` finds in items (of each, and its number from 1);
+        ``fields`` are others. pieces: what writes the candidates back, by default items; head: their list."""
+        made: Sequence[Entry | Problem] = each(items, make) if make else items
         entries = [Entry(b"", {}) if isinstance(one, Problem) else one for one in made]
         names = dict.fromkeys(chain.from_iterable(one.numbers for one in entries))
         numbers = {name: [one.numbers.get(name) for one in entries] for name in names}
@@ -158,13 +157,6 @@ def each(items: Sequence[T], make: Callable[[T, int], U]) -> list[U | Problem]:
         except Problem as problem:
             made.append(problem)
     return made
-
-
-def sound(entry: Entry | Problem, _: int) -> Entry:
-    """An entry that has been made, for ``Draft.of``. Raises the Problem that it is."""
-    if isinstance(entry, Problem):
-        raise entry
-    return entry
 
 
 def lists_of(drafts: Sequence[Draft], path: str, form: str, roles: Any = None) -> Lists:
