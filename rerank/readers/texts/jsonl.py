@@ -148,10 +148,12 @@ class JsonlReader(JsonReader):
         every = [entries for content in contents if isinstance(entries := content.get("candidates"), list) and entries]
         rows = list(chain.from_iterable(every))
         kinds = {*map(type, rows)}
-        orders = {tuple(entries[0]) if kinds == {dict} else () for entries in every}  # that of sparse features
         rows = rows if kinds == {dict} else [{"text": entry} for entry in rows]
-        alike = len(every) == len(contents) and len(kinds) == len(orders) == len({*map(len, rows)}) == 1
-        if not alike or not rows[0].keys().isdisjoint(_NESTED):
+        firsts = [one[0] for one in every] if kinds == {dict} else rows[:1]
+        if any(key in one for one in firsts for key in _NESTED):
+            firsts = rows = list(map(_flat, rows))
+        orders = {*map(tuple, firsts)}  # that of sparse features
+        if len(every) < len(contents) or not len(kinds) == len(orders) == len({*map(len, rows)}) == 1:
             raise Problem("columns", UNLIKE)
         return self._of(contents, every, rows, rows[0])
 
@@ -210,6 +212,18 @@ UNLIKE = "lists that are not alike"
 _NESTED = "columns", "features"
 _OTHERS = "text", *_NESTED  # keys of candidates that are no numbers
 _NUMERIC = {float, int, bool}
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A candidate with the numbers under "columns" and "features" beside its own. Raises Problem where they are none,
+    or are called as what is something else there, or would come before the column that tells how a sample ended."""
+    made = {key: value for key, value in row.items() if key not in _NESTED}
+    for nested in filter(None, map(row.get, _NESTED)):
+        numeric = isinstance(nested, dict) and _NUMERIC.issuperset(map(type, nested.values()))
+        if not numeric or FINISH in made or not nested.keys().isdisjoint([*made, *PARTS, FINISH]):
+            raise Problem("columns", UNLIKE)
+        made |= nested
+    return made
 
 
 def _text(row: Mapping[str, Any], k: int) -> bytes:
