@@ -177,16 +177,19 @@ def next_counted(lines: LineReader, each: int, pieces_of: Callable[[Sequence[byt
 
     pieces_of: what lines are, the first of which has a number; parts_of: the list of a header and pieces.
     """
+    header = _HEADER.match(lines.ahead(1)[0])
+    named = header is not None and header[2] is not None
 
-    def is_header(line: bytes, after: bytes) -> bool:
-        """A number before a tree is a score where candidates have one."""
-        return _HEADER.match(line) is not None and not (each == 2 and _is_tree(after))
+    def is_header(line: bytes, after: bytes, named: bool) -> bool:
+        """A number is a score before a tree, where candidates have one, and behind a header with an id."""
+        found = _HEADER.match(line)
+        return found is not None and (not named or found[2] is not None) and not (each == 2 and _is_tree(after))
 
     def ends(line: bytes, after: bytes) -> bool:
-        return line[:1] not in _BODY and (blank(line) or is_header(line, after))
+        return line[:1] not in _BODY and (blank(line) or is_header(line, after, named))
 
     first, (head, *rest) = lines.number + 1, block(lines, ends)
-    header, pieces = _HEADER.match(head), pieces_of(rest, first + 1)
+    pieces = pieces_of(rest, first + 1)
     if header is None:
         message = f"found {excerpt(head)} where a list starts; expected its header: number of candidates, list id"
         name, problem = None, Problem("header", message, first)
@@ -206,7 +209,7 @@ def next_counted(lines: LineReader, each: int, pieces_of: Callable[[Sequence[byt
     while lines.skip_blank():
         line, after = [*lines.ahead(2), b""][:2]
         score = line if each == 2 else line.partition(b"(")[0]
-        if is_header(line, after) or not (_is_tree(line) or numbers(score)):
+        if is_header(line, after, named=False) or not (_is_tree(line) or numbers(score)):
             break
         block(lines, ends)
     return Record(name, problem.line or first, problem)
