@@ -25,8 +25,9 @@ from rerank.readers.inputs import in_memory
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import make_reader
+from rerank.readers.sides import Side
 from rerank.readers.streams import read_in
-from rerank.readers.stretches import LineFile, Stretch
+from rerank.readers.stretches import Attach, SplitFile, Stretch
 from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import AUTO, UNDERIVED
 from rerank.recipes.sections import SplitSettings, TemplateSettings
@@ -178,20 +179,25 @@ class Content(ABC, Generic[T]):
         return one_by_one(chain.from_iterable(found))
 
     def read_stretches(self, data: SplitSettings, split: str, lists: int, size: int) -> Iterator[Lists | Stretch]:
-        """``read``, as many lists at a time as are read at once; large files with a list on each line are stretches, of
-        so many lists and bytes, that nobody has read yet."""
+        """``read``, as many lists at a time as are read at once; large files are stretches, of so many lists and bytes,
+        that nobody has read yet."""
         for source, prefix in _prefixed(data, split):
-            paths = {} if source in in_memory.get() or data.encoding else data.files_of(source)
-            reader, file = make_reader(data.reader).knowing(self.shown), None
-            if list(map(len, paths.values())) == [1]:  # nothing that goes with the lists
-                file = LineFile.of(reader, paths["nbest"][0], prefix)
-            yield from self._of_source(data, source, prefix) if file is None else file.stretches(lists, size)
+            read, file = self._of_source(data, source, prefix), None
+            many = source in in_memory.get() or bool(data.encoding) or len(data.files_of(source)["nbest"]) > 1
+            if not many and (beside := self.beside(data, source)) is not None:
+                reader = make_reader(data.reader).knowing(self.shown)
+                file = SplitFile.of(reader, data.files_of(source)["nbest"][0], prefix, *beside)
+            yield from read if file is None else file.stretches(lists, size, read)
 
     def _of_source(self, data: SplitSettings, source: str, prefix: str) -> Iterator[Lists]:
         held = in_memory.get().get(source)
         items = chain.from_iterable(map(legible, held(self.shown, self.normalize))) if held else None
         for lists in read_in(data.encoding, items or self.read_source(data, source)):
             yield lists.changed(ids=[f"{prefix}{name}" for name in lists.ids]) if prefix else lists
+
+    def beside(self, data: SplitSettings, source: str) -> tuple[Sequence[Side], Attach] | None:  # noqa: ARG002
+        """The files beside the lists of a source, and what adds their entries to a list; None: stretches need more."""
+        return None
 
     @abstractmethod
     def read_source(self, data: SplitSettings, source: str) -> Iterator[Lists]:

@@ -137,8 +137,8 @@ class Extraction:
     known: the table of its columns, by which its lists are held to score columns; without one, the score columns are
     those of its first list, and ``table`` makes the table.
 
-    Lists are read here, but for large files with a list on each line, which are planned here and read in stretches by
-    the workers of ``engine``, who do everything else. What they find does not depend on how many there are.
+    Lists are read here, but for large files that fall into stretches, which the workers of ``engine`` read, who do
+    everything else. What they find does not depend on how many there are.
     """
 
     def __init__(

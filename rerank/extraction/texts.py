@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
@@ -22,8 +22,10 @@ from rerank.readers.base import Problem, SkipCount, lists_of
 from rerank.readers.given.nbest import GAIN
 from rerank.readers.lists import Lists
 from rerank.readers.several import learns_from, make_reader
+from rerank.readers.sides import Side
+from rerank.readers.stretches import Attach
 from rerank.readers.texts.answers import with_answers
-from rerank.readers.texts.text_files import complete, lists_of_texts, settle, text_list
+from rerank.readers.texts.text_files import complete, lists_of_texts, settle, text_list, text_sides, with_texts
 from rerank.recipes.recipe import TextDataSettings, TextRecipe
 from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings
@@ -55,6 +57,11 @@ class TextContent(Content[TextView | None]):
             return lists_of(reader, path, blocks=True)
         form = cast(TextDataSettings, data).form
         return lists_of_texts(reader, path, references=references, sources=sources[0] if sources else None, form=form)
+
+    def beside(self, data: SplitSettings, source: str) -> tuple[Sequence[Side], Attach]:
+        files, form = data.files_of(source), cast(TextDataSettings, data).form
+        sources = next(iter(files.get("sources") or ()), None)
+        return text_sides(files.get("references"), sources, form), partial(with_texts, sourced=sources is not None)
 
     def pair(self, nbest: Lists, count: SkipCount) -> Pair | None:
         try:

@@ -29,7 +29,7 @@ from rerank.extraction.extraction import divide, extract_split, extract_training
 from rerank.extraction.seen import SeenSample
 from rerank.features.table import FeatureTable
 from rerank.pool import Engine, Processes
-from rerank.readers import stretches
+from rerank.readers import moses, stretches
 from rerank.recipes.recipe import ListRecipe, TextRecipe
 
 ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
@@ -430,16 +430,47 @@ def test_a_file_that_changes_behind_the_plan_is_an_error(tmp_path, monkeypatch):
         extract_training(asked, Late())
 
 
-def test_one_process_reads_what_is_compressed_and_rows(tmp_path, monkeypatch, caplog):
-    in_stretches(monkeypatch)
-    monkeypatch.setattr(stretches.Stretch, "lists", None)
+def test_compressed_files_are_read_in_stretches_and_rows_by_one_process(tmp_path, monkeypatch):
     small_rankings.write_task(tmp_path)
-    with caplog.at_level("INFO", "rerank"):
-        extract_training(small_rankings.recipe(tmp_path))
-    assert "gzip cannot be read in stretches, so one process reads it" in caplog.text
+    whole, _ = extract_training(small_rankings.recipe(tmp_path))
+    in_stretches(monkeypatch)
+    found, _ = extract_training(small_rankings.recipe(tmp_path), Pickling())
+    assert_same(found.corpus, whole.corpus)
+    monkeypatch.setattr(stretches.Stretch, "lists", None)
     rows = [
         {"prompt_id": i // 4, "text": f"x{i}", "logprob": i % 5, "reward": i % 3, "gain": i % 2} for i in range(400)
     ]
     (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     data = {"nbest": "{root}/{split}.jsonl", "train": "rows", "dev": None, "tests": []}
     assert extract_training(small_rankings.recipe(tmp_path, data=data))[0].corpus.list_count == 100
+
+
+@pytest.mark.parametrize("policy", ["error", "skip"])
+@pytest.mark.parametrize("case", ["whole", "bad", "fewer lists", "fewer references"])
+def test_lists_of_moses_and_the_texts_beside_them_are_read_in_stretches(case, policy, tmp_path, monkeypatch):
+    small_texts.write_task(tmp_path)
+    name = tmp_path / ("train.ref.gz" if case == "fewer references" else "train.nbest.gz")
+    lines = small_texts.lines_of(name)
+    if case == "bad":
+        lines[220] = "junk"
+        lines[150:156] = ["25 ||| a ||| LM0= none ||| 0"]
+    small_texts.write_lines(name, lines[: -12 if case == "fewer lists" else -2] if case.startswith("fewer") else lines)
+    asked, read = small_texts.recipe(tmp_path, data={"on_bad_list": policy}), stretches.Stretch.lists
+
+    def outcome(engine: Engine) -> Any:
+        try:
+            found, _ = extract_training(asked, engine)
+        except DataError as error:
+            return str(error)
+        arrays = [getattr(found.corpus, name).tolist() for name in ARRAYS]
+        return arrays, found.ids, {**found.about, "seconds": 0}
+
+    whole, used = outcome(Engine()), list[int]()
+    in_stretches(monkeypatch)
+    monkeypatch.setattr(moses, "CHUNK", 1 << 10)
+    if isinstance(whole, str):  # no account
+        monkeypatch.setattr(stretches, "MOST", 5)
+    monkeypatch.setattr(stretches.Stretch, "lists", lambda self, seen: used.append(self.at) or read(self, seen))
+    assert [outcome(Engine()), outcome(Pickling())] == [whole, whole]
+    assert len(set(used)) > 1
+    assert isinstance(whole, str) == (case == "fewer references" or (case != "whole" and policy == "error"))

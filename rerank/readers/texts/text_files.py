@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
@@ -252,16 +252,24 @@ def lists_of_texts(
     one source per line; by default those that the lists hold. A bad list uses up its source and its references. For
     lists that are missing at the end there are empty lists, ``missing``.
     """
+    for nbest, entries in in_step(reader, nbest_path, text_sides(references, sources, form), missing=True):
+        yield with_texts(nbest, entries, sourced=sources is not None)
+
+
+def text_sides(references: Sequence[PathLike] | None, sources: PathLike | None, form: str) -> list[Side]:
+    """The files of sources and references, see ``lists_of_texts``."""
     given = [] if sources is None else [source_lines(sources, form)]
-    sides = [*given, *(TextSide(path, ("line of references", "references"), form) for path in references or ())]
-    for nbest, entries in in_step(reader, nbest_path, sides, missing=True):
-        if nbest.problem is not None:
-            yield nbest
-            continue
-        found = {} if sources is None or entries[0] is None else {"source": entries[0][0]}
-        if references is not None:
-            found["references"] = present(chain(*filter(None, entries[len(given) :])))
-        yield text_list(nbest).changed(**found)
+    return [*given, *(TextSide(path, ("line of references", "references"), form) for path in references or ())]
+
+
+def with_texts(nbest: Lists, entries: Sequence[Any], *, sourced: bool) -> Lists:
+    """A list with what the files of ``text_sides`` have for it; sourced: whether the first of these are sources."""
+    if nbest.problem is not None:
+        return nbest
+    found = {"source": entries[0][0]} if sourced and entries[0] is not None else {}
+    if len(entries) > sourced:
+        found["references"] = present(chain(*filter(None, entries[sourced:])))
+    return text_list(nbest).changed(**found)
 
 
 class TextSide(Side):
