@@ -60,14 +60,12 @@ class LetorReader(TextReader):
     Parameters
     ----------
     duplicates: see ``ListReader``.
-    names: a file with the names of the features, on line k that of feature k; by default their numbers.
-    first: the name of the feature that is the base score; null: there is none, and lists are in no order.
+    first: the number of the feature that is the base score; null: there is none, and lists are in no order.
     """
 
     form: ClassVar[str] = "letor"
     use: ClassVar[str] = "search"
 
-    names: str | None = None
     first: str | None = None
 
     @property
@@ -113,11 +111,10 @@ class LetorReader(TextReader):
         if len(ids) > WIDEST:
             message = f"found {len(ids):,} features; expected at most {WIDEST:,}, as all are columns"
             raise DataError(f"{message}: take task: classification", path=path)
-        named = _names(self.names)
-        names = {j: named.get(j, str(j)) for j in ids}
+        names = {j: str(j) for j in ids}
         asked = tuple(names.values()) if self.known is None else self.known.names
         if ids and self.first is not None and self.first not in {*names.values(), *asked}:
-            raise RecipeError(f"found {self.first!r}; expected the name of a feature of {path}", key="first")
+            raise RecipeError(f"found {self.first!r}; expected the number of a feature of {path}", key="first")
         every = tuple(dict.fromkeys([self.base, *(name for name in asked if name != GAIN), GAIN]))
         place = {name: k for k, name in enumerate(every) if name not in (SCORE, GAIN)}
         others = tuple(name for name in names.values() if name not in every)
@@ -182,17 +179,6 @@ def _document(comment: bytes, number: int) -> bytes:
 
 def _name(query: bytes) -> str:
     return str(int(query)) if _NUMBER.fullmatch(query) else query.decode("utf-8", "replace")
-
-
-def _names(path: str | None) -> dict[int, str]:
-    """The names of features by their numbers."""
-    if path is None:
-        return {}
-    with open_stream(path) as stream:
-        names = {number: text.decode().strip() for number, text in LineReader(stream)}
-    if len(set(names.values())) < len(names) or not all(names.values()) or {SCORE, GAIN} & set(names.values()):
-        raise DataError(f"expected names on all lines, each once, and none of them {SCORE} or {GAIN}", path=path)
-    return names
 
 
 def _sizes_beside(path: PathLike, documents: int) -> list[int] | None:

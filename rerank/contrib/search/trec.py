@@ -14,8 +14,6 @@ In place of either a JSON object ``{query: {document: score or grade}}`` is read
 judgements as BEIR has them: below the header ``query-id corpus-id score`` these three columns, separated by tabs.
 """
 
-import os
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -61,8 +59,8 @@ Judged = tuple[Sequence[RunLine], Scored | None, Sequence[Scored]]  # of a query
 @dataclass(frozen=True)
 class TrecReader(TextReader):
     """Runs of TREC. Relevant documents that a run lacks count in the metrics of an order. Where there are judgements,
-    queries that nobody has judged are left out and counted. A document that a query has twice makes a bad list. A query
-    comes where its last line is; in pipes and URLs, which are read once, the lines of a query stand together.
+    queries that nobody has judged are left out and counted. A document that a query has twice makes a bad list. The
+    lines of a query stand together.
 
     >>> (nbest,) = TrecReader().parse(b"301 Q0 FT934-5418 1 12.5 bm25\\n")
     >>> nbest.id, nbest.texts, nbest.base
@@ -74,14 +72,13 @@ class TrecReader(TextReader):
     qrels: the file of judgements, of these queries and others; grades become the column ``gain``, which is 0 for a
         document that nobody has judged. null: there are none.
     others: further runs of these queries. A list then has what any of them found; the columns ``rrf_1``, ``minmax_1``,
-        ``z_1``, ``rrf_2``, ... are 1/(60 + rank), the score from 0 to 1 in each run, both 0 where a run lacks the
-        document, and the score in standard deviations from the mean, the lowest there; the base score is the sum of
-        the reciprocal ranks (RRF: Cormack et al. 2009).
+        ``rrf_2``, ... are 1/(60 + rank) and the score from 0 to 1 in each run, both 0 where a run lacks the document;
+        the base score is the sum of the reciprocal ranks (RRF: Cormack et al. 2009).
     """
 
     form: ClassVar[str] = "trec"
     use: ClassVar[str] = "search"
-    apart: ClassVar[str] = "lines of a query may stand apart in files alone: sort them, or name a file"
+    apart: ClassVar[str] = "the lines of a query stand together: sort the file by its first column (sort -sk1,1 FILE)"
 
     qrels: str | None = None
     others: tuple[str, ...] = ()
@@ -95,18 +92,7 @@ class TrecReader(TextReader):
             raise RecipeError(message, key="--reader")
         return replace(self, qrels=None)
 
-    def blocks(self, path: PathLike) -> Iterator[Lists]:
-        parts = Counter[bytes]()
-        if os.path.isfile(path):
-            with open_stream(path, strict=False) as stream:
-                lines = LineReader(stream)
-                queries = (line.split(None, 1)[0] for _, line in lines if line.strip())
-                parts.update(query for query, _ in groupby(queries if lines.begins() != b"{" else ()))
-        with open_stream(path, strict=False) as stream:
-            lines = LineReader(stream)
-            yield from self.lists(lines, self.records(lines, parts))
-
-    def records(self, lines: LineReader, parts: Counter[bytes] | None = None) -> Iterator[Record]:
+    def records(self, lines: LineReader) -> Iterator[Record]:
         grades = None if self.qrels is None else read_qrels(self.qrels)
         others = [read_run(path) for path in self.others]
 
@@ -116,13 +102,9 @@ class TrecReader(TextReader):
             bad = grades is not None and judged is None
             return Record(decoded(query), line, Problem(UNJUDGED, message) if bad else (rows, judged, runs))
 
-        held, parts = defaultdict[bytes, list[RunLine]](list), parts or Counter()
         for query, lines_of_query in groupby(_rows(lines), lambda row: row.query):
-            held[query] += lines_of_query
-            parts[query] -= 1
-            if parts[query] <= 0:
-                rows = held.pop(query)
-                yield record(query, rows[0].number, [row for row in rows if row.document or row.problem is not None])
+            rows = list(lines_of_query)
+            yield record(query, rows[0].number, [row for row in rows if row.document or row.problem is not None])
         for query in dict.fromkeys(query for run in others for query in run):
             yield record(query, lines.number, [])
 
@@ -190,13 +172,11 @@ def _fused(runs: Sequence[Scored], grades: Scored | None) -> Iterator[Entry]:
     for k, run in enumerate(runs, start=1):
         scores = np.array([*run.values()] or [0.0])
         low, high = float(scores.min()), float(scores.max())
-        mean, deviation = float(scores.mean()), float(scores.std()) if high > low else 1.0
         places = {document: place for place, document in enumerate(sorted(run, key=lambda name: -run[name]), start=1)}
         for document, columns in numbers.items():
             near = 1.0 / (NEAR + places[document]) if document in run else 0.0
             high_up = 0.0 if document not in run else (run[document] - low) / (high - low) if high > low else 1.0
-            z = (run.get(document, low) - mean) / deviation
-            columns |= {SCORE: columns[SCORE] + near, f"rrf_{k}": near, f"{MINMAX}{k}": high_up, f"z_{k}": z}
+            columns |= {SCORE: columns[SCORE] + near, f"rrf_{k}": near, f"{MINMAX}{k}": high_up}
     for document, columns in numbers.items():
         yield Entry(document, columns | _gain(document, grades))
 

@@ -11,23 +11,20 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rerank.base.errors import RecipeError
 from rerank.base.ranges import Range
 from rerank.base.registry import build
 from rerank.contrib.sklearn.matrix import MATRIX, lists_of, numbers, offsets_of, require_differences
 from rerank.data.corpus import Corpus
 from rerank.features.dense import said_of_all
-from rerank.learn.base import Learner, Weights
+from rerank.learn.base import Weights
 from rerank.learn.base_weight import BaseSearch, start_weight
 from rerank.learn.folds import with_base_column
 from rerank.learn.members import mixture
-from rerank.learn.pairs import PairSource
-from rerank.learn.pairs import pairs as pair_sources
 from rerank.learn.parameters import as_value_errors, check_parameters, learner_of, seed_of
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import weighed_rows
 from rerank.learn.settings import Count
-from rerank.learn.train import ListProblem, require_source, score_on, train
+from rerank.learn.train import ListProblem, score_on, train
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import metrics
 from rerank.metrics.oracle import best_of_lists, oracles, two_valued
@@ -39,7 +36,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
     """A ranker, linear or of trees: learns which candidate of every list is best. Candidates are rows, those of a list
     together.
 
-    Every learner, loss and pair source of recipes works, and the weights are to the bit those that a recipe trains on
+    Every learner and loss of recipes works, and the weights are to the bit those that a recipe trains on
     lists with the same features, gains and base scores. Values are float32, relative to the mean of their list where
     these would not tell its candidates apart (not for trees), weights float64.
 
@@ -49,7 +46,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         recipes ({"name": "arow", "r": 1.0}), or a learner. "maxent" finds the optimum of the conditional log-linear
         model, with a penalty that is chosen by cross-validation over the lists and is on columns in units of their
         deviation where X is dense, and "lambdamart" grows trees, as many as are best on ``eval_set`` or, with early
-        stopping, on the lists held out; epochs, orders and pairs are of the other learners. With base scores its
+        stopping, on the lists held out; epochs and orders are of the other learners. With base scores its
         ``base``, their weight, is a number or "auto" (the default unless a learner is given): one more column of these
         two, and for the others found on the lists that epochs are compared on.
     loss: the learner's loss; None for its default.
@@ -58,7 +55,6 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
     average: the predictor: "average", the mean of all weights by the lists that they survived, or "last".
     ties: where several candidates of a list have its highest gain: "any" of them is right, or the one with the highest
         "base" score; "auto" means any if there are no base scores, or no more than two different gains.
-    pairs: which candidates are compared: "oracle", "hope-fear" or "sampled", or a dict of the name and its settings.
     early_stopping: stop when ``n_iter_no_change`` passes in a row bring no better score.
     validation_fraction: with early stopping, or to weigh base scores, and without ``eval_set``: the share of the lists,
         the last ones, that are not trained on but used for that; above 0, below 1, and at least one list.
@@ -88,7 +84,6 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
     shuffle: bool = True
     average: Literal["last", "average"] = "average"
     ties: Literal["auto", "any", "base"] = "auto"
-    pairs: Any = "oracle"
     early_stopping: bool = False
     validation_fraction: Annotated[float, Range(above=0, below=1)] = 0.1
     n_iter_no_change: Count = 5
@@ -129,7 +124,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             if not issparse(X):
                 for line in said_of_all(map("column {} of X".format, count()), X.T, lists.lists):
                     warnings.warn(line, stacklevel=2)
-            pairs, seed = pairs_of(self.pairs, learner), seed_of(self.random_state)
+            seed = seed_of(self.random_state)
             automatic, search, members = automatic and based, None, None
             if dev is None and (automatic or self.early_stopping) and not isinstance(learner, Maxent):
                 lists, dev = self._split(lists)
@@ -149,7 +144,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             else:
                 observers = [] if dev is None else [score_on(lambda weights: self._measured(dev, weights))]
                 training = train(
-                    learner, ListProblem(lists, oracles(lists), seed, bool(self.shuffle), any_ties, pairs),
+                    learner, ListProblem(lists, oracles(lists), seed, bool(self.shuffle), any_ties),
                     epochs=int(self.epochs), predictor=self.average,
                     patience=int(self.n_iter_no_change) if self.early_stopping else None,
                     observers=observers if search is None else [search.observe],
@@ -274,15 +269,3 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
 
     def _any_ties(self, lists: Corpus, based: bool) -> bool:
         return self.ties == "any" or (self.ties == "auto" and (not based or two_valued(lists)))
-
-
-def pairs_of(spec: Any, learner: Learner) -> PairSource:
-    """The pair source that ``ListRanker.pairs`` describes, for ``learner``."""
-    if not isinstance(spec, str | dict):
-        raise RecipeError(f"found {spec!r}; expected a name, or a dict of it and its settings", key="pairs")
-    source = build(pair_sources, {"name": spec} if isinstance(spec, str) else spec, "pairs")
-    try:
-        require_source(learner, source)
-    except RecipeError as error:
-        raise RecipeError(error.message, key=f"pairs.{error.key}") from None
-    return source

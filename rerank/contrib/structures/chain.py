@@ -32,7 +32,6 @@ class Chains(NamedTuple):
     values: np.ndarray  # float32 [nnz], or [0] where all are 1
     gold: np.ndarray  # int32 [T]: the right labels, ``UNKNOWN`` where there are none
     allowed: np.ndarray  # uint8 [K + 2, K]: may this label follow that; row K: may it begin, row K + 1: may it end?
-    weight: np.ndarray  # float64 [L]: importance of the examples
     attribute_count: int  # A
 
     @property
@@ -80,7 +79,6 @@ def chains_of(
     *,
     attribute_count: int,
     values: ArrayLike | None = None,
-    weight: ArrayLike | None = None,
     names: Sequence[str] = (),
 ) -> Chains:
     """Check arrays and freeze them as ``Chains``, which describes them.
@@ -101,11 +99,11 @@ def chains_of(
         starts=starts, rows=rows, attributes=np.asarray(attributes, np.uint32),
         values=np.zeros(0, np.float32) if values is None else np.asarray(values, np.float32),
         gold=np.full(tokens, UNKNOWN, np.int32) if gold is None else np.asarray(gold, np.int32),
-        allowed=mask.astype(np.uint8), weight=np.ones(starts.size - 1) if weight is None else np.asarray(weight, float),
+        allowed=mask.astype(np.uint8),
         attribute_count=int(attribute_count),
     )  # fmt: skip
     fits = mask.shape[0] == K + 2 and K > 0 and starts[0] == rows[0] == 0 and starts[-1] == tokens
-    fits &= chains.gold.size == tokens and chains.weight.size == chains.example_count and chains.width < 2**32
+    fits &= chains.gold.size == tokens and chains.width < 2**32
     fits &= rows[-1] == chains.attributes.size and chains.values.size in (0, chains.attributes.size)
     if not (fits and (np.diff(starts) >= 0).all() and (np.diff(rows) >= 0).all()):
         raise ValueError("the arrays of these chains do not belong together; see Chains")

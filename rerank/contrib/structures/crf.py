@@ -1,6 +1,6 @@
 """The conditional random field (Lafferty et al. 2001): maximum entropy over all labels of a chain, by L-BFGS.
 
-    L(w) = −Σ_i weight_i · log P(gold_i) + (l2/2)·‖w‖² + l1·‖w‖₁
+    L(w) = −Σ_i log P(gold_i) + (l2/2)·‖w‖² + l1·‖w‖₁
 
 P(y) = e^{score(y)} / Z, by the forward-backward algorithm. Probabilities are products of numbers that are scaled at
 every token (Rabiner 1989, section V.A). Where one of these is so small that a product might be 0, sums of logarithms
@@ -73,18 +73,18 @@ def read_factors(room: MarginalRoom) -> None:
 
 
 @kernel
-def label_probabilities(length: int, weight: float, least: float, room: MarginalRoom) -> float:
-    """P(label) into ``room.forward``, and the P(transition), times ``weight``, are added up; returns log Z.
+def label_probabilities(length: int, summed: bool, least: float, room: MarginalRoom) -> float:
+    """P(label) into ``room.forward``, and the P(transition), if they are to be ``summed``, are added up; returns log Z.
 
     least: what a probability of 1 is not to notice. The scores are those of the last ``score_tokens``.
     """
     if length == 0:
         return 0.0
     if room.top[1] == 0.0:
-        log_z, safe = by_scaling(length, weight, least, room)
+        log_z, safe = by_scaling(length, summed, least, room)
         if safe:
             return log_z
-    return by_logarithms(length, weight, room)
+    return by_logarithms(length, summed, room)
 
 
 @kernel
@@ -121,7 +121,7 @@ def add_product(row: np.ndarray, x: np.ndarray, matrix: np.ndarray) -> None:
 
 
 @kernel
-def by_scaling(length: int, weight: float, least: float, room: MarginalRoom) -> tuple[float, bool]:
+def by_scaling(length: int, summed: bool, least: float, room: MarginalRoom) -> tuple[float, bool]:
     """``label_probabilities``, unless a number is too small: then False, and nothing was added.
 
     Only the way back, which log Z follows from, is over all pairs of labels. On the way forward, what comes from labels
@@ -160,10 +160,10 @@ def by_scaling(length: int, weight: float, least: float, room: MarginalRoom) -> 
             forward[t, y] = room.sums[y] * (room.e[t, y] / total)
         if t == 0:
             log_z += math.log(total)
-        elif weight != 0.0:
+        elif summed:
             for x in range(K):
                 if forward[t - 1, x] * backward[t - 1, x] > least:
-                    add_multiple(room.quotients[x], weight / total * forward[t - 1, x], onward[t])
+                    add_multiple(room.quotients[x], 1.0 / total * forward[t - 1, x], onward[t])
     for t in range(length):
         for y in range(K):
             forward[t, y] *= backward[t, y]
@@ -171,7 +171,7 @@ def by_scaling(length: int, weight: float, least: float, room: MarginalRoom) -> 
 
 
 @kernel
-def by_logarithms(length: int, weight: float, room: MarginalRoom) -> float:
+def by_logarithms(length: int, summed: bool, room: MarginalRoom) -> float:
     """``label_probabilities`` by sums of logarithms."""
     K, forward, backward = room.sums.shape[0], room.forward, room.backward
     emissions, transitions = room.chain.emissions, room.chain.transitions
@@ -189,9 +189,9 @@ def by_logarithms(length: int, weight: float, room: MarginalRoom) -> float:
             for y in range(K):
                 room.sums[y] = transitions[y, x] + emissions[t + 1, y] + backward[t + 1, y]
             backward[t, x] = log_sum(room.sums)
-            if weight != 0.0:
+            if summed:
                 for y in range(K):
-                    room.pairs[x, y] += weight * math.exp(forward[t, x] + room.sums[y] - log_z)
+                    room.pairs[x, y] += math.exp(forward[t, x] + room.sums[y] - log_z)
     for t in range(length):
         for y in range(K):
             forward[t, y] = math.exp(forward[t, y] + backward[t, y] - log_z)
@@ -218,7 +218,7 @@ def all_marginals(chains: Chains, state: Predictor, room: MarginalRoom, labels: 
     read_factors(room)
     for i in range(chains.starts.shape[0] - 1):
         length, first = score_tokens(chains, i, state, room.chain), chains.starts[i]
-        label_probabilities(length, 0.0, NOTHING, room)
+        label_probabilities(length, False, NOTHING, room)
         for t in range(length):
             for y in range(labels.shape[1]):
                 labels[first + t, y] = room.forward[t, y]
@@ -273,22 +273,22 @@ def add_chain_loss(
     chains: Chains, state: Predictor, room: MarginalRoom, gradient: np.ndarray, active: np.ndarray,
     tally: Any,
 ) -> None:  # fmt: skip
-    """Add −Σ_i weight_i·log P(gold_i) and mistakes to ``tally``, its gradient to ``gradient``; active: space."""
+    """Add −Σ_i log P(gold_i) and mistakes to ``tally``, its gradient to ``gradient``; active: space."""
     K = chains.allowed.shape[1]
     read_transitions(chains, state, room.chain)
     read_factors(room)
     for i in range(chains.starts.shape[0] - 1):
-        length, first, weight = score_tokens(chains, i, state, room.chain), chains.starts[i], chains.weight[i]
-        tally.loss += weight * (label_probabilities(length, weight, FAINT, room) - gold_score(chains, i, room.chain))
+        length, first = score_tokens(chains, i, state, room.chain), chains.starts[i]
+        tally.loss += label_probabilities(length, True, FAINT, room) - gold_score(chains, i, room.chain)
         wrong = False
         for t in range(length):
             gold, row = np.int64(chains.gold[first + t]), room.forward[t]
             for y in range(K):
                 wrong |= row[y] > row[gold]
             row[gold] -= 1.0
-            add_token(chains, first + t, weight, row, gradient, active)
+            add_token(chains, first + t, row, gradient, active)
             if t > 0:
-                gradient[np.int64(chains.gold[first + t - 1]) * K + gold] -= weight
+                gradient[np.int64(chains.gold[first + t - 1]) * K + gold] -= 1.0
         tally.mistakes += wrong
     for x in range(K):
         for y in range(K):
@@ -296,10 +296,8 @@ def add_chain_loss(
 
 
 @kernel
-def add_token(
-    chains: Chains, t: int, weight: float, row: np.ndarray, gradient: np.ndarray, active: np.ndarray
-) -> None:  # fmt: skip
-    """Add weight·row, of a token's labels, to the gradient of all its attributes, for labels that are not nearly 0."""
+def add_token(chains: Chains, t: int, row: np.ndarray, gradient: np.ndarray, active: np.ndarray) -> None:
+    """Add the row of a token's labels to the gradient of all its attributes, for labels that are not nearly 0."""
     K, count = row.shape[0], 0
     for y in range(K):
         if abs(row[y]) > FAINT:
@@ -307,7 +305,7 @@ def add_token(
             count += 1
     for p in range(np.uint64(chains.rows[t]), np.uint64(chains.rows[t + 1])):
         j = K * (K + np.int64(chains.attributes[p]))
-        value = weight if chains.values.shape[0] == 0 else weight * single(chains.values[p])
+        value = 1.0 if chains.values.shape[0] == 0 else single(chains.values[p])
         if count > K // SPARSE:
             add_multiple(gradient[j : j + K], value, row)
         else:

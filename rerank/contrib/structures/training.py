@@ -57,7 +57,7 @@ def chain_pass(
         count, cost = differing_columns(pair, i, room, chains)
         pair.lists[1] = 2 if count >= 0 else 1
         pair.rows[1] = pair.rows[2] = max(count, 0)
-        pair.gain[1], pair.weight[0] = -cost, chains.weight[i]
+        pair.gain[1] = -cost
         learn_from_list(pair, pair.oracle, state, sums, scratch, log, tally, params)
 
 

@@ -127,9 +127,9 @@ def test_is_what_a_recipe_trains() -> None:
     lists, dev = (corpus_of(*part) for part in parts)
     settings = {
         "name": "arrays", "task": "ranking", "seed": 5, "learner": {"name": "arow", "r": 1.0},
-        "oracle": {"ties": "base"}, "training": {"epochs": 6, "patience": 2, "pairs": {"name": "hope-fear"}},
+        "oracle": {"ties": "base"}, "training": {"epochs": 6, "patience": 2},
     }  # fmt: skip
-    made = {"learner": {"name": "arow", "r": 1.0}, "epochs": 6, "ties": "base", "pairs": "hope-fear", "random_state": 5}
+    made = {"learner": {"name": "arow", "r": 1.0}, "epochs": 6, "ties": "base", "random_state": 5}
     run = train_run(RunTask("arrays", validate(TextRecipe, settings), lists, dev))
     ranker = ListRanker(**made, early_stopping=True, n_iter_no_change=2)
     ranker.fit(*parts[0][:2], group=sizes[:20], base=base[:half], eval_set=parts[1])
@@ -342,12 +342,6 @@ def test_the_rows_of_a_list_are_together() -> None:
             {"learner": "sgd", "loss": "squared"},
             "ListRanker: learner.loss: unknown loss 'squared'; known: bayes, cost, exponential, hinge",
         ),
-        ({"pairs": "best"}, "ListRanker: pairs.name: unknown pair source 'best'; known: hope-fear, oracle, sampled"),
-        ({"pairs": {"tlt": 1.0}}, "ListRanker: pairs.name: no pair source is named"),
-        *[
-            ({"learner": name, "pairs": "sampled"}, f"pairs.name: found 'sampled'; expected oracle for .*'{name}'")
-            for name in ("lm-perc", "maxent")
-        ],
         ({"ties": "all"}, "ties='all'; expected one of auto, any, base"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -40,7 +40,6 @@ def random_chains(seed: int, mask: np.ndarray = FREE, *, numbers: bool = True, c
     return chains_of(
         np.cumsum([0, *lengths]), np.cumsum([0, *sizes]), random.integers(0, A, sizes.sum()), np.array(gold), mask,
         attribute_count=A, values=random.integers(-99, 99, sizes.sum()) / 64 if numbers else None,
-        weight=random.integers(1, 3, lengths.size) / 2,
     )  # fmt: skip
 
 
@@ -126,7 +125,7 @@ def loss(chains: Chains, w: np.ndarray, l2: float = 0.0, l1: float = 0.0) -> flo
     for i in range(chains.example_count):
         every, totals = all_scores(chains, i, w)
         log_z = totals.max() + np.log(np.exp(totals - totals.max()).sum())
-        total += chains.weight[i] * (log_z - totals[every.index(labels_of(chains, chains.gold, i))])
+        total += log_z - totals[every.index(labels_of(chains, chains.gold, i))]
     return total
 
 
@@ -161,7 +160,7 @@ def naive(learner: Learner, chains: Chains, epochs: int, seed: int) -> tuple[Any
                 lists=np.array([0, n]), rows=np.cumsum([0, *map(len, present)]), columns=np.concatenate(present),
                 values=np.concatenate([row[at] for row, at in zip(pair, present, strict=True)]), base=np.zeros(n),
                 gain=-np.array([0.0, cost])[:n], stats=np.zeros((n, 0)), reference=np.zeros((1, 0)),
-                weight=chains.weight[i : i + 1], width=chains.width,
+                weight=np.ones(1), width=chains.width,
             )  # fmt: skip
             before = learner.updates(state)
             learner.epoch(corpus, np.array([0]), np.array([0]), state)
