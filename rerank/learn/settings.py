@@ -20,7 +20,8 @@ class SettingsClass:
 
     It holds what the class of parts says that kernels take beside its parameters (``extra``), and then the part's other
     parameters under their names: numbers and switches as they are, None as ∞, a choice as its place in the ``Literal``
-    of the field.
+    of the field. A record of the same numbers would not do: two parts whose parameters have the same names would be one
+    type, and the type says which update is compiled. Templates, of which one kernel takes many, are records.
     """
 
     _making = threading.Lock()  # threads that meet a part at once are to get the same class
