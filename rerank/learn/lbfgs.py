@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,6 @@ def minimised(
     2007, section 3.2).
     """
     from scipy.optimize import minimize  # half a second, which other learners need not wait for
-    from threadpoolctl import threadpool_limits
 
     n, how = start.size, {"jac": True, "method": "L-BFGS-B", "options": {"maxcor": MEMORY, **options}}
 
@@ -70,7 +70,7 @@ def minimised(
         value, gradient = loss(parts[:n] - parts[n:])
         return value + float((l1 * (parts[:n] + parts[n:])).sum()), np.concatenate([gradient + l1, l1 - gradient])
 
-    with threadpool_limits(1, "blas"):  # sums by several threads differ in the last bit
+    with _libraries().limit(limits=1, user_api="blas"):  # sums by several threads differ in the last bit
         if l1.any():
             both = np.concatenate([np.maximum(start, 0.0), np.maximum(-start, 0.0)])
             found = minimize(parted, both, bounds=[(0.0, None)] * both.size, **how)
@@ -80,6 +80,14 @@ def minimised(
             x = found.x
         loss(x)
     return x, found.nit
+
+
+@cache
+def _libraries() -> Any:
+    """The libraries that have threads of their own; to look for them takes longer than a small fit."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 @kernel
