@@ -42,6 +42,10 @@ MEASURES = {
 }  # fmt: skip
 FEW, SHORT = 100, 3  # lists that tell how texts are written; words of a text that is right or wrong as a whole
 MARKED = re.compile(rb"\w[.,!?;:](?:\s|$)")  # a mark that no blank parts from its word
+OR_TASK = {
+    "translation": "  # or speech, for word error rates; metric: match, of whole texts",
+    "speech": "  # or translation, for BLEU; of phones wer is the phone error rate",
+}
 BESIDE = {
     "features": "  # {set: dense}: the numbers of the lists alone",
     "learner": "  # the weight of the base score is found on held-out lists",
@@ -108,21 +112,22 @@ def _recipe(
     """``new_recipe`` of a file for each split."""
     splits = _names(files)
     train, dev, tests = _splits(files, splits)
-    if (made := _no_lists(name, files, splits, reader)) is not None:
-        return made
+    head = [f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml", f"name: {_quoted(name)}"]
+    root = _placed(files)[0]
+    own = TaskFiles(files, train, dev, tests, splits, root, partial(_pattern, files, splits), _quoted, reader)
+    for _, each in tasks:
+        if each.new and (of_task := imported(each.new)(own)):
+            return _settled([*head, *of_task[1:]], of_task[0], files, tests)
     settings, shown = _looked_at(files, references, reader, roles)
-    format_name = str(settings["name"])
-    use = readers.get(format_name).use if format_name in readers else ""
-    trees = shown.of_trees
-    root, judged = _placed(files)[0], _judged(format_name)
+    trees, format_name = shown.of_trees, str(settings["name"])
+    use, judged = readers.get(format_name).use if format_name in readers else "", _judged(format_name)
     if judged:
         if len(qrels := set(references)) != 1:
             message = "runs need their judgements; name one file of qrels, for all of them, with --references"
             raise DataError(message, path=files[0])
         settings, references = {**settings, "qrels": qrels.pop()}, ()
     lines = [
-        f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml",
-        f"name: {_quoted(name)}",
+        *head,
         "",
         "data:",
         f"  root: {_quoted(root)}",
@@ -146,8 +151,7 @@ def _recipe(
         lines.append(f"  gold: {_quoted(_beside(references, files, splits, 'references'))}")
     else:
         assert not shown.of_trees
-        for path in references:
-            TextFile(path)  # refuses annotations
+        list(map(TextFile, references))  # which refuses annotations
         if not (gains or references or shown.references):
             raise DataError(_no_gain(shown), path=files[0])
         lacking = {"references": "not needed" if gains else "in the lists", "sources": "in the lists, or unknown"}
@@ -161,13 +165,9 @@ def _recipe(
             lines.append(
                 "  # answer: last-number  # samples vote by their answers: boxed, letter, text, json:KEY, regex:..."
             )
-    others = {
-        "translation": "  # or speech, for word error rates; metric: match, of whole texts",
-        "speech": "  # or translation, for BLEU; of phones wer is the phone error rate",
-    }
     said, first = _said_of(files, settings, references)
     measure = _measure(task, use, first, metric) or (_lower(first) if gains else [])
-    lines[2:2] = [f"task: {task}{others.get(task, '')}", *measure]
+    lines[2:2] = [f"task: {task}{OR_TASK.get(task, '')}", *measure]
     recipe = read_settings(read_yaml("\n".join(lines)))
     assert isinstance(recipe, ListRecipe)
     doubts = doubts_of_lists(first, content_of(recipe).metric, settings.get("roles"))
@@ -284,19 +284,6 @@ def _fused(
     text = re.sub(r"\A(?:# .*\n)+", lambda _: f"{said}\n", text)
     what_it_is = f"{made.found}; {len(groups[0])} systems, whose files have the same {what}, are fused"
     return replace(made, text=text, found=what_it_is, tried=tuple(tried))
-
-
-def _no_lists(name: str, files: Sequence[str], splits: dict[str, str], reader: str | None) -> NewRecipe | None:
-    """The recipe of a task that knows these files for its own; None where there is none."""
-    train, dev, tests = _splits(files, splits)
-    own = TaskFiles(
-        files, train, dev, tests, splits, _placed(files)[0], partial(_pattern, files, splits), _quoted, reader
-    )
-    for _, task in tasks:
-        if task.new and (lines := imported(task.new)(own)):
-            head = [f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml", f"name: {_quoted(name)}"]
-            return _settled([*head, *lines[1:]], lines[0], files, tests)
-    return None
 
 
 def _settled(lines: list[str], found: str, files: Sequence[str], tests: Sequence[str] = ()) -> NewRecipe:
