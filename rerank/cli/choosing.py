@@ -91,7 +91,8 @@ def rank_(
     --n-best says, with their places, texts and scores; where lists are decoded, also all probabilities, expected gains
     and brackets.
     """
-    from rerank.models.scorer import write_ranked
+    from rerank.models.provenance import decodings_of
+    from rerank.models.scorer import Scorer, write_ranked
     from rerank.readers.base import SkipCount
     from rerank.readers.several import make_reader
     from rerank.readers.streams import open_output
@@ -100,11 +101,13 @@ def rank_(
     if model == BASE:
         settings = metric_settings(metric or "parseval")
         predictor = predictor or ("fuse" if settings["name"] == "parseval" else "mbr")
-        scorer = _scorer(_base_model(settings), predictor)
+        loaded = _base_model(settings)
     else:
         if metric:
             raise RecipeError("--metric is for lists without a model; a model has its own metric")
-        scorer = _scorer(model_for(nbest, model, trust), predictor)
+        loaded = model_for(nbest, model, trust)
+    untuned = predictor if predictor in ("mbr", "fuse") and predictor not in decodings_of(loaded.about) else None
+    scorer = Scorer(loaded, None if untuned else predictor)
     trained = scorer.recipe.data.reader
     if model == BASE or reading.reader is not None or reading.roles is not None:
         usual = None if model == BASE else trained
@@ -119,7 +122,7 @@ def rank_(
     count, counts = SkipCount(reading.on_bad_list), Counter[str]()
     # Lists whose lines are counted, or that go with another file's: whether one was lost shows at the end.
     with open_output(output, whole=form.bounded or sources is not None) as stream:
-        opened = _tuned(scorer, predictor, decode, scorer.read(form, nbest, count, sources))
+        opened = _tuned(scorer, untuned, decode, scorer.read(form, nbest, count, sources))
         lists = _count_lists(track(scorer.rank(opened), "rank"), counts)
         if shown_as_json():
             for ranked in lists:
@@ -164,18 +167,9 @@ def _base_model(settings: dict[str, Any]) -> "Model":
     return base_model(recipe)
 
 
-def _scorer(model: "Model", predictor: str | None) -> "Scorer":
-    """The scorer by a predictor; decoding that was not tuned is set up by ``_tuned``."""
-    from rerank.models.provenance import decodings_of
-    from rerank.models.scorer import Scorer
-
-    untuned = predictor in ("mbr", "fuse") and predictor not in decodings_of(model.about)
-    return Scorer(model, None if untuned else predictor)
-
-
-def _tuned(scorer: "Scorer", predictor: str | None, settings: str | None, lists: "Lists") -> "Lists":
-    """Set how ``scorer`` decodes: as its model was tuned to, or as is said; returns the lists, some of which may have
-    been read."""
+def _tuned(scorer: "Scorer", untuned: str | None, settings: str | None, lists: "Lists") -> "Lists":
+    """Set how ``scorer`` decodes: as its model was tuned to, or by an ``untuned`` kind, or as the settings say; returns
+    the lists, some of which may have been read."""
     from pydantic import ValidationError
 
     from rerank.models.provenance import Decoding
@@ -185,12 +179,11 @@ def _tuned(scorer: "Scorer", predictor: str | None, settings: str | None, lists:
     settings_of_user = {} if settings is None else read_yaml(settings)
     if not isinstance(settings_of_user, dict):
         raise RecipeError(f"--decode: found {settings!r}; expected settings, as {{sharpness: 2}}")
-    untuned = predictor in ("mbr", "fuse") and predictor != scorer.predictor
     if not untuned and not settings_of_user:
         return lists
     if not untuned and scorer.how is None:
         raise RecipeError("--decode: nothing is decoded; say how with --predictor mbr or fuse")
-    usual = {"kind": predictor, "sharpness": 1.0} if untuned or scorer.how is None else scorer.how.model_dump()
+    usual = {"kind": untuned, "sharpness": 1.0} if untuned or scorer.how is None else scorer.how.model_dump()
     if untuned and "deviation" not in settings_of_user:
         ahead = list(islice(lists, AHEAD))
         usual["deviation"], lists = _deviation(scorer, ahead), chain(ahead, lists)
