@@ -1,16 +1,6 @@
-"""``rerank``, and ``python -m rerank``: the command line."""
+"""``python -m rerank``: the command line."""
 
-import signal
-
-
-def main() -> None:
-    """Run the command line; an interrupt while its modules are loaded ends the process without a word."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from rerank.cli.application import main as command_line
-
-    command_line()
-
+from rerank.cli import main
 
 if __name__ == "__main__":
     main()
