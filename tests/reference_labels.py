@@ -7,11 +7,7 @@ from reference_texts import Features, Lines, One, joined, named, ngrams
 from rerank.contrib.structures.metrics import has_spans, spans_of
 
 DOG = Lines(
-    [],
-    [
-        One(["The/B-NP", "dog/I-NP", "barks/O"], base=-1.0),
-        One(["The/O", "dog/B-NP", "barks/B-VP"], base=-2.0),
-    ],
+    [], [One(["The/B-NP", "dog/I-NP", "barks/O"], base=-1.0), One(["The/O", "dog/B-NP", "barks/B-VP"], base=-2.0)]
 )
 
 

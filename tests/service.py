@@ -36,10 +36,7 @@ def serving(model: Path, place: Path, *options: object) -> Iterator[Served]:
     """The service of a model at a free port, for the time of the block; its log is in the directory ``place``."""
     log = place / "log.txt"
     words = (sys.executable, "-m", "rerank", "serve", model, "--port", "0", *map(str, options))
-    with (
-        log.open("wb") as errors,
-        program(*words, cwd=place, stdout=subprocess.PIPE, stderr=errors) as running,
-    ):
+    with log.open("wb") as errors, program(*words, cwd=place, stdout=subprocess.PIPE, stderr=errors) as running:
         found = re.fullmatch(rb".*(http://127\.0\.0\.1:\d+).*\n", running.stdout.readline())
         assert found is not None, log.read_text()
         with httpx.Client(base_url=found[1].decode(), headers=JSON, timeout=PATIENCE) as client:

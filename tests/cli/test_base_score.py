@@ -35,10 +35,7 @@ def noise(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_noise(root, split, lists, seed)
     settings = {
         "task": "ranking",
-        "data": {
-            "root": str(root), "nbest": "{root}/{split}.jsonl", "sources": None, "references": None,
-            "reader": {"name": "jsonl"},
-        },
+        "data": {"root": str(root), "nbest": "{root}/{split}.jsonl"},
         "features": {"set": "text", "min_lists": 1},
         "learner": {"name": "vrda", "loss": "hinge", "update": "always"},
         "training": {"epochs": 2},

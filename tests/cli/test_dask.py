@@ -1,6 +1,5 @@
 """Engines on the command line: the same results from this process, processes, and a running Dask scheduler."""
 
-import json
 import os
 import subprocess
 import sys
@@ -85,28 +84,6 @@ def test_a_running_scheduler_trains_the_same_model(
     assert found == plain
     assert len(plain) > 3
     assert b"\nengine:" not in found["recipe"]
-
-
-def test_draws_and_points_of_a_grid_side_by_side(root: Path) -> None:
-    """The same results from one process after the other, and from two at once, which tune each of them too."""
-    recipe = {
-        "task": "classification",
-        "data": {"sets": {"ellipse": {"generator": {"name": "ellipse", "train": 200, "test": 100}}}},
-        "seeds": [1, 2],
-        "tune": {"grid": {"learner.r": [0.1, 1]}, "epochs": 2},
-        "grid": {"training.epochs": [1, 2]},
-        "significance": {"test": None},
-    }
-    (root / "classes.yaml").write_text(yaml.safe_dump(recipe))
-    found = []
-    for name, options in (("one", []), ("two", ["--workers", "2"])):
-        output = root / "classes" / name
-        invoke("run", str(root / "classes.yaml"), "-o", str(output), *options)
-        tables = json.loads((output / "metrics.json").read_text())["tables"]
-        for entry in tables["results"]:
-            assert entry.pop("seconds") >= 0
-        found.append(tables)
-    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(

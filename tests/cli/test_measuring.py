@@ -39,8 +39,7 @@ COUNTS = "{name: counts, correct: x, found: x+x, right: x, beta: 0.5}"
 
 
 @pytest.mark.parametrize(
-    "metric",
-    ["own_first:First", "{name: own_first:First, normalize: {case: true}}", "match", "gain@x", "gain", COUNTS],
+    "metric", ["own_first:First", "{name: own_first:First, normalize: {case: true}}", "match", "gain@x", "gain", COUNTS]
 )
 def test_every_command_takes_metrics_as_recipes_do(
     metric: str, tmp_path: Path, rerank: Command, monkeypatch: pytest.MonkeyPatch

@@ -136,10 +136,7 @@ def test_arguments_given_the_wrong_way_round(
 ) -> None:
     model, lists, gold = small_run / "model", small_data / "test.nbest.gz", small_data / "test.gold.gz"
     said = f"{model} is a model, and {lists} is none: they are given the wrong way round"
-    for words in (
-        ["rank", lists, model],
-        ["explain", lists, model, "--list", 1],
-    ):
+    for words in (["rank", lists, model], ["explain", lists, model, "--list", 1]):
         refused(rerank(*words), said)
     refused(rerank("inspect", lists), f"{lists}: is a file; expected the directory of a model")
     said = f"{lists} holds lists, and {gold} does not: they are given the wrong way round; expected NBEST REF"

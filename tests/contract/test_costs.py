@@ -109,8 +109,7 @@ def test_base_scores_that_look_like_costs_are_remarked_on(name: str, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "spec",
-    [{"name": "merged", "of": {"name": "moses", "scores": "cost"}}, {"name": "merged", "scores": "cost"}],
+    "spec", [{"name": "merged", "of": {"name": "moses", "scores": "cost"}}, {"name": "merged", "scores": "cost"}]
 )
 def test_systems_may_have_costs(spec: dict[str, Any], tmp_path: Path) -> None:
     path = write("merged", tmp_path, -1.0)

@@ -64,11 +64,11 @@ def write_texts(root: Path) -> None:
 
 
 def recipe(root: Path) -> Path:
-    data = {"root": str(root), "nbest": "{root}/{split}.jsonl", "sources": None, "references": None}
+    data = {"root": str(root), "nbest": "{root}/{split}.jsonl"}
     made = {
         "task": "speech",
         "name": "evil",
-        "data": {**data, "reader": {"name": "jsonl"}},
+        "data": data,
         "features": {"set": None, "templates": ["TargetNGram", "EditOps", "Dense"], "min_lists": 1},
         "learner": {"name": "perceptron"},
         "training": {"epochs": 3},

@@ -20,12 +20,8 @@ from rerank.learn.pairs import HopeFear, Oracle, PairSource, Sampled
 from rerank.learn.train import ORACLE_PAIRS, require_source
 from rerank.learn.voting.voting import vote
 
-SOURCES = [
-    HopeFear(tilt=2.0),
-    Sampled(tilt=0.5, draws=4, threshold=0.25),
-    Oracle(tilt=0.5),
-]
-PAIRED = ("arow", "pa", "rda", "sgd")  # which pairs these take is no matter of the learner, but for kinds of losses
+SOURCES = [HopeFear(tilt=2.0), Sampled(tilt=0.5, draws=4, threshold=0.25), Oracle(tilt=0.5)]
+PAIRED = ("arow", "pa", "sgd")  # which pairs these take is no matter of the learner, but for kinds of losses
 
 
 @every_variant

@@ -165,11 +165,7 @@ def test_kernels_equal_the_naive_extractor_on_odd_trees() -> None:
 
 def test_labels_of_roots_that_say_nothing_are_the_same() -> None:
     """As they are for PARSEVAL: S1, TOP, ROOT and none at all; a preterminal keeps its own."""
-    trees = [
-        "(S1 (S (NP (NN tea)) (VP (VB go))))",
-        "(S1 (NP (NN tea)) (S (VP (VB go))))",
-        "(S1 (NP (NN tea) (VB go)))",
-    ]
+    trees = ["(S1 (S (NP (NN tea)) (VP (VB go))))", "(S1 (NP (NN tea)) (S (VP (VB go))))", "(S1 (NP (NN tea) (VB go)))"]
     found = []
     for root in ("S1", "TOP", "ROOT", ""):
         features, extractor = extract_list(ALL, [tree.replace("(S1", f"({root}") for tree in trees], [0.0] * 3)

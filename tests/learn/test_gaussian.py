@@ -34,8 +34,8 @@ from rerank.learn.scoring import best, scores
 from rerank.learn.train import ListProblem, train
 
 SCALE_FREE: list[Any] = [
-    *(AdaptiveRDA(loss=loss, l1=l1, base_rate=0.2) for loss in ("hinge", "logistic", "log") for l1 in (0.0, 0.01)),
-    *(FTRL(loss=loss, l1=l1, l2=0.1, base_rate=0.2) for loss in ("hinge", "logistic", "log") for l1 in (0.0, 0.01)),
+    *(AdaptiveRDA(loss=loss, l1=l1, base_rate=0.2) for loss in ("hinge", "log") for l1 in (0.0, 0.01)),
+    *(FTRL(loss=loss, l1=l1, l2=0.1, base_rate=0.2) for loss in ("hinge", "log") for l1 in (0.0, 0.01)),
 ]
 
 

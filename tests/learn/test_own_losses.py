@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from reference import dense
 from strategies import random_corpus, targets
 
 from rerank.base.errors import RecipeError
@@ -27,16 +28,9 @@ def examples(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sys.modules.pop("mylosses", None)
 
 
-def dense() -> np.ndarray:
-    rows = np.zeros((CORPUS.candidate_count, CORPUS.width))
-    for y, (first, last) in enumerate(pairwise(CORPUS.rows)):
-        rows[y, CORPUS.columns[first:last]] = CORPUS.values[first:last]
-    return rows
-
-
 def epoch(lesson: Callable[[np.ndarray, np.ndarray, int], np.ndarray | None]) -> np.ndarray:
     """w after steps −η/√k·g over all lists; ``lesson``: the coefficients of g from scores, gains and oracle."""
-    X, w, k = dense(), np.zeros(CORPUS.width), 0
+    X, w, k = dense(CORPUS), np.zeros(CORPUS.width), 0
     for (first, last), oracle, weight in zip(pairwise(CORPUS.lists), targets(CORPUS), CORPUS.weight, strict=True):
         scores = X[first:last] @ w + CORPUS.base[first:last]
         a = lesson(scores, CORPUS.gain[first:last], int(oracle) - int(first))

@@ -146,12 +146,7 @@ class TestSettings:
             assert metric.corpus_signature(references) == str(scorer.get_signature())
 
     def test_every_setting_that_changes_a_number_is_in_the_signature(self):
-        others = [
-            Bleu(tokenize="13a"),
-            Bleu(lowercase=True),
-            Bleu(smoothing="exp"),
-            Bleu(smoothing="floor"),
-        ]
+        others = [Bleu(tokenize="13a"), Bleu(lowercase=True), Bleu(smoothing="exp"), Bleu(smoothing="floor")]
         assert len({metric.signature for metric in [METRIC, *others]}) == 5
         assert METRIC.signature.startswith("bleu|case:mixed|eff:no|tok:none|smooth:exp|version:")
 

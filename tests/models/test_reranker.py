@@ -142,11 +142,7 @@ BAD = [
         "found \"x\"; expected column 'reward' of candidate 1 as a number",
     ),
     ("samples", [{**SAMPLE, "text": 5}], "found 5; expected candidate 1 as a string"),
-    (
-        "samples",
-        [{"text": "a", "columns": 5}],
-        "candidate 1: found 5 as 'columns' of candidate 1; expected an object",
-    ),
+    ("samples", [{"text": "a", "columns": 5}], "candidate 1: found 5 as 'columns' of candidate 1; expected an object"),
     ("samples", [{**SAMPLE, "features": {"x": None}}], "found null; expected feature 'x' of candidate 1 as a number"),
     ("samples", [{**SAMPLE, "columns": {"reward": 1e39, "length": 1}}], "not finite or exceeds"),
     (

@@ -148,6 +148,7 @@ def test_settings_may_follow_a_part_that_is_named_alone(load):
         ("training: {curve: [0.5, 2]}", "training.curve.1", "found 2; expected a finite number above 0 and at most 1"),
         ("data: {on_bad_list: skipp}", "data.on_bad_list", "found 'skipp'; expected one of error, skip"),
         ("1: 2", "1", "strings"),
+        ("seeds: [1, 2, 1]", "seeds", "a seed is named twice"),
     ],
 )
 def test_refused_settings(load, text, key, hint, tmp_path):
@@ -174,6 +175,7 @@ def test_refused_settings(load, text, key, hint, tmp_path):
         (bomb("{{<<: [{}]}}", ""), "more than 100,000 values"),
         (bomb("[{}]", ""), "more than 100,000 values"),
         ("a: [" + "1," * 100_001 + "]", "more than 100,000 values"),
+        ("about: " + "x" * (1 << 20), "more than 1 MiB; expected a recipe"),
     ],
 )
 def test_what_is_no_recipe(load, text, hint):
@@ -339,11 +341,6 @@ def test_a_run_with_an_unknown_key(load):
         load("grid: {training.epochs: [1, 0]}").expand()
 
 
-def test_a_seed_may_stand_once(load: Any) -> None:
-    with pytest.raises(RecipeError, match=r"seeds: .*a seed is named twice"):
-        load("seeds: [1, 2, 1]")
-
-
 def test_what_was_found_is_not_shown_without_end(load):
     text = message(load, f"runs: [{'x' * 10_000}]")
     assert len(text) < 400
@@ -358,10 +355,6 @@ def test_a_text_that_looks_like_something_else_stays_a_text_in_the_resolved_reci
     resolved = tmp_path / "resolved.yaml"
     resolved.write_text(recipe.as_yaml(), encoding="utf-8")
     assert load_recipe(resolved) == recipe
-
-
-def test_recipes_stay_small(load):
-    assert "more than 1 MiB; expected a recipe" in message(load, "about: " + "x" * (1 << 20))
 
 
 def test_a_grid_of_too_many_points(load):

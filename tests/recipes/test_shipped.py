@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import DataError
 from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.readers.inputs import Inputs
@@ -49,14 +49,3 @@ def test_a_file_comes_before_a_recipe_of_its_name(tmp_path: Path, monkeypatch: p
     assert find_recipe("parse") == RECIPES / "parse.yaml"  # a folder is no recipe
     (tmp_path / "quickstart").write_text("name: mine")
     assert load_recipe("quickstart").name == "mine"
-
-
-@pytest.mark.parametrize(
-    ("named", "hint"),
-    [("quikstart", "did you mean quickstart?"), ("vrda-table1.yaml", "papers/vrda-table1"), ("x", "known")],
-)
-def test_an_unknown_name_lists_the_known_ones(named: str, hint: str) -> None:
-    with pytest.raises(RecipeError) as caught:
-        find_recipe(named)
-    assert hint in str(caught.value)
-    assert all(name in str(caught.value) for name in NAMES)

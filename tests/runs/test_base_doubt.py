@@ -92,11 +92,10 @@ def test_runs(tmp_path: Path, rerank: Any) -> None:
         write_costs(tmp_path / f"{split}.jsonl", 40, number)
     recipe = {
         "task": "speech", "metric": "wer", "features": {"set": "dense"}, "learner": {"name": "perceptron"},
-        "data": {"root": str(tmp_path), "train": "train", "dev": "dev", "tests": ["test"],
-                 "nbest": "{root}/{split}.jsonl", "references": None, "sources": None, "reader": {"name": "jsonl"}},
+        "data": {"root": str(tmp_path), "nbest": "{root}/{split}.jsonl"},
     }  # fmt: skip
     for role, doubted in ((None, True), ("score", False)):
-        recipe["data"]["reader"] = {"name": "jsonl"} | ({} if role is None else {"scores": role})  # type: ignore[index]
+        recipe["data"]["reader"] = {} if role is None else {"scores": role}  # type: ignore[index]
         (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe))
         done = rerank("--quiet", "run", tmp_path / "recipe.yaml", "-o", tmp_path / f"run-{role}")
         assert done.code == 0, done
@@ -119,8 +118,7 @@ def test_training_lists_that_can_be_read_once(tmp_path: Path, rerank: Any) -> No
     os.mkfifo(tmp_path / "train.jsonl")
     writer = threading.Thread(target=(tmp_path / "train.jsonl").write_bytes, args=(lists,), daemon=True)
     writer.start()
-    data = {"root": str(tmp_path), "train": "train", "dev": "dev", "tests": ["test"], "nbest": "{root}/{split}.jsonl",
-            "references": None, "sources": None, "reader": {"name": "jsonl", "scores": "cost"}}  # fmt: skip
+    data = {"root": str(tmp_path), "nbest": "{root}/{split}.jsonl", "reader": {"scores": "cost"}}
     recipe = {"task": "speech", "features": {"set": "dense"}, "learner": {"name": "perceptron"}, "data": data}
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe))
     done = rerank("run", tmp_path / "recipe.yaml", "-o", tmp_path / "run")

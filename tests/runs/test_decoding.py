@@ -136,8 +136,7 @@ def test_answers_are_voted_on_and_may_be_held_back(workspace: Path) -> None:
     for split, lists in (("train", train), ("dev", tests[:20]), ("test", tests[20:])):
         folder.mkdir(exist_ok=True)
         (folder / f"{split}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lists))
-    data = {"root": str(folder), "nbest": "{root}/{split}.jsonl", "sources": None, "references": None}
-    data |= {"reader": "jsonl", "answer": "last-number"}
+    data = {"root": str(folder), "nbest": "{root}/{split}.jsonl", "answer": "last-number"}
     settings = {"name": "answers", "task": "ranking", "data": data, "decode": {"margin": 0.4}}
     recipe = read_settings({**settings, "features": "base"})
     metrics = experiment.run(recipe, workspace / "run")
@@ -176,7 +175,7 @@ def test_votes_stand_beside_a_model_that_is_the_base_and_in_no_order(
             for i in range(20)
         ]
         (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lists))
-    data = {"root": str(tmp_path), "nbest": "{root}/{split}.jsonl", "sources": None, "references": None, "dev": dev}
+    data = {"root": str(tmp_path), "nbest": "{root}/{split}.jsonl", "dev": dev}
     recipe = read_settings({"name": "x", "task": "ranking", "data": data, "features": "base", "metric": metric})
     rows = experiment.run(recipe, tmp_path / "run")["splits"]["test"]
     assert ("majority vote" in rows, "mbr" in rows) == (metric == "gain", False)

@@ -49,8 +49,7 @@ def write(root: Path, **splits: Lines) -> Path:
 
 def doubts_of(root: Path, place: Path, **changes: Any) -> list[str]:
     """What a run over transcripts says of its data."""
-    data: dict[str, Any] = {"root": str(root), "nbest": "{root}/{split}.jsonl", "tests": ["test"]}
-    data |= {"sources": None, "references": None, "reader": {"name": "jsonl"}, **changes}
+    data: dict[str, Any] = {"root": str(root), "nbest": "{root}/{split}.jsonl", **changes}
     recipe = read_settings({"name": "run", "task": "speech", "data": data, "features": {"set": "dense"}})
     with Inputs() as inputs:
         steps: Any = experiment.check(recipe, inputs, place / "run")
@@ -117,38 +116,10 @@ def kana(text: str) -> str:
 @pytest.mark.parametrize(
     ("change", "right", "found", "advice"),
     [
-        (
-            str.upper,
-            str,
-            "of the references' tokens, without capitals ",
-            "--metric '{name: wer, normalize: {case: true}}'",
-        ),
-        (
-            str,
-            lambda text: text.replace(" ", ", ") + ".",
-            "tokens, without punctuation marks ",
-            "normalize: {marks: true}",
-        ),
-        (str.upper, marked, "tokens, without capitals and punctuation marks ", "{case: true, marks: true}"),
-        (
-            accented,
-            lambda text: normalize("NFD", accented(text)),
-            "tokens, in Unicode's form NFKC ",
-            "--metric '{name: wer, normalize: {nfkc: true}}'",
-        ),
-        (lambda text: "▁" + " ▁".join(text.split()), str, "tokens, with word pieces joined ", "join them"),
-        (
-            lambda text: " ".join(w[:1] + "@@ " + w[1:] if w[1:] else w for w in text.split()),
-            str,
-            "tokens, with",
-            "join",
-        ),
-        (
-            lambda text: " ".join(w[:1] + " ##" + w[1:] if w[1:] else w for w in text.split()),
-            str,
-            "tokens, with",
-            "join",
-        ),
+        (str.upper, str, "without capitals ", "--metric '{name: wer, normalize: {case: true}}'"),
+        (str.upper, marked, "without capitals and punctuation marks ", "{case: true, marks: true}"),
+        (accented, lambda text: normalize("NFD", accented(text)), "in Unicode's form NFKC ", "{nfkc: true}"),
+        (lambda text: "▁" + " ▁".join(text.split()), str, "with word pieces joined ", "join them"),
     ],
 )
 def test_ways_to_write_that_references_do_not_share_are_named(
@@ -161,7 +132,7 @@ def test_ways_to_write_that_references_do_not_share_are_named(
         "".join(rerank("weigh", place / "test.jsonl", "--metric", "wer", "--resamples", "2", "--restarts", "0")[1:]),
         "\n".join(doubts_of(place, tmp_path, dev=None, tests=["test"])),
     ):
-        assert found in warned
+        assert f"tokens, {found}" in warned
         assert advice in warned
         assert "off by a line" not in warned
 

@@ -145,14 +145,7 @@ def test_narrow(values: list[float], moved: bool) -> None:
 
 
 def recipe(root: Path, **changes: Any) -> ListRecipe:
-    data: dict[str, Any] = {
-        "root": str(root),
-        "train": "train",
-        "dev": None,
-        "tests": ["test"],
-        "nbest": "{root}/{split}.jsonl",
-    }
-    data |= {"reader": {"name": "jsonl"}, "sources": None, "references": None}
+    data: dict[str, Any] = {"root": str(root), "dev": None, "nbest": "{root}/{split}.jsonl"}
     features = {"set": None, "templates": ["Dense"]}
     made = read_settings({"name": "offset", "task": "ranking", "data": data, "features": features, **changes})
     assert isinstance(made, ListRecipe)

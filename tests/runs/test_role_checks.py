@@ -34,6 +34,8 @@ def lists(path: Path, references: list[str], texts: list[list[str]], **more: Any
         ("d\u00e9j\u00e0 vu la", "de\u0301ja\u0300 vu la", "in Unicode's form NFKC"),
         ("it rains, here.", "it rains here", "without punctuation marks"),
         ("it rains here", "\u2581it \u2581rain s \u2581here", "with word pieces joined"),
+        ("it rains here", "it rain@@ s here", "with word pieces joined"),
+        ("it rains here", "it rain ##s here", "with word pieces joined"),
         ("select a from b", "select b from a", "The references are code, which words do not measure"),
         ("(w / want-01 :ARG0 (b / boy))", "(b / boy)", "The references are graphs in brackets"),
         ("tuesday", "monday", "The references have one token each"),

@@ -123,7 +123,7 @@ SHRUNK |= {"theta": [None, None, 0.6, 1.5], "every": [1, 1, 2, 3]}
 ENTRIES = {
     "perceptron": descending(perceptron, PERCEPTRON, {}, exact=lambda _: True),
     "sgd": descending(sgd, SGD, STEPS, "eta", exact_sgd),
-    "rda": descending(rda, RDA, AVERAGED | losses("perceptron hinge log bayes"), "eta", exact_loss),
-    "vrda": descending(rda, VOTED_RDA, AVERAGED | losses("cost logistic log"), "eta", exact_loss),
+    "rda": descending(rda, RDA, AVERAGED | losses("perceptron hinge log"), "eta", exact_loss),
+    "vrda": descending(rda, VOTED_RDA, AVERAGED | losses("hinge logistic log"), "eta", exact_loss),
     "tg": descending(Truncation, TRUNCATED, SHRUNK | losses("hinge logistic log"), "eta theta"),
 }
