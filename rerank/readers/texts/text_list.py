@@ -267,8 +267,8 @@ class TextReader(ListReader):
             lines.told |= {"columns": columns} if (columns := self.columns_of(ahead)) else {}
 
         def block() -> Lists:
-            made = lists_of(run, lines.path, self.form, lines.told.get("roles"))
-            run.clear()
+            nonlocal run, count, size
+            made, run, count, size = lists_of(run, lines.path, self.form, lines.told.get("roles")), [], 0, 0
             return made
 
         for draft in chain(ahead, self._drafts(lines, named)):
@@ -277,7 +277,6 @@ class TextReader(ListReader):
             for one in self._settled(draft, lines.told.get("columns"), lines.path):
                 if run and (isinstance(one, Problem) or not one.alike(run[0]) or count >= MOST or size > LARGEST):
                     yield block()
-                    count = size = 0
                 if isinstance(one, Problem):
                     yield Lists.of(one)
                     continue
@@ -285,7 +284,6 @@ class TextReader(ListReader):
                 count, size = count + len(one.ids), size + sum(map(len, one.texts))
                 if self.known is not None and not lines.held:
                     yield block()
-                    count = size = 0
         if run:
             yield block()
 
@@ -338,17 +336,14 @@ class TextReader(ListReader):
         names = names if dense is None else [*dense, *(name for name in names if name in NUMBERS)]
         return FileColumns(tuple(dict.fromkeys([self.base, *names])), self.base in shared, others)
 
-    def _settled(self, draft: Draft | Problem, columns: FileColumns | None, path: str) -> Iterator[Draft | Problem]:
+    def _settled(self, draft: Draft | Problem, columns: FileColumns | None, path: str) -> list[Draft | Problem]:
         """A draft, or each of its lists where some do not fit the columns."""
         if isinstance(draft, Problem):
-            yield draft
-            return
-        if draft.sizes:
-            whole = self._settle(replace(draft, numbers={**draft.numbers}, bad={}), columns, path)
-            if isinstance(whole, Draft) and not whole.bad:
-                yield whole
-                return
-        yield from (self._settle(one, columns, path) for one in (draft.each() if draft.sizes else [draft]))
+            return [draft]
+        whole = self._settle(replace(draft, numbers={**draft.numbers}) if draft.sizes else draft, columns, path)
+        if not draft.sizes or (isinstance(whole, Draft) and not whole.bad):
+            return [whole]
+        return [self._settle(one, columns, path) for one in draft.each()]
 
     def _settle(self, draft: Draft, columns: FileColumns | None, path: str) -> Draft | Problem:
         """A draft with the names of columns, without the candidates that do not fit them; the problem of the first of
