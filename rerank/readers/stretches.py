@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import chain, islice, starmap
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from rerank.base.errors import DataError
 from rerank.readers.account import MOST
@@ -27,16 +27,8 @@ SMALL = 1 << 26  # bytes of text that are read at once
 SCORED = 4  # bytes of lines for one of their texts
 CHANGED = "the file has changed since this run first read it; run it again"
 
-Attach = Callable[[Lists, Sequence[Any]], Lists]  # what files beside it have for a list to the list
-
-
-class Part(NamedTuple):
-    """The bytes of a stretch, the numbers of the lines and the lists before it, and the number of its lists."""
-
-    data: bytes
-    line: int
-    ordinal: int
-    size: int
+Attach = Callable[[Lists, Sequence[Any]], Lists]  # a list with what files beside it have for it
+Part = tuple[bytes, int, int, int]  # a stretch, the numbers of lines and lists before it, and of its lists
 
 
 @dataclass(frozen=True)
@@ -65,22 +57,26 @@ class SplitFile:
             return None
         if any(map(read_once, [path, *(name for side in sides for name in side.paths)])):
             return None
+        ahead = list[Lists]()
+
+        def look(lists: Iterator[Lists]) -> None:
+            filled = 0
+            for nbest in one_by_one(chain.from_iterable(map(legible, lists))):
+                ahead.append(nbest.without_raw())
+                filled += len(nbest) > 0
+                if filled == MOST:
+                    return
+
         try:
             with open_file(path) as stream:
                 packed = stream.compression != "plain"
                 if stream.size * (RATIO if packed else 1) < SMALL or not reader.cut(stream.read(START)):
                     return None
             with open_file(path) as stream:
-                told, found = kind.begun(reader, stream)
-                ahead, filled = list[Lists](), 0
-                for nbest in one_by_one(chain.from_iterable(map(legible, found))):
-                    ahead.append(nbest.without_raw())
-                    filled += len(nbest) > 0
-                    if filled == MOST:
-                        break
+                told = kind.told_by(reader, stream, look)
             for side in sides:
                 side.settle(reader, lambda: [nbest.id for nbest in ahead[:LOOK]])
-            if not kind.suffices(reader, told) or any(side.by_id is not None for side in sides):
+            if told is None or any(side.by_id is not None for side in sides):
                 return None
         except DataError:
             return None
@@ -95,20 +91,15 @@ class SplitFile:
 
     @staticmethod
     @abstractmethod
-    def begun(reader: Any, stream: InputStream) -> tuple[Any, Iterator[Lists]]:
-        """What the first lists tell, some of which have to be read for it, and the lists."""
-
-    @staticmethod
-    @abstractmethod
-    def suffices(reader: Any, told: Any) -> bool:
-        """Whether stretches can be read given this."""
+    def told_by(reader: Any, stream: InputStream, look: Callable[[Iterator[Lists]], None]) -> Any:
+        """What the first lists tell, which ``look`` goes through; None if stretches need more."""
 
     @abstractmethod
     def parts(self, stream: InputStream, lists: int, size: int) -> Iterator[Part]:
         """The stretches, of about as many lists and bytes at most."""
 
     @abstractmethod
-    def read(self, part: Part, seen: dict[str, Place]) -> Iterator[Lists]:
+    def read(self, data: bytes, line: int, ordinal: int, seen: dict[str, Place]) -> Iterator[Lists]:
         """The lists of a stretch; ``seen``: see ``ListReader.lists``."""
 
     def stretches(self, lists: int, size: int, every: Iterator[Lists]) -> Iterator["Stretch | Lists"]:
@@ -119,13 +110,13 @@ class SplitFile:
             with open(self.path, "rb") as file:
                 at = 3 * file.read(3).startswith(codecs.BOM_UTF8)
         with open_stream(self.path, strict=False) as stream:
-            for part in self.parts(stream, lists, size):
-                entries = [side.take(part.size) for side in self.sides]
-                if any(len(few) < part.size for few in entries):
+            for data, line, ordinal, count in self.parts(stream, lists, size):
+                entries = [side.take(count) for side in self.sides]
+                if any(len(few) < count for few in entries):
                     break
-                held = part if self.packed else part._replace(data=b"")
-                yield Stretch(self, at, len(part.data), zlib.crc32(part.data), held, entries)
-                at, done = at + len(part.data), done + part.size
+                held = data if self.packed else None
+                yield Stretch(self, at, len(data), zlib.crc32(data), line, ordinal, held, entries)
+                at, done = at + len(data), done + count
             else:
                 if not any(side.take() for side in self.sides):
                     return
@@ -136,13 +127,10 @@ class LineFile(SplitFile):
     """A file with a list on each line."""
 
     @staticmethod
-    def begun(reader: ListReader, stream: InputStream) -> tuple[Any, Iterator[Lists]]:
+    def told_by(reader: ListReader, stream: InputStream, look: Callable[[Iterator[Lists]], None]) -> Any:
         lines = LineReader(stream)
-        return lines.told, reader.lists(lines, reader.records(lines))
-
-    @staticmethod
-    def suffices(reader: ListReader, told: Any) -> bool:
-        return reader.parts(told)
+        look(reader.lists(lines, reader.records(lines)))
+        return lines.told if reader.parts(lines.told) else None
 
     def parts(self, stream: InputStream, lists: int, size: int) -> Iterator[Part]:
         line, ordinal, rest, piece = 0, 0, b"", b"-"
@@ -152,18 +140,15 @@ class LineFile(SplitFile):
             for first in range(0, len(whole), lists):
                 some = whole[first : first + lists]
                 count = sum(map(bool, map(bytes.strip, some)))
-                yield Part(b"\n".join([*some, b""]), line, ordinal, count)
+                yield b"\n".join([*some, b""]), line, ordinal, count
                 line, ordinal = line + len(some), ordinal + count
         if rest:
-            yield Part(rest, line, ordinal, int(bool(rest.strip())))
+            yield rest, line, ordinal, int(bool(rest.strip()))
 
-    def read(self, part: Part, seen: dict[str, Place]) -> Iterator[Lists]:
-        lines = LineReader(InputStream(BytesIO(part.data), self.path))
-        lines.number, lines.records, lines.told = part.line, part.ordinal, dict(self.told)
-        found: Iterator[Lists] = self.reader.lists(
-            lines, self.reader.records(lines), seen if self.told["named"] else {}
-        )
-        return found
+    def read(self, data: bytes, line: int, ordinal: int, seen: dict[str, Place]) -> Iterator[Lists]:
+        lines, reader = LineReader(InputStream(BytesIO(data), self.path)), cast(ListReader, self.reader)
+        lines.number, lines.records, lines.told = line, ordinal, dict(self.told)
+        return reader.lists(lines, reader.records(lines), seen if self.told["named"] else {})
 
 
 class MosesFile(SplitFile):
@@ -171,15 +156,13 @@ class MosesFile(SplitFile):
     shows."""
 
     @staticmethod
-    def begun(reader: Moses, stream: InputStream) -> tuple[Any, Iterator[Lists]]:
+    def told_by(reader: Moses, stream: InputStream, look: Callable[[Iterator[Lists]], None]) -> Any:
         file, parts = File(reader, stream.path), reader.stretches(stream)
         first = list(file.lists(*next(parts, (b"", 1))))
-        return copy(file), chain(first, chain.from_iterable(starmap(file.lists, parts)))
-
-    @staticmethod
-    def suffices(reader: Moses, told: File) -> bool:
-        whole = told.layout is not None and bool(told.names) and told.roles.keys() >= {*told.layout.extra}
-        return whole and None not in told.columns.keys and reader.ids == "file"
+        told, layout = copy(file), file.layout
+        look(chain(first, chain.from_iterable(starmap(file.lists, parts))))
+        settled = layout is not None and told.roles.keys() >= {*layout.extra} and None not in told.columns.keys
+        return told if settled and told.names and reader.ids == "file" else None
 
     def parts(self, stream: InputStream, lists: int, size: int) -> Iterator[Part]:
         ordinal = before = self.reader.first_id
@@ -190,46 +173,47 @@ class MosesFile(SplitFile):
             names = (self.reader.name_of(fields_of(text)) for text in reversed(data.split(b"\n")))
             ordinal = max(ordinal, next((name for name in names if name is not None), -1) + 1)
             if ordinal - before >= lists or sum(map(len, held)) >= SCORED * size:
-                yield Part(b"".join(held), first, before, ordinal - before)
+                yield b"".join(held), first, before, ordinal - before
                 held, before = [], ordinal
         if held:
-            yield Part(b"".join(held), first, before, ordinal - before)
+            yield b"".join(held), first, before, ordinal - before
 
-    def read(self, part: Part, seen: dict[str, Place]) -> Iterator[Lists]:  # noqa: ARG002
-        file = copy(self.told)
-        file.next = part.ordinal
-        found: Iterator[Lists] = file.lists(part.data, part.line + 1)
-        return found
+    def read(self, data: bytes, line: int, ordinal: int, seen: dict[str, Place]) -> Iterator[Lists]:  # noqa: ARG002
+        file = copy(cast(File, self.told))
+        file.next = ordinal
+        return file.lists(data, line + 1)
 
 
 class Stretch(NamedTuple):
-    """``size`` bytes of a file, from byte ``at``, with their CRC; the ``part`` holds them where they are compressed.
-    entries: of every file beside it, one for each list."""
+    """``size`` bytes of a file, from byte ``at``, behind so many lines and lists, with their CRC; data: the bytes, if
+    the file is compressed. entries: of every file beside it, one for each list."""
 
     file: SplitFile
     at: int
     size: int
     sum: int
-    part: Part
+    line: int
+    ordinal: int
+    data: bytes | None
     entries: Sequence[Sequence[Any]]
 
     @property
     def first(self) -> Sequence[Lists]:
         """The first lists of the file that it begins."""
-        return () if self.part.line else self.file.first
+        return () if self.line else self.file.first
 
     def lists(self, seen: dict[str, Place]) -> Iterator[Lists]:
         """Its lists; ``seen``: see ``ListReader.lists``."""
-        file, part = self.file, self.part
-        if not file.packed:
+        file, data = self.file, self.data
+        if data is None:
             with open(file.path, "rb") as source:
                 source.seek(self.at)
-                part = part._replace(data=source.read(self.size))
-            if zlib.crc32(part.data) != self.sum:
+                data = source.read(self.size)
+            if zlib.crc32(data) != self.sum:
                 raise DataError(CHANGED, path=file.path)
-        found = file.read(part, seen)
+        found = file.read(data, self.line, self.ordinal, seen)
         checked = (
-            chain.from_iterable(map(legible, found)) if part.line else looked_into(file.reader, found, blocks=True)
+            chain.from_iterable(map(legible, found)) if self.line else looked_into(file.reader, found, blocks=True)
         )
         if self.entries:
             rows = zip(*self.entries, strict=True)
