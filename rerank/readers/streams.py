@@ -160,7 +160,6 @@ class InputStream:
     """
 
     strict = False
-    keeps = False  # whether its start can be looked at whatever has been read of it
     at_end: Callable[[str, str], None] | None = None  # of the path and the SHA-256 of what was read
     _unlike: codecs.IncrementalDecoder | None  # of UTF-8, until the file turns out not to be in it
 
@@ -170,7 +169,8 @@ class InputStream:
         self.compression = recognise(self._guard(source.look, HEAD), path)
         self._source = READING[self.compression](source)
         self._pending: bytes | None = None
-        self._start = self._ahead = b""  # the first bytes, if it ``keeps`` them; those that are still to be given out
+        # The first bytes, of standard input whatever has been read of it; those that are still to be given out.
+        self._start = self._ahead = b""
         self._sum = hashlib.sha256()
 
     @property
@@ -184,7 +184,7 @@ class InputStream:
             piece, self._ahead = self._ahead[:size], self._ahead[size:]
             return piece
         piece = self._read(size)
-        if self.keeps and len(self._start) < START:
+        if not self._owned and len(self._start) < START:
             self._start += piece
         return piece
 
@@ -295,7 +295,6 @@ def open_stream(path: PathLike, *, strict: bool = True) -> InputStream:
         if sys.stdin is None:
             raise DataError("standard input is closed: redirect it, or name a file", path=stream_name(name))
         stream = InputStream(sys.stdin.buffer, stream_name(name), owned=False)
-        stream.keeps = True
         standard_input.set(stream)
     elif (start := start_alone.get()) is not None:
         stream = InputStream(io.BytesIO(start), name)
