@@ -193,8 +193,7 @@ def parse_brackets(
     data = np.frombuffer(raw, dtype=np.uint8)
     bounds = offsets(list(map(len, texts)))
     nodes = raw.count(b"(")
-    label, word, parent, size, start, end = (np.empty(nodes, np.int32) for _ in range(6))
-    out = Trees(np.zeros(len(texts) + 1, np.int64), label, word, parent, size, start, end)
+    out = Trees(np.zeros(len(texts) + 1, np.int64), *(np.empty(nodes, np.int32) for _ in range(6)))
     code, room = _FULL, ROOM
     while code == _FULL:  # when the trees are parsed again, the symbols that had room are known
         symbols.reserve(room)
