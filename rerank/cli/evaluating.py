@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Rows = tuple[list[np.ndarray], np.ndarray, str]
 
 TEXTS = "bleu", "chrf", "wer", "cer", "match"
-ORDERS = "ndcg", "map", "mrr", "recall", "precision", "err"
+ORDERS = "ndcg", "map", "mrr", "recall", "precision"
 MEASURES = "parseval", *TEXTS, "gain", "counts", *ORDERS
 
 

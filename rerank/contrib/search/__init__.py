@@ -5,7 +5,6 @@ import re
 from rerank.base.registry import Add
 
 METRICS = {
-    "err": "ExpectedReciprocalRank",
     "map": "AveragePrecision",
     "mrr": "ReciprocalRank",
     "ndcg": "Ndcg",

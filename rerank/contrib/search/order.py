@@ -22,52 +22,41 @@ from rerank.metrics.gain import Gain
 from rerank.metrics.metric import owners
 from rerank.readers.lists import Lists
 
-NDCG, AVERAGE_PRECISION, RECIPROCAL_RANK, RECALL, PRECISION, EXPECTED_RECIPROCAL_RANK = range(6)
+NDCG, AVERAGE_PRECISION, RECIPROCAL_RANK, RECALL, PRECISION = range(5)
 HIGHEST_GRADE = 60.0  # whose 2^grade − 1 sums up to exact numbers
 LARGEST_CUT = 1_000_000_000
 
 
 @kernel
-def document_value(kind: int, k: int, useful: float, ahead: int, state: float) -> float:
+def document_value(kind: int, k: int, useful: float, ahead: int, relevant: float) -> float:
     """What a relevant document adds to the sum of its list with ``ahead`` documents before it; useful: see
-    ``OrderMetric``; state: see ``state_below``."""
-    if ahead >= k or (kind == RECIPROCAL_RANK and state > 0.0):
+    ``OrderMetric``; relevant: how many of these are relevant."""
+    if ahead >= k or (kind == RECIPROCAL_RANK and relevant > 0.0):
         return 0.0
     if kind == NDCG:
         return useful / float(np.log2(ahead + 2.0))
     if kind == AVERAGE_PRECISION:
-        return (state + 1.0) / (ahead + 1.0)
-    if kind == EXPECTED_RECIPROCAL_RANK:
-        return state * useful / (ahead + 1.0)
+        return (relevant + 1.0) / (ahead + 1.0)
     return 1.0 / (ahead + 1.0) if kind == RECIPROCAL_RANK else 1.0
 
 
 @kernel
-def state_below(kind: int, state: float, useful: float, ahead: bool) -> float:
-    """What documents see of the relevant ones before them, when one more of these is ahead, or one less: how many they
-    are or, for the expected reciprocal rank, with which probability none satisfies."""
-    if kind == EXPECTED_RECIPROCAL_RANK:
-        return state * (1.0 - useful) if ahead else state / (1.0 - useful)
-    return state + 1.0 if ahead else state - 1.0
-
-
-@kernel
 def order_values(
-    kind: int, k: int, none: float, lists: np.ndarray, order: np.ndarray, useful: np.ndarray, divisor: np.ndarray,
+    kind: int, k: int, lists: np.ndarray, order: np.ndarray, useful: np.ndarray, divisor: np.ndarray,
     values: np.ndarray,
 ) -> None:  # fmt: skip
     """The measure ``kind`` of every list's first k candidates in ``order`` (int64 [N]) to ``values`` (float64 [L]).
 
-    divisor: of the sums over documents, 0 for lists where nothing is relevant, whose value is ``none``.
+    divisor: of the sums over documents, 0 for lists where nothing is relevant, whose value is 0.
     """
     for i in range(values.shape[0]):
-        value, state = 0.0, 1.0 if kind == EXPECTED_RECIPROCAL_RANK else 0.0
+        value, relevant = 0.0, 0.0
         for r in range(min(k, lists[i + 1] - lists[i])):
             u = useful[order[lists[i] + r]]
             if u > 0.0:
-                value += document_value(kind, k, u, r, state)
-                state = state_below(kind, state, u, True)
-        values[i] = value / divisor[i] if divisor[i] > 0.0 else none
+                value += document_value(kind, k, u, r, relevant)
+                relevant += 1.0
+        values[i] = value / divisor[i] if divisor[i] > 0.0 else 0.0
 
 
 @kernel
@@ -88,7 +77,7 @@ def keep_nearest(over: float, apart: float, z: int, count: int, near: np.ndarray
 
 @kernel
 def follow_documents(
-    kind: int, k: int, none: float, lists: np.ndarray, order: np.ndarray, intercept: np.ndarray, slope: np.ndarray,
+    kind: int, k: int, lists: np.ndarray, order: np.ndarray, intercept: np.ndarray, slope: np.ndarray,
     ties: np.ndarray, useful: np.ndarray, divisor: np.ndarray, near: np.ndarray, who: np.ndarray, at: np.ndarray,
     change: np.ndarray,
 ) -> int:  # fmt: skip
@@ -105,20 +94,19 @@ def follow_documents(
     E, at[0], change[0] = 1, -np.inf, 0.0
     for i in range(divisor.shape[0]):
         if not divisor[i] > 0.0:
-            change[0] += none
             continue
         for r in range(lists[i], lists[i + 1]):
             y = order[r]
             if not useful[y] > 0.0:
                 continue
-            falls, rises, ahead, state = 0, 0, 0, 1.0 if kind == EXPECTED_RECIPROCAL_RANK else 0.0
+            falls, rises, ahead, relevant = 0, 0, 0, 0.0
             for q in range(r - 1, lists[i] - 1, -1):
                 z = order[q]
                 if slope[z] < slope[y]:
                     falls = keep_nearest(intercept[y] - intercept[z], slope[y] - slope[z], z, falls, near[1], who[1])
                 elif is_ahead(z, y, 0.0, intercept, slope, ties):
                     ahead += 1
-                    state = state_below(kind, state, useful[z], True) if useful[z] > 0.0 else state
+                    relevant += useful[z] > 0.0
             since = -near[1, k - 1] if falls == k else -np.inf  # before, all falls are ahead
             for q in range(r + 1, lists[i + 1]):
                 z = order[q]
@@ -129,14 +117,13 @@ def follow_documents(
                     ahead += 1
                     if ahead == k:
                         break
-                    state = state_below(kind, state, useful[z], True) if useful[z] > 0.0 else state
+                    relevant += useful[z] > 0.0
             if ahead >= k:
                 continue
             for e in range(falls):
-                if useful[who[1, e]] > 0.0:
-                    state = state_below(kind, state, useful[who[1, e]], True)
+                relevant += useful[who[1, e]] > 0.0
             ahead += falls
-            before, e = document_value(kind, k, useful[y], ahead, state), 0
+            before, e = document_value(kind, k, useful[y], ahead, relevant), 0
             change[0] += before / divisor[i]
             while falls > 0 or e < rises:
                 rise = falls == 0 or (e < rises and near[0, e] < -near[1, falls - 1])
@@ -145,8 +132,8 @@ def follow_documents(
                 else:
                     gamma, z, ahead, falls = -near[1, falls - 1], who[1, falls - 1], ahead - 1, falls - 1
                 if useful[z] > 0.0:
-                    state = state_below(kind, state, useful[z], rise)
-                value = document_value(kind, k, useful[y], ahead, state)
+                    relevant += 1.0 if rise else -1.0
+                value = document_value(kind, k, useful[y], ahead, relevant)
                 if value != before:
                     at[E], change[E] = gamma, (value - before) / divisor[i]
                     E += 1
@@ -159,24 +146,22 @@ class OrderMetric(Gain):
     """The mean over lists of a measure of the candidates in the order of their scores.
 
     A candidate's row is its grade, and what the formula takes of that; a row of an order its value, and the grade of
-    the first candidate. The row of a reference is whether its list counts, what the best order has before it is divided
-    by that (``ideal``, with the relevant documents that are not in the list), and 1.
+    the first candidate. The row of a reference is 1, and what the best order has before it is divided by that
+    (``ideal``, with the relevant documents that are not in the list). A list without a relevant document counts 0, as
+    trec_eval has it for a query with judgements.
 
     Parameters
     ----------
     column: the name of the score column that holds the grades. A grade below 0 is none.
     k: how many of the first candidates are looked at; 0 for all.
-    empty: what a list without a relevant document counts: 0 (``zero``, as trec_eval does for a query with judgements),
-        1 (``one``, as LightGBM and XGBoost do) or nothing (``skip``).
     """
 
     ordered = True
     columns = ("value", "first")
-    reference_columns = ("counted", "ideal", "lists")
+    reference_columns = ("lists", "ideal")
     kind: ClassVar[int]
 
     k: Annotated[int, Range(0, LARGEST_CUT)] = 0
-    empty: Literal["zero", "one", "skip"] = "zero"
 
     @property
     def primary(self) -> str:  # type: ignore[override]
@@ -191,7 +176,7 @@ class OrderMetric(Gain):
     @property
     def signature(self) -> str:
         """E.g. ``ndcg@10|gain:exp2|column:gain|norel:zero|ties:base,place|version:1``."""
-        return f"{self.primary}|{self.settings}column:{self.column}|norel:{self.empty}|ties:base,place|version:1"
+        return f"{self.primary}|{self.settings}column:{self.column}|norel:zero|ties:base,place|version:1"
 
     @abstractmethod
     def useful(self, grades: np.ndarray) -> np.ndarray:
@@ -211,7 +196,7 @@ class OrderMetric(Gain):
     def _stats(
         self, nbest: Lists, lists: np.ndarray, unlisted: Sequence[Sequence[float]]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The rows of lists and of their candidates, of which ``nbest`` has all: float64 [L, 3] and [N, 2]."""
+        """The rows of lists and of their candidates, of which ``nbest`` has all: float64 [L, 2] and [N, 2]."""
         grades = super().list_stats(nbest, ())[1][:, :1]
         missing = np.array([grade for grades_of_one in unlisted for grade in grades_of_one], np.float64)
         useful, others = self.useful(grades[:, 0]), self.useful(missing)
@@ -221,11 +206,7 @@ class OrderMetric(Gain):
         ends = offsets(list(map(len, unlisted)))
         bounds = zip(pairwise(lists.tolist()), pairwise(ends.tolist()), strict=True)
         ideal = np.array([self.ideal(np.concatenate([useful[a:b], others[c:d]])) for (a, b), (c, d) in bounds])
-        return self._references(ideal), np.column_stack([grades[:, 0], useful])
-
-    def _references(self, ideal: np.ndarray) -> np.ndarray:
-        """float64 [L, 3]: the rows of references."""
-        return np.column_stack([(ideal > 0) | (self.empty != "skip"), ideal, np.ones(ideal.size)])
+        return np.column_stack([np.ones(ideal.size), ideal]), np.column_stack([grades[:, 0], useful])
 
     def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """The grade of a candidate, and the value of a row of an order."""
@@ -233,7 +214,7 @@ class OrderMetric(Gain):
 
     def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
         """The measure, and the mean gain of the first candidates."""
-        first = float(stats[1] / max(reference[2], 1.0))
+        first = float(stats[1] / max(reference[0], 1.0))
         return {self.primary: float(self.scores(stats, reference)), "gain": first}
 
     def rows_in_order(
@@ -241,7 +222,7 @@ class OrderMetric(Gain):
     ) -> np.ndarray:
         order = frozen(np.lexsort((-np.asarray(ties), -np.asarray(scores), owners(lists))))
         rows, values = np.zeros((lists.size - 1, 2)), np.zeros(lists.size - 1)
-        order_values(self.kind, self.cut, self.none, frozen(lists), order, *self._arrays(stats, reference), values)
+        order_values(self.kind, self.cut, frozen(lists), order, *self._arrays(stats, reference), values)
         some = np.diff(lists) > 0
         rows[:, 0], rows[some, 1] = values, stats[order[lists[:-1][some]], 0]
         return rows
@@ -257,7 +238,7 @@ class OrderMetric(Gain):
         at, change = np.empty((2, 1 + int((relevant * np.minimum(sizes, 2 * most))[sizes > 0].sum())))
         near, who = np.empty((2, most)), np.empty((2, most), np.int64)
         about = frozen(lists), order, intercept, slope, ties, useful, divisor
-        E = follow_documents(self.kind, self.cut, self.none, *about, near, who, at, change)
+        E = follow_documents(self.kind, self.cut, *about, near, who, at, change)
         by_place = np.argsort(at[:E], kind="stable")
         at, values = at[by_place], np.cumsum(change[by_place])
         last = np.append(at[1:] > at[:-1], True)  # of the changes at one place
@@ -265,10 +246,10 @@ class OrderMetric(Gain):
 
     def statistics(self, lists: np.ndarray, grades: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The rows of candidates with ``grades`` (float64 [N]) and of their ``lists`` (int64 [L + 1]), in which all
-        relevant ones are: float64 [N, 2] and [L, 3]."""
+        relevant ones are: float64 [N, 2] and [L, 2]."""
         useful = self.useful(np.asarray(grades, np.float64))
         ideal = np.array([self.ideal(useful[a:b]) for a, b in pairwise(lists.tolist())])
-        return np.column_stack([grades, useful]), self._references(ideal)
+        return np.column_stack([grades, useful]), np.column_stack([np.ones(ideal.size), ideal])
 
     def of_lists(
         self, lists: np.ndarray, scores: np.ndarray, grades: np.ndarray, ties: np.ndarray | None = None
@@ -288,17 +269,10 @@ class OrderMetric(Gain):
         """The number of candidates that are looked at."""
         return self.k or LARGEST_CUT
 
-    @property
-    def none(self) -> float:
-        """The value of a list without a relevant document."""
-        return float(self.empty == "one")
-
     def _arrays(self, stats: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What kernels take for useful (float64 [N]) and divisor (float64 [L])."""
         ideal = reference[:, 1]
-        divisor = {PRECISION: float(self.cut), RECIPROCAL_RANK: 1.0, EXPECTED_RECIPROCAL_RANK: 1.0}.get(
-            self.kind, ideal
-        )
+        divisor = {PRECISION: float(self.cut), RECIPROCAL_RANK: 1.0}.get(self.kind, ideal)
         return frozen(np.ascontiguousarray(stats[:, 1])), frozen(np.where(ideal > 0, divisor, 0.0))
 
 
@@ -405,30 +379,3 @@ class Precision(LevelMetric):
     kind = PRECISION
 
     k: Annotated[int, Range(1, LARGEST_CUT)] = 10
-
-
-@dataclass(frozen=True)
-class ExpectedReciprocalRank(OrderMetric):
-    """Expected reciprocal rank (Chapelle et al. 2009): of the document at which a reader is satisfied, which the r-th
-    does with probability (2^g − 1)/2^highest where none before it did.
-
-    >>> ExpectedReciprocalRank().of_grades(0, 2)
-    0.09375
-
-    Parameters
-    ----------
-    highest: the highest grade there can be; 4 as in the tracks of TREC and in LETOR's web sets.
-    """
-
-    name: ClassVar[str] = "err"
-    kind = EXPECTED_RECIPROCAL_RANK
-
-    highest: Annotated[float, Range(above=0, high=HIGHEST_GRADE)] = 4.0
-
-    @property
-    def settings(self) -> str:
-        return f"highest:{self.highest:g}|"
-
-    def useful(self, grades: np.ndarray) -> np.ndarray:
-        satisfied = (np.exp2(np.clip(grades, 0.0, HIGHEST_GRADE)) - 1) / 2**self.highest
-        return np.asarray(np.where(satisfied < 1, satisfied, np.inf))

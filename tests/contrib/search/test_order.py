@@ -26,7 +26,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "recall_5": {"name": "recall", "k": 5},
     "P_5": {"name": "precision", "k": 5},
     "exp2": {"name": "ndcg", "k": 5},
-    "err": {"name": "err", "k": 5},
 }
 
 
@@ -39,7 +38,7 @@ def made(kind: str, **changes: Any) -> OrderMetric:
 def naive(kind: str, grades: list[float], ideal: list[float]) -> float:
     """A list's value by the definition; ``grades`` best first, ``ideal``: those of all documents, sorted."""
     relevant = sum(g >= 1 for g in ideal)
-    cut = 5 if kind[-1] in "52r" else len(ideal)
+    cut = 5 if kind[-1] in "52" else len(ideal)
     top = grades[:cut]
     hits = [g >= 1 for g in top]
     if not relevant:
@@ -50,9 +49,6 @@ def naive(kind: str, grades: list[float], ideal: list[float]) -> float:
         return dcg[0] / dcg[1]
     if kind == "recip_rank":
         return next((1 / (r + 1) for r, hit in enumerate(hits) if hit), 0.0)
-    if kind == "err":
-        stop = [(2**g - 1) / 16 for g in top]
-        return sum(p * math.prod(1 - q for q in stop[:r]) / (r + 1) for r, p in enumerate(stop))
     if kind.startswith("map"):
         return sum(sum(hits[: r + 1]) / (r + 1) for r, hit in enumerate(hits) if hit) / relevant
     return sum(hits) / (5 if kind == "P_5" else relevant)
@@ -67,8 +63,7 @@ def drawn(metric: OrderMetric, seed: int = 1, lists: int = 12, *, ties: bool = T
     grades = rng.integers(0, 4, N) * np.repeat(rng.random(lists) < 0.8, sizes).astype(float)
     scores = rng.integers(0, 4, N).astype(float) if ties else rng.normal(size=N)
     ideal = [metric.ideal(metric.useful(grades[a:b])) for a, b in pairwise(first)]
-    counted = [float(x > 0 or metric.empty != "skip") for x in ideal]
-    reference = np.column_stack([counted, ideal, np.ones(lists)])
+    reference = np.column_stack([np.ones(lists), ideal])
     return (
         first,
         scores,
@@ -92,7 +87,7 @@ def test_values_are_those_of_the_definition(kind: str) -> None:
     assert float(metric.scores(rows.sum(0), reference.sum(0))) == pytest.approx(np.mean(expected))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("exp2", "err")])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "exp2"])
 def test_values_are_those_of_trec_eval(kind: str) -> None:
     pytrec_eval = pytest.importorskip("pytrec_eval")
     metric = made(kind)
@@ -105,19 +100,14 @@ def test_values_are_those_of_trec_eval(kind: str) -> None:
     np.testing.assert_allclose(rows[list(queries), 0], [found[str(i)][kind] for i in queries], atol=1e-12)
 
 
-def test_lists_without_a_relevant_document_count_as_the_signature_says() -> None:
-    expected = {"zero": 0.5, "one": 1.0, "skip": 1.0}
-    for empty, value in expected.items():
-        metric = made("ndcg", empty=empty)
-        nbest = [rerank.NBest("q", [("a", 2.0), ("b", 1.0)], gains=gains) for gains in ([1, 0], [0, 0])]
-        score = rerank.evaluate([[2, 1], [2, 1]], nbest, {**KINDS["ndcg"], "empty": empty}).score
-        assert score == value
-        assert f"norel:{empty}" in metric.signature
+def test_a_list_without_a_relevant_document_counts_zero() -> None:
+    lists = [rerank.NBest("q", [("a", 2.0), ("b", 1.0)], gains=gains) for gains in ([1, 0], [0, 0])]
+    assert rerank.evaluate([[2, 1], [2, 1]], lists, "ndcg").score == 0.5
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_value_along_a_line_is_that_of_its_points(kind: str) -> None:
-    metric = made(kind, empty="one")
+    metric = made(kind)
     lists, intercept, ties, _, stats, reference = drawn(metric, seed=3, ties=False)
     slope = np.random.default_rng(7).integers(-3, 3, intercept.size).astype(float)
     surface = ErrorSurface.of(lists, slope[:, None], stats, reference, metric, intercept, ties)
