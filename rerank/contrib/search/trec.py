@@ -126,22 +126,17 @@ class TrecReader(TextReader):
         return Draft.of(entries, pieces=pieces, lines=numbers, sides=_unlisted(grades, entries))
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
-        """Ranks and scores are written anew."""
-        write_run(out, nbest, order, scores)
+        """Ranks and scores are written anew. Of other lists candidates are called by their texts, or by their numbers,
+        from 1, where these are none or have white space."""
+        values = nbest.base if scores is None else scores
+        for rank, y in enumerate(range(len(nbest)) if order is None else order, start=1):
+            words = nbest.texts[y].split()
+            document = words[0] if len(words) == 1 else b"%d" % (y + 1)
+            score = repr(float(values[y])).encode()
+            out.write(b"%s Q0 %s %d %s rerank\n" % (encoded(nbest.id), document, rank, score))
 
     def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:
         """Writes nothing: a run has no queries without documents."""
-
-
-def write_run(out: Writable, nbest: Lists, order: Order = None, scores: Scores = None, name: str = "rerank") -> None:
-    """Write any list as a part of a run of TREC, its candidates by their texts, or by their numbers, from 1, where
-    these are none or have white space."""
-    values = nbest.base if scores is None else scores
-    for rank, y in enumerate(range(len(nbest)) if order is None else order, start=1):
-        words = nbest.texts[y].split()
-        document = words[0] if len(words) == 1 else b"%d" % (y + 1)
-        score = repr(float(values[y])).encode()
-        out.write(b"%s Q0 %s %d %s %s\n" % (encoded(nbest.id), document, rank, score, name.encode()))
 
 
 def read_run(path: PathLike) -> dict[bytes, Scored]:

@@ -128,7 +128,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             automatic, search, members = automatic and based, None, None
             if dev is None and (automatic or self.early_stopping) and not isinstance(learner, Maxent):
                 lists, dev = self._split(lists)
-            any_ties = self._any_ties(lists, based)
+            any_ties = self.ties == "any" or (self.ties == "auto" and (not based or two_valued(lists)))
             if isinstance(learner, Maxent):
                 lists = lists if issparse(X) else replace(lists, free=lists.width)
                 learner = with_base_column(learner, lists) if automatic else learner
@@ -266,6 +266,3 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
                 "two lists or more, or eval_set"
             )
         return lists.slice(0, first), lists.slice(first, count)
-
-    def _any_ties(self, lists: Corpus, based: bool) -> bool:
-        return self.ties == "any" or (self.ties == "auto" and (not based or two_valued(lists)))
