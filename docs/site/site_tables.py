@@ -46,10 +46,7 @@ MARK = re.compile(  # and what follows it, unless that is another mark
     rf"^(\[[\w./-]+\]\([\w./-]+\) )?(<!-- (?!end )(\w+)((?: [\w.-]+)*) -->)$(?:\n(?:(?!<!-- \w+).*\n)*?{END}$)?",
     re.MULTILINE,
 )
-ALL_SHARED = {
-    "learner": "All its parameters are [shared](#shared-parameters).\n",
-    "reader": "All its options are [shared](formats.md#shared-options).\n",
-}
+ALL_SHARED = {"learner": "All its parameters are [shared](#shared-parameters).\n", "reader": ""}
 EXAMPLES = Path(__file__).with_name("features.txt")
 PAGES = Path(__file__).parents[1]
 SCRIPTS, RECIPES = PAGES / "examples", PAGES.parent / "recipes"
@@ -247,7 +244,7 @@ def template_table(content: str) -> str:
                 + (f"; {row.meaning}" if row.meaning else "")
                 for row in options(template, known())
                 if not (issubclass(template, LocalTree) and row.key in local)
-            ) + ("<br>those of local trees" if issubclass(template, LocalTree) else "")
+            ) + ("<br>the options of local trees" if issubclass(template, LocalTree) else "")
             shown = "<br>".join(f"`{example}`" for example in examples[name])
             rows.append([f"`{name}`", cell(given.removeprefix("<br>")) or "none", cell(_said(template)), cell(shown)])
     return table(["template", "options", "looks at", "example"], rows)
