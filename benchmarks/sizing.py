@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[1]
 WARM = 40  # lists that load the kernels before the clock starts
 EPOCHS = 3  # measured, after one that compiles
 # The worked examples: the learner, bytes a second of a disk, cores of a machine and the share of their time that is
-# worth while, and the columns at most, to which a larger features.min_lists cuts them.
+# worth while, and the columns at most, beyond which features are hashed (features.hash_bits: 28).
 EXAMPLE, READING, CORES, SHARE, MOST_COLUMNS = "vrda", 1e9, 32, 0.85, 1 << 28
 
 

@@ -22,9 +22,9 @@ from rerank.data.symbols import HashIndex, SymbolTable
 from rerank.extraction.content import Content
 from rerank.extraction.kinds import content_of
 from rerank.extraction.seen import SeenLists
-from rerank.features.counting import FeatureCounter
+from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
-from rerank.features.table import FeatureTable, index_of, numbers_of
+from rerank.features.table import FeatureTable, HashedTable, hashed_columns, index_of, numbers_of
 from rerank.pool import check_visible
 from rerank.readers.base import SkipCount
 from rerank.readers.lines import Place
@@ -62,6 +62,13 @@ class Texts(NamedTuple):
             text = self.text_bytes[self.text_first[i] : self.text_first[i + 1]].tobytes()
             texts[int(self.text_hashes[i])] = decoded(text)
         return texts
+
+
+class Shared(NamedTuple):
+    """For hashed features: the whole hash of the first of every identity, and whether others share the identity."""
+
+    owner: np.ndarray  # uint64 [U]
+    shared: np.ndarray  # bool [U]
 
 
 @dataclass(frozen=True)
@@ -113,12 +120,13 @@ class Spool:
 class Numbering:
     """The columns that the features of blocks have.
 
-    table: a file with a FeatureTable's hashes, or their index; width, free: how many columns there are, and how many of
-    them are free; known: the columns were known before the lists were read, and blocks have them already.
+    table: a file with a FeatureTable's hashes, or their index, None for hashed columns; width, free: how many columns
+    there are, and how many of them are free; known: the columns were known before the lists were read, and blocks have
+    them already.
     """
 
     spool: Spool
-    table: str | HashIndex
+    table: str | HashIndex | None
     width: int
     free: int
     known: bool
@@ -126,6 +134,8 @@ class Numbering:
     @staticmethod
     def of(table: FeatureTable, spool: Spool, *, known: bool) -> "Numbering":
         """The columns of ``table``, which is left in the spool."""
+        if isinstance(table, HashedTable):
+            return Numbering(spool, None, table.width, 0, known)
         if spool.directory is None:
             return Numbering(spool, index_of(table.hashes), table.width, table.free, known)
         with new_file(place := Path(spool.directory, TABLE)) as new, new.open("wb") as out:
@@ -138,6 +148,8 @@ class Numbering:
 
     def of_features(self, hashes: np.ndarray) -> np.ndarray:
         """int32 [F]: the columns of features, ABSENT for those that have none."""
+        if self.table is None:
+            return hashed_columns(hashes)
         if isinstance(self.table, str):
             return numbers_of(_index(self.table, Path(self.table).stat().st_ino), hashes)
         return numbers_of(self.table, hashes)
@@ -250,14 +262,17 @@ def extract_block(job: BlockJob, block: Block) -> Summary:
 def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
     """The summary of a block, and what is left in the spool: tuples of arrays."""
     content, known = job.content(), job.numbering
+    hashed = bool(job.recipe.features.hash_bits) and known is None
     count = SkipCount(job.recipe.data.on_bad_list)
     rows, counter, ids = RowBuilder(), FeatureCounter(), list[str]()
-    seen, places = SeenLists(content.held), dict(block.seen)
+    collisions, seen, places = CollisionCount(0), SeenLists(content.held), dict(block.seen)
     for found in content.measured(block.read(places), count):
         sizes, stats, reference, own = np.diff(found.lists.first), found.stats, found.reference, found.held
         features = content.block_features(found)
         named, _, varying, place, *values = features
         numbers = counter.add(named, features.times) if known is None else known.of_features(named.hashes)
+        if hashed:
+            collisions.add(numbers, named.full)
         gain = content.metric.gain(stats, np.repeat(reference, sizes, axis=0))
         rows.add_lists(sizes, varying, numbers[place], *values, own.base, gain, stats, reference)
         seen.add(found.lists)
@@ -267,4 +282,7 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
         return Summary(ids, count, 0, [], places), [rows.rows(), seen.finish()]
     counts, symbols, place = counter.finish()
     parts: list[Any] = [rows.rows().numbered(place), seen.finish(), counts, symbols, Texts.of(content.symbols)]
+    if hashed:
+        order = np.argsort(place)
+        parts.append(Shared(collisions.owner[order], collisions.shared[order]))
     return Summary(ids, count, counter.seen, [], places), parts

@@ -95,7 +95,7 @@ def flat_features(extractor: FeatureExtractor, symbols: SymbolTable, rows: Lists
     varying = np.flatnonzero(times)
     hashes, nothing = np.array(full, np.uint64)[varying], np.empty(0, np.float32)
     named = ListFeatures(
-        hashes | np.uint64(1), np.array(kinds, np.int32)[varying],
+        hashes | np.uint64(1), hashes, np.array(kinds, np.int32)[varying],
         np.array([symbol for of_one in names for symbol in of_one], np.uint64), ends[:-1][varying], ends[1:][varying],
         ends[:1], nothing.astype(np.int32), nothing, nothing,
     )  # fmt: skip
@@ -160,7 +160,8 @@ class Content(ABC, Generic[T]):
         """kind: of extractor, with ``more`` settings; content: see ``make_templates``; others: see ``content_of``."""
         templates, user = make_templates(settings, content)
         centred = settings.centred if centred is None else centred
-        extractor = kind(templates, SymbolTable(), user=user, centred=centred, **more)
+        bits = settings.hash_bits or 64
+        extractor = kind(templates, SymbolTable(), user=user, centred=centred, bits=bits, **more)
         self.symbols: SymbolTable = extractor.symbols
         self.extractor, self.keeps_texts = extractor, keeps_texts
         extractor.relative, self.user = settings.centred, bool(settings.user)

@@ -21,12 +21,13 @@ from rerank.base.progress import counting
 from rerank.base.usage import require
 from rerank.data.corpus import Corpus, concatenate, save_joined
 from rerank.data.labelled import MOST_COLUMNS
-from rerank.extraction.blocks import Block, BlockJob, Numbering, Spool, Summary, Texts, cut, extract_block
+from rerank.extraction.blocks import Block, BlockJob, Numbering, Shared, Spool, Summary, Texts, cut, extract_block
 from rerank.extraction.content import columns_of
 from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import doubts_of_lists, inputs_of, mixed_answers
 from rerank.extraction.seen import SeenSample, sample
 from rerank.features.counting import (
+    CollisionCount,
     FeatureCounts,
     FeatureSymbols,
     KeptFeatures,
@@ -37,7 +38,7 @@ from rerank.features.counting import (
 )
 from rerank.features.dense import ColumnSpread
 from rerank.features.rows import ListRows, make_corpus
-from rerank.features.table import FeatureTable, dense_columns
+from rerank.features.table import FeatureTable, HashedTable, dense_columns, hashed_columns
 from rerank.pool import Engine
 from rerank.readers.account import MOST, Account, filled, said_of
 from rerank.readers.base import SkipCount
@@ -242,11 +243,19 @@ class Extraction:
         return summary
 
     def table(self) -> FeatureTable:
-        """The table of the features kept from the training split."""
+        """The table of the features kept from the training split, or columns for hashes."""
         features, content, spool = self._recipe.features, self._content, self._job.spool
         names, blocks = tuple(content.names), len(self._features)
         scores = self._job.columns.as_dict() if self._job.columns and self._job.columns.names else {}
         scores |= {"scored": any(spool.load(block, SeenSample).scored for block in range(blocks))}
+        if features.hash_bits:
+            hashed = HashedTable.of(features.hash_bits, names, {})
+            collisions = CollisionCount(hashed.width)
+            for block in range(blocks):
+                collisions.add(hashed_columns(spool.array(block, "hashes")), *spool.load(block, Shared))
+            hashed.about.update(collisions.about(), **scores)
+            self._check_kept(hashed)
+            return hashed
         pruning = Pruning(names, features.min_lists, content.free)
         number = max(1, -(-sum(self._features) // RANGE))
         ranges = (((i << 64) // number, ((i + 1 << 64) // number) - 1) for i in range(number))
@@ -267,7 +276,7 @@ class Extraction:
         if table.about["kept"] or not self._content.names:
             return
         least = self._recipe.features.min_lists
-        if table.about["seen"]:
+        if table.about.get("seen"):
             said = f"none of {table.about['seen']:,} features varies in {least}"
             advice = f"set features.min_lists below {least}, or use more lists"
         else:
@@ -287,7 +296,7 @@ class Extraction:
             sizes.append(of_lists)
             if dense is not None:
                 spread.add(dense)
-        if self._known is None:
+        if self._known is None and not isinstance(table, HashedTable):
             table = replace(table, scale=spread.scale())
         about: dict[str, Any] = {"metric": self._content.metric.signature, "split": self._split}
         if len(sources := self._sources()) > 1:

@@ -75,7 +75,7 @@ class TextContent(Content[TextView | None]):
 
     @property
     def flat(self) -> bool:
-        return isinstance(self.metric, ColumnMetric) and self.by_columns
+        return isinstance(self.metric, ColumnMetric) and self.extractor.bits == 64 and self.by_columns
 
     @cached_property
     def by_columns(self) -> bool:

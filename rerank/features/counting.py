@@ -233,8 +233,33 @@ def make_table(
     )
 
 
+class CollisionCount:
+    """Counts how many columns of a HashedTable, or ids of a block, are used, and how many by several features."""
+
+    def __init__(self, size: int) -> None:
+        self.owner, self.shared = np.zeros(size, np.uint64), np.zeros(size, np.bool_)
+
+    def add(self, columns: np.ndarray, owners: np.ndarray, shared: np.ndarray | None = None) -> None:
+        """Add columns of further lists (int32 [F], without repetition) and the full hashes of the first features to use
+        them (uint64 [F]).
+
+        shared: bool [F], whether other features of these lists use them too.
+        """
+        need = int(columns.max(initial=-1)) + 1
+        self.owner, self.shared = _room(self.owner, need), _room(self.shared, need)
+        known = self.owner[columns]
+        again = (known != 0) & (known != owners)
+        self.shared[columns[again if shared is None else again | shared]] = True
+        self.owner[columns[known == 0]] = owners[known == 0]
+
+    def about(self) -> dict[str, int]:
+        """Counts for provenance."""
+        used = int(np.count_nonzero(self.owner))
+        return {"kept": used, "shared": int(np.count_nonzero(self.shared)), "columns": int(self.owner.size)}
+
+
 def _room(array: np.ndarray, size: int) -> np.ndarray:
     """``array`` with room for at least ``size`` elements."""
     if size <= array.size:
         return array
-    return np.concatenate([array, np.empty(max(size, 2 * array.size) - array.size, array.dtype)])
+    return np.concatenate([array, np.zeros(max(size, 2 * array.size) - array.size, array.dtype)])

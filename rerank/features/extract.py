@@ -81,6 +81,7 @@ class FeatureExtractor:
     symbols: the table that the lists are read with, or that theirs is a copy of.
     user: users' templates by name; they get a Candidate and return a mapping of feature name to value.
     centred: subtract each feature's most frequent value in the list (see ListFeatures).
+    bits: how many bits of a feature's hash identify it; below 64, features may share a column (hashed mode).
 
     Values that float32 would not tell apart are relative to their list's mean (see ``narrow``), unless ``relative`` is
     set to False: all values are plain then, as trees need them.
@@ -99,6 +100,7 @@ class FeatureExtractor:
         *,
         user: Mapping[str, UserTemplate] | None = None,
         centred: bool = True,
+        bits: int = 64,
     ) -> None:
         self.symbols, self.centred, self.relative, self.templates = symbols, centred, True, templates
         self.user = dict(user or {})
@@ -115,6 +117,7 @@ class FeatureExtractor:
                 )
         self._families = families_of(templates)
         self._user_first = len(templates)
+        self.bits = bits
         self._sinks: list[Sink] = []  # sinks that no call is using
         for text in marks.TEXTS.values():
             symbols.intern(text)
@@ -130,7 +133,7 @@ class FeatureExtractor:
         try:
             sink = self._sinks.pop()
         except IndexError:
-            sink = new_sink(*SMALL)
+            sink = new_sink(*SMALL, self.bits)
         while True:
             clear(sink)
             fire(sink)

@@ -16,9 +16,9 @@ from rerank.base.errors import DataError
 from rerank.data.symbols import combine, find_slot
 from rerank.kernels.compile import kernel
 
-# Indices of Sink.state: number of features, symbol cursor, whether room has run out, template being written, numbers of
-# spans and of entries, and number of entries that the spans cover.
-FEATURES, CURSOR, OVERFLOW, CURRENT, SPANS, ENTRIES, FIRED = range(7)
+# Indices of Sink.state: number of features, symbol cursor, whether room has run out, template being written, bits of
+# identity, numbers of spans and of entries, and number of entries that the spans cover.
+FEATURES, CURSOR, OVERFLOW, CURRENT, BITS, SPANS, ENTRIES, FIRED = range(8)
 FIRST, LAST, AFTER = 0, 1, 2  # columns of Sink.ends and Sink.spans
 MOST = (1 << 31) - 1  # of anything in a sink: indices into it are int32
 
@@ -40,10 +40,11 @@ class Sink(NamedTuple):
     All features that fire at a place share its entries: a feature has a chain of spans of them, not entries of its own.
     """
 
-    state: np.ndarray  # int64 [7]
+    state: np.ndarray  # int64 [8]
     keys: np.ndarray  # uint64 [2^b]: hash table of features (0: free)
     feature_at: np.ndarray  # int32 [2^b]: the feature in a slot
-    hashes: np.ndarray  # uint64 [F]: the hash of a feature with its lowest bit set, as 0 is a free slot
+    hashes: np.ndarray  # uint64 [F]: identity of a feature, see ``identity``
+    full: np.ndarray  # uint64 [F]: the whole hash of the first feature of that identity
     template: np.ndarray  # int32 [F]: template of a feature
     symbols: np.ndarray  # uint64 [S]: symbols of all features, one after the other
     symbol_first: np.ndarray  # int64 [F + 1]
@@ -53,14 +54,18 @@ class Sink(NamedTuple):
     value: np.ndarray  # float64 [V]: what is added to a feature's value in the candidate
 
 
-def new_sink(features: int, symbols: int, spans: int, entries: int) -> Sink:
-    """An empty sink with room for so many features and symbols of theirs, spans in which they fire, and entries."""
+def new_sink(features: int, symbols: int, spans: int, entries: int, bits: int = 64) -> Sink:
+    """An empty sink with room for so many features and symbols of theirs, spans in which they fire, and entries.
+
+    Features are distinguished by the upper ``bits`` bits of their hash; 64 keeps all of them apart.
+    """
     slots = 1 << int(2 * features).bit_length()
     return Sink(
-        state=np.zeros(7, np.int64),
+        state=np.array([0, 0, 0, 0, bits, 0, 0, 0], np.int64),
         keys=np.zeros(slots, np.uint64),
         feature_at=np.empty(slots, np.int32),
         hashes=np.empty(features, np.uint64),
+        full=np.empty(features, np.uint64),
         template=np.empty(features, np.int32),
         symbols=np.empty(symbols, np.uint64),
         symbol_first=np.zeros(features + 1, np.int64),
@@ -81,14 +86,17 @@ def larger(sink: Sink) -> Sink:
     sizes = len(sink.hashes), len(sink.symbols), len(sink.spans), len(sink.value)
     if max(sizes) >= MOST:
         raise TooLargeError(f"its features fire more than {MOST:,} times, the most that one list may have")
-    return new_sink(*(min(4 * size, MOST) for size in sizes))
+    features, symbols, spans, entries = (min(4 * size, MOST) for size in sizes)
+    return new_sink(features, symbols, spans, entries, int(sink.state[BITS]))
 
 
 @kernel
 def clear(sink: Sink) -> None:
     """Forget the last list."""
     sink.keys[:] = 0
+    bits = sink.state[BITS]
     sink.state[:] = 0
+    sink.state[BITS] = bits
 
 
 @kernel
@@ -112,11 +120,19 @@ def put(sink: Sink, h: np.uint64, symbol: np.uint64) -> np.uint64:
 
 
 @kernel
+def identity(h: np.uint64, bits: int) -> np.uint64:
+    """The identity of features: the hash (63 bits of it), or 1 + its upper ``bits`` bits; never 0."""
+    if bits < 64:
+        return (h >> np.uint64(64 - bits)) + np.uint64(1)
+    return h | np.uint64(1)
+
+
+@kernel
 def _feature(sink: Sink, full: np.uint64) -> int:
     """Number of the feature just written, new or old; -1 if there is no room for it, or room has run out before."""
     if sink.state[OVERFLOW]:
         return -1
-    h = full | np.uint64(1)
+    h = identity(full, sink.state[BITS])
     slot = find_slot(sink.keys, h)
     if sink.keys[slot] == h:
         return int(sink.feature_at[slot])
@@ -125,7 +141,7 @@ def _feature(sink: Sink, full: np.uint64) -> int:
         sink.state[OVERFLOW] = 1
         return -1
     sink.keys[slot], sink.feature_at[slot] = h, feature
-    sink.hashes[feature], sink.template[feature] = h, sink.state[CURRENT]
+    sink.hashes[feature], sink.full[feature], sink.template[feature] = h, full, sink.state[CURRENT]
     sink.ends[feature, FIRST] = sink.ends[feature, LAST] = -1
     sink.symbol_first[feature + 1] = sink.state[CURSOR]
     sink.state[FEATURES] = feature + 1
@@ -200,7 +216,8 @@ class ListFeatures(NamedTuple):
     What ``narrow`` has subtracted before is no part of ``origin``.
     """
 
-    hashes: np.ndarray  # uint64 [F]: as in Sink
+    hashes: np.ndarray  # uint64 [F]: identities (see sink.identity)
+    full: np.ndarray  # uint64 [F]: whole hashes
     template: np.ndarray  # int32 [F]
     symbols: np.ndarray  # uint64 [S]: symbols of feature i are symbols[symbol_first[i]:symbol_last[i]]
     symbol_first: np.ndarray  # int64 [F]
@@ -416,6 +433,7 @@ def collected(sink: Sink, candidates: int, centred: bool, relative: bool) -> Lis
     first = first[: kept.size + 1]
     return ListFeatures(
         sink.hashes[kept],
+        sink.full[kept],
         sink.template[kept],
         sink.symbols[: sink.symbol_first[features]].copy(),
         sink.symbol_first[kept],

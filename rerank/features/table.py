@@ -86,7 +86,7 @@ class FeatureTable:
 
     def check(self) -> None:
         """Raise a ValueError if the arrays do not fit together."""
-        D = self.width
+        D = self.hashes.size
         shapes = {"hashes": (D,), "template": (D,), "first": (D + 1,), "symbols": (self.symbols.size,)}
         types = {"hashes": np.uint64, "template": np.int32, "first": np.int64, "symbols": np.uint64}
         for name, shape in shapes.items():
@@ -106,6 +106,37 @@ class FeatureTable:
             or self.first[-1] != self.symbols.size
         ):
             raise ValueError("its arrays are out of order")
+
+
+@dataclass(frozen=True)
+class HashedTable(FeatureTable):
+    """No table: 2^bits columns, where a feature's column is the upper bits of its hash; features may share columns.
+
+    Dense scores are among the other columns: they are not scaled, and penalties touch them.
+    """
+
+    bits: int = 0
+
+    @staticmethod
+    def of(bits: int, templates: tuple[str, ...], about: dict[str, Any]) -> "HashedTable":
+        """The table of 2^bits columns."""
+        nothing, none = np.zeros(0, np.uint64), np.zeros(0, np.int32)
+        return HashedTable(nothing, none, np.zeros(1, np.int64), nothing, templates, {}, about, bits=bits)
+
+    @property
+    def width(self) -> int:
+        return 1 << self.bits
+
+    def columns(self, features: ListFeatures) -> np.ndarray:
+        return hashed_columns(features.hashes)
+
+    def name(self, column: int) -> str:
+        """Only a number: nobody knows which features share the column."""
+        return f"hashed|#{column}"
+
+    def save(self, directory: Path) -> None:
+        header = {"bits": self.bits, "templates": self.templates, "about": self.about}
+        (directory / "table.json").write_text(as_json(header))
 
 
 def dense_columns(table: FeatureTable, names: Sequence[str], key: str) -> np.ndarray:
@@ -132,10 +163,20 @@ def numbers_of(index: HashIndex, hashes: np.ndarray) -> np.ndarray:
     return numbers
 
 
+def hashed_columns(hashes: np.ndarray) -> np.ndarray:
+    """int32 [F]: the columns of features of a HashedTable (identities count from 1)."""
+    return (hashes - np.uint64(1)).astype(np.int32)
+
+
 def load_table(directory: Path) -> FeatureTable:
     """The table that ``save`` wrote into ``directory``."""
     try:
         header = read_object(directory / "table.json")
+        templates, about = tuple(_names(header["templates"])), _about(header)
+        if "bits" in header:
+            if type(bits := header["bits"]) is not int or not 4 <= bits <= 30:
+                raise ValueError(f"{bits} hash bits; expected 4 to 30")
+            return HashedTable.of(bits, templates, about)
         content: dict[str, Any] = {
             name: read_array(directory / f"table_{name}.npy", dtype, 1)
             for name, dtype in (("hashes", "u8"), ("template", "i4"), ("first", "i8"), ("symbols", "u8"))
@@ -144,8 +185,7 @@ def load_table(directory: Path) -> FeatureTable:
             int(h, 16): bytes.fromhex(word).decode("utf-8", "surrogateescape") for h, word in header["texts"].items()
         }
         scale = np.array(header.get("scale", []), np.float64)  # tables without free columns may lack it
-        templates = tuple(_names(header["templates"]))
-        return FeatureTable(**content, templates=templates, texts=texts, about=_about(header), scale=scale)
+        return FeatureTable(**content, templates=templates, texts=texts, about=about, scale=scale)
     except KeyError as error:
         raise ModelError(f"not a readable feature table: it has no {error}", path=str(directory)) from None
     except DAMAGE as error:
@@ -167,7 +207,7 @@ def _about(header: dict[str, Any]) -> dict[str, Any]:
     _names([about["base_score"]] if about.get("base_score") is not None else [])
     for source, columns in dict(about.get("score_sources", {})).items():
         _names([source, *_names(columns)])
-    counts = [about[key] for key in ("seen", "kept", "pruned", "min_lists") if key in about]
+    counts = [about[key] for key in ("seen", "kept", "pruned", "shared", "columns", "min_lists") if key in about]
     by_template = [number for entry in about.get("templates", {}).values() for number in entry.values()]
     if any(type(number) is not int for number in counts + by_template) or type(about.get("scored", False)) is not bool:
         raise ValueError("it has something else where counts, or true or false, are expected")

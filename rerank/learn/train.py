@@ -22,6 +22,9 @@ from rerank.storage.outputs import Work
 
 logger = logging.getLogger("rerank")
 ORACLE_PAIRS: PairSource = Oracle()
+PREDICTORS = 4 * 8  # bytes per column: last and average, of the epoch under way and of the best one
+SCRATCH = 8  # bytes per column: its place in the sum of an update
+FEW = 1024  # columns of the states that are measured
 
 
 class TrainingProblem(Protocol):
@@ -245,6 +248,13 @@ class TrainingState:
             self.log = UpdateLog.from_arrays({key[4:]: array for key, array in arrays.items() if key[:4] == "log_"})
         best = predictors(training.learner, training.state)
         training.weights = {name: weights._replace(base=header["base"][name]) for name, weights in best.items()}
+
+
+def bytes_needed(learner: Learner, columns: int) -> int:
+    """Bytes for training on this many columns: the learner's state, that of the best epoch, predictors, scratch
+    space."""
+    small, large = (sum(int(array.nbytes) for array in learner.init(width)) for width in (FEW, 2 * FEW))
+    return columns * (2 * (large - small) // FEW + PREDICTORS + SCRATCH)
 
 
 def require_source(learner: Learner, pairs: PairSource) -> None:

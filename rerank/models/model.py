@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.base.registry import Registry
-from rerank.features.table import FeatureTable, load_table
+from rerank.features.table import FeatureTable, HashedTable, load_table
 from rerank.learn.base import Weights, learners
 from rerank.models.provenance import Decision, Provenance, Trust, decodings_of, require_trusted
 from rerank.parts import trees as tree_readers
@@ -284,6 +284,11 @@ def _check_settings(model: Model) -> None:
             read_settings(model.settings)
         except RecipeError as error:
             raise ValueError(f"its settings are not a recipe of this program: {error}") from None
+        features = model.settings.get("features")
+        bits = features.get("hash_bits") if isinstance(features, dict) else None
+        of_table = model.table.bits if isinstance(model.table, HashedTable) else None
+        if bits != of_table:
+            raise ValueError(f"its settings have features.hash_bits: {bits}, its table {of_table}")
         if more := {"engine", "grid", "runs"} & {key for key, value in model.settings.items() if value}:
             raise ValueError(f"its settings have {min(more)}; expected those of a single run")
         named = model.settings.get("learner")

@@ -16,7 +16,7 @@ from rerank.extraction.kinds import content_of
 from rerank.features.extract import FeatureExtractor
 from rerank.features.rows import RowBuilder
 from rerank.features.sink import NEAR, ListFeatures
-from rerank.features.table import FeatureTable
+from rerank.features.table import FeatureTable, HashedTable
 from rerank.learn.base import Weights
 from rerank.learn.scoring import add_scores
 from rerank.learn.scoring import scores as scores_of
@@ -164,10 +164,10 @@ class Scorer:
         table = self.model.table
         content = content_of(self.recipe, centred=False, columns=columns, keeps_texts=False)
         content.scored = bool(table.about.get("scored"))
-        # Nobody misses what templates need that gave nothing in training either.
-        learned = {table.templates[k] for k in np.flatnonzero(np.bincount(table.template))}
-        for names in content.needs.values():
-            names[:] = [name for name in names if name in learned]
+        if not isinstance(table, HashedTable):  # nobody misses what templates need that gave nothing in training either
+            learned = {table.templates[k] for k in np.flatnonzero(np.bincount(table.template))}
+            for names in content.needs.values():
+                names[:] = [name for name in names if name in learned]
         return content
 
     def drift(self) -> Drift:
@@ -229,7 +229,7 @@ class Scorer:
     def _score(self, opened: Opened) -> Ranked:
         """A list in the order of its scores."""
         weights, content, table = self.weights, self.content, self.model.table
-        if opened.content is None and weights.trees is None:
+        if opened.content is None and weights.trees is None and not isinstance(table, HashedTable):
             from rerank.extraction.texts import TextContent  # whose lists are opened so, and no other's
             from rerank.readers.texts.text_files import text_list
 

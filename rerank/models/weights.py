@@ -31,7 +31,7 @@ import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.features.marks import ARROW
-from rerank.features.table import FeatureTable
+from rerank.features.table import FeatureTable, HashedTable
 from rerank.learn.base import Weights
 from rerank.models.model import Model
 from rerank.readers.base import excerpt
@@ -171,6 +171,9 @@ def moses_lines(
     sparse: list[tuple[str, float]] = []
     for j in strongest(weights.w).tolist():
         weight = float(weights.w[j])
+        if isinstance(table, HashedTable):
+            left_out["hashed"] += 1
+            continue
         template = table.templates[table.template[j]]
         if template == "Dense":
             continue
@@ -240,5 +243,7 @@ def find_features(model: Model, predictor: str, pattern: str) -> list[tuple[str,
 
 
 def columns_by_template(model: Model) -> list[tuple[str, np.ndarray]]:
-    """Templates with their columns."""
+    """Templates with their columns; a hashed table is one group."""
+    if isinstance(model.table, HashedTable):
+        return [("hashed", np.arange(model.table.width))]
     return [(name, np.flatnonzero(model.table.template == i)) for i, name in enumerate(model.table.templates)]

@@ -168,6 +168,8 @@ class TemplateSettings(Section):
     templates: further templates, as ``Name``, ``Name(option=value)`` or ``{Name: {option: value}}``.
     user: functions from a candidate to a mapping of feature name to value, by import path ``module:function``.
     min_lists: a feature is kept if it varies in at least this many training lists.
+    hash_bits: 2^hash_bits columns shared by all features in place of a table and the cut. A column takes 70 to 150
+    bytes, depending on the learner; what exceeds the memory is refused before anything is read.
     centred: store values minus the most frequent value in the list: fewer nonzeros, the same model. Always false where
     a run grows trees, which compare values of different lists.
     """
@@ -176,6 +178,7 @@ class TemplateSettings(Section):
     templates: tuple[Any, ...] = ()
     user: dict[str, str] = Field(default_factory=dict)
     min_lists: Count = 5
+    hash_bits: Annotated[int, Range(4, 30)] | None = None
     centred: bool = True
 
 

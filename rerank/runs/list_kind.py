@@ -22,7 +22,7 @@ from rerank.learn.contract import accepted
 from rerank.learn.folds import FOLDS, latest, sections
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import choices, weighed_rows
-from rerank.learn.train import require_source
+from rerank.learn.train import bytes_needed, require_source
 from rerank.models.drift import columns_seen
 from rerank.models.model import HEADER, Model, one_base, raw_weights
 from rerank.models.provenance import provenance
@@ -373,6 +373,7 @@ def check_single(single: ListRecipe, start: Model | None = None) -> None:
         make_learner({"name": name}).require()
         for key in stages:
             raise RecipeError(f"works with weights, and {name} has trees; leave one of them out", key=key)
+    check_room(single)
     if settings.ensemble is not None:
         for number, member in enumerate(settings.ensemble.learners):
             make_learner(member, f"training.ensemble.learners.{number}")
@@ -399,6 +400,16 @@ def check_pairs(learner: Learner, settings: Settings) -> None:
         require_source(learner, source)
     except RecipeError as error:
         raise RecipeError(error.message, key="training.pairs.name") from None
+
+
+def check_room(recipe: ListRecipe) -> None:
+    """Report what hashed columns will take, and refuse more than there may be.
+
+    A table of features has only as many columns as there are.
+    """
+    if (bits := recipe.features.hash_bits) is not None:
+        need = bytes_needed(make_learner(recipe.learner), 1 << bits)
+        require(need, f"2^{bits} columns with {recipe.learner['name']}", "take fewer bits", "features.hash_bits")
 
 
 def check_sizes(singles: Sequence[Single[ListRecipe]], train: Corpus, *, tests: bool) -> None:

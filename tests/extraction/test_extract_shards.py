@@ -79,6 +79,7 @@ def assert_same(found: Corpus, expected: Corpus) -> None:
 
 
 def assert_same_tables(found: FeatureTable, expected: FeatureTable) -> None:
+    assert found.width == expected.width
     for name in ("hashes", "template", "first", "symbols", "scale"):
         assert getattr(found, name).tobytes() == getattr(expected, name).tobytes(), name
     assert (found.texts, found.templates, found.about) == (expected.texts, expected.templates, expected.about)
@@ -92,6 +93,7 @@ def cut_into(monkeypatch: pytest.MonkeyPatch, lists: int, counts: int = 1 << 20)
 
 TREES: dict[str, dict[str, Any]] = {
     "table": {},
+    "hashed": {"features": {"hash_bits": 10}},
     "values as they are": {"features": {"centred": False, "min_lists": 1}},
     "users": {"features": {"templates": ["Rule"], "user": {"own": "brackets_for_tests:count"}}},
 }

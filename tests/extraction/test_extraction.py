@@ -72,6 +72,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "templates": {"features": {"templates": ["Rule"]}},
     "min_lists": {"features": {"min_lists": 3}},
     "centred": {"features": {"centred": False}},
+    "hash_bits": {"features": {"hash_bits": 12}},
     "metric": {"metric": {"punctuation": "own"}},
     "reader": {"data": {"reader": {"name": "charniak", "duplicates": "drop"}}},
     "policy": {"data": {"on_bad_list": "skip"}},
@@ -223,8 +224,9 @@ def test_no_feature_at_all_is_an_error_that_says_what_to_set(small_data: Path) -
     with pytest.raises(RecipeError, match=message + r"set features\.min_lists below 10000, .* features\.set: base"):
         extract_training(small.recipe(small_data, features={"min_lists": 10_000}))
     silent = {"templates": [], "user": {"silent": f"{__name__}:silent"}}
-    with pytest.raises(RecipeError, match="the templates silent give nothing that varies within any of the 150"):
-        extract_training(small.recipe(small_data, features=silent))
+    for hashed in ({}, {"hash_bits": 8}):
+        with pytest.raises(RecipeError, match="the templates silent give nothing that varies within any of the 150"):
+            extract_training(small.recipe(small_data, features=silent | hashed))
 
 
 def silent(_: Any) -> dict[str, float]:
@@ -232,8 +234,9 @@ def silent(_: Any) -> dict[str, float]:
     return {}
 
 
-def test_the_base_score_alone_can_be_asked_for(small_data: Path) -> None:
-    found, table = extract_training(small.recipe(small_data, features={"set": "base", "templates": []}))
+@pytest.mark.parametrize("hashed", [{}, {"hash_bits": 8}])
+def test_the_base_score_alone_can_be_asked_for(small_data: Path, hashed: dict[str, int]) -> None:
+    found, table = extract_training(small.recipe(small_data, features={"set": "base", "templates": []} | hashed))
     assert (found.corpus.list_count, found.corpus.nonzeros) == (150, 0)
     assert table.about["kept"] == 0
 

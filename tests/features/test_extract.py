@@ -1,4 +1,4 @@
-"""Extraction of a list: equal to the naive extractor, whatever is shared, centred, or out of room."""
+"""Extraction of a list: equal to the naive extractor, whatever is shared, centred, hashed, or out of room."""
 
 import re
 from typing import Any
@@ -131,7 +131,7 @@ def assert_kernels_equal_the_naive_extractor(trees: list[nltk.Tree], base: list[
     features, extractor = extract_list(ALL, trees, base, centred=False)
     names = names_of(features, extractor)
     assert len(set(names)) == len(names)  # one name, one feature
-    assert [hash_of(name) | 1 for name in names] == features.hashes.tolist()
+    assert [hash_of(name) for name in names] == features.full.tolist()
     naive = reference_features(ALL, trees, base)
     assert_same(by_candidate(features, names, len(trees)), varying(naive))
     # Centred: the same up to one number a feature, and never more entries than before.
@@ -193,17 +193,41 @@ def test_a_sink_that_overflows_gives_the_same(room: tuple[int, int, int, int], m
     expected, _ = extract_list(ALL, trees, base)
     grown = []
 
+    def small_at_first(*sizes: int) -> Any:
+        return new_sink(*room, sizes[-1])
+
     def noted(sink: Any) -> Any:
         grown.append(int(sink.state[OVERFLOW]))
         return larger(sink)
 
-    monkeypatch.setattr(extract, "new_sink", lambda *_: new_sink(*room))
+    monkeypatch.setattr(extract, "new_sink", small_at_first)
     monkeypatch.setattr(extract, "larger", noted)
     monkeypatch.setattr(sink, "ROOM", 0)
     found, _ = extract_list(ALL, trees, base)
     assert len(grown) > 3
     for name in ListFeatures._fields:
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
+
+
+@settings(max_examples=40, deadline=None)
+@given(lists_of_trees().flatmap(lambda trees: st.tuples(st.just(trees), scores(len(trees)), st.sampled_from([4, 10]))))
+def test_hashed_features_share_columns_and_add_up(drawn: tuple[list[nltk.Tree], list[float], int]) -> None:
+    trees, base, bits = drawn
+    features, _ = extract_list(ALL, trees, base, centred=False, bits=bits)
+    assert features.hashes.size == 0 or (features.hashes.min() >= 1 and features.hashes.max() <= 1 << bits)
+    expected: list[dict[int, float]] = [{} for _ in trees]
+    for sums, naive in zip(expected, reference_features(ALL, trees, base), strict=True):
+        for name, value in naive.items():
+            number = (hash_of(name) >> (64 - bits)) + 1
+            sums[number] = sums.get(number, 0) + value
+    found = by_candidate(features, features.hashes.tolist(), len(trees))
+    for number in {number for one in expected for number in one}:
+        mine, naive = ([one.get(number, 0.0) for one in all_] for all_ in (found, expected))
+        if any(mine):
+            np.testing.assert_allclose(mine, naive, rtol=1e-5, atol=1e-4)
+        else:
+            assert np.ptp(naive) < 1e-4
+    assert {n for one in found for n in one} <= {n for one in expected for n in one}
 
 
 def test_results_depend_on_nothing_that_was_extracted_before() -> None:

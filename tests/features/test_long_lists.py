@@ -95,7 +95,7 @@ def peak(run: Callable[[], object]) -> int:
 @pytest.mark.parametrize(("content", "name"), ALL)
 def test_memory_grows_as_the_candidates(content: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the least room at first, so that what is counted is what the lists need; room grows by fours."""
-    monkeypatch.setattr(extract, "new_sink", lambda *_: sink.new_sink(1, 1, 1, 1))
+    monkeypatch.setattr(extract, "new_sink", lambda *sizes: sink.new_sink(1, 1, 1, 1, sizes[-1]))
     run = MAKERS[content](name)
     one, many = (peak(run(N)) for N in (SMALL, SMALL * TIMES))  # type: ignore[arg-type]
     assert many < 2 * TIMES * one  # candidates × features would be TIMES² times as much

@@ -31,6 +31,7 @@ def features_of(one: OneList) -> ListFeatures:
     nothing, zeros = np.zeros(F, np.uint64), np.zeros(F, np.int64)
     return ListFeatures(
         hashes=nothing,
+        full=nothing,
         template=np.zeros(F, np.int32),
         symbols=nothing[:0],
         symbol_first=zeros,

@@ -13,8 +13,9 @@ from rendered_features import TableBuilder
 
 from rerank.base.errors import ModelError
 from rerank.data.symbols import SymbolTable, text_hash
+from rerank.features.counting import CollisionCount
 from rerank.features.sink import ListFeatures
-from rerank.features.table import ABSENT, FeatureTable, load_table
+from rerank.features.table import ABSENT, FeatureTable, HashedTable, load_table
 
 TEMPLATES = ("T", "U(k=2)")
 
@@ -29,6 +30,7 @@ def varying(names: Sequence[str], symbols: SymbolTable) -> ListFeatures:
     hashes = np.array([text_hash(name) for name in names], np.uint64)
     return ListFeatures(
         hashes=hashes,
+        full=hashes,
         template=np.array([TEMPLATES.index(template) for template, _ in pairs], np.int32),
         symbols=np.array([text_hash(text) for parts in texts for text in parts], np.uint64),
         symbol_first=first[:-1],
@@ -41,7 +43,7 @@ def varying(names: Sequence[str], symbols: SymbolTable) -> ListFeatures:
 
 
 def built(lists: Sequence[Sequence[str]], min_lists: int) -> tuple[FeatureTable, np.ndarray, list[np.ndarray]]:
-    """Table, column of every provisional id, and the provisional ids list by list."""
+    """FeatureTable, column of every provisional id, and the provisional ids list by list."""
     symbols, builder = SymbolTable(), TableBuilder(TEMPLATES, min_lists)
     ids = [builder.add(varying(names, symbols)) for names in lists]
     return *builder.finish(symbols), ids
@@ -88,7 +90,9 @@ def test_counting_grows_with_the_corpus() -> None:
     for part in parts:
         n = part.size
         zeros = np.zeros(n, np.int64)
-        features = ListFeatures(part, zeros.astype(np.int32), part[:0], zeros, zeros, zeros, part[:0], part[:0], zeros)
+        features = ListFeatures(
+            part, part, zeros.astype(np.int32), part[:0], zeros, zeros, zeros, part[:0], part[:0], zeros
+        )
         ids.append(builder.add(features))
     table, column = builder.finish(SymbolTable())
     assert [part.tolist() for part in ids] == [list(range(60_000)), list(range(30_000, total)), list(range(10))]
@@ -174,3 +178,38 @@ def test_damaged_files_are_errors_of_the_model(damage: str, tmp_path: Path) -> N
     DAMAGES[damage](tmp_path)
     with pytest.raises(ModelError, match="not a readable feature table"):
         load_table(tmp_path)
+
+
+# Hashed columns
+
+
+def test_hashed_tables(tmp_path: Path) -> None:
+    table = HashedTable.of(4, TEMPLATES, {"kept": 3})
+    assert table.width == 16
+    features = varying(["T|a", "T|b"], SymbolTable())._replace(hashes=np.array([1, 16], np.uint64))
+    assert table.columns(features).tolist() == [0, 15]
+    assert table.columns(features).dtype == np.int32
+    assert table.name(7) == "hashed|#7"
+    table.save(tmp_path)
+    again = load_table(tmp_path)
+    assert isinstance(again, HashedTable)
+    assert (again.bits, again.templates, again.about) == (table.bits, table.templates, table.about)
+
+
+@pytest.mark.parametrize("change", [{"bits": 3}, {"bits": 31}, {"bits": "many"}, {"bits": None}, {"about": 1}])
+def test_damaged_hashed_tables(change: dict[str, Any], tmp_path: Path) -> None:
+    HashedTable.of(4, TEMPLATES, {}).save(tmp_path)
+    edit(**change)(tmp_path)
+    with pytest.raises(ModelError, match="not a readable feature table"):
+        load_table(tmp_path)
+
+
+def test_collisions_are_counted_by_column() -> None:
+    count = CollisionCount(8)
+    assert count.about() == {"kept": 0, "shared": 0, "columns": 8}
+    count.add(np.array([0, 1, 7]), np.array([10, 11, 12], np.uint64))
+    count.add(np.array([1, 2]), np.array([11, 13], np.uint64))
+    assert count.about() == {"kept": 4, "shared": 0, "columns": 8}
+    count.add(np.array([1, 7]), np.array([14, 15], np.uint64))
+    count.add(np.array([7]), np.array([12], np.uint64))
+    assert count.about() == {"kept": 4, "shared": 2, "columns": 8}

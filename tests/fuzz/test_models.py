@@ -36,7 +36,7 @@ WIDEST = 1 << 24  # columns; a learner needs memory for all of them, and has a m
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Files]]:
     """What a run leaves, by kind."""
     found: dict[str, list[Files]] = {name: [] for name in CHECKS}
-    for kind, features in (("parses", {"min_lists": 1}), ("texts", {"min_lists": 1})):
+    for kind, features in (("parses", {"min_lists": 1}), ("texts", {"hash_bits": 8})):
         root = tmp_path_factory.mktemp(kind)
         for name, data in files_of(kind).items():
             (root / name).write_bytes(data)

@@ -18,7 +18,7 @@ RECIPES = Path(__file__).parents[2] / "recipes"
 EVERY = {  # what the recipes of the repository leave out
     "seeds": [1, 2], "examples": 0, "grid": {"learner.eta": [0.1, 1]}, "oracle": {"ties": "any"},
     "data": {"tests": ["test"], "reader": {"name": "charniak", "score": 0, "duplicates": "drop"}},
-    "features": {"set": "minimal", "heads": {"syntactic": {"NML": ["> NN NNS", "> *"]}}},
+    "features": {"set": "minimal", "hash_bits": 12, "heads": {"syntactic": {"NML": ["> NN NNS", "> *"]}}},
     "metric": {"name": "parseval"}, "significance": {"test": "paired_t", "samples": 500},
     "training": {"epochs": 2, "patience": 1, "vote": True, "select": {"learner": {"name": "pa"}, "keep": 0.5}},
 }  # fmt: skip

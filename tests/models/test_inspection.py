@@ -14,6 +14,7 @@ import rerank
 from rerank.learn.base import Weights
 from rerank.models.model import Model
 from rerank.models.weights import find_features, moses_lines, named_weights, shares
+from rerank.runs import experiment
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +59,15 @@ def test_find_features(model):
     assert [abs(weight) for _, weight in found] == sorted((abs(weight) for _, weight in found), reverse=True)
     assert find_features(model, "average", "no such text") == []
     assert len(find_features(model, "last", "")) == model.table.width
+
+
+def test_a_hashed_model_is_one_group(small_data, workspace):
+    recipe = small.recipe(small_data, features={"hash_bits": 8})
+    experiment.run(recipe, workspace / "hashed")
+    model = Model.load(workspace / "hashed" / "model")
+    (entry,) = shares(model, "average", 1)
+    assert (entry.template, entry.columns, entry.share) == ("hashed", 256, 1.0)
+    assert entry.strongest[0][0].startswith("hashed|#")
 
 
 FEATURES = {"set": None, "templates": ["BaseScore", "Dense", "PhrasePair"], "min_lists": 2}

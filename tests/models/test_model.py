@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 import small
-from small_models import LEARNERS, sealed, table_of, trained
+from small_models import LEARNERS, sealed, trained
 
 from rerank.base.errors import ModelError, RunError
+from rerank.features.table import HashedTable
 from rerank.learn.base import Weights
 from rerank.learn.voting.votes import Votes
 from rerank.models.model import HEADER, TREES, Model, check_state, header_digest
@@ -28,9 +29,9 @@ def directory(small_run: Path, tmp_path: Path) -> Path:
 
 
 def tiny() -> Model:
-    """A model of 16 columns."""
+    """A model of 16 hashed columns."""
     weights = {name: Weights(np.arange(16.0), 0.5) for name in ("last", "average")}
-    return Model({}, {"learner": "perceptron"}, table_of(), weights)
+    return Model({}, {"learner": "perceptron"}, HashedTable.of(4, ("Rule",), {}), weights)
 
 
 def test_saved_and_loaded(directory, tmp_path):
@@ -196,6 +197,10 @@ SIGNED: list[tuple[Callable[[Path], Any], str]] = [
     (header(about={"learner": "vrda"}), "its provenance lacks training_data and epochs"),
     (header(about={"epochs": -1}), "about.epochs: found -1; expected a whole number from 0"),
     (header(settings={"name": "x"}), "its settings are not a recipe of this program: task"),
+    (
+        header(settings={"name": "x", "task": "parse", "features": {"hash_bits": 5}, "learner": {"name": "vrda"}}),
+        "its settings have features.hash_bits: 5, its table 4",
+    ),
     (header(settings={"name": "x", "task": "parse", "lerner": 1}), "lerner: unknown setting; did you mean learner"),
     (header(base={"last": 1.0, "average": 10**400}), "base.average"),
     (header(files={"last.npy/../last.npy": "0" * 64}), "string should match pattern"),

@@ -16,11 +16,11 @@ import small
 import small_texts
 from commands import Command, refused
 from programs import program
-from small_models import table_of
 
 import rerank as library
 from rerank.base.errors import ModelError, RerankError
 from rerank.base.registry import Registry
+from rerank.features.table import HashedTable
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import make_learner
 from rerank.models.decoding import gain_functions
@@ -30,7 +30,7 @@ from rerank.models.scorer import Scorer
 
 DECODING: dict[str, Any] = {"kind": "mbr", "sharpness": 1.0, "deviation": 1.0, "threshold": 0.5, "most": 9}
 MORE: dict[str, Any] = {
-    "features": {"set": "dense", "templates": ["Given", {"Copy": {}}], "user": {"x": "plain"}},
+    "features": {"set": "dense", "templates": ["Given", {"Copy": {}}], "user": {"x": "plain"}, "hash_bits": 4},
     "training": {"select": {"learner": {"name": "perceptron"}}, "ensemble": {"learners": [{"name": "perceptron"}]}},
     "decode": {"gains": "plain"},
 }
@@ -38,8 +38,8 @@ READER = {"name": "merged", "of": ["moses", {"name": "joined", "of": "{name: mos
 
 
 def saved(place: Path, changes: dict[str, Any], about: dict[str, Any] | None = None) -> Path:
-    """A model of texts, of 16 columns, with these settings of its recipe."""
-    settings = small_texts.recipe(place).changed({"features": {"set": "dense"}}).model_dump(mode="json")
+    """A model of texts, of 16 hashed columns, with these settings of its recipe."""
+    settings = small_texts.recipe(place).changed({"features": {"set": "dense", "hash_bits": 4}}).model_dump(mode="json")
     for key, value in changes.items():
         *parents, last = key.split(".")
         node = settings
@@ -47,7 +47,7 @@ def saved(place: Path, changes: dict[str, Any], about: dict[str, Any] | None = N
             node = node[parent]
         node[last] = value
     weights = {name: Weights(np.zeros(16), 1.0) for name in ("last", "average")}
-    Model(settings, about or {}, table_of("Dense"), weights).save(place / "model")
+    Model(settings, about or {}, HashedTable.of(4, ("Dense",), {}), weights).save(place / "model")
     return place / "model"
 
 
@@ -168,7 +168,7 @@ def test_no_text_in_the_settings_gets_past(kind: str, tmp_path: Path, monkeypatc
     more = MORE if kind == "texts" else {**MORE, "features": {**MORE["features"], "templates": ["Rule", {"Heavy": {}}]}}
     settings = made.changed({**more, "data.reader": READER}).model_dump(mode="json")
     weights = {name: Weights(np.zeros(16), 1.0) for name in ("last", "average")}
-    model = Model(settings, {}, table_of("Dense"), weights)
+    model = Model(settings, {}, HashedTable.of(4, ("Dense",), {}), weights)
     outcomes: dict[bool, int] = {True: 0, False: 0}
     for place, own in leaves(settings):
         changed = poisoned(settings, place, own)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rerank.base.errors import DataError
 from rerank.data.symbols import text_hash
 from rerank.features.marks import TEXTS
-from rerank.features.table import FeatureTable
+from rerank.features.table import FeatureTable, HashedTable
 from rerank.learn.base import Weights
 from rerank.models.weights import column_names, escaped, moses_lines, read_weights, unescaped, weight_lines
 
@@ -75,6 +75,10 @@ def test_lines_in_their_orders() -> None:
     table, weights = table_of(["T|b", "T|a c", "T|d", "U|a"]), Weights(np.array([0.5, -2.0, 0.0, 0.1]), 1.5)
     assert list(weight_lines(table, weights)) == ["base 1.5", "T|a%20c -2.0", "T|b 0.5", "U|a 0.1"]
     assert list(weight_lines(table, weights, top=2)) == ["base 1.5", "T|a%20c -2.0", "T|b 0.5"]
+    assert list(weight_lines(HashedTable.of(4, (), {}), Weights(np.eye(1, 16, 3)[0], 0.0))) == [
+        "base 0.0",
+        "hashed|#3 1.0",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -125,3 +129,10 @@ def test_weights_for_moses() -> None:
     assert lines[1:5] == ["# [weight]", "# LM0= 3.0", "# LM_1= 2.0", "# TM0= 1.0 0.0 4.0"]
     assert lines[5:] == ["TB_<s>:the 9.0", "WT_das~the 8.0", "pp_das,haus~the,house 6.0", "WT_the~das 5.0"]
     assert left_out == {"TargetNGram": 1, "Given": 1, "PhrasePair": 1}
+
+
+def test_moses_has_no_hashed_features() -> None:
+    left_out = Counter[str]()
+    lines = list(moses_lines(HashedTable.of(4, (), {}), Weights(np.ones(16), 0.5), left_out))
+    assert all(line.startswith("#") for line in lines)
+    assert left_out == {"hashed": 16}

@@ -2,8 +2,10 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 import yaml
 
@@ -12,6 +14,7 @@ from rerank.extraction.kinds import content_of
 from rerank.learn.base_weight import make_learner
 from rerank.recipes.loading import load_recipe, tasks
 from rerank.recipes.recipe import Recipe
+from rerank.runs.list_kind import check_room
 
 
 @pytest.fixture
@@ -48,7 +51,7 @@ def test_defaults(load):
     assert recipe.data.reader == {"name": "charniak"}
     assert recipe.metric == {"name": "parseval"}
     assert recipe.learner == {"name": "vrda", "loss": "hinge", "base": "auto"}
-    assert (recipe.features.set, recipe.features.min_lists) == ("extended", 5)
+    assert (recipe.features.set, recipe.features.min_lists, recipe.features.hash_bits) == ("extended", 5, None)
     assert (recipe.training.epochs, recipe.training.predictor, recipe.training.vote) == (14, "average", False)
 
 
@@ -136,7 +139,7 @@ def test_settings_may_follow_a_part_that_is_named_alone(load):
         ("training: {epoch: 3}", "training.epoch", "did you mean epochs"),
         ("training: {select: {learner: {}, kept: 2}}", "training.select.kept", "did you mean keep"),
         ("runs: [{name: a, sett: {}}]", "runs.0.sett", "did you mean set"),
-        ("features: {zzz: 1}", "features.zzz", "known: centred, heads"),
+        ("features: {zzz: 1}", "features.zzz", "known: centred, hash_bits"),
         ("training: {epochs: 0}", "training.epochs", "found 0; expected a whole number from 1 to 100,000"),
         ("features: {min_lists: 2147483648}", "features.min_lists", "a whole number from 1, at most 2,147,483,647"),
         ("data: {holdout: .nan}", "data.holdout.share", "found nan; expected a finite number above 0 and below 1"),
@@ -367,6 +370,25 @@ def test_a_grid_of_too_many_points(load):
 def test_a_template_that_is_none_says_where_it_stands(load):
     with pytest.raises(RecipeError, match=r"^features\.templates: found 1, expected a template"):
         content_of(load("features: {templates: [1]}"))
+
+
+def test_hashed_columns_are_measured_first(load, monkeypatch, caplog):
+    """A perceptron keeps two numbers a column, twice, four predictors, and 8 bytes of scratch space."""
+    recipe = load("features: {hash_bits: 30}\nlearner: {name: perceptron}")
+    free = {"total": 64 << 30, "available": 100 << 30}
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(**free))
+    with pytest.raises(
+        RecipeError,
+        match=r"^features.hash_bits: 2\^30 columns with perceptron takes 77.3 GB, and this process may have 6",
+    ):
+        check_room(recipe)
+    free["total"] = 200 << 30
+    check_room(recipe)
+    assert "2^30 columns with perceptron takes 77.3 GB; 107.4 GB of memory are free" in caplog.text
+    caplog.clear()
+    check_room(load("features: {hash_bits: 20}\nlearner: {name: perceptron}"))
+    check_room(load())
+    assert not caplog.text
 
 
 def test_the_first_seed_alone_may_vote(load: Any) -> None:

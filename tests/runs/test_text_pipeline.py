@@ -191,3 +191,10 @@ def test_pair_sources(data: Path, workspace: Path, pairs: dict[str, Any]) -> Non
         for name in (pairs["name"], "oracle-pairs")
     ]
     assert not np.array_equal(*weights)
+
+
+def test_hashed_columns(data: Path, workspace: Path) -> None:
+    found = run(data, workspace, "hashed", features={"hash_bits": 10}, **MERT)
+    assert found["features"]["columns"] == 1 << 10
+    assert found["splits"]["test"]["average"]["bleu"] > found["splits"]["test"]["base"]["bleu"]
+    assert list(found["training"]["mert"]["weights"]) == ["base", "sparse"]
