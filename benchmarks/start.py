@@ -37,7 +37,7 @@ def main() -> None:
     arguments = parser.parse_args()
     calls = {"--help": ["--help"], "--version": ["--version"], "run --help": ["run", "--help"]}
     if arguments.model and arguments.lists:
-        calls["rerank, one list"] = ["rerank", arguments.model, arguments.lists]
+        calls["rank, one list"] = ["rank", arguments.model, arguments.lists]
     places = {"this": HERE} | ({"beside": arguments.beside.resolve()} if arguments.beside else {})
     for name, words in calls.items():
         found: dict[str, list[float]] = {place: [] for place in places}
