@@ -103,6 +103,13 @@ ODD = (
     '{"text": "a", "score": 1, "lm": 2, "lm": 3}',
     '{"lm": 2, "text": "a", "score": 1}',
     '{"text": "a", "score": 1, "lm": 2, "features": null}',
+    '{"features": {"rare": true, "lm": 2}, "text": "a", "score": 1}',
+    '{"text": "a", "score": 1, "features": {"lm": 2, "rare": 1}, "finish_reason": "stop", "x": 1}',
+    *(
+        f'{{"text": "a", "score": 1, "columns": {{"{key}": 2}}, "features": {{"rare": 1}}}}'
+        for key in ("lm", "answer", "rare")
+    ),
+    *(f'{{"text": "a", "score": 1, "lm": 1, "features": {{"rare": {value}}}}}' for value in VALUES),
 )
 
 
