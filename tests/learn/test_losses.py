@@ -8,10 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import loss_of, oracle_and_rival
+from strategies import corpus_of
 
+from rerank.learn.judge import accumulate
 from rerank.learn.losses import PairLoss, losses, softmax, value_and_slope, value_of_list
 from rerank.learn.pairs import rivals
+from rerank.learn.rules.spread import accumulate_spread
 from rerank.learn.settings import settings_of
+from rerank.learn.workspace import scratch_for, view
 from rerank.parts import LOSSES
 
 
@@ -110,3 +114,15 @@ def test_rivals(candidates: list[tuple[float, float]], data: st.DataObject, any_
 
 def test_rivals_of_an_empty_list() -> None:
     assert rivals(np.zeros(0), frozen([]), -1, False) == (-1, -1)
+
+
+def test_a_sum_that_is_0_in_between_is_one_entry_and_one_that_stays_0_is_none() -> None:
+    rows = [{0: 1.0, 1: 1.0}, {0: 1.0, 2: 2.0}, {0: 3.0, 1: -1.0}]
+    corpus = corpus_of([[(row, 0.0, 0.0) for row in rows]])
+    data, scratch = view(corpus, np.zeros(1, np.int64)), scratch_for(corpus, False)
+    scratch.who[:3], scratch.a[:3] = range(3), (1.0, -1.0, 1.0)
+    for count in (accumulate(data, scratch, 3), accumulate_spread(data, scratch, 3, 0.0)):
+        found = zip(scratch.column[:count].tolist(), scratch.value[:count].tolist(), strict=True)
+        assert sorted(found) == [(0, 3.0), (2, -2.0)]
+        assert not scratch.sums.any()
+    assert scratch.extra[:2].tolist() == [2.0, 2.0]
