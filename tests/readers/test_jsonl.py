@@ -115,13 +115,14 @@ ODD = (
 
 @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
 def test_blocks_of_lists_are_read_as_one_by_one(place: Path, odd: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is odd must come out the same."""
+    """What is odd must come out the same; of sixteen lists that are not alike, two are looked at together."""
     regular = (
-        '{{"id": "{}", "candidates": [{{"text": "a", "score": 1, "lm": -2.5}}, {{"text": "b", "score": 0, "lm": 3}}]}}'
+        '{"id": "NAME", "candidates": [{"text": "a", "score": 1, "lm": -2.5}, {"text": "b", "score": 0, "lm": 3}]}'
     )
-    built = [f'{{"id": "{name}", "candidates": [{odd}, {odd.replace("a", "b", 1)}]}}' for name in "opq"]
-    for first in (regular.format("f"), built[2]):
-        lines = "\n".join([first, regular.format("g"), *built[:2], regular.format("h")])
+    built = f'{{"id": "NAME", "candidates": [{odd}, {odd.replace("a", "b", 1)}]}}'
+    for first in (regular, built):
+        every = [each for each in (first, regular, built, regular) for _ in range(4)]
+        lines = "\n".join(each.replace("NAME", f"q{k}") for k, each in enumerate(every))
         ways = []
         for most in (MOST, 1):
             monkeypatch.setattr(text_list, "MOST", most)
