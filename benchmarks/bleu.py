@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import sacrebleu
 
-from rerank.metrics.bleu import Bleu
+from rerank.metrics.ngrams import Bleu
 
 Lists = list[tuple[list[bytes], list[bytes]]]  # candidates and references
 

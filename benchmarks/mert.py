@@ -22,7 +22,7 @@ import yaml
 
 from rerank.learn.error_surface import ErrorSurface
 from rerank.learn.mert import MertResult, MertSettings, mert
-from rerank.metrics.bleu import Bleu
+from rerank.metrics.ngrams import Bleu
 from rerank.readers.moses import Moses
 
 SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[2] / "shared")

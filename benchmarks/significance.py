@@ -23,7 +23,7 @@ import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
 
-from rerank.metrics.bleu import Bleu
+from rerank.metrics.ngrams import Bleu
 from rerank.metrics.significance import compare
 
 SAMPLES = 10_000

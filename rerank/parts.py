@@ -19,14 +19,13 @@ TEMPLATES = {  # by module; they are called like their classes
     "parse.spans": "Edges WordEdges Neighbours Heavy RightBranch LeftBranchLength RightBranchLength LogCondP",
     "scores": "Dense BaseScore Within SameAnswer",
     "text.consensus": "ConsensusNGram ConsensusEdits EditOps",
-    "text.measures": "LengthRatio Length Copy Punctuation Given",
     "text.words": "TargetNGram WordPair Unaligned CoOccurrence PhrasePair SourcePhrase TargetPhrase PhraseLengths "
-    "PhraseBoundary Jump",
+    "PhraseBoundary Jump LengthRatio Length Copy Punctuation Given",
 }
 METRICS = {
-    "bleu": "bleu:Bleu",
+    "bleu": "ngrams:Bleu",
     "cer": "wer:Cer",
-    "chrf": "chrf:Chrf",
+    "chrf": "ngrams:Chrf",
     "counts": "gain:Counts",
     "gain": "gain:Gain",
     "match": "wer:Match",

@@ -4,8 +4,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from rerank.metrics.bleu import Bleu
 from rerank.metrics.metric import Metric
+from rerank.metrics.ngrams import Bleu
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.wer import Wer
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from rendered_features import by_candidate, names_of
 
 from rerank.data.symbols import SymbolTable
+from rerank.features.extract import TextExtractor
 from rerank.features.template import make_template
-from rerank.features.text.view import TextExtractor, make_view
+from rerank.features.text.view import make_view
 from rerank.readers.lists import Lists, SparseScores, answers_of
 
 Features = dict[str, float]

@@ -7,9 +7,8 @@ import numpy as np
 
 from rerank.base.ranges import Range
 from rerank.features.forest import UPWARD, Forest
-from rerank.features.marks import NUMBER, NUMBER_OFFSET
 from rerank.features.sink import Places, Sink, begin, emit, put
-from rerank.features.template import Template
+from rerank.features.template import NUMBER, NUMBER_OFFSET, Template
 from rerank.kernels.compile import kernel
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from rerank.readers.base import Reader
 
 MAX_VOTERS = 12  # candidates that are shown of those who have a bracket
-MAX_REASONS = 3  # columns that are shown of those that made a bracket probable
 OPEN = 0.05, 0.9995  # probabilities of brackets that are shown: the others are hardly in question
 MAX_IDS = 10_000  # ids that are compared with an unknown one
 log = logging.getLogger("rerank")
@@ -144,21 +143,19 @@ def _show_answer(scorer: "Scorer", item: "Opened") -> None:
     show(f"predictor {use}", predictor=use)
     if how is None:
         return
-    answer = scorer.answer(item, how, explained=True)
+    answer = scorer.answer(item, how)
     of = "a tree of its own" if answer.place is None else f"candidate {answer.place + 1}"
     show(f"decoded by {use}: {of}", plain(answer.text), decoded={"by": use, "place": answer.place, "text": answer.text})
     if not answer.votes:
         return
-    by = ["mostly by"] if use == "learned" else []
-    head = ("bracket", "words", "probability", "in the answer", *by, "candidates")
+    head = ("bracket", "words", "probability", "in the answer", "candidates")
     table = Table(*head, title="who has which open bracket")
     for vote in (vote for vote in answer.votes if OPEN[0] <= vote.weight < OPEN[1]):
         voters = [str(y + 1) for y in vote.candidates]
         if voters[MAX_VOTERS:]:
             voters[MAX_VOTERS - 1 :] = [f"{voters[MAX_VOTERS - 1]} ..."]
         in_answer, words = "yes" if vote.weight > how.threshold else "", f"{vote.start + 1} to {vote.end}"
-        reasons = [", ".join(f"{name} {amount:+.1f}" for name, amount in vote.by[:MAX_REASONS])] if by else []
-        table.add_row(plain(vote.label), words, f"{vote.weight:.3f}", in_answer, *reasons, ", ".join(voters))
+        table.add_row(plain(vote.label), words, f"{vote.weight:.3f}", in_answer, ", ".join(voters))
     show(table, brackets=[vote.as_object() for vote in answer.votes])
 
 

@@ -12,8 +12,8 @@ from itertools import islice, pairwise
 import numpy as np
 
 from rerank.base.encoding import decoded, encoded
-from rerank.metrics.bleu import Bleu
 from rerank.metrics.metric import Metric
+from rerank.metrics.ngrams import Bleu
 from rerank.metrics.text import Form, NormalizingMetric, normalized
 from rerank.metrics.wer import Wer
 from rerank.readers.base import Reader

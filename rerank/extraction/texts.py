@@ -11,9 +11,10 @@ from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.extraction.content import Content, Description, Measured, Pair
+from rerank.features.extract import TextExtractor
 from rerank.features.scores import unfit
 from rerank.features.sink import ListFeatures
-from rerank.features.text.view import TextExtractor, TextView, first_unfit, make_view
+from rerank.features.text.view import TextView, first_unfit, make_view
 from rerank.metrics.gain import ColumnMetric
 from rerank.metrics.metric import metrics
 from rerank.metrics.text import Ter, TextMetric, Totals

@@ -1,6 +1,7 @@
-"""From one list to its sparse features: runs all templates, those over trees once per distinct place, and functions
-that users write in Python."""
+"""From one list of trees or texts to its sparse features: runs all templates, those over trees once per distinct place,
+and functions that users write in Python."""
 
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -13,7 +14,6 @@ import numpy as np
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.interrupts import check
 from rerank.data.symbols import SymbolTable, known_hash, text_hash
-from rerank.features import marks
 from rerank.features.forest import SEMANTIC, SYNTACTIC, TREE, UPWARD, Grower, Rules, places_of
 from rerank.features.scores import FLOAT32_MAX, ScoreView
 from rerank.features.sink import (
@@ -27,14 +27,16 @@ from rerank.features.sink import (
     larger,
     new_sink,
 )
-from rerank.features.template import EITHER, Template, option_records
+from rerank.features.template import EITHER, TEXTS, Template, make_template, option_records
 from rerank.kernels.sources import PACKAGE
-from rerank.readers.lists import ListCandidate
-from rerank.readers.trees.trees import Trees
+from rerank.readers.lists import ListCandidate, Lists
+from rerank.readers.trees.trees import Trees, parse_brackets
 
 if TYPE_CHECKING:
+    from rerank.features.text.view import TextView
     from rerank.readers.given.nbest import NBest
 
+log = logging.getLogger("rerank")
 # A user's template: maps a candidate to its features by name.
 UserTemplate = Callable[[Any], Mapping[str, float]]
 SMALL = 1 << 8, 1 << 11, 1 << 10, 1 << 12  # room of a sink at first: all of it is cleared for every list
@@ -119,7 +121,7 @@ class FeatureExtractor:
         self._user_first = len(templates)
         self.bits = bits
         self._sinks: list[Sink] = []  # sinks that no call is using
-        for text in marks.TEXTS.values():
+        for text in TEXTS.values():
             symbols.intern(text)
 
     def _extract(
@@ -259,6 +261,57 @@ class Extractor(FeatureExtractor):
         return self._extract(total, candidates, table, fire)
 
 
+class TextExtractor(FeatureExtractor):
+    """Runs templates over lists of texts; the parameters are those of FeatureExtractor.
+
+    ``needs`` has the templates that need a "source", "segmentation" or "alignment", by that; ``lacking`` what of these
+    was missing, so that they gave nothing; the first such list is logged.
+    """
+
+    content = "texts"
+
+    def __init__(self, templates: Sequence[Template], symbols: SymbolTable, **others: Any) -> None:
+        super().__init__(templates, symbols, **others)
+        self.needs: dict[str, list[str]] = {}
+        for template in templates:
+            if need := getattr(template, "needs", ""):
+                self.needs.setdefault(need, []).append(template.name)
+        self.lacking: dict[str, object] = {}
+
+    def features(
+        self, view: "TextView", candidates: Sequence[Any] = (), *, names: bool = True, texts: Sequence[bytes] = ()
+    ) -> ListFeatures:
+        """The features of one list; ``candidates`` are needed only for users' templates, ``texts`` for those with a
+        view of their own (``look``).
+
+        names: add the names of features to the table of symbols.
+        """
+        total = view.first.size - 1
+        if self.user and len(candidates) != total:
+            raise ValueError(f"{total} texts with {len(candidates)} candidates")
+        self._note_lacking(view, total)
+
+        hash_of = self.symbols.hash_of if names else known_hash
+        views: dict[Any, tuple[np.ndarray, ...]] = {None: view}
+        for look in {family.look for family in self._families if family.look is not None}:
+            views[look] = look(texts, hash_of)
+
+        def fire(sink: Sink) -> None:
+            for family in self._families:
+                check()
+                family.fire(views[family.look], sink, family.ids, family.seeds, family.options)
+
+        return self._extract(total, candidates, self.symbols if names else None, fire)
+
+    def _note_lacking(self, view: "TextView", total: int) -> None:
+        has = {"source": view.source.size, "segmentation": len(view.spans), "alignment": len(view.points)}
+        for need, names in self.needs.items():
+            if names and total and view.words.size and not has[need]:
+                token = object()
+                if self.lacking.setdefault(need, token) is token:  # only one of several threads is the first
+                    log.warning("a list has no %s: %s give no features there", need, ", ".join(names))
+
+
 Feature = Callable[[ListCandidate, "NBest"], Mapping[str, float]]
 
 
@@ -275,3 +328,34 @@ def feature(function: Feature) -> Callable[[ListCandidate], Mapping[str, float]]
         return function(candidate, NBest.of(candidate.nbest, known=False))
 
     return template
+
+
+def fired(template: Any, *candidates: str, source: str = "", **fields: Any) -> dict[str, float]:
+    """The features that a template (as in recipes) gives the first of some candidates and not all of them, with their
+    values: texts, or trees in brackets, with the base scores −1, −2, and so on.
+
+    A single candidate is compared with an empty text, or a tree of one word. ``fields``: others of a ``Lists``.
+
+    >>> fired("Rule", "(NP (DT the) (NN dog))")
+    {'NP | → DT NN': 1.0}
+    """
+    from rerank.features.text.view import make_view  # with what texts alone need
+
+    made, symbols = make_template(template), SymbolTable()
+    nothing = "(X (Y z))" if made.content == "trees" else ""
+    texts = [text.encode() for text in (*candidates, *[nothing] * (len(candidates) == 1))]
+    base = -np.arange(1.0, len(texts) + 1)
+    if made.content == "trees":
+        of_trees = Extractor([made], symbols, centred=False)
+        features = of_trees.features(parse_brackets(texts, symbols), base)
+    else:
+        nbest = Lists.one("", "", 1, texts, range(1, len(texts) + 1), **{"scores": base[:, None]} | fields)
+        view = make_view(nbest, source.encode(), symbols)
+        features = TextExtractor([made], symbols, centred=False).features(view, texts=texts)
+    named = {}
+    for i, (first, last) in enumerate(zip(features.symbol_first, features.symbol_last, strict=True)):
+        name = " ".join(symbols.text_of_hash(int(h)) or "?" for h in features.symbols[first:last])
+        for e in range(features.first[i], features.first[i + 1]):
+            if features.candidate[e] == 0:
+                named[name] = round(float(features.value[e]), 4)
+    return named

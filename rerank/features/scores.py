@@ -7,9 +7,8 @@ import numpy as np
 
 from rerank.base.ranges import Range
 from rerank.data.symbols import SymbolTable, known_hash
-from rerank.features.marks import RANK, mark
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import EITHER, Symbols, Template
+from rerank.features.template import EITHER, RANK, Symbols, Template, mark
 from rerank.kernels.compile import kernel
 from rerank.readers.lists import Lists, numbered
 from rerank.readers.problems import Problem

@@ -207,24 +207,19 @@ class Arrays(NamedTuple):
 
 
 @kernel
-def add_leaves(trees: Arrays, rows: np.ndarray, total: np.ndarray, parts: np.ndarray) -> None:
-    """Add to total (float64 [n]) the value of the leaf of every tree that a row (float64 [n, C]) comes to.
-
-    parts: float64 [n, C] of what each feature changes on the way, if all nodes have values; [0, C]: nobody asks.
-    """
+def add_leaves(trees: Arrays, rows: np.ndarray, total: np.ndarray) -> None:
+    """Add to total (float64 [n]) the value of the leaf of every tree that a row (float64 [n, C]) comes to."""
     for k in range(trees.first.shape[0] - 1):
         for i in range(rows.shape[0]):
             node = trees.first[k]
             while trees.feature[node] >= 0:
-                asked, before = trees.feature[node], trees.value[node]
+                asked = trees.feature[node]
                 x = rows[i, asked]
                 if asked < len(SYMBOLS):
                     left = (trees.members[node] >> np.uint64(x)) & np.uint64(1) == np.uint64(1)
                 else:
                     left = x <= trees.threshold[node]
                 node = trees.child[node, 0] if left else trees.child[node, 1]
-                if parts.shape[0]:
-                    parts[i, asked] += trees.value[node] - before
             total[i] += trees.value[node]
 
 
@@ -252,31 +247,8 @@ class BracketModel:
     def log_odds(self, rows: np.ndarray) -> np.ndarray:
         """float64 [n]: their log-odds, from rows of codes and numbers (float64 [n, SYMBOLS + NUMBERS])."""
         total = np.full(rows.shape[0], self.arrays.baseline[0])
-        add_leaves(self.arrays, rows, total, rows[:0])
+        add_leaves(self.arrays, rows, total)
         return total
-
-    def reasons(
-        self, fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpness: float
-    ) -> list[tuple[tuple[str, float], ...]]:
-        """Of each bracket, what columns contribute to the log-odds of ``judged``, those that do most first."""
-        columns = bracket_columns(fusion, scores, base / self.arrays.deviation[0], sharpness)
-        parts, names = self.contributions(self.rows(columns, fusion.symbols)), (*SYMBOLS, *NUMBERS)
-        order = np.argsort(-np.abs(parts), axis=1, kind="stable").tolist()
-        return [
-            tuple((names[c], float(row[c])) for c in places if row[c] != 0.0)
-            for row, places in zip(parts, order, strict=True)
-        ]
-
-    def contributions(self, rows: np.ndarray) -> np.ndarray:
-        """float64 [n, SYMBOLS + NUMBERS]: what log-odds of rows change by where a column is asked for (Saabas 2014).
-
-        A tree's answer at a node is the mean of its answers at the two children.
-        """
-        value, parts = self.arrays.value.copy(), np.zeros(rows.shape)
-        for node in np.flatnonzero(self.arrays.feature >= 0)[::-1].tolist():  # children come after their node
-            value[node] = value[self.arrays.child[node]].mean()
-        add_leaves(self.arrays._replace(value=value), rows, np.zeros(len(rows)), parts)
-        return parts
 
     def rows(self, columns: BracketColumns, symbols: SymbolTable) -> np.ndarray:
         """Columns as rows of codes and numbers."""

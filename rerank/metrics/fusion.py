@@ -5,7 +5,6 @@ threshold of one half or more. Any two such brackets are in one tree together, s
 a tree, though perhaps none of the list.
 """
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -241,13 +240,12 @@ class VotedBracket(NamedTuple):
     end: int  # one past its last
     weight: float
     candidates: list[int]
-    by: tuple[tuple[str, float], ...] = ()  # where that is learned: the columns that made it so, the largest first
 
     def as_object(self) -> dict[str, Any]:
         """The bracket as commands show it: words and candidates counted from 1."""
         words = {"first_word": self.start + 1, "last_word": self.end}
         votes = {"probability": self.weight, "candidates": [y + 1 for y in self.candidates]}
-        return {"label": self.label} | words | votes | ({"by": dict(self.by)} if self.by else {})
+        return {"label": self.label} | words | votes
 
 
 class Fusion:
@@ -355,22 +353,17 @@ class Fusion:
                 dropped |= crossing(self.brackets, b[None])[0]
         return total
 
-    def votes(
-        self, weights: np.ndarray, judged: np.ndarray | None = None,
-        by: Sequence[tuple[tuple[str, float], ...]] | None = None,
-    ) -> list[VotedBracket]:  # fmt: skip
+    def votes(self, weights: np.ndarray, judged: np.ndarray | None = None) -> list[VotedBracket]:
         """Every bracket with the candidates that have it, the heaviest first; ``weights``: float64 [T].
 
-        judged: probabilities of the brackets (float64 [B]) in place of weights; by: what made each so probable.
+        judged: probabilities of the brackets (float64 [B]) in place of weights.
         """
         brackets, normalised = self.brackets, self.normalised(weights[None])
         total = self.weights(normalised)[0] if judged is None else judged
         columns = (array.tolist() for array in (brackets.label, brackets.start, brackets.end, total))
         votes = [
-            VotedBracket(self.symbols.text(label), start, end, weight, np.flatnonzero(owned).tolist(), own_by)
-            for label, start, end, weight, owned, own_by in zip(
-                *columns, brackets.owned.T, by or [()] * total.size, strict=True
-            )
+            VotedBracket(self.symbols.text(label), start, end, weight, np.flatnonzero(owned).tolist())
+            for label, start, end, weight, owned in zip(*columns, brackets.owned.T, strict=True)
         ]
         return sorted(votes, key=lambda vote: (-vote.weight, vote.start, -vote.end, vote.label))
 

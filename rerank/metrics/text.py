@@ -1,6 +1,6 @@
 """Metrics for texts: a list's candidates against its references, as rows of statistics that add up.
 
-Texts are compared as code points and words, and by how many n-grams one shares with its references.
+Texts are compared as code points and words.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import accumulate
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 from unicodedata import normalize
 
 import numpy as np
@@ -18,9 +18,7 @@ import regex  # type: ignore[import-untyped] # unlike re, it knows punctuation
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
 from rerank.base.interrupts import check
-from rerank.data.symbols import combine, find_slot
-from rerank.data.tokens import Tokens, lines, words_of_lines
-from rerank.kernels.compile import kernel
+from rerank.data.symbols import Tokens, lines, words_of_lines
 from rerank.metrics.metric import Metric
 from rerank.readers.lists import Lists
 
@@ -315,7 +313,6 @@ _SPACE = re.compile(r"[^\S\x00-\x7f]")
 _MARK, _PART = rb"[!-/:-@\[-`{-~]", rb"[^ \t-\r\x1c-\x1f]"  # punctuation of ASCII; what white space does not cut
 # What a blank comes after: a word up to a mark at its end, else a mark at its beginning.
 _EDGE = re.compile(rb"(?<!%b)(?:%b+(?=%b(?!%b))|%b(?=%b))" % (_PART, _PART, _MARK, _PART, _MARK, _PART))
-FREE = np.uint64(0)
 
 
 def blanked(raw: bytes) -> np.ndarray:
@@ -345,61 +342,3 @@ def characters(texts: Sequence[bytes], *, space: bool = True) -> tuple[np.ndarra
     strings = strings if space else ["".join(text.split()) for text in strings]
     first = np.fromiter(accumulate(map(len, strings), initial=0), np.int64, len(texts) + 1)
     return first, np.frombuffer("".join(strings).encode("utf-32-le", "surrogatepass"), "<u4")
-
-
-class NgramTable(NamedTuple):
-    """N-grams by hash (open addressing), a power of two in size; of these arrays, ``keys`` alone begins with zeros."""
-
-    keys: np.ndarray  # uint64: the n-gram's hash, 0: free
-    limit: np.ndarray  # int32: how often it is in the reference that has it most often
-    seen: np.ndarray  # int32: how often it was counted in the text ``stamp``
-    stamp: np.ndarray  # int32: the number of the last text that has it, from 0
-
-
-def ngram_table(ngrams: int) -> NgramTable:
-    """A table with room for ``ngrams`` n-grams at a load of at most one half."""
-    capacity = 1 << int(2 * ngrams + 1).bit_length()
-    return NgramTable(np.zeros(capacity, np.uint64), *(np.empty(capacity, np.int32) for _ in range(3)))
-
-
-@kernel
-def _slot(table: NgramTable, h: np.uint64) -> int:
-    """The slot of an n-gram by its hash, or the free one where it belongs; no hash is that of a free slot."""
-    return int(find_slot(table.keys, h if h != FREE else np.uint64(1)))
-
-
-@kernel
-def enter_ngrams(symbols: np.ndarray, order: int, seed: np.uint64, text: int, table: NgramTable) -> None:
-    """Add the n-grams of up to ``order`` symbols of reference ``text``; a hash continues that of one symbol less."""
-    for i in range(symbols.shape[0]):
-        h = seed
-        for j in range(i, min(i + order, symbols.shape[0])):
-            h = combine(h, np.uint64(symbols[j]))
-            slot = _slot(table, h)
-            if table.keys[slot] == FREE:
-                table.keys[slot] = h if h != FREE else np.uint64(1)
-                table.limit[slot], table.stamp[slot] = 0, -1
-            if table.stamp[slot] != text:
-                table.stamp[slot], table.seen[slot] = text, 0
-            table.seen[slot] += 1
-            table.limit[slot] = max(table.limit[slot], table.seen[slot])
-
-
-@kernel
-def match_ngrams(
-    symbols: np.ndarray, order: int, seed: np.uint64, text: int, table: NgramTable, row: np.ndarray, step: int
-) -> None:
-    """Add to row[step * (n - 1)] how many n-grams of a text are in a reference; none longer than one that is not."""
-    L = symbols.shape[0]
-    for i in range(L):
-        h = seed
-        for n in range(min(order, L - i)):
-            h = combine(h, np.uint64(symbols[i + n]))
-            slot = _slot(table, h)
-            if table.keys[slot] == FREE:
-                break
-            if table.stamp[slot] != text:
-                table.stamp[slot], table.seen[slot] = text, 0
-            if table.seen[slot] < table.limit[slot]:
-                table.seen[slot] += 1
-                row[step * n] += 1

@@ -157,10 +157,10 @@ def best_expected(expected: np.ndarray, scores: np.ndarray) -> np.ndarray:
 
 def decode(
     how: Decoding, content: Content[Any], nbest: Lists, opened: Any, scores: np.ndarray, gains: Gains | None = None,
-    brackets: BracketModel | None = None, *, explained: bool = False,
+    brackets: BracketModel | None = None,
 ) -> Decoded:  # fmt: skip
     """The answer of a list with ``scores`` (float64 [N]); ``gains`` take the place of those that ``how`` names, and
-    ``brackets`` judge where it is learned, saying by what if it is to be ``explained``.
+    ``brackets`` judge where it is learned.
     """
     if not len(nbest):
         raise DataError("the list has no candidates", path=nbest.path, list_id=nbest.id)
@@ -184,13 +184,11 @@ def decode(
     if not fusion.used.any():  # failed parses alone
         y = int(np.argmax(scores))
         return Decoded(_text(nbest, y), y, p[0], left_out=fusion.left_out, margin=_lead(p[0]))
-    judged, by, near, lost = None, None, 0, np.inf
+    judged, near, lost = None, 0, np.inf
     if how.kind == "learned":
-        evident = fusion, scores / how.deviation, nbest.base, how.sharpness
-        judged = require_learned(brackets).judged(*evident)
-        by = require_learned(brackets).reasons(*evident) if explained else None
+        judged = require_learned(brackets).judged(fusion, scores / how.deviation, nbest.base, how.sharpness)
         near, lost = fusion.nearest(judged, how.threshold, scores)
-    votes = fusion.votes(p[0], None if judged is None else fusion.without_crossing(judged), by)
+    votes = fusion.votes(p[0], None if judged is None else fusion.without_crossing(judged))
     if lost < how.slack:
         place, text = near, _text(nbest, near)
     else:

@@ -301,9 +301,7 @@ class Scorer:
             raise ModelError(f"{message}, not {self.ranked_by!r}; take that one, or the best candidates")
         return decodings[kind]
 
-    def answer(
-        self, opened: Opened, how: Decoding | None, gains: "Gains | None" = None, *, explained: bool = False
-    ) -> "Decoded":
+    def answer(self, opened: Opened, how: Decoding | None, gains: "Gains | None" = None) -> "Decoded":
         """The answer that a list is decoded to; ``gains`` take the place of the metric's, or of those that ``how``
         names."""
         from rerank.models.decoding import best_answer
@@ -312,15 +310,12 @@ class Scorer:
         assert isinstance(ranked, Ranked)
         if how is None:
             return best_answer(opened.nbest, ranked.order, ranked.scores)
-        return self._decode(opened, ranked, how, gains, explained=explained)
+        return self._decode(opened, ranked, how, gains)
 
-    def _decode(
-        self, opened: Opened, ranked: Ranked, how: Decoding, gains: "Gains | None" = None, *, explained: bool = False
-    ) -> "Decoded":
+    def _decode(self, opened: Opened, ranked: Ranked, how: Decoding, gains: "Gains | None" = None) -> "Decoded":
         from rerank.models.decoding import decode  # with the kernels of decoding
 
-        candidates = opened.nbest, opened.content, ranked.scores
-        return decode(how, self.content, *candidates, gains, self._brackets, explained=explained)
+        return decode(how, self.content, opened.nbest, opened.content, ranked.scores, gains, self._brackets)
 
     @cached_property
     def _brackets(self) -> "BracketModel | None":

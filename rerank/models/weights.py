@@ -30,8 +30,8 @@ from urllib.parse import unquote_to_bytes
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.features.marks import ARROW
 from rerank.features.table import FeatureTable, HashedTable
+from rerank.features.template import ARROW
 from rerank.learn.base import Weights
 from rerank.models.model import Model
 from rerank.readers.base import excerpt

@@ -12,7 +12,7 @@ import pytest
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import Registry
-from rerank.features.fired import fired
+from rerank.features.extract import fired
 from rerank.features.template import templates
 from rerank.learn.base import Learner, learners
 from rerank.metrics.metric import metrics

@@ -13,8 +13,8 @@ import small_texts
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.kinds import with_set
 from rerank.extraction.texts import TextContent, final_metrics, without_columns
-from rerank.metrics.bleu import Bleu
 from rerank.metrics.gain import Gain
+from rerank.metrics.ngrams import Bleu
 from rerank.metrics.wer import Match, Wer
 from rerank.models.model import Model
 from rerank.readers.base import SkipCount

@@ -17,10 +17,11 @@ from rerank.base.errors import ModelError
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import SymbolTable
 from rerank.features.dense import standard_scale
+from rerank.features.extract import TextExtractor
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable, load_table
 from rerank.features.template import make_template
-from rerank.features.text.view import TextExtractor, make_view
+from rerank.features.text.view import make_view
 
 SPECS = ["TargetNGram", "Dense", "Length(binned=False)", "ConsensusNGram(n=1)"]
 

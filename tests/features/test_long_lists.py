@@ -13,11 +13,11 @@ from rerank.data.symbols import SymbolTable
 from rerank.extraction.content import Content
 from rerank.extraction.trees import TreeContent
 from rerank.features import extract, sink
-from rerank.features.extract import Extractor
+from rerank.features.extract import Extractor, TextExtractor
 from rerank.features.sink import SHORT
 from rerank.features.template import EITHER, make_template, templates
 from rerank.features.text import consensus
-from rerank.features.text.view import TextExtractor, make_view
+from rerank.features.text.view import make_view
 from rerank.readers.lists import Lists, SparseScores
 from rerank.readers.trees.trees import parse_brackets
 from rerank.recipes.recipe import Recipe

@@ -12,9 +12,9 @@ from reference_texts import SPECS_TOGETHER, Lines, has_digit, is_mark, lists_of_
 
 from rerank.base.errors import RecipeError
 from rerank.data.symbols import SymbolTable
-from rerank.features.extract import Extractor
+from rerank.features.extract import Extractor, TextExtractor
 from rerank.features.template import make_template
-from rerank.features.text.view import DIGIT, PUNCTUATION, TextExtractor, TextView, make_view
+from rerank.features.text.view import DIGIT, PUNCTUATION, TextView, make_view
 from rerank.readers.lists import Lists, SparseScores
 from rerank.readers.problems import Problem
 

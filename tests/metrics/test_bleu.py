@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies_text import encode, spaced, texts_with_references
 
 from rerank.base.errors import RecipeError
-from rerank.metrics.bleu import Bleu
+from rerank.metrics.ngrams import Bleu
 from rerank.metrics.text import words
 
 METRIC = Bleu()

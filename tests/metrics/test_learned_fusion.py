@@ -154,29 +154,6 @@ def test_probabilities_are_those_of_scikit_learn(monkeypatch: pytest.MonkeyPatch
     assert OTHER in model.rows(columns, symbols)
 
 
-def test_contributions_are_what_expectations_change_by_along_the_paths() -> None:
-    model, columns, _, symbols = learned()
-    own, rows = model.arrays, model.rows(columns, symbols)[:50]
-
-    def expected(node: int) -> float:
-        return own.value[node] if own.feature[node] < 0 else sum(map(expected, own.child[node].tolist())) / 2
-
-    wanted = np.zeros(rows.shape)
-    for root in own.first[:-1].tolist():
-        for i, row in enumerate(rows):
-            node = root
-            while (asked := int(own.feature[node])) >= 0:
-                coded, x = asked < len(SYMBOLS), row[asked]
-                left = int(own.members[node]) >> int(x) & 1 if coded else x <= own.threshold[node]
-                after = int(own.child[node, 0 if left else 1])
-                wanted[i, asked] += expected(after) - expected(node)
-                node = after
-    found = model.contributions(rows)
-    np.testing.assert_allclose(found, wanted, atol=1e-12)
-    start = own.baseline[0] + sum(map(expected, own.first[:-1].tolist()))
-    np.testing.assert_allclose(found.sum(axis=1) + start, model.log_odds(rows), atol=1e-9)
-
-
 def test_the_same_brackets_give_the_same_bits() -> None:
     model, columns, right, symbols = learned()
     for a, b in zip(model.arrays, fit(columns, right, symbols, 2.0).arrays, strict=True):

@@ -14,7 +14,7 @@ from scipy import stats as distributions
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.metrics import significance
-from rerank.metrics.bleu import Bleu
+from rerank.metrics.ngrams import Bleu
 from rerank.metrics.significance import begin, bootstrap_sums, compare, swap_sums
 from rerank.metrics.text import Ter
 

@@ -13,9 +13,8 @@ from strategies_text import encode, texts_with_references
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.extraction.texts import make_text_metric
-from rerank.metrics.bleu import Bleu
-from rerank.metrics.chrf import Chrf
 from rerank.metrics.metric import chosen_rows, metrics
+from rerank.metrics.ngrams import Bleu, Chrf
 from rerank.metrics.text import Ter, TextMetric, words_and_marks
 from rerank.metrics.wer import Cer, Match, Wer
 from rerank.readers.lists import Lists

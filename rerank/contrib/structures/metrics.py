@@ -20,9 +20,8 @@ from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.base.ranges import Range
 from rerank.contrib.structures.readers import parted
-from rerank.features.marks import NOTHING, NUMBER, NUMBER_OFFSET, TEXT_END, TEXT_START
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import TextTemplate
+from rerank.features.template import NOTHING, NUMBER, NUMBER_OFFSET, TEXT_END, TEXT_START, TextTemplate
 from rerank.kernels.compile import kernel
 from rerank.metrics.metric import f_measure, f_report
 from rerank.metrics.text import TextMetric, check_references
@@ -267,7 +266,7 @@ class LabelNGram(LabelTemplate):
     """``n`` adjacent labels, with ``words``: none, the last or all; with n > 1, there is a mark before the first and
     after the last label.
 
-    >>> from rerank.features.fired import fired
+    >>> from rerank.features.extract import fired
     >>> fired("LabelNGram(words=last)", "The/DT dog/NN")
     {'DT The': 1.0, 'NN dog': 1.0}
 
@@ -306,7 +305,7 @@ class LabelSpan(LabelTemplate):
     """A span of the labels, its type with what ``see`` says: its words, those at its ends, those outside next to it, or
     its length up to 9.
 
-    >>> from rerank.features.fired import fired
+    >>> from rerank.features.extract import fired
     >>> fired("LabelSpan(see=outside)", "The/B-NP dog/I-NP barks/O")
     {'NP <s> barks': 1.0}
 
@@ -346,7 +345,7 @@ class SpanNGram(LabelTemplate):
     """``n`` adjacent types of spans, words outside of spans being themselves, or all alike without ``words``; at the
     end of the text fewer, and a mark.
 
-    >>> from rerank.features.fired import fired
+    >>> from rerank.features.extract import fired
     >>> fired("SpanNGram(n=2)", "The/B-NP dog/I-NP barks/O")
     {'NP barks': 1.0, 'barks </s>': 1.0}
 

@@ -7,10 +7,9 @@ import numpy as np
 
 from rerank.base.ranges import Range
 from rerank.features.forest import CLAUSE, CONJUNCTION, COORDINATION, INSIDE, NOMINAL, PUNCTUATION, VERBAL, Forest
-from rerank.features.marks import DIFFERENT, INNER, LAST, LEFT, NUMBER, NUMBER_OFFSET, SAME, SLASH
 from rerank.features.parse.local import SEMANTIC, HeadKind
 from rerank.features.sink import Places, Sink, begin, emit, put
-from rerank.features.template import Template
+from rerank.features.template import DIFFERENT, INNER, LAST, LEFT, NUMBER, NUMBER_OFFSET, SAME, SLASH, Template
 from rerank.kernels.compile import kernel
 
 Lexical = Literal["pos", "word"]  # of a head: its tag alone, or its tag and its word

@@ -7,9 +7,23 @@ import numpy as np
 
 from rerank.base.ranges import Range
 from rerank.features.forest import FUNCTION, IN_COORDINATION, INSIDE, ROOT_CLAUSE, SEM_HEAD, SYN_HEAD, UPWARD, Forest
-from rerank.features.marks import ARROW, BAR, CLOSE, COLON, CONJUNCT, END, LEFT, NESTED, OPEN, RIGHT, SLASH, STAR, UP
 from rerank.features.sink import Places, Sink, begin, emit, put
-from rerank.features.template import Template
+from rerank.features.template import (
+    ARROW,
+    BAR,
+    CLOSE,
+    COLON,
+    CONJUNCT,
+    END,
+    LEFT,
+    NESTED,
+    OPEN,
+    RIGHT,
+    SLASH,
+    STAR,
+    UP,
+    Template,
+)
 from rerank.kernels.compile import kernel
 
 # Choices, which kernels see as their places.

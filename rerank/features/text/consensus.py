@@ -10,15 +10,30 @@ import numpy as np
 from rerank.base.interrupts import pieces
 from rerank.base.ranges import Range
 from rerank.data.symbols import combine, find_slot
-from rerank.features.marks import DELETIONS, INSERTIONS, NOTHING, NUMBER, NUMBER_OFFSET, SUBSTITUTIONS
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import TextTemplate
-from rerank.features.text.measures import best_base, ranks_of
+from rerank.features.template import DELETIONS, INSERTIONS, NOTHING, NUMBER, NUMBER_OFFSET, SUBSTITUTIONS, TextTemplate
 from rerank.features.text.view import TextView
 from rerank.features.text.words import emit_pair
 from rerank.kernels.compile import kernel
 
 Tenths = Annotated[int, Range(0, 10_000)]
+
+
+@kernel
+def best_base(view: TextView) -> int:
+    """The candidate with the highest base score, the first of several; 0 if there is none."""
+    best = 0
+    for y in range(1, view.base.shape[0]):
+        if view.base[y] > view.base[best]:
+            best = y
+    return best
+
+
+def ranks_of(view: TextView) -> np.ndarray:
+    """int64 [N]: 1 + the number of candidates ahead of each by base score; among equals, the first comes first."""
+    ranks = np.empty(view.base.size, np.int64)
+    ranks[np.argsort(-view.base, kind="stable")] = np.arange(1, view.base.size + 1)
+    return ranks
 
 
 @kernel

@@ -1,21 +1,13 @@
-"""The view that templates have of a list of texts: words, derivations, word alignments and scores as flat arrays.
-
-And from the view to the list's features.
-"""
+"""The view that templates have of a list of texts: words, derivations, word alignments and scores as flat arrays."""
 
 import logging
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from rerank.base.interrupts import check
-from rerank.data.symbols import SymbolTable, known_hash
-from rerank.data.tokens import tokenise
-from rerank.features.extract import FeatureExtractor
+from rerank.data.symbols import SymbolTable, known_hash, tokenise
 from rerank.features.scores import FLOAT32_MAX, UNFIT, score_view
-from rerank.features.sink import ListFeatures, Sink
-from rerank.features.template import Template
 from rerank.kernels.compile import kernel
 from rerank.readers.lists import Lists
 from rerank.readers.problems import Problem
@@ -248,54 +240,3 @@ def _fault(reason: str, message: str, nbest: Lists, y: int) -> Problem:
     """The problem with candidate ``y``."""
     line = nbest.lines[y] if len(nbest.lines) else nbest.line
     return Problem(reason, message, line, path=nbest.path, list_id=nbest.id)
-
-
-class TextExtractor(FeatureExtractor):
-    """Runs templates over lists of texts; the parameters are those of FeatureExtractor.
-
-    ``needs`` has the templates that need a "source", "segmentation" or "alignment", by that; ``lacking`` what of these
-    was missing, so that they gave nothing; the first such list is logged.
-    """
-
-    content = "texts"
-
-    def __init__(self, templates: Sequence[Template], symbols: SymbolTable, **others: Any) -> None:
-        super().__init__(templates, symbols, **others)
-        self.needs: dict[str, list[str]] = {}
-        for template in templates:
-            if need := getattr(template, "needs", ""):
-                self.needs.setdefault(need, []).append(template.name)
-        self.lacking: dict[str, object] = {}
-
-    def features(
-        self, view: TextView, candidates: Sequence[Any] = (), *, names: bool = True, texts: Sequence[bytes] = ()
-    ) -> ListFeatures:
-        """The features of one list; ``candidates`` are needed only for users' templates, ``texts`` for those with a
-        view of their own (``look``).
-
-        names: add the names of features to the table of symbols.
-        """
-        total = view.first.size - 1
-        if self.user and len(candidates) != total:
-            raise ValueError(f"{total} texts with {len(candidates)} candidates")
-        self._note_lacking(view, total)
-
-        hash_of = self.symbols.hash_of if names else known_hash
-        views: dict[Any, tuple[np.ndarray, ...]] = {None: view}
-        for look in {family.look for family in self._families if family.look is not None}:
-            views[look] = look(texts, hash_of)
-
-        def fire(sink: Sink) -> None:
-            for family in self._families:
-                check()
-                family.fire(views[family.look], sink, family.ids, family.seeds, family.options)
-
-        return self._extract(total, candidates, self.symbols if names else None, fire)
-
-    def _note_lacking(self, view: TextView, total: int) -> None:
-        has = {"source": view.source.size, "segmentation": len(view.spans), "alignment": len(view.points)}
-        for need, names in self.needs.items():
-            if names and total and view.words.size and not has[need]:
-                token = object()
-                if self.lacking.setdefault(need, token) is token:  # only one of several threads is the first
-                    log.warning("a list has no %s: %s give no features there", need, ", ".join(names))
