@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import ClassVar
 
-SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 AT_ONCE = 0.5  # seconds: some tools signal both the process and its group, which counts as one signal
 PIECE = 1 << 26  # steps of work without a look at signals: a tenth of a second, or two
 

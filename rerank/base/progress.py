@@ -127,24 +127,19 @@ class Count:
 
 
 class Compilation:
-    """The compilation of kernels when they are first used: its progress, beside that of the work that uses them.
+    """The compilation of kernels when they are first used, which is logged from time to time.
 
     seconds: how long it has taken so far; kernels: how many those are, each with those that it calls.
     """
 
     seconds, kernels = 0.0, 0
     _start, _said = 0.0, float("-inf")
-    _bar: ClassVar[Count | None] = None
 
     @classmethod
     def begin(cls) -> None:
         """The compilation of a kernel begins."""
         cls._start = time.monotonic()
-        if _bars():
-            cls._bar = Count(None, "compiling kernels (first run)", "kernels", bar=True)
-            cls._bar.done = cls.kernels
-            cls._bar.show()
-        elif cls._start - cls._said > SECONDS_BETWEEN_LINES:
+        if cls._start - cls._said > SECONDS_BETWEEN_LINES:
             cls._said = cls._start
             so_far = f": {cls.kernels:,} in {cls.seconds:.0f} s so far" if cls.kernels else ""
             log.info("compiling kernels (first run)%s", so_far)
@@ -154,6 +149,3 @@ class Compilation:
         """It has ended."""
         cls.seconds += time.monotonic() - cls._start
         cls.kernels += 1
-        if cls._bar is not None:
-            cls._bar.close()
-            cls._bar = None

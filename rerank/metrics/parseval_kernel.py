@@ -189,39 +189,25 @@ def _keep_quotes(
 
 @kernel
 def _same_words(
-    gold_trees: Trees, gold: Sentence, words: int, trees: Trees, test: Sentence, test_words: int, table: BracketLabels
-) -> tuple[bool, int]:
-    """Whether both trees have the same words in the same order, kept or not, and how many kept ones have equal tags."""
-    tags = 0
-    if words != test_words:
-        return False, 0
-    for k in range(words):
-        g, t = gold.node[k], test.node[k]
-        if table.word[gold_trees.word[g]] != table.word[trees.word[t]]:
-            return False, 0
-        tags += gold.keep[k] and table.tag[gold_trees.label[g]] == table.tag[trees.label[t]]
-    return True, tags
-
-
-@kernel
-def _same_kept_words(
-    gold_trees: Trees, gold: Sentence, words: int, trees: Trees, test: Sentence, test_words: int, table: BracketLabels
-) -> tuple[bool, int]:
-    """Whether both trees keep the same words in the same order, and how many of these have equal tags."""
+    gold_trees: Trees, gold: Sentence, words: int, trees: Trees, test: Sentence, test_words: int, table: BracketLabels,
+    kept: bool,
+) -> tuple[bool, int]:  # fmt: skip
+    """Whether both trees have the same words in the same order, all or those that are ``kept`` alone, and how many of
+    the latter have equal tags."""
     k, tags = 0, 0
     for j in range(test_words):
-        if not test.keep[j]:
+        if kept and not test.keep[j]:
             continue
-        while k < words and not gold.keep[k]:
+        while kept and k < words and not gold.keep[k]:
             k += 1
         if k == words:
             return False, 0
         g, t = gold.node[k], test.node[j]
         if table.word[gold_trees.word[g]] != table.word[trees.word[t]]:
             return False, 0
-        tags += table.tag[gold_trees.label[g]] == table.tag[trees.label[t]]
+        tags += gold.keep[k] and table.tag[gold_trees.label[g]] == table.tag[trees.label[t]]
         k += 1
-    while k < words and not gold.keep[k]:
+    while kept and k < words and not gold.keep[k]:
         k += 1
     return k == words, tags
 
@@ -264,7 +250,7 @@ def parseval_rows(
         for y in range(lists[i], lists[i + 1]):
             row, kept, brackets, requoted = rows[y], own_kept, own_brackets, False
             test_words = read_words(trees, y, table, test)
-            agree, tags = _same_words(gold_trees, gold, words, trees, test, test_words, table)
+            agree, tags = _same_words(gold_trees, gold, words, trees, test, test_words, table, False)
             if agree and mode == REFERENCE:
                 for k in range(words):
                     test.keep[k] = gold.keep[k]
@@ -278,7 +264,7 @@ def parseval_rows(
                     count_kept(trees, y, table, test)
                     if requoted:  # the reference was different for this candidate
                         kept, brackets, mask = _prepare_gold(gold_trees, i, table, words, gold, index)
-                agree, tags = _same_kept_words(gold_trees, gold, words, trees, test, test_words, table)
+                agree, tags = _same_words(gold_trees, gold, words, trees, test, test_words, table, True)
             if agree:
                 test_brackets = read_brackets(trees, y, table, test)
                 matched, crossing = compare(test, test_brackets, gold, brackets, index, mask)

@@ -6,6 +6,7 @@ Arrays are .npy and .npz by numpy, without objects; what does not fit is a Value
 """
 
 import errno
+import fcntl
 import glob
 import hashlib
 import os
@@ -27,11 +28,6 @@ from numpy.typing import DTypeLike
 from rerank.base.errors import RecipeError, RunError
 from rerank.base.interrupts import deferred
 from rerank.storage.documents import as_json, check_plain, read_object
-
-try:
-    import fcntl
-except ImportError:  # not a POSIX system: nothing is locked there
-    fcntl = None  # type: ignore[assignment]
 
 # What reading a damaged file may raise: not there, cut short, a missing key, a wrong type, out of range.
 DAMAGE = (
@@ -129,16 +125,13 @@ def claimed(target: Path, *, directory: bool = False) -> tuple[Path, int]:
 
     What others have left while they wrote ``target``, and do not hold, is removed.
     """
-    lefts = [] if fcntl is None or target.name.endswith(_OLD) else target.parent.glob(_temporaries(target.name))
-    for left in lefts:
+    for left in () if target.name.endswith(_OLD) else target.parent.glob(_temporaries(target.name)):
         with suppress(OSError), _opened(left) as held:  # where another writes it, or has removed it, it stays
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _delete(left)
     while True:
         path = temporary_path(target)
         path.mkdir() if directory else path.touch(exist_ok=False)
-        if fcntl is None:
-            return path, os.open(os.devnull, os.O_RDONLY)
         with suppress(FileNotFoundError):  # another has taken it for left before it was held
             held = os.open(path, os.O_RDONLY)
             with suppress(OSError):  # a file system without locks
@@ -312,8 +305,7 @@ def lock(path: Path, *, wait: bool = False) -> IO[str] | None:
     while True:
         file = path.open("a+", encoding="utf-8", errors="replace")
         try:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             file.close()
             return None
