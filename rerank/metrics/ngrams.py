@@ -100,14 +100,6 @@ def closest_length(first: np.ndarray, references: int, length: int) -> int:
 
 
 @kernel
-def count_ngrams(words: int, row: np.ndarray) -> None:
-    """Store in ``row`` how many n-grams a text of ``words`` words has."""
-    row[LENGTH] = words
-    for n in range(ORDER):
-        row[TOTAL + n] = max(words - n, 0)
-
-
-@kernel
 def bleu_rows(first: np.ndarray, hashes: np.ndarray, references: int, table: NgramTable, rows: np.ndarray) -> int:
     """Counts of candidates → ``rows``, from the words of references, then texts; returns the shortest reference."""
     for r in range(references):
@@ -118,7 +110,9 @@ def bleu_rows(first: np.ndarray, hashes: np.ndarray, references: int, table: Ngr
         words = hashes[first[t] : first[t + 1]]
         rows[y, CORRECT : CORRECT + ORDER] = 0.0
         match_ngrams(words, ORDER, np.uint64(0), t, table, rows[y, CORRECT:], 1)
-        count_ngrams(words.shape[0], rows[y])
+        rows[y, LENGTH] = words.shape[0]
+        for n in range(ORDER):
+            rows[y, TOTAL + n] = max(words.shape[0] - n, 0)
         rows[y, CLOSEST_SHIFT] = closest_length(first, references, words.shape[0]) - shortest
     return shortest
 

@@ -144,7 +144,9 @@ class SacrebleuMetric(TextMetric):
         check_aligned(hypotheses, references)
         if not hypotheses:
             return self.report(np.zeros(len(self.columns)), np.zeros(len(self.reference_columns)))
-        return self.figures(scorer(self).corpus_score(list(hypotheses), transposed(references)))
+        width = max(map(len, references))  # sacrebleu takes them by number, None if a text has fewer than others
+        by_number = [[texts[r] if r < len(texts) else None for texts in references] for r in range(width)]
+        return self.figures(scorer(self).corpus_score(list(hypotheses), by_number))
 
     @abstractmethod
     def counts(self, stats: np.ndarray, reference: np.ndarray) -> list[Any]:
@@ -238,12 +240,6 @@ def equality(texts: Sequence[bytes]) -> np.ndarray:
     """float64 [N, N]: 1 for equal texts, else 0."""
     _, same = np.unique(np.array(texts, object), return_inverse=True)
     return np.asarray(same[:, None] == same, np.float64)
-
-
-def transposed(references: Sequence[Sequence[str]]) -> list[list[str | None]]:
-    """References by text → by number, as sacrebleu takes them; None if a text has fewer than others."""
-    width = max(map(len, references), default=1)
-    return [[texts[r] if r < len(texts) else None for texts in references] for r in range(width)]
 
 
 MOST_PAIRS = 1 << 20  # of words of a text and of its reference: sacrebleu may take a minute for these

@@ -186,7 +186,10 @@ def decode(
         return Decoded(_text(nbest, y), y, p[0], left_out=fusion.left_out, margin=_lead(p[0]))
     judged, near, lost = None, 0, np.inf
     if how.kind == "learned":
-        judged = require_learned(brackets).judged(fusion, scores / how.deviation, nbest.base, how.sharpness)
+        if brackets is None:
+            message = "the model holds no bracket model; train it with decode.kinds: [mbr, fuse, learned]"
+            raise RecipeError(message, key="decode")
+        judged = brackets.judged(fusion, scores / how.deviation, nbest.base, how.sharpness)
         near, lost = fusion.nearest(judged, how.threshold, scores)
     votes = fusion.votes(p[0], None if judged is None else fusion.without_crossing(judged))
     if lost < how.slack:
@@ -216,14 +219,6 @@ def best_answer(nbest: Lists, order: np.ndarray, scores: np.ndarray) -> Decoded:
 
 def _text(nbest: Lists, y: int) -> str:
     return decoded(nbest.written(y))
-
-
-def require_learned(brackets: BracketModel | None) -> BracketModel:
-    """The model of brackets."""
-    if brackets is None:
-        message = "the model holds no bracket model; train it with decode.kinds: [mbr, fuse, learned]"
-        raise RecipeError(message, key="decode")
-    return brackets
 
 
 def require_trees(trees: bool) -> None:

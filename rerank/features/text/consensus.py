@@ -29,23 +29,6 @@ def best_base(view: TextView) -> int:
     return best
 
 
-def ranks_of(view: TextView) -> np.ndarray:
-    """int64 [N]: 1 + the number of candidates ahead of each by base score; among equals, the first comes first."""
-    ranks = np.empty(view.base.size, np.int64)
-    ranks[np.argsort(-view.base, kind="stable")] = np.arange(1, view.base.size + 1)
-    return ranks
-
-
-@kernel
-def second_base(view: TextView, best: int) -> float:
-    """The highest base score of the candidates other than ``best``."""
-    second = -np.inf
-    for y in range(view.base.shape[0]):
-        if y != best:
-            second = max(second, view.base[y])
-    return second
-
-
 @kernel
 def _gram(view: TextView, i: int, n: int) -> np.uint64:
     h = np.uint64(n)
@@ -101,8 +84,10 @@ def expected_matches(view: TextView, n: int, scale: float, slots: GramSlots, out
     at, mass, top = slots.at, slots.mass, slots.top
     mass[:] = 0
     top[:] = 0
-    best = best_base(view)
-    second = second_base(view, best)
+    best, second = best_base(view), -np.inf
+    for y in range(view.base.shape[0]):
+        if y != best:
+            second = max(second, view.base[y])
     total, shrink = 0.0, np.exp(scale * (second - view.base[best]))
     for y in range(view.base.shape[0]):
         share = np.exp(scale * (view.base[y] - second)) if y != best else 1.0
@@ -271,10 +256,10 @@ class ConsensusEdits(TextTemplate):
         """Get scratch space, then run the kernels."""
         if view.base.size < 2:
             return  # there are no other candidates
-        ranks, longest = ranks_of(view), _longest(view)
+        order, longest = np.argsort(-view.base, kind="stable"), _longest(view)
         above, row = np.empty((2, longest + 1), np.int64)
         for v in range(ids.size):
-            others, out = np.flatnonzero(ranks <= options[v].top), np.zeros((view.base.size, 4))
+            others, out = np.sort(order[: options[v].top]), np.zeros((view.base.size, 4))
             for first, last in pieces(view.base.size * others.size, longest**2):
                 expected_edits(view, options[v].scale / 10, others, first, last, above, row, out)
             _emit_expected(sink, ids[v], seeds[v], out)

@@ -97,14 +97,6 @@ class WordPair(TextTemplate):
                     emit_pair(sink, ids[v], seeds[v], source, target, y)
 
 
-@kernel
-def _is_aligned(view: TextView, y: int, side: int, word: int) -> bool:
-    a, last = view.point_first[y], view.point_first[y + 1]
-    while a < last and view.points[a, side] != word:
-        a += 1
-    return bool(a < last)
-
-
 @dataclass(frozen=True)
 class Unaligned(TextTemplate):
     """A word of the source, or of the target, that the word alignment links to no other.
@@ -126,7 +118,10 @@ class Unaligned(TextTemplate):
                 side = options[v].side
                 words = view.words[view.first[y] : view.first[y + 1]] if side else view.source
                 for i in range(words.shape[0]):
-                    if not _is_aligned(view, y, side, i):
+                    a, last = view.point_first[y], view.point_first[y + 1]
+                    while a < last and view.points[a, side] != i:
+                        a += 1
+                    if a == last:
                         emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), words[i]), y, 1.0)
 
 
@@ -377,14 +372,6 @@ class Length(TextTemplate):
                     _emit_one(sink, ids[v], seeds[v], WORDS, y, length)
 
 
-@kernel
-def _in_source(view: TextView, word: np.uint64) -> bool:
-    s = 0
-    while s < view.source.shape[0] and view.source[s] != word:
-        s += 1
-    return bool(s < view.source.shape[0])
-
-
 @dataclass(frozen=True)
 class Copy(TextTemplate):
     """The number of the candidate's words that occur in the source (``copied``), and their share (``rate``).
@@ -408,7 +395,10 @@ class Copy(TextTemplate):
             copied, digits, new_digits = 0, 0, 0
             first, last = view.first[y], view.first[y + 1]
             for t in range(first, last):
-                here = _in_source(view, view.words[t])
+                s = 0
+                while s < view.source.shape[0] and view.source[s] != view.words[t]:
+                    s += 1
+                here = s < view.source.shape[0]
                 copied += here
                 if view.kinds[t] == DIGIT:
                     digits += here
