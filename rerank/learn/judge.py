@@ -59,8 +59,10 @@ def merge(data: ListArrays, x: int, a: float, y: int, b: float, column: np.ndarr
     """a·φ(x) + b·φ(y) of two rows by rising column, without zeros; returns its length."""
     p, p_end = data.rows[x], data.rows[x + 1]
     q, q_end = data.rows[y], data.rows[y + 1]
-    if p == p_end or q == q_end:
-        return copy_row(data, y if p == p_end else x, b if p == p_end else a, column, value)
+    if p == p_end:
+        return copy_row(data, y, b, column, value)
+    if q == q_end:
+        return copy_row(data, x, a, column, value)
     count = 0
     while p < p_end and q < q_end:
         j, k = data.columns[p], data.columns[q]
