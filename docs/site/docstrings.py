@@ -16,23 +16,20 @@ class Sections(Extension):
     def on_package(self, *, pkg: Module, loader: GriffeLoader, **_: Any) -> None:
         """Turn ``name: text`` lines below an underlined heading into a list, everywhere."""
         assert isinstance(pkg.filepath, Path)
-        for folder in sorted(path for path in pkg.filepath.parent.iterdir() if path.is_dir()):
-            if folder.name not in pkg.members and any(
-                folder.glob("*.py")
-            ):  # griffe passes over folders without __init__
-                pkg.set_member(folder.name, _module(folder, pkg, loader))
+        _add_folders(pkg.filepath.parent, pkg, loader)
         _rewrite(pkg)
 
 
-def _module(folder: Path, parent: Module, loader: GriffeLoader) -> Module:
-    """A folder of modules."""
-    found = Module(folder.name, filepath=[folder], parent=parent)
-    for path in sorted(folder.glob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        found.set_member(
-            path.stem, visit(path.stem, path, text, parent=found, modules_collection=loader.modules_collection)
-        )
-    return found
+def _add_folders(folder: Path, to: Module, loader: GriffeLoader) -> None:
+    """Add the folders in a folder with their modules: griffe passes over those without __init__."""
+    for path in sorted(folder.iterdir()):
+        if path.name not in to.members and any(path.glob("*.py")):
+            found = Module(path.name, filepath=[path], parent=to)
+            to.set_member(path.name, found)
+            for file in sorted(path.glob("*.py")):
+                text, modules = file.read_text(encoding="utf-8"), loader.modules_collection
+                found.set_member(file.stem, visit(file.stem, file, text, parent=found, modules_collection=modules))
+            _add_folders(path, found, loader)
 
 
 def _rewrite(part: Object) -> None:

@@ -1,1 +1,0 @@
-"""Data as flat arrays: symbols, the corpus, labelled examples and generated ones."""

@@ -1,1 +1,0 @@
-"""From templates to columns: how candidates are described."""

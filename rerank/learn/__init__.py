@@ -1,1 +1,0 @@
-"""Online learners over lists."""

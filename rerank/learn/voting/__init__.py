@@ -1,1 +1,0 @@
-"""Exact voting: the choices of all predictors of a training."""

@@ -1,1 +1,0 @@
-"""Metrics as sums of statistics."""

@@ -1,1 +1,0 @@
-"""Lists of texts, with what goes with them: sources and references."""

@@ -1,1 +1,0 @@
-"""Lists of parse trees, and their gold trees."""

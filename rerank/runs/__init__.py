@@ -1,1 +1,0 @@
-"""The course of a recipe, from extraction to evaluation and the report."""
