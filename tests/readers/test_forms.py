@@ -331,6 +331,7 @@ def test_a_choice_without_log_probabilities_is_bad_beside_others(tmp_path: Path)
         (LM_EVAL[0] | {"resps": [[["-1.5", "False"]], [["-2", "True"]]]}, "text", "are log probabilities of given"),
         (LM_EVAL[0] | {"arguments": [["a", " b"]], "resps": [["-1.5", "False"]]}, "text", "are log probabilities of"),
         (RESPONSES[0] | {"error": {"message": "busy"}}, "text", 'the request has no response: "busy"; send it again'),
+        ({"candidates": [["a"]], "reference": ["a"], "references": ["a b"]}, "text", "expected one of them"),
         (VLLM | {"outputs": [{"index": 0}]}, "text", "found null; expected candidate 1 as a string"),
         (SGLANG[0] | {"meta_info": {"output_token_logprobs": ["x"]}}, "score", "found a list; expected 'score' of"),
     ],

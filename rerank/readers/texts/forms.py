@@ -122,8 +122,8 @@ class Roles:
         if isinstance(reference, list) and head.get(self.many) and is_tokens(head[self.many][0]):
             reference = said_of(reference)
         once["references" if isinstance(reference, list) else "reference"] = reference
-        sides = {self.many, *self.reference}
-        made = {key: value for key, value in head.items() if key not in sides} if self.whole else {}
+        read = {self.many, *[key for key in self.reference if head.get(key) is not None][:1]}  # of two, one is a fault
+        made = {key: value for key, value in head.items() if key not in read} if self.whole else {}
         made |= {key: value for key, value in once.items() if value is not None} | {"candidates": candidates}
         return made
 
