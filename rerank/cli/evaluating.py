@@ -428,12 +428,13 @@ def _evaluate_texts(
                 raise DataError(error.message, path=stream_name(path), line=line) from None
         reference = np.stack([row for row, _ in rows])
         stats.append(np.concatenate([row for _, row in rows]))
-        sums = stats[-1].sum(axis=0), reference.sum(axis=0)
-        reports.append({**measure.report(*sums), **measure.of_sums(*sums)})
+        hypotheses = list(map(decoded, lines))
+        report = measure.report(stats[-1].sum(axis=0), reference.sum(axis=0))
+        reports.append({**report, **measure.corpus(hypotheses, shown_golds)})
     if sentences:
         gains = measure.gain(stats[0], reference)
         show(*(f"{gain:.6f}" for gain in gains), sentences=[float(gain) for gain in gains])
-    names, signature = shown_names(systems), measure.corpus_signature([*map(len, golds)])
+    names, signature = shown_names(systems), measure.corpus_signature(shown_golds)
     table = Table("", *names)
     for key in reports[0]:
         written = {"length_ratio": "{:.3f}".format, measure.primary: measure.text}.get(key, "{:,.4g}".format)

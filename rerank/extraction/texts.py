@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.extraction.content import Content, Description, Measured, Pair
@@ -31,6 +32,7 @@ from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings
 
 log = logging.getLogger("rerank")
+CHECKED = 50  # lists of a split of which both this program's sums and the reference implementation make the figures
 
 
 class TextContent(Content[TextView | None]):
@@ -149,31 +151,39 @@ class TextContent(Content[TextView | None]):
         """The figures of the selections' texts by the field's reference implementations, with their signatures.
 
         For translations these are BLEU and chrF, whatever was trained for; there are none where a list has no
-        references, which nothing needs when the gain measured is one that the lists hold, or a text is too long.
+        references, which nothing needs when the gain measured is one that the lists hold. What the implementations are
+        given are sums of this program's statistics, or the texts where these are not theirs for the first lists.
         """
         if not self.final:
             return Description({}, {})
-        totals, references = [Totals(metric) for metric in self.final], set[int]()
+        texts: dict[str, list[str]] = {name: [] for name in chosen}
+        references: list[list[str]] = []
+        sums = [(metric, Totals(metric)) for metric in self.final]  # metrics with settings have no hash
         for i, nbest in lists:
             if i < 0 or nbest.problem is not None:
                 continue
-            references.add(len(nbest.references))
+            references.append([decoded(text) for text in nbest.references])
             own = {name: nbest.texts[places[i]] if places[i] >= 0 else b"" for name, places in chosen.items()}
-            for total in totals[:] if nbest.references else ():
-                try:
-                    total.add(own, nbest.references)
-                except DataError as error:
-                    totals.remove(total)
-                    log.warning("%s: no %s: list %s: %s", split, total.metric.name, nbest.id, error)
-        description = Description({name: {} for name in chosen}, {})
-        if 0 in references:
+            for name, text in own.items():
+                texts[name].append(decoded(text))
+            for _, total in sums if nbest.references else ():
+                total.add(own, nbest.references)
+        description = Description({name: {} for name in texts}, {})
+        if not all(references):
             named = ", ".join(metric.name for metric in self.final)
             log.info("%s: no %s, as there are lists without references", split, named)
             return description
-        for total in totals:
-            for name, report in description.reports.items():
-                report |= total.figures(name)
-            description.signatures[total.metric.name] = total.metric.corpus_signature(references)
+        for metric, total in sums:
+            few = next(iter(texts.values()), [])[:CHECKED]
+            known = references[: len(few)]
+            summed = total.whole and metric.of_sums(*metric.summed(few, known)) == metric.corpus(few, known)
+            if not summed:
+                log.info("%s: %s is computed from all texts, as they are too long to be counted one by one, or are "
+                         "counted otherwise here", split, metric.name)  # fmt: skip
+            for name, hypotheses in texts.items():
+                found = total.figures(name) if summed else metric.corpus(hypotheses, references)
+                description.reports[name].update(found)
+            description.signatures[metric.name] = metric.corpus_signature(references)
         return description
 
 

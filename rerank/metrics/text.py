@@ -5,7 +5,7 @@ Texts are compared as code points and words.
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import accumulate
@@ -71,28 +71,32 @@ class TextMetric(Metric):
         return gains
 
     def corpus(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-        """Scores of L texts, each with its references: the figures ``of_sums``.
+        """Scores of L texts, each with its references: final figures; the keys are those of ``report``.
+
+        If the field has a reference implementation (sacrebleu), that computes them.
 
         Raises
         ------
         DataError: not as many hypotheses as sets of references, or a text without references.
         """
+        return self.of_sums(*self.summed(hypotheses, references))
+
+    def summed(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
+        """The sums of statistics of texts (float64 [K]), and those of their references (float64 [R])."""
         check_aligned(hypotheses, references)
-        totals = Totals(self)
+        stats, reference = np.zeros(len(self.columns)), np.zeros(len(self.reference_columns))
         for hypothesis, texts in zip(hypotheses, references, strict=True):
-            totals.add({"": encoded(hypothesis)}, [encoded(text) for text in texts])
-        return totals.figures("")
+            reference_row, rows = self.stats([encoded(hypothesis)], [encoded(text) for text in texts])
+            stats += rows[0]
+            reference += reference_row
+        return stats, reference
 
     def of_sums(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
-        """The final figures of a corpus, given the sums of the statistics of its texts (float64 [K]) and of their
-        references (float64 [R]); the keys are those of ``report``.
-
-        If the field has a reference implementation (sacrebleu), that computes them.
-        """
+        """The scores of ``corpus``, given the sums of the statistics of texts."""
         return self.report(stats, reference)
 
-    def corpus_signature(self, references: Collection[int]) -> str:  # noqa: ARG002 - others look at it
-        """The signature for the figures of a corpus whose texts have so many references: by default ``signature``."""
+    def corpus_signature(self, references: Sequence[Sequence[str]]) -> str:  # noqa: ARG002 - others look at it
+        """The signature for the figures of ``corpus``: by default ``signature``."""
         return self.signature
 
 
@@ -136,21 +140,30 @@ class SacrebleuMetric(TextMetric):
     def make_scorer(self) -> Any:
         """sacrebleu's metric with these settings; a call loads sacrebleu, which takes a while."""
 
+    def corpus(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
+        check_aligned(hypotheses, references)
+        if not hypotheses:
+            return self.report(np.zeros(len(self.columns)), np.zeros(len(self.reference_columns)))
+        width = max(map(len, references))  # sacrebleu takes them by number, None if a text has fewer than others
+        by_number = [[texts[r] if r < len(texts) else None for texts in references] for r in range(width)]
+        return self.figures(scorer(self).corpus_score(list(hypotheses), by_number))
+
     @abstractmethod
     def counts(self, stats: np.ndarray, reference: np.ndarray) -> list[Any]:
         """Sums of statistics as sacrebleu has them."""
 
     def of_sums(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
-        """What sacrebleu makes of the sums: to the bit what it makes of the texts, as the statistics are its own."""
+        """What sacrebleu makes of the sums: to the bit what it makes of the texts, where the statistics are its own."""
         return self.figures(scorer(self)._compute_score_from_stats(self.counts(stats, reference)))
 
     def figures(self, score: Any) -> dict[str, float]:
         """A score from sacrebleu with the keys of ``report``."""
         return {self.primary: float(score.score)}
 
-    def corpus_signature(self, references: Collection[int]) -> str:
-        """sacrebleu's signature, e.g. ``nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:2.6.0``."""
-        return f"nrefs:{min(references) if len({*references}) == 1 else 'var'}|{self.scorer_signature()}"
+    def corpus_signature(self, references: Sequence[Sequence[str]]) -> str:
+        """sacrebleu's signature of ``corpus``, e.g. ``nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:2.6.0``."""
+        counts = {len(texts) for texts in references}
+        return f"nrefs:{counts.pop() if len(counts) == 1 else 'var'}|{self.scorer_signature()}"
 
     @property
     def signature(self) -> str:
@@ -169,21 +182,22 @@ class SacrebleuMetric(TextMetric):
 
 
 class Totals:
-    """Sums of a metric's statistics of selections, list by list."""
+    """Sums of a metric's statistics of selections, list by list. whole: whether all lists could be counted."""
 
     def __init__(self, metric: TextMetric) -> None:
-        self.metric = metric
+        self.metric, self.whole = metric, True
         self._stats, self._reference = dict[str, np.ndarray](), np.zeros(len(metric.reference_columns))
 
     def add(self, texts: Mapping[str, bytes], references: Sequence[bytes]) -> None:
-        """Add the texts of a list, by selection; those that are alike are counted once.
-
-        Raises
-        ------
-        DataError: a text is too long for the metric.
-        """
+        """Add the texts of a list, by selection; those that are alike are counted once."""
+        if not self.whole:
+            return
         places = {text: k for k, text in enumerate(dict.fromkeys(texts.values()))}
-        reference, rows = self.metric.stats([*places], references)
+        try:
+            reference, rows = self.metric.stats([*places], references)
+        except DataError:  # candidates may not be as long as a text of a selection
+            self.whole = False
+            return
         self._reference += reference
         for name, text in texts.items():
             self._stats[name] = rows[places[text]] + self._stats.get(name, 0.0)
