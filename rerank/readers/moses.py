@@ -84,6 +84,7 @@ class Moses(Checked, Reader):
     """
 
     holds: ClassVar[str] = "texts"
+    numbered: ClassVar[bool] = True
 
     base: str = TOTAL
     duplicates: Literal["keep", "drop"] = "keep"
@@ -120,10 +121,18 @@ class Moses(Checked, Reader):
             return int(fields[0]) if fields[0].isdigit() and len(fields[0]) <= 18 else None  # any 18 fit an int64
         return fields[0] if len(fields) > 1 else None
 
+    def number_of(self, line: bytes) -> int | bytes | None:
+        """The same of a line as it stands."""
+        return self.name_of(fields_of(line))
+
+    def file(self, path: str) -> "File":
+        """A file of which nothing has been read."""
+        return File(self, path)
+
     def blocks(self, path: PathLike) -> Iterator[Lists]:
         """Ids that are left out give empty lists."""
         with open_stream(path, strict=False) as stream:
-            file = File(self, stream.path)
+            file = self.file(stream.path)
             for data, line in self.stretches(stream):
                 yield from file.lists(data, line)
 

@@ -18,7 +18,6 @@ from rerank.readers.base import Reader, legible, looked_into
 from rerank.readers.inputs import RATIO
 from rerank.readers.lines import LONGEST, LineReader, ListReader, Place
 from rerank.readers.lists import Lists, one_by_one
-from rerank.readers.moses import File, Moses, fields_of
 from rerank.readers.sides import LOOK, Side
 from rerank.readers.streams import START, InputStream, encoding, open_file, open_stream, read_once
 from rerank.storage.remote import is_url
@@ -52,8 +51,8 @@ class SplitFile:
     def of(reader: Reader, path: str, prefix: str, sides: Sequence[Side], attach: Attach) -> "SplitFile | None":
         """The file ``path`` if it is large, its stretches can be read, and entries of ``sides`` go with its lists by
         their places. An error is left to who reads it all."""
-        kind: type[SplitFile] = MosesFile if isinstance(reader, Moses) else LineFile
-        if not isinstance(reader, ListReader | Moses) or encoding.get() is not None or is_url(path):
+        kind: type[SplitFile] = NumberedFile if reader.numbered else LineFile
+        if not (reader.numbered or isinstance(reader, ListReader)) or encoding.get() is not None or is_url(path):
             return None
         if any(map(read_once, [path, *(name for side in sides for name in side.paths)])):
             return None
@@ -151,13 +150,13 @@ class LineFile(SplitFile):
         return reader.lists(lines, reader.records(lines), seen if self.told["named"] else {})
 
 
-class MosesFile(SplitFile):
+class NumberedFile(SplitFile):
     """A file in Moses' format, whose ids are the numbers of lists. told: what the first of the reader's own stretches
     shows."""
 
     @staticmethod
-    def told_by(reader: Moses, stream: InputStream, look: Callable[[Iterator[Lists]], None]) -> Any:
-        file, parts = File(reader, stream.path), reader.stretches(stream)
+    def told_by(reader: Any, stream: InputStream, look: Callable[[Iterator[Lists]], None]) -> Any:
+        file, parts = reader.file(stream.path), reader.stretches(stream)
         first = list(file.lists(*next(parts, (b"", 1))))
         told, layout = copy(file), file.layout
         look(chain(first, chain.from_iterable(starmap(file.lists, parts))))
@@ -170,7 +169,7 @@ class MosesFile(SplitFile):
         for data, line in self.reader.stretches(stream):
             first = first if held else line - 1
             held.append(data)
-            names = (self.reader.name_of(fields_of(text)) for text in reversed(data.split(b"\n")))
+            names = (self.reader.number_of(text) for text in reversed(data.split(b"\n")))
             ordinal = max(ordinal, next((name for name in names if name is not None), -1) + 1)
             if ordinal - before >= lists or sum(map(len, held)) >= SCORED * size:
                 yield b"".join(held), first, before, ordinal - before
@@ -179,9 +178,10 @@ class MosesFile(SplitFile):
             yield b"".join(held), first, before, ordinal - before
 
     def read(self, data: bytes, line: int, ordinal: int, seen: dict[str, Place]) -> Iterator[Lists]:  # noqa: ARG002
-        file = copy(cast(File, self.told))
+        file = copy(self.told)
         file.next = ordinal
-        return file.lists(data, line + 1)
+        lists: Iterator[Lists] = file.lists(data, line + 1)
+        return lists
 
 
 class Stretch(NamedTuple):
