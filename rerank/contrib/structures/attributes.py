@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
+from unicodedata import category
 
 import numpy as np
 
@@ -53,12 +54,16 @@ class Pattern(NamedTuple):
 
 
 def shape(word: str) -> str:
-    """Its letters as x and X, its digits as 9.
+    """Its letters as x and X, those of scripts without capitals as o, its digits as 9. Signs that change a letter, as
+    most vowels of Indic scripts, belong to it.
 
-    >>> shape("McDonald's-7")
-    "XxXxxxxx'x-9"
+    >>> shape("McDonald's-7"), shape("किताब")
+    ("XxXxxxxx'x-9", 'ooo')
     """
-    return "".join("X" if c.isupper() else "x" if c.isalpha() else "9" if c.isdigit() else c for c in word)
+    return "".join(
+        "X" if c.isupper() else "x" if c.islower() else "o" if c.isalpha() else "9" if c.isdigit() else c
+        for c in word if category(c)[0] != "M"
+    )  # fmt: skip
 
 
 def short(word: str) -> str:
