@@ -43,7 +43,9 @@ def test_a_directory_of_somebody_elses_is_left_as_it_is(
         (out / each).write_text("mine")
     before = small.files_of(out)
     for options in ([], ["--resume"]):
-        refused(rerank("run", "--until", until, recipe, "-o", out, *options), str(out))
+        of_classes = "classification" in recipe.read_text() and until == "train"
+        said = "leaves results and no model" if of_classes else str(out)
+        refused(rerank("run", "--until", until, recipe, "-o", out, *options), said)
         assert small.files_of(out) == before
 
 
@@ -65,6 +67,8 @@ def test_files_beside_those_of_a_run(rerank: Command, recipe: Path, small_run: P
     finished(rerank, recipe, out)
     for name in kept:
         assert (out / name).read_text() == "mine", name
+    if "classification" in recipe.read_text():  # a run of examples leaves no folder that is all its own
+        return
     (out / "model" / "notes.txt").write_text("mine")
     before = small.files_of(out)
     refused(rerank("run", recipe, "-o", out), "model/notes.txt", "this was not written by a run; move it")

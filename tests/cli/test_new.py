@@ -233,11 +233,11 @@ def test_sentences_and_examples(tmp_path: Path, rerank: Any, monkeypatch: pytest
     ("files", "message"),
     [
         ({"a.jsonl": samples(gain=False)}, "add a gain to each candidate, or name --references"),
-        ({"a.txt": "nothing that anybody writes\n"}, "no format that can be told from the file alone"),
+        ({"a.txt": "nothing that anybody writes\n"}, "no known form"),
         ({"a.jsonl": samples(gain=True), "b.nbest": "0 ||| a ||| lm= -1 ||| -1\n"}, "found the formats jsonl, moses"),
         ({"a/1.jsonl": samples(gain=True), "b/2.jsonl": samples(gain=True)}, "whose names differ in one place"),
-        ({"a.tsv": "q1\tan answer\t1\nq1\tanother\t0\n" * 20}, "no format that can be told from the file alone"),
-        ({"a.tsv": "q1\tanswer\tright\nq1\tanother\twrong\n" * 20}, "no format that can be told from the file alone"),
+        ({"a.tsv": "q1\tan answer\t1\nq1\tanother\t0\n" * 20}, "no known form"),
+        ({"a.tsv": "q1\tanswer\tright\nq1\tanother\twrong\n" * 20}, "no known form"),
         ({"a.svm": "1 1:1\n", "b.svm": "1 1:1\n", "c.svm": "1 1:1\n"}, "found 3 files of examples; expected one"),
     ],
 )

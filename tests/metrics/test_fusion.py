@@ -66,7 +66,7 @@ def test_the_order_of_a_unary_chain_is_that_of_more_weight() -> None:
 def test_who_votes_for_a_bracket() -> None:
     symbols, trees, _ = parsed(["(S1 (S (A (X 0)) (X 1)))", "(S1 (S (X 0) (X 1)))", "(S1 (S (A (X 0)) (X 1)))"])
     votes = Fusion(trees, symbols).votes(np.array([1.0, 2.0, 1.0]))
-    assert [tuple(vote) for vote in votes] == [("S", 0, 2, 1.0, [0, 1, 2], ()), ("A", 0, 1, 0.5, [0, 2], ())]
+    assert [tuple(vote) for vote in votes] == [("S", 0, 2, 1.0, [0, 1, 2]), ("A", 0, 1, 0.5, [0, 2])]
 
 
 def test_candidates_with_other_words_do_not_vote() -> None:

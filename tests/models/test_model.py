@@ -199,7 +199,7 @@ SIGNED: list[tuple[Callable[[Path], Any], str]] = [
     (header(settings={"name": "x"}), "its settings are not a recipe of this program: task"),
     (
         header(settings={"name": "x", "task": "parse", "features": {"hash_bits": 5}, "learner": {"name": "vrda"}}),
-        "its settings have features.hash_bits: 5, its table 4",
+        "its settings have features.hash_bits: 5, its table None",
     ),
     (header(settings={"name": "x", "task": "parse", "lerner": 1}), "lerner: unknown setting; did you mean learner"),
     (header(base={"last": 1.0, "average": 10**400}), "base.average"),
