@@ -189,9 +189,9 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
         "2+2?", ())),
     "texts of choices": ([{"question": "2+2?", "choices": ["4", "5"], "answer": 1}], (
         ["0"], ["4", "5"], ("score", "gain"), [[0, 0], [0, 1]], None, "2+2?", ())),
-    "documents": ([{"query": "rain", "docs": [{"doc_id": "a", "bm25": 2, "relevance": 0},
-                                              {"doc_id": "b", "bm25": 1, "relevance": 3}]}], (
-        ["0"], ["a", "b"], ("score", "bm25", "gain"), [[0, 2, 0], [0, 1, 3]], None, "rain", ())),
+    "documents": ([{"query": "rain", "docs": [{"doc_id": "a", "f1": 2, "relevance": 0},
+                                              {"doc_id": "b", "f1": 1, "relevance": 3}]}], (
+        ["0"], ["a", "b"], ("score", "f1", "gain"), [[0, 2, 0], [0, 1, 3]], None, "rain", ())),
     "tokens beside a measure": ([{"id": "u", "candidates": [["it", "rains"], ["it"]], "wer": [0, 0.5],
                                   "reference": ["it", "rains"]}], (
         ["u"], ["it rains", "it"], ("score",), [[0], [0]], None, None, ("it rains",))),

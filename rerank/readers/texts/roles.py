@@ -56,9 +56,7 @@ NAMES = {
 }  # fmt: skip
 GRADED = "label", "labels", "relevance", "grade"  # gains that may be beyond 1, if they are whole numbers
 # What is measured against a reference, which nobody has in use: no column unless the user says so.
-MEASURED = frozenset(
-    ("wer", "cer", "ter", "per", "mer", "bleu", "chrf", "meteor", "rouge", "f1", "edit_distance", "errors")
-)
+MEASURED = frozenset(("wer", "cer", "ter", "mer", "bleu", "chrf", "meteor", "rouge", "edit_distance"))
 
 
 @dataclass(frozen=True, eq=False)
