@@ -94,7 +94,7 @@ def doubts_of_lists(
     """A sentence for every check that the first lists fail: numbers that are not used, references that are written in
     another way, or that a metric of words does not suit.
 
-    metric: what is measured, where that is known. roles: those that the user has named.
+    metric: what is measured; by default gains, where the lists have some. roles: those that the user has named.
     """
     few, size = list[Lists](), 0
     for nbest in islice(lists, LOOK // 2):
@@ -106,7 +106,8 @@ def doubts_of_lists(
         shown = "; ".join(f"{name!r} ({roles_found.unused[name]})" for name in names)
         advice = f"Say what they are: --roles {names[0]}=column, or unused."
         found.append(f"Numbers that differ within lists are not used: {shown}. {advice}")
-    if REFERENCE not in (roles or {}).values() and not (metric is not None and metric.measured):
+    by_gain = metric.measured if metric is not None else bool(few) and GAIN in few[0].names
+    if REFERENCE not in (roles or {}).values() and not by_gain:
         sides = [([*map(decoded, [nbest.texts[nbest.base.argmax()], *nbest.texts])], decoded(nbest.references[0]))
                  for nbest in few if nbest.references]  # fmt: skip
         found += doubts_of_references(sides, metric)

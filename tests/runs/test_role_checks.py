@@ -55,7 +55,7 @@ def test_numbers_that_are_not_used(tmp_path: Path) -> None:
     assert not doubts_of_lists(rerank.read(tmp_path / "lists.jsonl", roles="acc=unused").first_items())
 
 
-@pytest.mark.parametrize("name", ["asr/dev", "asr/test", "llm/dev", "llm/test"])
+@pytest.mark.parametrize("name", ["asr/dev", "asr/test", "llm/dev", "llm/test", "sums/train"])
 def test_they_are_silent_on_lists_that_come_with_the_program(name: str) -> None:
     found = rerank.read(DATA / f"{name}.jsonl.gz").first_items()
     assert doubts_of_lists(found) == []
