@@ -195,6 +195,9 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
     "tokens beside a measure": ([{"id": "u", "candidates": [["it", "rains"], ["it"]], "wer": [0, 0.5],
                                   "reference": ["it", "rains"]}], (
         ["u"], ["it rains", "it"], ("score",), [[0], [0]], None, None, ("it rains",))),
+    "lists by their ids": ([{"p": [{"response": "4", "passed": True}, {"response": "5", "passed": False}],
+                             "q": [{"response": "6", "passed": False}]}], (
+        ["p", "q"], ["4", "5"], ("score", "gain"), [[0, 1], [0, 0]], None, None, ())),
     "a response within": ([{"id": "q", "request": {"n": 2}, "response": PLAIN, "answer": "b"}], (
         ["q"], ["a", "b"], ("score", "gain"), [[0, 0], [0, 1]], ["a", "b"], None, ())),
     "parallel": ([PARALLEL], (

@@ -3,6 +3,7 @@ their kinds and their names tell.
 
 * A key that holds a list of texts or of objects holds the candidates. Otherwise an object is a candidate, and
   those with the same value of a key of their lists (``prompt_id``, ``question``, ...) are a list, wherever they stand.
+  A single object that holds nothing but lists under keys of its own holds lists by their ids.
 * Numbers of candidates are columns: numbers in their objects, and lists of numbers as long as the list of
   candidates. A number may be written as a text, or be true or false.
 * The gain is what is called so, or ``passed``, ``correct``, ``is_correct``, ``label``, ``success``, ``acc``,
@@ -225,6 +226,12 @@ def as_lists(
     while roles is None and len(sound) < look and (entry := next(rest, None)) is not None:
         head.append(entry)
         sound += [] if isinstance(entry[1], Problem) else [entry[1]]
+    if len(sound) == 1 and asked.keys().isdisjoint(sound[0]) and len(lists := _by_ids(sound[0])) > 1:
+        beyond = list(islice(rest, 1))
+        rest = chain(beyond, rest)
+        if not beyond:
+            head = [(number, one) for number, item in head for one in (lists if item is sound[0] else [item])]
+            sound = lists
     try:
         roles = roles_of(sound, asked, named, used=look == 1) if sound else roles
     except Problem as problem:
@@ -298,6 +305,13 @@ def _spread(entry: tuple[int, Object | Problem]) -> Iterable[tuple[int, Object |
     if len(inner) != 1:
         return (entry,)
     return [(number, {"id": key, "candidates": entries}) for key, entries in inner[0].items()]
+
+
+def _by_ids(item: Object) -> list[Object]:
+    """The lists that the only object of a file holds by their ids; itself where its keys are those of one list."""
+    if any(_called(role, item) for role in NAMES) or not all(map(_are_candidates, item.values())):
+        return [item]
+    return [{"id": key, "candidates": entries} for key, entries in item.items()]
 
 
 def _made(roles: Roles, rows: list[Object], grader: Grader, named: Sequence[str]) -> Object | Problem:
