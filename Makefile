@@ -61,7 +61,7 @@ papers: $(BIN)/.installed-classification  ## the papers' tables and figures (DAT
 	echo "papers: $$(($$(date +%s) - began)) seconds"; exit $$status
 
 docs: $(BIN)/.installed-docs  ## build the documentation site in site/; broken links and undocumented names are errors
-	@$(BIN)/python -m mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 	@echo "site/index.html; to read it while you edit: make docs-serve"
 
 docs-serve: $(BIN)/.installed-docs  ## read the documentation in a browser, at http://127.0.0.1:8000, while you edit
