@@ -195,6 +195,8 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
     "tokens beside a measure": ([{"id": "u", "candidates": [["it", "rains"], ["it"]], "wer": [0, 0.5],
                                   "reference": ["it", "rains"]}], (
         ["u"], ["it rains", "it"], ("score",), [[0], [0]], None, None, ("it rains",))),
+    "a list within": ([{"id": name, "result": {"candidates": ["x", "y"]}, "reference": "x"} for name in "pq"], (
+        ["p", "q"], ["x", "y"], ("score",), [[0], [0]], None, None, ("x",))),
     "lists by their ids": ([{"p": [{"response": "4", "passed": True}, {"response": "5", "passed": False}],
                              "q": [{"response": "6", "passed": False}]}], (
         ["p", "q"], ["4", "5"], ("score", "gain"), [[0, 1], [0, 0]], None, None, ())),

@@ -32,10 +32,8 @@ class Roles:
     """
 
     form: str = ""  # the name of a known form, empty where roles were inferred
-    keys: Mapping[str, type | list[type]] = field(
-        default_factory=dict
-    )  # an object of the form has them all, with these
-    # kinds; ``[dict]`` is a list of objects
+    # An object of the form has all of these keys, with values of these kinds; ``[dict]`` is a list of objects.
+    keys: Mapping[str, type | list[type]] = field(default_factory=dict)
     many: str = ""  # the key of the list of candidates; empty if an object is one candidate
     group: Paths = ()  # of what the objects of one list have in common; empty: each is a list
     text: Paths = ("text",)  # in a candidate; one that is a text needs none

@@ -181,11 +181,8 @@ WORDS = ("candidates", "text", "group", "id", "source", "reference", "gain", "ba
          "truth", "unused")  # fmt: skip
 NEEDED = "candidates", "text", "group", "source", "base"  # in use; a column that is missing is refused
 HOLDERS = {*NAMES["candidates"], "choices"}  # of the candidates in a response
-SAID = {*NAMES["text"]} - {
-    "answer",
-    "solution",
-    "code",
-}  # of a candidate that stands alone; the others may be right answers
+# Of a candidate that stands alone; what is called otherwise may be the right answer beside a response.
+SAID = {*NAMES["text"]}.difference(("answer", "solution", "code"))
 _ID = re.compile(r"(^|_)(id|idx|index|uuid)$", re.IGNORECASE)
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
 
@@ -293,7 +290,7 @@ def _spread(entry: tuple[int, Object | Problem]) -> Iterable[tuple[int, Object |
     within = [key for key, value in item.items() if holds_candidates(value)]
     rest = {key: value for key, value in item.items() if key not in within}
     if len(within) == 1 and not any(key.lower() in SAID or _are_candidates(one) for key, one in rest.items()):
-        return ((number, type(item)({**item[within[0]], **rest})),)
+        return ((number, {**item[within[0]], **rest}),)
 
     def holds_lists(value: Any) -> bool:
         lists = list(value.values()) if isinstance(value, dict) else []
