@@ -104,6 +104,8 @@ def _right(first: Lists, lists: Sequence[Lists]) -> str:
             key = roles.gain_key or (f"1 for the candidate that {roles.truth[0]} names" if roles.truth else "")
             key = key or (f"1 for the answer of {roles.right[0]}" if roles.right else "")
         said.append(f"gain{f' ({key})' * bool(key)}, {much}")
+    elif first.roles is not None and first.roles.gains:
+        said.append(f"{' or '.join(first.roles.gains)} could be; say which: --roles {first.roles.gains[0]}=gain")
     return "; ".join(said)
 
 

@@ -51,6 +51,12 @@ VERIFIERS = [
     }
     for example, question, text, reward in [(0, "2+2?", "So 4", 1.0), (1, "1+3?", "5", 0.0), (0, "2+2?", "x 5", 0.25)]
 ]  # fmt: skip
+# verl/trainer/ppo/ray_trainer.py of https://github.com/volcengine/verl: a line for each rollout
+VERL = [{"input": "2+2?", "output": text, "gts": "4", "score": score, "step": 1}
+        for text, score in [("It is 5", -0.5), ("It is 4", 1.0)]]  # fmt: skip
+# math_eval.py of https://github.com/ZubinGou/math-evaluation-harness
+HARNESS = {"idx": 3, "question": "2+2?", "gt_cot": "Add.", "gt": "4", "code": ["\\boxed{5}", "\\boxed{4}"],
+           "pred": ["5", "4"], "report": [None, None], "score": [False, True]}  # fmt: skip
 # https://docs.vllm.ai/en/latest/api/vllm/outputs/: RequestOutput and CompletionOutput
 VLLM = {
     "request_id": "7", "prompt": "2+2?", "prompt_token_ids": [1, 2], "finished": True, "outputs": [
@@ -147,6 +153,19 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
         ["0.5", "2"], "Half of one?", ())),
     "verifiers": (VERIFIERS, (
         ["0", "1"], ["So 4", "x 5"], ("score", "gain"), [[0, 1], [0, 0.25]], ["4", "5"], "Add.\n2+2?", ())),
+    "verl": (VERL, (["0"], ["It is 5", "It is 4"], ("score", "gain"), [[0, -0.5], [0, 1]], ["5", "4"], "2+2?", ())),
+    "verl with verdicts": ([one | {"acc": one["score"] > 0} for one in VERL], (
+        ["0"], ["It is 5", "It is 4"], ("score", "gain"), [[0, 0], [0, 1]], ["5", "4"], "2+2?", ())),
+    "math-evaluation-harness": ([HARNESS], (
+        ["3"], HARNESS["code"], ("score", "gain"), [[0, 0], [0, 1]], ["5", "4"], "2+2?", ())),
+    "flagembedding": ([{"query": "rain", "pos": ["wet"], "neg": ["dry", "a"], "neg_scores": [0, 2]}], (
+        ["0"], ["a", "dry", "wet"], ("score", "gain"), [[0, 0], [0, 0], [0, 1]], None, "rain", ())),
+    "rows with the right answer": ([{"problem": "2+2?", "generated_solution": f"So {k}", "expected_answer": "4",
+                                     "predicted_answer": f"{k}"} for k in (5, 4)], (
+        ["0"], ["So 5", "So 4"], ("score", "gain"), [[0, 0], [0, 1]], ["5", "4"], "2+2?", ())),
+    "two verdicts that agree": ([{"task_id": "a", "solution": "x", "passed": False, "result": "failed"},
+                                 {"task_id": "a", "solution": "y", "passed": True, "result": "passed"}], (
+        ["a"], ["x", "y"], ("score", "gain"), [[0, 0], [0, 1]], None, None, ())),
     "vllm": ([VLLM], (
         ["7"], ["4", "5 or"], ("score", "length", "finish_length"), [[-0.5, 2, 0], [-1.5, 3, 1]], None, "2+2?", ())),
     "sglang": (SGLANG, (

@@ -285,10 +285,11 @@ def _of_tokens(found: Any) -> Object:
     return dict(zip((SCORE, *OF_WORDS[1:]), scores, strict=True))
 
 
-def _pair(item: Object) -> Object:
-    """The answers that were chosen or rejected, in the order of their texts: places do not tell which was chosen."""
+def _sides(item: Object, best: str, other: str) -> Object:
+    """The answers under two keys, the ``best`` and the ``other``, in the order of their texts: places do not tell which
+    was chosen."""
     answers, before = list[Object](), dict[str, None]()
-    for gain, side in (1, "chosen"), (0, "rejected"):
+    for gain, side in (1, best), (0, other):
         several = isinstance(item[side], list) and not is_conversation(item[side])
         texts = item[side] if several else [item[side]]
         named = {key.removeprefix(f"{side}_").removesuffix(f"_{side}"): value for key, value in item.items()}
@@ -323,6 +324,7 @@ def same(*keys: str) -> dict[str, str]:
     return {key: key for key in keys}
 
 
+_ROLLOUT = {"input": str, "output": str, "gts": object, "score": object}
 _GITHUB, _HUB = "https://github.com/", "https://huggingface.co/datasets/"
 
 FORMS = (
@@ -341,6 +343,20 @@ FORMS = (
         text=("completion",), columns={"gain": ("reward",)}, right=("answer",), id=("example_id", "id"),
         about=f"{_GITHUB}PrimeIntellect-ai/verifiers: scores of rubrics, which may know what is right, are columns "
         "only if `dense` or `roles` name them",
+    ),
+    Roles(
+        "verl", _ROLLOUT | {"acc": object}, group=("input",), text=("output",), columns={"gain": ("acc",)},
+        source=("input",), right=("gts",), id=(),
+        about=f"{_GITHUB}volcengine/verl, `rollout_data_dir`, of rewards that say `acc`: these know what is right",
+    ),
+    Roles(
+        "verl, rewards alone", _ROLLOUT, group=("input",), text=("output",), columns={"gain": ("score",)},
+        source=("input",), right=("gts",), id=(), about="the same, where the reward is all that is known",
+    ),
+    Roles(
+        "math-evaluation-harness", {"gt": object, "code": list, "pred": list}, many="code", source=("question",),
+        along={"answer": "pred", "gain": "score"}, right=("gt",), id=("idx",),
+        about=f"{_GITHUB}ZubinGou/math-evaluation-harness, and Qwen2.5-Math's: its verdicts are the gain",
     ),
     Roles(
         "vllm", {"outputs": [dict]}, many="outputs", columns=_GENERATED, right=("answer",), id=("request_id", "id"),
@@ -364,10 +380,16 @@ FORMS = (
     ),
     Roles(
         "preferences", {"chosen": object, "rejected": object}, many="answers", source=("prompt", "before"),
-        columns={"gain": ("gain",)}, prepared=_pair,
+        columns={"gain": ("gain",)}, prepared=partial(_sides, best="chosen", other="rejected"),
         about=f"{_HUB}allenai/reward-bench and many others: each side is an answer or a list of them, a text or a "
         "conversation; the list has them in the order of their texts. `chosen_score` and `score_rejected` are `score` "
         "in `roles`, `dense` and `labels`",
+    ),
+    Roles(
+        "flagembedding", {"query": str, "pos": list, "neg": list}, many="answers", source=("query",),
+        columns={"gain": ("gain",)}, prepared=partial(_sides, best="pos", other="neg"),
+        about=f"{_GITHUB}FlagOpen/FlagEmbedding, passages to learn from, in the order of their texts; `pos_scores` and "
+        "`neg_scores` are `scores` in `roles`, `dense` and `labels`",
     ),
     Roles(
         "ultrafeedback", {"instruction": str, "completions": list}, many="completions", text=("response",),

@@ -42,22 +42,27 @@ NAMES = {
         "outputs output_list predictions preds answers solutions texts text",
         "text": "text response completion generated_text translation_text output content hypothesis hyp prediction "
         "pred pred_text candidate transcript lexical display solution code answer translation sentence "
-        "sequence message.content",
+        "sequence message.content generation generated_solution generated_answer generated_code generated_response "
+        "model_output model_response model_answer llm_output llm_response raw_output raw_response",
         "group": "group prompt_id question_id qid query_id problem_id task_id doc_id example_id utt_id utt id prompt "
         "question query source problem input instruction src",
         "id": "id qid question_id prompt_id task_id example_id unique_id problem_id query_id utt_id doc_id "
         "custom_id uid mention utt",
         "source": "source prompt question query problem instruction question_content input context src",
         "reference": "reference references target ref reference_text transcript",
-        "answer": "answer ground_truth gold_answer",
+        "answer": "answer ground_truth gold_answer expected_answer correct_answer reference_answer",
         "truth": "gold label labels answer best correct target winner truth",
         "gain": "gain passed correct is_correct label success acc exact_match pass@1 graded right "
-        "correctness_math_verify exec_match execution_match relevance grade",
+        "correctness_math_verify exec_match execution_match em resolved solved relevance grade",
     }.items()
 }  # fmt: skip
 GRADED = "label", "labels", "relevance", "grade"  # gains that may be beyond 1, if they are whole numbers
+OWN = "answer", "predicted_answer", "extracted_answer"  # that of a candidate
 # What is measured against a reference, which nobody has in use: no column unless the user says so.
-MEASURED = frozenset(("wer", "cer", "ter", "mer", "bleu", "chrf", "meteor", "rouge", "edit_distance"))
+MEASURED = frozenset((
+    "wer", "cer", "ter", "mer", "bleu", "chrf", "meteor", "rouge", "rouge1", "rouge2", "rougel", "rouge_l", "bertscore",
+    "edit_distance",
+))  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -448,7 +453,7 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
         return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
 
     source, reference, ids = of("source", spoken), of("reference", texts), form.group
-    right = of("answer", lambda value: isinstance(value, int | float) or texts(value)) if form.many else ()
+    right = of("answer", lambda value: isinstance(value, int | float) or texts(value))
     truth = () if reference or not form.many else of("truth", lambda value: value is not None)
     truth = truth if truth and _tells(objects, form, truth[0]) else ()
     if form.many or ids[0] not in NAMES["id"]:
@@ -493,9 +498,13 @@ def _with_columns(
             return GAIN
         if role := asked.get(key.name):
             return {"column": key.name, "base": SCORE}.get(role, "")
-        if key.steady or key.name in {*likely, *gains, *form.along} or (form.form and not key.along):
+        if (
+            key.steady
+            or key.name in {*likely, *gains, *form.along, *form.along.values()}
+            or (form.form and not key.along)
+        ):
             return ""
-        if key.name.lower() in MEASURED:
+        if key.name.lower() in MEASURED or key.name in OWN:
             return ""
         if key.along and not form.form and singular(key.name) == SCORE:
             return SCORE
@@ -520,7 +529,8 @@ def _with_columns(
                    and (name != paths[0] or not {*table[name].kinds} <= {"number", "true or false"})}  # fmt: skip
     elif not form.form:
         columns |= {FINISH: (FINISH,)} if FINISH in table else {}
-        columns |= {"answer": ("answer",)} if form.many and "answer" in table and "answer" not in form.text else {}
+        own = [key for key in OWN if key in table and not (table[key].steady or key in {*form.text, *form.right})]
+        columns |= {"answer": tuple(own)} if own else {}
     form = replace(form, columns=columns, along=lists, dropped=frozenset(dropped), gains=gains)
     taken = {*form.inner, *named, *lists.values()} | (set() if form.many else form.outer)
     return form, taken | ({*_SPECIAL, *names} - dropped if form.whole else set())
@@ -529,7 +539,10 @@ def _with_columns(
 def _gain(
     form: Roles, keys: Sequence[JsonKey], asked: Mapping[str, str], named: set[str]
 ) -> tuple[str, tuple[str, ...]]:
-    """The key of the gain, empty where nothing is sure to be one, and those that could be it; named: as gains are."""
+    """The key of the gain, empty where nothing is sure to be one, and those that could be it; named: as gains are.
+
+    Of keys that say the same of every candidate, the first is.
+    """
     if given := [key for key, role in asked.items() if role == GAIN]:
         return given[0], ()
     likely = [key.name for key in keys
@@ -538,7 +551,8 @@ def _gain(
         return GAIN, ()
     if GAIN in form.columns and len(likely) != 1:
         return form.columns[GAIN][0], ()
-    return (likely[0], ()) if len(likely) == 1 else ("", tuple(likely))
+    numbers = {repr([*map(as_number, key.values)]) for key in keys if key.name in likely}
+    return (likely[0], ()) if len(numbers) == 1 else ("", tuple(likely))
 
 
 def _with_unused(
