@@ -11,7 +11,7 @@ TURNS = (
     ("contract/test_learners.py",),
     ("tests/base/", "tests/data/", "tests/features/", "tests/metrics/", "tests/readers/", "/storage/"),
     ("",),
-    ("contract/test_learner_twins", "contract/test_extremes", "/learn/", "/contrib/sklearn/"),
+    ("contract/test_learner_twins", "/learn/", "/contrib/sklearn/"),
 )
 
 

@@ -1,8 +1,10 @@
-"""Engines: order, laziness, errors in their place, workers that die, what workers say."""
+"""Maps over tasks, what a process may take, and ranges."""
 
 import json
 import logging
+import math
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -10,15 +12,19 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import psutil
 import pytest
 from engine_tasks import break_down, die, die_once, meet, own_id, square, warn
 from programs import PATIENCE, program
 
+from rerank.base import usage
 from rerank.base.errors import DataError, RecipeError, RunError, UnforeseenError
+from rerank.base.ranges import Checked, Range
 from rerank.pool import Engine, EngineSettings, Processes, carry_out, open_engine
 
 
@@ -253,3 +259,144 @@ def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(RecipeError, match=r"engine\.name: .* install rerank\[dask\]"):
         open_engine(EngineSettings(name="dask"))
+
+
+@pytest.fixture
+def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine of 64 GB, with control groups in a folder, and without any other limit."""
+    monkeypatch.setattr(usage, "GROUPS", tmp_path)
+    monkeypatch.setattr(usage, "OWN", tmp_path / "own")
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=64 * 10**9, available=50 * 10**9))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    return tmp_path
+
+
+def put(place: Path, text: str) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(f"{text}\n")
+
+
+def test_without_limits_it_is_the_machine(groups: Path) -> None:
+    assert usage.allowed() == 64 * 10**9
+    put(groups / "own", "0::/")
+    put(groups / "memory.max", "max")
+    assert usage.allowed() == 64 * 10**9
+
+
+def test_the_least_of_the_groups_around_counts(groups: Path) -> None:
+    put(groups / "own", "0::/slice/box/inner")
+    put(groups / "slice/memory.max", "3000")
+    put(groups / "slice/box/memory.max", "max")
+    put(groups / "slice/box/inner/memory.max", "5000")
+    put(groups / "slice/other/memory.max", "7")
+    assert usage.allowed() == 3000
+
+
+def test_groups_of_version_1(groups: Path) -> None:
+    put(groups / "own", "4:memory:/docker/abc\n1:cpu:/docker/abc\n0::/")
+    put(groups / "memory/memory.limit_in_bytes", "9223372036854771712")
+    assert usage.allowed() == 64 * 10**9
+    put(groups / "memory/memory.limit_in_bytes", "9000")  # in a container, which does not see the path to itself
+    assert usage.allowed() == 9000
+    put(groups / "memory/docker/abc/memory.limit_in_bytes", "4000")
+    assert usage.allowed() == 4000
+
+
+@pytest.mark.usefixtures("groups")
+def test_the_address_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (12345, 99999))
+    assert usage.allowed() == 12345
+
+
+def test_what_needs_more_is_refused(groups: Path) -> None:
+    put(groups / "own", "0::/")
+    put(groups / "memory.max", str(4 * 10**9 + psutil.Process().memory_info().rss))
+    with pytest.raises(RecipeError, match=r"^a\.b: work takes 4\.2 GB, and this process may have [34]\.\d GB more; no"):
+        usage.require(4.2e9, "work", "no", "a.b")
+    usage.require(1e9, "work", "no", "a.b")
+
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Part(Checked):
+    kind: ClassVar[str] = "part"
+    rate: Annotated[float, Range(above=0)] = 1.0
+    share: Annotated[float, Range(0, below=1)] = 0.5
+    top: Annotated[int, Range(1)] = 1
+    n: Annotated[int, Range(1, 8)] = 2
+    draws: Annotated[int, Range(high=1_000_000)] = 1
+    update: Literal["always", "mistakes"] = "always"
+    theta: Annotated[float, Range(0.05)] | None = None
+    weight: Annotated[float, Range(0)] | Literal["auto"] = "auto"
+    normalized: bool = False
+    label: str = ""
+    plain: float = 0.0
+    other: Any = None
+
+
+@pytest.mark.parametrize(
+    "fitting",
+    [
+        {},
+        {"rate": 5e-324, "share": 0, "top": 2**31 - 1, "n": 8, "draws": -(2**31) + 1, "update": "mistakes"},
+        {"rate": 1, "theta": 0.05, "weight": 0, "normalized": True, "label": "x", "plain": -1.7e308, "other": object()},
+    ],
+)
+def test_values_that_fit(fitting: dict[str, Any]) -> None:
+    part = Part(**fitting)
+    assert {name: getattr(part, name) for name in fitting} == fitting
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("rate", 0.0, "a finite number above 0"),
+        ("rate", math.nan, "a finite number above 0"),
+        ("rate", 10**400, "a finite number above 0"),
+        ("rate", "1", "a finite number above 0"),
+        ("share", 1, "a finite number from 0 and below 1"),
+        ("top", 1.0, "a whole number from 1"),
+        ("top", 2**31, "a whole number from 1, at most 2,147,483,647"),
+        ("n", 9, "a whole number from 1 to 8"),
+        ("draws", 1_000_001, "a whole number at most 1,000,000"),
+        ("update", "never", "one of always, mistakes"),
+        ("theta", 0.04, "a finite number from 0.05 or null"),
+        ("weight", "car", "a finite number from 0 or auto"),
+        ("normalized", 1, "true or false"),
+        ("label", 1, "a string"),
+        ("plain", math.inf, "a finite number"),
+    ],
+)
+def test_what_does_not_fit_is_refused(name: str, value: Any, expected: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        Part(**{name: value})
+    assert str(caught.value) == f"{name}: found {value!r}; expected {expected}"
+
+
+def test_parts_of_parts_are_checked_and_compare_what_they_will() -> None:
+    @dataclass(frozen=True)
+    class Pair(Part):
+        most: Annotated[int, Range(0)] = 9
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            if self.most < self.n:
+                raise RecipeError(f"found {self.most}; expected at least n, {self.n}", key="most")
+
+    assert Pair(n=8, most=8).most == 8
+    with pytest.raises(RecipeError, match="most: found 7; expected at least n, 8"):
+        Pair(n=8, most=7)
+    with pytest.raises(RecipeError, match="n: found 'x'; expected a whole number"):
+        Pair(n="x")  # type: ignore[arg-type]
+
+
+def test_annotations_that_only_type_checkers_can_read_are_named() -> None:
+    @dataclass(frozen=True)
+    class Loose(Checked):
+        path: "PurePath"  # noqa: F821
+
+    with pytest.raises(RecipeError, match=r"annotations of .*\.Loose cannot be read: name 'PurePath' is not defined"):
+        Loose(path="")  # type: ignore[arg-type]

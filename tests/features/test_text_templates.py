@@ -1,8 +1,13 @@
-"""Templates of texts against their slow twins, features written out by hand, and edits on long texts."""
+"""Templates of texts against their slow twins, the arrays that they look at, and free columns."""
 
 import dataclasses
+import json
+import logging
 import tracemalloc
+from dataclasses import replace
 from itertools import count
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,11 +15,35 @@ import reference_labels  # noqa: F401 - registers twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import PATIENCE
-from reference_texts import EIN_MANN, TWINS, Lines, One, expected, extracted, lists_of_texts
+from reference import dense
+from reference_texts import (
+    EIN_MANN,
+    SPECS_TOGETHER,
+    TWINS,
+    Lines,
+    One,
+    expected,
+    extracted,
+    has_digit,
+    is_mark,
+    lists_of_texts,
+    text_list,
+)
+from rendered_features import TableBuilder
 
 from rerank.base import interrupts
+from rerank.base.errors import ModelError, RecipeError
 from rerank.base.interrupts import Deadline, GivenUpError, check
+from rerank.data.corpus import Corpus
+from rerank.data.symbols import SymbolTable
+from rerank.features.dense import standard_scale
+from rerank.features.extract import Extractor, TextExtractor
+from rerank.features.rows import RowBuilder
+from rerank.features.table import FeatureTable, load_table
 from rerank.features.template import SETS, make_template, templates
+from rerank.features.text.view import DIGIT, PUNCTUATION, TextView, make_view
+from rerank.readers.lists import Lists, SparseScores
+from rerank.readers.problems import Problem
 
 SPECS_TEXT = """
     Dense; BaseScore; Given; PhrasePair; SourcePhrase; TargetPhrase; PhraseLengths; PhraseLengths(most=2);
@@ -124,3 +153,274 @@ def test_memory_grows_as_the_words() -> None:
         assert tracemalloc.get_traced_memory()[1] < 32 << 20  # a table of costs would be 128 MB
     finally:
         tracemalloc.stop()
+
+
+SYMBOLS = SymbolTable()
+
+
+def viewed(nbest: Lists, source: str = "") -> TextView:
+    return make_view(nbest, source.encode(), SYMBOLS)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.text("a7.,…«。・·！ｅ＂Ａ０é日 \t-", max_size=5), max_size=4))
+def test_kinds_of_words(texts: list[str]) -> None:
+    nbest = plain(*[text.encode() for text in texts])
+    words = [word.decode() for text in nbest.texts for word in text.split()]
+    full_width = {"！", "＂"}
+    expected = [
+        DIGIT if has_digit(w) else (PUNCTUATION if all(c in full_width or is_mark(c) for c in w) else 0) for w in words
+    ]
+    assert viewed(nbest).kinds.tolist() == expected
+
+
+def test_bytes_that_are_not_utf8_and_cut_marks() -> None:
+    view = viewed(plain(b"\xff \xe2\x80 \xc2 \xe3\x80\x82 \xef\xbc"))
+    assert view.kinds.tolist() == [0, 0, 0, PUNCTUATION, 0]
+
+
+def plain(*texts: bytes, **fields: Any) -> Lists:
+    """A list of texts with a base score each."""
+    n = len(texts)
+    return Lists.one("a", "lists.gz", 10, list(texts), range(10, 10 + n), np.zeros((n, 1)), names=("score",), **fields)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("segmentation", b"0=0 1", "found '1' in the segmentation, expected source words = target words, like 5-7=5"),
+        ("segmentation", b"1-0=0", "found '1-0=0'"),
+        ("segmentation", b"0=0 2=1", "'2=1' in the segmentation points outside of the source, which has 2 words"),
+        ("segmentation", b"0-99999999999999999999999=0", "points outside of the source"),
+        ("segmentation", b"0=0 1=2-3", "'1=2-3' in the segmentation points outside of the text, which has 3 words"),
+        ("segmentation", b"0=1 1=0", "'1=0' in the segmentation overlaps the phrase before it"),
+        ("segmentation", b"0=0-1 1=1", "'1=1' in the segmentation overlaps the phrase before it"),
+        ("alignment", b"0-0 1", "found '1' in the alignment, expected source word - target word, like 2-3"),
+        ("alignment", b"2-0", "'2-0' in the alignment points outside of the source, which has 2 words"),
+        ("alignment", b"0-3", "'0-3' in the alignment points outside of the text, which has 3 words"),
+    ],
+)
+def test_bad_derivations(field: str, value: bytes, message: str) -> None:
+    nbest = plain(b"a b", b"a b c", **{field: [b"", value]})
+    with pytest.raises(Problem, match=r"lists\.gz:11: list a: ") as caught:
+        viewed(nbest, "x y")
+    assert message in caught.value.message
+    assert caught.value.reason == field
+
+
+def test_dropped_words_have_empty_targets() -> None:
+    view = viewed(plain(b"a b", segmentation=[b" 0=0 1=1  2=1\t3=1 4=2 5=2 "]), "u v w x y z")
+    assert view.spans[:, 2:].tolist() == [[0, 1], [1, 1], [1, 1], [1, 2], [2, 2], [2, 2]]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=12) | st.text("0123-= \n\t\rx", max_size=14).map(str.encode), st.booleans())
+def test_any_bytes_give_spans_inside_or_an_error(field: bytes, segments: bool) -> None:
+    nbest = plain(b"a b c", b"a", b"")
+    fields = [field.replace(b"\n", b" "), b"0=0" if segments else b"0-0", b""]
+    nbest = nbest.changed(segmentation=fields) if segments else nbest.changed(alignment=fields)
+    try:
+        view = viewed(nbest, "x y")
+    except Problem:
+        return
+    assert (view.spans >= 0).all()
+    assert (view.spans[:, 1] <= 2).all()
+    assert (view.spans[:, 0] < view.spans[:, 1]).all()
+    assert (view.spans[:, 2] <= view.spans[:, 3]).all()
+    assert (view.spans[:, 3] <= 3).all()
+    assert (view.points < [2, 3]).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e39])
+def test_scores_that_features_cannot_hold(value: float) -> None:
+    nbest = replace(plain(b"a", b"b"), scores=np.array([[0.0, 1.0], [0.0, value]]), names=("score", "lm"))
+    with pytest.raises(Problem, match=r"lists\.gz:11: list a: found a score that is not finite") as caught:
+        viewed(nbest)
+    assert caught.value.reason == "infinite score"
+    sparse = SparseScores(np.array([0, 0, 2]), [b"p", b"q"], np.array([1.0, value]))
+    with pytest.raises(Problem, match=r"lists\.gz:11: list a: found a sparse feature with the value"):
+        viewed(plain(b"a", b"b", sparse=sparse))
+
+
+def test_lists_without_candidates_names_or_words() -> None:
+    assert viewed(plain()).first.tolist() == [0]
+    view = viewed(replace(plain(b"", b" "), names=()), "x")
+    assert (view.first.tolist(), view.names.size, view.words.size) == ([0, 0, 0], 0, 0)
+
+
+# The extractor
+
+
+def test_templates_of_another_content_are_refused() -> None:
+    with pytest.raises(RecipeError, match=r"template Rule looks at trees, but the lists are lists of texts; name"):
+        TextExtractor([make_template("Dense"), make_template("Rule")], SymbolTable())
+    with pytest.raises(RecipeError, match=r"template Given looks at texts, but the lists are lists of trees; name"):
+        Extractor([make_template("Rule"), make_template("Given")], SymbolTable())
+    with pytest.raises(RecipeError, match="template Dense is named twice"):
+        TextExtractor([make_template("Dense"), make_template("Dense")], SymbolTable())
+
+
+@settings(max_examples=25, deadline=None)
+@given(lists_of_texts(), lists_of_texts())
+def test_centred_values_differ_by_a_constant_of_the_list(lines: Lines, other: Lines) -> None:
+    """And a list's features do not depend on the lists before it."""
+    templates = [make_template(spec) for spec in SPECS_TOGETHER]
+    plainly = TextExtractor(templates, SYMBOLS, centred=False)
+    centred = TextExtractor(templates, SYMBOLS)
+    centred.features(viewed(text_list(other), " ".join(other.source)))
+    view = viewed(text_list(lines), " ".join(lines.source))
+    found = [extractor.features(view) for extractor in (plainly, centred)]
+    np.testing.assert_array_equal(found[0].hashes, found[1].hashes)
+    tables = []
+    for features in found:
+        table = np.zeros((features.hashes.size, len(lines.candidates)))
+        feature = np.repeat(np.arange(features.hashes.size), np.diff(features.first))
+        table[feature, features.candidate] = features.value
+        tables.append(table)
+    difference = tables[0] - tables[1]
+    if difference.size:
+        np.testing.assert_allclose(difference, difference[:, :1].repeat(difference.shape[1], 1), atol=1e-5)
+
+
+def test_what_lists_lack_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    specs = ["PhrasePair", "Jump", "WordPair", "LengthRatio", "TargetNGram"]
+    extractor = TextExtractor([make_template(spec) for spec in specs], SYMBOLS)
+    with caplog.at_level(logging.WARNING, "rerank"):
+        for _ in range(3):
+            extractor.features(viewed(plain(b"a", b"b")))
+    assert set(extractor.lacking) == {"segmentation", "alignment", "source"}
+    assert [record.getMessage() for record in caplog.records] == [
+        "a list has no segmentation: PhrasePair, Jump give no features there",
+        "a list has no alignment: WordPair give no features there",
+        "a list has no source: LengthRatio give no features there",
+    ]
+    assert TextExtractor([], SYMBOLS).features(viewed(plain())).hashes.size == 0
+
+
+FREE_SPECS = ["TargetNGram", "Dense", "Length(binned=False)", "ConsensusNGram(n=1)"]
+
+
+def built(
+    lists: list[Lines], min_lists: int = 1, *, centred: bool = True, scale: np.ndarray | None = None
+) -> tuple[Corpus, FeatureTable, TextExtractor]:
+    """The training corpus and its table, before anything is scaled, or with ``scale``."""
+    extractor = TextExtractor([make_template(spec) for spec in FREE_SPECS], SymbolTable(), centred=centred)
+    builder = TableBuilder(extractor.names, min_lists, extractor.free)
+    rows = RowBuilder()
+    for lines in lists:
+        view = make_view(text_list(lines), " ".join(lines.source).encode(), extractor.symbols)
+        features = extractor.features(view)
+        nothing = np.zeros(view.base.size)
+        rows.add(features, builder.add(features), view.base, nothing, nothing[:, None], np.zeros(1))
+    table, column = builder.finish(extractor.symbols)
+    table = table if scale is None else replace(table, scale=scale)
+    return rows.finish(column, table.width, {}, table.scale), table, extractor
+
+
+def naive_scale(corpus: Corpus) -> np.ndarray:
+    values = dense(corpus)[:, : corpus.free]
+    for i in range(corpus.list_count):
+        part = slice(corpus.lists[i], corpus.lists[i + 1])
+        if part.stop > part.start:
+            values[part] -= values[part].mean(axis=0)
+    deviation = np.sqrt((values**2).sum(axis=0) / max(corpus.candidate_count, 1))
+    return np.array([1 / d if d > 0 else 1.0 for d in deviation])
+
+
+LISTS = st.lists(lists_of_texts(), max_size=4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(LISTS, st.integers(1, 3))
+def test_free_columns_come_first_and_are_not_pruned(lists: list[Lines], min_lists: int) -> None:
+    corpus, table, _ = built(lists, min_lists)
+    names = [table.name(j) for j in range(table.width)]
+    is_free = [name.startswith(("Dense|", "ConsensusNGram(n=1)|")) for name in names]
+    assert is_free == sorted(is_free, reverse=True)
+    assert table.free == corpus.free == sum(is_free)
+    for hashes in (table.hashes[: table.free], table.hashes[table.free :]):
+        assert (hashes[1:] > hashes[:-1]).all()
+    _, everything, _ = built(lists)
+    assert names[: table.free] == [everything.name(j) for j in range(everything.free)]
+    assert set(names) <= {everything.name(j) for j in range(everything.width)}
+
+
+@settings(max_examples=60, deadline=None)
+@given(LISTS, st.booleans())
+def test_the_scale_is_that_of_numpy(lists: list[Lines], centred: bool) -> None:
+    corpus, _, _ = built(lists, centred=centred)
+    np.testing.assert_allclose(standard_scale(corpus), naive_scale(corpus), rtol=2e-5)
+    changed = built(lists, centred=centred, scale=standard_scale(corpus))[0]
+    spread = naive_scale(changed)
+    np.testing.assert_allclose(spread, np.ones(corpus.free), rtol=2e-5)
+    np.testing.assert_array_equal(dense(changed)[:, corpus.free :], dense(corpus)[:, corpus.free :])
+    assert (changed.free, changed.width) == (corpus.free, corpus.width)
+
+
+@settings(max_examples=40, deadline=None)
+@given(LISTS)
+def test_other_splits_get_the_values_of_training(lists: list[Lines]) -> None:
+    """The training lists, extracted again as another split with the scaled table, are the scaled training corpus."""
+    corpus, table, extractor = built(lists, scale=standard_scale(built(lists)[0]))
+    rows = RowBuilder()
+    for lines in lists:
+        view = make_view(text_list(lines), " ".join(lines.source).encode(), extractor.symbols)
+        features = extractor.features(view)
+        nothing = np.zeros(view.base.size)
+        rows.add(features, table.columns(features), view.base, nothing, nothing[:, None], np.zeros(1))
+    again = rows.finish(None, table.width, {}, table.scale)
+    assert again.free == corpus.free
+    for name in ("rows", "columns", "values"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(corpus, name))
+
+
+EXAMPLE = [
+    Lines(["x"], [One(["a"], scores=(1.0, 7.0)), One(["b"], scores=(4.0, 7.0))], ("lm", "same")),
+    Lines(["x"], [One(["a"], scores=(2.5, 3.0)), One(["a"], scores=(2.0, 3.0))], ("lm", "same")),
+]
+
+
+def test_one_list_is_enough_for_a_free_column_but_a_constant_one_goes() -> None:
+    corpus, table, _ = built(EXAMPLE, min_lists=2)
+    assert [table.name(j) for j in range(table.width)] == ["Dense|lm"]
+    assert (table.about["kept"], table.about["min_lists"]) == (1, 2)
+    deviation = np.sqrt((2 * 1.5**2 + 2 * 0.25**2) / 4)
+    assert standard_scale(corpus).tolist() == pytest.approx([1 / deviation])
+
+
+def change(directory: Path, **changes: Any) -> None:
+    header = json.loads((directory / "table.json").read_text())
+    header |= changes
+    (directory / "table.json").write_text(json.dumps({k: v for k, v in header.items() if v != "gone"}))
+
+
+def bare_table(hashes: list[int], *scale: np.ndarray) -> FeatureTable:
+    D, nothing = len(hashes), np.empty(0, np.uint64)
+    offsets = np.zeros(D, np.int32), np.zeros(D + 1, np.int64)
+    return FeatureTable(np.array(hashes, np.uint64), *offsets, nothing, ("T",), {}, {}, *scale)
+
+
+def test_tables_without_a_scale_have_no_free_columns(tmp_path: Path) -> None:
+    bare_table([3, 5]).save(tmp_path)
+    change(tmp_path, scale="gone")
+    loaded = load_table(tmp_path)
+    assert loaded.free == 0
+    assert loaded.scale.size == 0
+
+
+@pytest.mark.parametrize("scale", [[0.0], [-1.0], [float("nan")], [float("inf")], [1.0] * 9, [[1.0]], ["x"], {"a": 1}])
+def test_damaged_scales(scale: Any, tmp_path: Path) -> None:
+    _, table, _ = built(EXAMPLE)
+    table.save(tmp_path)
+    change(tmp_path, scale=scale)
+    with pytest.raises(ModelError, match="not a readable feature table"):
+        load_table(tmp_path)
+
+
+@pytest.mark.parametrize("hashes", [[5, 3], [3, 3, 4], [3, 1, 3]])
+def test_columns_out_of_order(hashes: list[int]) -> None:
+    with pytest.raises(ValueError, match="its arrays are out of order"):
+        bare_table(hashes, np.ones(1 if len(hashes) == 3 else 0))

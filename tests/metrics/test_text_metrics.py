@@ -1,22 +1,28 @@
-"""Metrics of texts: rows add up to the figures of whole corpora; chrF and TER are those of sacrebleu."""
+"""Metrics of texts: those of the definition, of sacrebleu, rapidfuzz and jiwer; rows add up to figures of corpora."""
 
 import logging
+import math
 import string
+from collections import Counter
+from typing import Any
 
+import jiwer
 import numpy as np
 import pytest
+import sacrebleu
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from rapidfuzz.distance import Levenshtein
 from sacrebleu.metrics import CHRF, TER
-from strategies_text import encode, texts_with_references
+from strategies_text import encode, plain, spaced, texts_with_references
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.extraction.texts import make_text_metric
 from rerank.metrics.metric import chosen_rows, metrics
 from rerank.metrics.ngrams import Bleu, Chrf
-from rerank.metrics.text import Ter, TextMetric, words_and_marks
-from rerank.metrics.wer import Cer, Match, Wer
+from rerank.metrics.text import NormalizingMetric, Ter, TextMetric, words, words_and_marks
+from rerank.metrics.wer import Cer, Match, Wer, align
 from rerank.readers.lists import Lists
 
 logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it advises on every sentence
@@ -181,3 +187,278 @@ def test_options_of_ter():
         make_text_metric({"name": "ter"})
     with pytest.raises(RecipeError, match="has no setting 'normalised'; did you mean normalized"):
         build(metrics, {"name": "ter", "normalised": True}, "metric")
+
+
+METRIC = Bleu()
+logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it advises on every sentence
+
+
+def ngrams(text: str, n: int) -> Counter[tuple[str, ...]]:
+    tokens = text.split()
+    return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
+
+
+def counts_by_definition(text: str, references: list[str]) -> tuple[list[float], int, int]:
+    """Matched and all n-grams, the text's and the closest reference's length."""
+    correct, total = [], []
+    for n in range(1, 5):
+        most: Counter[tuple[str, ...]] = Counter()
+        for reference in references:
+            most |= ngrams(reference, n)
+        correct.append(float((ngrams(text, n) & most).total()))
+        total.append(float(ngrams(text, n).total()))
+    length = len(text.split())
+    return correct + total, length, min((abs(len(r.split()) - length), len(r.split())) for r in references)[1]
+
+
+class TestWords:
+    @given(st.lists(st.text(max_size=12) | spaced(), max_size=4))
+    def test_texts_are_cut_where_python_cuts_them(self, texts):
+        tokens = words(encode(texts))
+        expected = [text.split() for text in texts]
+        assert np.diff(tokens.first).tolist() == [len(parts) for parts in expected]
+        hashes = {}
+        for word, h in zip([word for parts in expected for word in parts], tokens.hashes.tolist(), strict=True):
+            assert hashes.setdefault(word, h) == h
+        assert len(set(hashes.values())) == len(hashes)
+
+    def test_every_white_space_of_unicode_and_no_other_character_cuts(self):
+        characters = [chr(c) for c in range(0x11000) if not 0xD800 <= c < 0xE000]  # behind them there is none
+        counts = np.diff(words(encode([f"a{c}b" for c in characters])).first)
+        assert [c for c, count in zip(characters, counts, strict=True) if count == 2] == [
+            c for c in characters if len(f"a{c}b".split()) == 2
+        ]
+
+    @given(st.lists(st.lists(st.sampled_from(b"a \x1c\xc2\x85\xa0\xe1\x9a\x80\xe2\x81\x9f\xe3\x8a"), max_size=8)))
+    def test_bytes_that_are_no_utf8_are_cut_like_their_surrogate_escapes(self, texts):
+        raw = [bytes(text) for text in texts]
+        expected = [len(text.decode("utf-8", "surrogateescape").split()) for text in raw]
+        assert np.diff(words(raw).first).tolist() == expected
+
+
+class TestBleuCounts:
+    @given(texts_with_references())
+    @example((["a a a a a a a"], ["a a b", "a b"]))  # clipping by the largest count of one reference
+    @example((["a b c"], ["a", "a b c d e"]))  # of equally near lengths the shorter
+    @example((["a\0 b", "a", "\0"], ["a\0"]))  # a NUL is part of a word
+    def test_they_are_those_of_the_definition(self, drawn):
+        texts, references = drawn
+        reference, rows = METRIC.stats(encode(texts), encode(references))
+        assert rows.shape == (len(texts), len(METRIC.columns))
+        assert reference.tolist() == [min(len(r.split()) for r in references)]
+        for row, text in zip(rows, texts, strict=True):
+            ngram_counts, length, closest = counts_by_definition(text, references)
+            assert row[:8].tolist() == ngram_counts
+            assert (row[8], row[9] + reference[0]) == (length, closest)
+
+    @given(st.integers(1, 3), st.integers(0, 2**32 - 1))
+    def test_long_texts_with_many_words(self, reference_count, seed):
+        rng = np.random.default_rng(seed)
+        *references, text = (
+            " ".join(f"w{i}" for i in rng.zipf(1.3, size=rng.integers(0, 400)) % 997)
+            for _ in range(reference_count + 1)
+        )
+        reference, rows = METRIC.stats(encode([text]), encode(references))
+        ngram_counts, length, closest = counts_by_definition(text, references)
+        assert rows[0].tolist() == [*ngram_counts, length, closest - reference[0]]
+
+
+class TestGain:
+    @pytest.mark.parametrize("smoothing", ["add-1", "exp", "floor", "none"])
+    @given(drawn=texts_with_references())
+    def test_it_is_sacrebleus_sentence_bleu(self, smoothing, drawn):
+        texts, references = drawn
+        metric = Bleu(smoothing=smoothing)
+        reference, rows = metric.stats(encode(texts), encode(references))
+        gains = metric.gain(rows, reference)
+        options = {"smooth_method": smoothing.replace("add-1", "add-k"), "use_effective_order": True}
+        for text, gain in zip(texts, gains, strict=True):
+            score = sacrebleu.sentence_bleu(text, references, tokenize="none", **options).score
+            assert gain == pytest.approx(score / 100, abs=1e-9)
+
+    @given(spaced(), spaced())
+    def test_add_1_is_lin_and_ochs(self, text, reference):
+        row, rows = METRIC.stats(encode([text]), encode([reference]))
+        counts, length, closest = counts_by_definition(text, [reference])
+        precisions = [counts[0] / max(length, 1)] + [(counts[n] + 1) / (counts[n + 4] + 1) for n in (1, 2, 3)]
+        expected = math.prod(precisions) ** 0.25 * (min(1.0, math.exp(1 - closest / length)) if length else 0.0)
+        assert METRIC.gain(rows, row)[0] == pytest.approx(expected, abs=1e-12)
+
+
+class TestCorpus:
+    def test_sums_of_any_shape_at_once(self):
+        row, rows = METRIC.stats(encode(["a b", "a c b", ""]), encode(["a b c"]))
+        alone = [float(METRIC.scores(r, row)) for r in rows]
+        assert METRIC.scores(rows, row).tolist() == alone
+        assert METRIC.scores(rows.reshape(3, 1, 10) + np.zeros((3, 2, 1)), row).tolist() == [[x, x] for x in alone]
+        frozen = rows.copy()
+        frozen.flags.writeable = False
+        assert METRIC.scores(frozen, np.tile(row, (3, 1))).tolist() == alone
+
+
+class TestBleuSettings:
+    REAL = ("Ein „Test“, it's 3.5% — über-NEU!", "it's 3.5 % test-new; “quoted” U.S. 我爱 texts.")
+
+    @pytest.mark.parametrize("lowercase", [False, True])
+    @pytest.mark.parametrize("tokenize", ["none", "13a", "intl", "char", "zh"])
+    def test_tokenisers_and_lower_case_are_sacrebleus(self, tokenize, lowercase):
+        metric, (reference, text) = Bleu(tokenize=tokenize, lowercase=lowercase, smoothing="exp"), self.REAL
+        texts = [text, reference.upper(), "", reference]
+        row, rows = metric.stats(encode(texts), encode([reference]))
+        for t, r in zip(texts, rows, strict=True):
+            options = {"tokenize": tokenize, "lowercase": lowercase}
+            expected = sacrebleu.sentence_bleu(t, [reference], **options).score
+            assert 100 * metric.gain(r, row) == pytest.approx(expected, abs=1e-9)
+            assert metric.scores(r, row) == pytest.approx(metric.corpus([t], [[reference]])["bleu"], abs=1e-9)
+
+    def test_the_final_figures_signature_is_sacrebleus(self):
+        scorer = sacrebleu.BLEU(tokenize="intl", lowercase=True)
+        metric = Bleu(tokenize="intl", lowercase=True)
+        for references in ([["a", "b"], ["c", "d"]], [["a"], ["b", "c"]]):
+            width = max(map(len, references))
+            scorer.corpus_score(["a", "b"], [[r[i] if i < len(r) else None for r in references] for i in range(width)])
+            assert metric.corpus_signature(references) == str(scorer.get_signature())
+
+    def test_every_setting_that_changes_a_number_is_in_the_signature(self):
+        others = [Bleu(tokenize="13a"), Bleu(lowercase=True), Bleu(smoothing="exp"), Bleu(smoothing="floor")]
+        assert len({metric.signature for metric in [METRIC, *others]}) == 5
+        assert METRIC.signature.startswith("bleu|case:mixed|eff:no|tok:none|smooth:exp|version:")
+
+    @pytest.mark.parametrize("settings", [{"tokenize": "moses"}, {"smoothing": "lin"}])
+    def test_settings_that_mean_nothing_are_refused(self, settings):
+        with pytest.raises(RecipeError) as caught:
+            Bleu(**settings)
+        assert caught.value.key in settings
+
+
+sequences = st.lists(st.integers(0, 3), max_size=14)
+
+
+def parts(row: np.ndarray, reference: np.ndarray) -> tuple[float, float, float, float]:
+    """Substitutions, insertions, deletions and reference units."""
+    return row[0], row[1], row[2] + reference[0], row[3] + reference[0]
+
+
+def aligned(text: list[int], reference: list[int]) -> tuple[int, int]:
+    """Edits and substitutions, in scratch that is no larger than it must be and full of rubbish."""
+    edits, substitutions = np.full((2, len(text) + 1), 77, np.int32)
+    found = align(np.array(text, np.uint64), np.array(reference, np.uint64), edits, substitutions)
+    return found >> 32, found & 0xFFFFFFFF
+
+
+class TestAlign:
+    @given(sequences, sequences)
+    def test_edits_and_substitutions_are_rapidfuzzs(self, text, reference):
+        operations = Levenshtein.editops(reference, text)
+        assert aligned(text, reference) == (len(operations), sum(o.tag == "replace" for o in operations))
+
+    @given(st.integers(0, 2**32 - 1))
+    def test_long_sequences(self, seed):
+        rng = np.random.default_rng(seed)
+        text, reference = (rng.integers(0, 20, size=rng.integers(0, 300)).tolist() for _ in range(2))
+        assert aligned(text, reference)[0] == Levenshtein.distance(text, reference)
+
+
+def words_of(text: str) -> list[str]:
+    return text.split()
+
+
+def characters_of(text: str) -> list[str]:
+    return list(text.strip())
+
+
+@pytest.mark.parametrize(("metric", "units"), [(Wer(), words_of), (Cer(), characters_of)], ids=["wer", "cer"])
+class TestEdits:
+    @given(drawn=texts_with_references())
+    @example(drawn=(["a b"], ["a c", "b b b"]))  # one edit; two
+    @example(drawn=(["a b"], ["a", "a b c"]))  # one edit each: the longer reference
+    def test_the_reference_with_the_fewest_edits_counts_the_longest_of_equals(self, metric, units, drawn):
+        texts, references = drawn
+        row, rows = metric.stats(encode(texts), encode(references))
+        assert row.tolist() == [min(len(units(r)) for r in references)]
+        for text, found in zip(texts, rows, strict=True):
+            ops = [Levenshtein.editops(units(reference), units(text)) for reference in references]
+            fewest = min(map(len, ops))
+            best = [r for r in range(len(references)) if len(ops[r]) == fewest]
+            r = max(best, key=lambda r: len(units(references[r])))
+            counts = [sum(o.tag == kind for o in ops[r]) for kind in ("replace", "insert", "delete")]
+            assert parts(found, row) == (*counts, len(units(references[r])))
+
+    @given(text=plain(), reference=plain())
+    def test_gain_is_one_minus_the_rate(self, metric, units, text, reference):
+        row, rows = metric.stats(encode([text]), encode([reference]))
+        edits, length = Levenshtein.distance(units(reference), units(text)), len(units(reference))
+        assert metric.scores(rows, row)[0] == edits / max(length, 1)
+        assert metric.gain(rows, row)[0] == 1 - edits / max(length, 1)
+        assert metric.perfect(rows, row)[0] == (text == reference)
+
+
+@given(st.lists(st.tuples(plain(), plain()), min_size=1, max_size=5))
+def test_reports_are_jiwers(pairs):
+    texts, references = map(list, zip(*pairs, strict=True))
+    single = [[reference] for reference in references]
+    for metric, process in ((Wer(), jiwer.process_words), (Cer(), jiwer.process_characters)):
+        expected = process(references, texts)
+        report = metric.corpus(texts, single)
+        length = max(expected.hits + expected.substitutions + expected.deletions, 1)
+        assert report[metric.name] == pytest.approx(getattr(expected, metric.name))
+        for kind in ("substitutions", "insertions", "deletions"):
+            assert report[kind] == pytest.approx(getattr(expected, kind) / length)
+
+
+class TestNormalizing:
+    @pytest.mark.parametrize("cls", [Wer, Cer, Match])
+    @pytest.mark.parametrize(
+        ("form", "text", "right"),
+        [
+            ("case", "Ein ÜBER Test", "ein über test"),
+            ("marks", "« Well , yes! »", "Well yes"),
+            ("nfkc", "é ｅ ﬁ", "e\u0301 e fi"),
+            ("blanks", "今日 は　雨", "今日は雨"),
+        ],
+    )
+    def test_what_does_not_count(self, cls: type[NormalizingMetric], form: str, text: str, right: str) -> None:
+        if form == "blanks" and cls is Wer:  # which tell words apart
+            with pytest.raises(RecipeError, match="expected a mapping of nfkc, case, marks to true or false"):
+                cls(normalize={"blanks": True})
+            return
+        for switches, wanted in ({}, False), ({form: False}, False), ({form: True}, True):
+            metric = cls(normalize=switches)  # type: ignore[arg-type]
+            row, rows = metric.stats(encode([text]), encode([right]))
+            assert metric.perfect(rows, row).tolist() == [wanted]
+            assert metric.pairwise(encode([text, right]))[0, 1] == metric.gain(rows, row)[0]
+
+    @pytest.mark.parametrize("given_", [{"cases": True}, {"case": None}, {"case": 1}, ["case"], "case"])
+    def test_forms_that_there_are_not_are_refused(self, given_: Any) -> None:
+        with pytest.raises(RecipeError, match="expected a mapping of nfkc, case, marks, blanks to true or false"):
+            Match(normalize=given_)
+
+    def test_marks_leave_no_blanks_behind_and_wide_ones_are_marks(self) -> None:
+        metric = Cer(normalize={"marks": True, "nfkc": True})
+        assert metric.corpus(["a （ b ） c"], [["a b c"]])["cer"] == 0
+
+    @given(spaced())
+    def test_white_space_between_words_is_no_word_and_at_the_ends_no_character(self, text):
+        for metric, same in ((Wer(), " ".join(text.split())), (Cer(), text.strip())):
+            row, rows = metric.stats(encode([text]), encode([same]))
+            assert metric.perfect(rows, row).tolist() == [True]
+
+    def test_bytes_that_are_no_utf8_are_characters(self):
+        row, rows = Cer().stats([b"a\xff\xfeb"], [b"a\xff\xc2b"])
+        assert parts(rows[0], row) == (1, 0, 0, 4)
+
+    def test_signatures(self):
+        assert Wer().signature == "wer|case:mixed|references:fewest edits|version:1"
+        assert (
+            Cer(normalize={"nfkc": True, "case": True, "marks": False}).signature
+            == "cer|normalize:nfkc+case|references:fewest edits|version:1"
+        )
+
+
+def test_a_list_with_answers_is_right_by_these() -> None:
+    texts, answers = [b"So 1,000", b"it is 8", b"1000", b"So"], [b"1,000", b"8", None, b""]
+    nbest = Lists.one("0", "", 0, texts, [0] * 4, np.zeros((4, 1)), answers=answers)
+    row, rows = Match().list_stats(nbest, [b"1000.0", b"7"])
+    assert Match().gain(rows, row).tolist() == [1, 0, 0, 0]
+    row, rows = Match().list_stats(nbest.changed(answers=None), [b"1000", b"So"])
+    assert Match().gain(rows, row).tolist() == [0, 0, 1, 1]

@@ -1,12 +1,16 @@
-"""Imports only point down, and there is no cycle: read off the sources."""
+"""Layers, public names, and sums that are taken in order."""
 
 import ast
 import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
+from pages import ROOT
 
+import rerank
 from rerank.base.registry import module_of, own_parts
 from rerank.contrib import PARTS
 from rerank.kernels.sources import EXTRACTION, TRAINING
@@ -163,3 +167,52 @@ def test_no_class_name_is_used_for_two_things() -> None:
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, []).append(name)
     assert not {name: places for name, places in found.items() if len(places) > 1}
+
+
+LIGHT = """
+import sys
+import rerank
+assert not {"numba", "scipy", "numpy", "pydantic"} & set(sys.modules), sorted(sys.modules)
+try:
+    rerank.lode
+except AttributeError as error:
+    assert "lode" in str(error)
+else:
+    raise AssertionError
+"""
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    subprocess.run([sys.executable, "-c", LIGHT], check=True)
+
+
+def test_every_public_name_is_there_and_described() -> None:
+    assert sorted(rerank.__all__) == dir(rerank)
+    for name in rerank.__all__:
+        value = getattr(rerank, name)
+        assert name == "__version__" or value.__doc__, name
+    assert Path(rerank.__file__).with_name("py.typed").exists()
+
+
+NAMES = {"dot", "vdot", "inner", "matmul", "tensordot", "einsum", "linalg", "polyfit", "cov", "corrcoef"}
+ANSWERS = {
+    "contrib/sklearn/ranker.py",
+    "metrics/bracket_model.py",
+}  # about matrices of the caller, which no file has, or counts, which are exact in any order
+
+
+def uses(tree: ast.AST) -> list[int]:
+    """The lines that multiply matrices, or name a function of numpy that does or may."""
+    return sorted(
+        node.lineno
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult))
+        or (isinstance(node, ast.Attribute) and ast.unparse(node.value) == "np" and node.attr in NAMES)
+    )
+
+
+def test_sums_are_taken_in_a_fixed_order() -> None:
+    assert uses(ast.parse("a @ b\nnp.linalg.norm(x)\nnp.dot(x, y)")) == [1, 2, 3]
+    sources = {str(path.relative_to(ROOT / "rerank")): path for path in sorted((ROOT / "rerank").rglob("*.py"))}
+    found = {name: uses(ast.parse(path.read_text(encoding="utf-8"))) for name, path in sources.items()}
+    assert {name for name, lines in found.items() if lines} == ANSWERS

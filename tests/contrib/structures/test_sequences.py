@@ -1,12 +1,26 @@
-"""Files of labelled sentences."""
+"""Labelled sentences: files of them, spans and their figures, templates of tokens and labels."""
 
 import gzip
 import io
+import re
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
+from reference_labels import DOG
+from reference_texts import Lines, One, expected, extracted
 
 from rerank.base.errors import DataError, RecipeError
+from rerank.contrib.structures.attributes import (
+    FUNCTIONS,
+    TokenFeatures,
+    default_patterns,
+    read_patterns,
+    template_file,
+)
+from rerank.contrib.structures.metrics import SpanScore, TagAccuracy, counts_of, is_labelled, spans_of
 from rerank.contrib.structures.readers import (
     ConllReader,
     ConlluReader,
@@ -17,6 +31,8 @@ from rerank.contrib.structures.readers import (
     WordReader,
     sentences_of,
 )
+from rerank.features.template import SETS
+from rerank.metrics.significance import compare
 from rerank.readers.problems import SkipCount
 
 CONLL = "-DOCSTART- -X- O\n\nBoeing NNP B-NP\n's\tPOS  B-NP\n\n# # B-NP\n5 CD I-NP\n"
@@ -156,3 +172,210 @@ def test_words_with_tags(tmp_path: Path) -> None:
     assert (again.words, [*again.labels]) == (plain.words, labels)
     with pytest.raises(RecipeError, match="without labels"):
         read(WordReader(), tmp_path / "a", "a\n")
+
+
+# The example in the documentation of conlleval's port to Python (https://github.com/kaniblu/conlleval), its right and
+# guessed labels, and what it prints.
+RIGHT = (
+    "B-NP I-NP I-NP B-NP I-NP I-NP B-VP B-NP B-VP B-NP I-NP I-NP B-VP B-NP I-NP B-PP B-NP I-NP B-VP I-VP B-NP I-NP "
+    "B-PP B-NP B-NP I-NP I-NP O"
+)
+GUESSED = (
+    "I-NP I-NP I-NP B-NP I-NP I-NP B-VP B-NP B-VP B-NP I-NP I-NP B-VP B-NP I-NP B-PP I-NP I-NP B-PP I-VP I-NP I-NP "
+    "B-PP I-NP B-NP I-NP I-NP O"
+)
+
+
+def test_the_published_example() -> None:
+    right, guessed = RIGHT.split(), GUESSED.split()
+    reference, rows = SpanScore().rows([guessed], right)
+    assert (reference.tolist(), rows.tolist()) == ([15], [[14, 16]])
+    found = {name: round(100 * value, 2) for name, value in SpanScore().report(rows[0], reference).items()}
+    assert found == {"precision": 87.5, "recall": 93.33, "f1": 90.32}
+    assert counts_of([guessed], [right], spans=True) == {"NP": [9, 9, 9], "PP": [2, 3, 2], "VP": [3, 4, 4]}
+    reference, rows = TagAccuracy().rows([guessed], right)
+    assert round(100 * float(TagAccuracy().scores(rows[0], reference)), 2) == 82.14
+
+
+def conlleval(labels: list[str]) -> set[tuple[int, int, str]]:
+    """Spans as conlleval finds them: every pair of adjacent labels may end one and begin another."""
+    spans, first = set[tuple[int, int, str]](), 0
+    before, kind_before = "O", ""
+    for place, label in enumerate([*labels, "O"]):
+        tag, _, kind = label.partition("-")
+        ends = (before, tag) in {("B", "B"), ("B", "O"), ("I", "B"), ("I", "O"), ("E", "E"), ("E", "I"), ("E", "O")}
+        starts = (before, tag) in {("B", "B"), ("I", "B"), ("O", "B"), ("O", "I"), ("E", "E"), ("E", "I"), ("O", "E")}
+        ends |= before != "O" and kind_before != kind
+        starts |= tag != "O" and kind_before != kind
+        if ends:
+            spans.add((first, place, kind_before))
+        if starts:
+            first = place
+        before, kind_before = tag, kind
+    return spans
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_spans_are_conlleval_s(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    labels = ["O", "B-X", "I-X", "B-Y", "I-Y", "E-X", "E-Y"]
+    for _ in range(500):
+        drawn = [str(label) for label in random.choice(labels, random.integers(0, 9))]
+        if any(a[0] == "E" and b[0] == "B" for a, b in pairwise(drawn)):
+            continue  # it lets a span that has ended go on
+        assert set(spans_of(drawn)) == conlleval(drawn), drawn
+
+
+def test_rows_add_up_for_significance() -> None:
+    right = [["B-X", "I-X", "O"], ["O", "B-Y"], ["B-X"]] * 20
+    a = [labels if k % 3 else ["B-X", "O", "O"] for k, labels in enumerate(right)]
+    rows = [SpanScore().rows([labels, gold], gold) for labels, gold in zip(a, right, strict=True)]
+    stats, reference = np.stack([row for _, row in rows]), np.stack([row for row, _ in rows])
+    found = compare(SpanScore(), stats[:, 0], stats[:, 1], reference, samples=1000)
+    assert found.difference == pytest.approx(2 * 40 / 120 - 1)
+    assert found.p < 0.01
+
+
+def test_texts_are_words_with_labels() -> None:
+    metric = SpanScore()
+    reference, rows = metric.stats([b"a/b/B-X c/O", b"a/b/O c/O"], [b"a/b/B-X c/O"])
+    assert (reference.tolist(), rows.tolist()) == ([1], [[1, 1], [0, 0]])
+    assert metric.gain(np.zeros(2), np.zeros(1)) == 1.0
+    assert counts_of([["A", "B"]], [["A", "A"]], spans=False) == {"A": [1, 1, 2], "B": [0, 1, 0]}
+    assert TagAccuracy().stats([rb"a/N\/A b/c/X"], [rb"a/N\/A b/c/Y"])[1].tolist() == [[1]]
+    for texts, message in (([b"a/O"], "found 1 labels for 2 words"), ([b"a b/O"], "expected a word, a slash")):
+        with pytest.raises(DataError, match=message):
+            metric.stats(texts, [b"a/b/B-X c/O"])
+    for label, message in (("NN", "I-NP$"), ("B_X", "write B-X for it"), ("X-I", "write I-X"), ("s-x", "write S-x")):
+        with pytest.raises(DataError, match=f"found the label '{label}'.*{message}"):
+            metric.stats([f"a/{label}".encode()], [b"a/O"])
+
+
+Tokens = list[tuple[str, ...]]
+CRFPP = (
+    "# Unigram\nU00:%x[-2,0]\nU01:%x[-1,0]/%x[0,1]\nU02:%x[1,0]/%x[2,1]/%x[0,0]\nU:%x[-1,0]\nU:%x[1,0]\n\n# Bigram\nB\n"
+)
+
+
+def plain(line: str, tokens: Tokens, i: int) -> str | None:
+    """A template filled in, as its documentation says."""
+    missing = False
+
+    def value(match: re.Match[str]) -> str:
+        nonlocal missing
+        name, size, row, column = match[1], int(match[2] or 0), int(match[3]), int(match[4])
+        j = i + row
+        if j < 0:
+            return f"_B-{-j}"
+        if j >= len(tokens):
+            return f"_B+{j - len(tokens) + 1}"
+        word = tokens[j][column]
+        if name in ("prefix", "suffix"):
+            found = None if len(word) < size else word[:size] if name == "prefix" else word[len(word) - size :]
+        else:
+            found = FUNCTIONS[name](word, 0)
+        missing |= found is None
+        return found or ""
+
+    filled = re.sub(r"%([a-z]+)([0-9]*)\[(-?[0-9]+),([0-9]+)\]", value, line)
+    return None if missing else filled
+
+
+def sentences(seed: int, count: int) -> list[Tokens]:
+    random = np.random.default_rng(seed)
+    words = ["a", "The", "the", "1990s", "well-known", "USA", "é", "_B-1", "ab"]
+    drawn = [random.choice([words, ["D", "N"] * 4 + ["D"]][k], (count, 6)) for k in range(2)]
+    sizes = random.integers(1, 7, count)
+    return [[(str(drawn[0][i, j]), str(drawn[1][i, j])) for j in range(sizes[i])] for i in range(count)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_attributes_are_lines_filled_in(seed: int) -> None:
+    lines = [*CRFPP.splitlines(), *default_patterns(2), "U91:%shape[-1,0]/%marks[0,0]"]
+    extractor = TokenFeatures(read_patterns(lines))
+    given = sentences(seed, 30)
+    found = extractor.learn(given, cutoff=2)
+    expected = [
+        {filled for line in lines if line.startswith("U") and (filled := plain(line, tokens, i)) is not None}
+        for tokens in given
+        for i in range(len(tokens))
+    ]
+    counts = {text: sum(text in each for each in expected) for each in expected for text in each}
+    names = list(extractor.ids)
+    assert sorted(extractor.ids.values()) == list(range(len(names)))
+    assert set(names) == {text for text, count in counts.items() if count >= 2}
+    again = extractor.extract(given)
+    for view in (found, again):
+        assert view.values.size == 0
+        assert view.starts.tolist() == np.cumsum([0, *map(len, given)]).tolist()
+        for token, texts in enumerate(expected):
+            ids = view.attributes[view.rows[token] : view.rows[token + 1]]
+            assert sorted(names[j] for j in ids) == sorted(text for text in texts if counts[text] >= 2)
+    unseen = extractor.extract([[("nie", "X")], []])
+    assert set(unseen.attributes) <= set(extractor.ids.values())
+    assert unseen.starts.tolist() == [0, 1, 1]
+
+
+def test_functions_of_ones_own_give_names_or_values() -> None:
+    def look(tokens: Sequence[str], i: int) -> dict[str, object]:
+        return {"w": tokens[i], "first": i == 0, "length": len(tokens[i])}
+
+    extractor = TokenFeatures([], functions={"f": look, "g": lambda tokens, i: ["x", "x"][: len(tokens) + i]})
+    found = extractor.learn([[("ab",), ("c",)]])
+    assert list(extractor.ids) == ["f:w=ab", "f:first", "f:length", "g:x", "f:w=c"]
+    assert found.rows.tolist() == [0, 4, 7]
+    assert dict(zip(found.attributes.tolist()[:4], found.values.tolist()[:4], strict=True)) == {0: 1, 1: 1, 2: 2, 3: 1}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("B01:%x[0,0]", "do not look at words"),
+        ("X:%x[0,0]", "expected U"),
+        ("U:%y[0,0]", "unknown function 'y'"),
+        ("U:%prefix[0,0]", "found prefix; expected"),
+        ("U:%x[0]", "expected a macro"),
+        ("U:%x[-999999999,0]", "expected a macro"),
+    ],
+)
+def test_bad_templates_are_named(line: str, message: str) -> None:
+    with pytest.raises(RecipeError, match=f"line 2: .*{message}"):
+        read_patterns(["# one", line])
+
+
+def test_a_template_file_and_a_column_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text(CRFPP)
+    patterns = read_patterns(template_file(tmp_path / "t"))
+    assert len(patterns) == 5
+    with pytest.raises(RecipeError, match="looks at column 1; the tokens have 1"):
+        TokenFeatures(patterns).learn([[("a",)]])
+
+
+SPECS = ["LabelNGram", "LabelNGram(words=last)", "SpanNGram(n=1)", *SETS["labels"]]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_templates_equal_their_twins(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    for labels in (["O", "B-X", "I-X", "B-Y"], ["DT", "NN"]):
+        for _ in range(10):
+            words = random.choice(["a", "b/c", "/"], random.integers(1, 7))
+            drawn = random.choice(labels, (3, words.size))
+            ones = [
+                One([f"{w}/{tag}" for w, tag in zip(words, row, strict=True)], base=-y) for y, row in enumerate(drawn)
+            ]
+            for spec in SPECS:
+                assert extracted([spec], Lines([], ones)) == expected(spec, Lines([], ones)), spec
+
+
+def test_texts_without_labels_give_nothing() -> None:
+    plain = Lines([], [One(["and/or", "it"], base=-1.0), One(["so", "it"], base=-2.0)])
+    assert extracted(SPECS, plain) == [{}, {}]
+    assert not is_labelled([])
+    assert not is_labelled([b"/ a/"])
+
+
+def test_the_set_looks_at_labels_and_spans() -> None:
+    first = extracted(SETS["labels"], DOG)[0]
+    assert first["SpanNGram|NP barks </s>"] == first["LabelSpan(see=length)|NP 2"] == 1
+    assert first["LabelNGram(n=3)|<s> B-NP I-NP"] == 1
