@@ -335,8 +335,8 @@ class TextDataSettings(SplitSettings):
 
     sources: where the inputs are, one per line; null: in the lists, or unknown.
     references: where the references are, in one file or several; null: in the lists, or (for a gain) not needed.
-    form: what a file of references holds: lines are one on each, as it stands, tab several on each with tabs between
-    them, id one on each with the id of its list; auto lines that may have ids, also those of sources, which is said.
+    form: what each line of references has: ``lines`` one text, ``tab`` several with tabs between them, ``id`` one and
+    the id of its list, ``auto`` one and perhaps an id (in sources too).
     answer: how the answer is found in the text of a candidate that does not have one under ``answer``: ``boxed``,
     ``last-number``, ``letter``, ``text``, ``json:KEY``, ``regex:PATTERN`` or ``math-verify``; null: it has none, unless
     the lists say what is right.

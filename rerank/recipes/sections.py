@@ -82,9 +82,9 @@ class SplitSettings(Section):
     encoding: the encoding of all text files, if it is not UTF-8, by its name in Python: ``latin-1``, ``cp1252``,
     ``gbk``.
     on_bad_list: whether a list that cannot be used is an error, or is left out and counted.
-    shard_size: how many MB (10^6 bytes) a part takes at most, unless it is a single list. A larger corpus has several
-    of equal size, of which one at a time is in memory; training takes them in a random order every epoch, and the lists
-    of each in a random order. 32 million nonzeros take 256 MB.
+    shard_size: how many MB (10^6 bytes) a part of the corpus takes at most, unless it is a single list. One part at a
+    time is in memory; every epoch has a random order of the parts, and of the lists in each. 256 MB hold 32 million
+    nonzeros.
     """
 
     root: str = "."
@@ -185,14 +185,11 @@ class TemplateSettings(Section):
 class OracleSettings(Section):
     """The candidates of a list that are right.
 
-    ties: which of several candidates with the highest gain is right: the one with the best base score (base), or any of
-    them (any), of which learners then take the best-scoring one. auto is ``any`` for rankings and where the gains of
-    the training lists have at most two values, as for right and wrong, else ``base``; the log and ``training.ties`` say
-    which.
+    ties: which of several candidates with the highest gain is right: the one with the best base score (``base``), or
+    any of them (``any``; learners take the best-scoring one). auto is ``any`` for rankings and where the gains of the
+    training lists have at most two values, as for right and wrong, else ``base``.
     corpus_share: the share of a candidate's gain in training that is the change of the oracles' corpus score if the
-    candidate takes the place of its list's oracle (times the number of lists); the rest is its own gain. A measure that
-    is not a mean over sentences, such as BLEU with its brevity penalty, then rewards in a sentence what the corpus
-    needs.
+    candidate takes the place of its list's oracle (times the number of lists). The rest is its own gain.
     """
 
     ties: Literal["auto", "base", "any"] = "auto"
@@ -282,10 +279,9 @@ class TrainingSettings(Section):
 class DecodeSettings(Section):
     """One answer from a whole list, as a predictor beside the best candidate: docs/decoding.md.
 
-    kinds: which are tuned on dev and evaluated: ``mbr`` takes the candidate with the greatest expected gain, ``fuse``
-    makes a tree of the brackets that are probable enough, and ``learned`` too, after training on the lists how probable
-    each is (needs scikit-learn). null: mbr and fuse for parses, mbr for translation and speech,
-    mbr for rankings if candidates have answers, else none.
+    kinds: the ways to decode that are tuned on dev and evaluated: ``mbr``, ``fuse`` (trees alone) and ``learned``
+    (trees alone; needs scikit-learn). null: mbr and fuse for parses, mbr for translation and speech, and for rankings
+    if candidates have answers, else none.
     use: the model's decision: ``auto`` is the best on dev, which may be the best candidate, and of equals the simplest;
     ``best`` is always the best candidate.
     sharpness: the factor of scores in probabilities, with scores in units of their deviation on dev; null: the best on

@@ -208,7 +208,7 @@ class ConllReader(SequenceReader):
         747      CD   I-NP
 
     An empty line ends a sentence, lines of -DOCSTART- and comments are passed over (https://www.clips.uantwerpen.be/
-    conll2000/chunking/). Whatever precedes the tag that is written behind them stays as it is.
+    conll2000/chunking/). Output keeps the lines of the input, and adds the tag as their last column.
 
     Parameters
     ----------
