@@ -219,6 +219,14 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
     "lists by their ids": ([{"p": [{"response": "4", "passed": True}, {"response": "5", "passed": False}],
                              "q": [{"response": "6", "passed": False}]}], (
         ["p", "q"], ["4", "5"], ("score", "gain"), [[0, 1], [0, 0]], None, None, ())),
+    "lists under one key": ([{"meta": {"n": 2}, "results": [
+        {"id": "p", "outputs": ["x", "y"], "best": 1}, {"id": "q", "outputs": ["x", "y"], "best": 1}]}], (
+        ["p", "q"], ["x", "y"], ("score", "gain"), [[0, 0], [0, 1]], None, None, ())),
+    "rows under one key": ([{"config": {}, "data": [
+        {"prompt": p, "response": "x", "correct": p == "q"} for p in "pqqp"]}], (
+        ["0", "1"], ["x", "x"], ("score", "gain"), [[0, 0], [0, 0]], None, "p", ())),
+    "options by letters": ([{"question": "2+2?", "choices": ["5", "4", "6", "4"], "answer": "B"}], (
+        ["0"], ["5", "4", "6", "4"], ("score", "gain"), [[0, 0], [0, 1], [0, 0], [0, 1]], None, "2+2?", ())),
     "a response within": ([{"id": "q", "request": {"n": 2}, "response": PLAIN, "answer": "b"}], (
         ["q"], ["a", "b"], ("score", "gain"), [[0, 0], [0, 1]], ["a", "b"], None, ())),
     "parallel": ([PARALLEL], (

@@ -111,10 +111,10 @@ class Roles:
             raise Problem("text", f'{message}each candidate, as "passed": [true, false, ...]')
         grader.grade(candidates, right, rows[0].get("exact_match"))
         if self.truth and candidates and "gain" not in candidates[0]:
-            truth = first_of(head, self.truth)
-            truth = truth[0] if isinstance(truth, list) and len(truth) == 1 else truth
+            texts = [one.get("text") for one in candidates]
+            place = self.place_of(first_of(head, self.truth), texts)
             for k, one in enumerate(candidates):
-                one["gain"] = int(truth == k if isinstance(truth, int) else truth == one.get("text"))
+                one["gain"] = int(k == place or (place is not None and texts[k] == texts[place]))
         once = {"id": first_of(head, self.id), "source": said_of(first_of(head, self.source), every=True)}
         reference = first_of(head, self.reference)
         if isinstance(reference, list) and head.get(self.many) and is_tokens(head[self.many][0]):
@@ -124,6 +124,16 @@ class Roles:
         made = {key: value for key, value in head.items() if key not in read} if self.whole else {}
         made |= {key: value for key, value in once.items() if value is not None} | {"candidates": candidates}
         return made
+
+    def place_of(self, truth: Any, texts: Sequence[Any]) -> int | None:
+        """The place of the candidate that is right: of this text, at this place or, of options, with this letter."""
+        value = truth[0] if isinstance(truth, list) and len(truth) == 1 else truth
+        if isinstance(value, str) and value in texts:
+            return texts.index(value)
+        if self.many in ("choices", "options") and isinstance(value, str) and re.fullmatch("[A-Z]", value):
+            value = ord(value) - ord("A")
+        known = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(texts)
+        return value if known else None
 
     def _candidates(self, row: Object, columns: Mapping[str, Paths]) -> Iterator[Object]:
         """The candidates of an object."""

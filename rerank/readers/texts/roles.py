@@ -43,9 +43,9 @@ NAMES = {
         "text": "text response completion generated_text translation_text output content hypothesis hyp prediction "
         "pred pred_text candidate transcript lexical display solution code answer translation sentence "
         "sequence message.content generation generated_solution generated_answer generated_code generated_response "
-        "model_output model_response model_answer llm_output llm_response raw_output raw_response",
-        "group": "group prompt_id question_id qid query_id problem_id task_id doc_id example_id utt_id utt id prompt "
-        "question query source problem input instruction src",
+        "model_output model_response model_answer llm_output llm_response raw_output raw_response model_patch mt",
+        "group": "group prompt_id question_id qid query_id problem_id task_id instance_id doc_id example_id utt_id utt "
+        "id prompt question query source problem input instruction src",
         "id": "id qid question_id prompt_id task_id example_id unique_id problem_id query_id utt_id doc_id "
         "custom_id uid mention utt",
         "source": "source prompt question query problem instruction question_content input context src",
@@ -228,10 +228,13 @@ def as_lists(
     while roles is None and len(sound) < look and (entry := next(rest, None)) is not None:
         head.append(entry)
         sound += [] if isinstance(entry[1], Problem) else [entry[1]]
-    if len(sound) == 1 and asked.keys().isdisjoint(sound[0]) and len(lists := _by_ids(sound[0])) > 1:
+    if len(sound) == 1 and asked.keys().isdisjoint(sound[0]) and len(lists := _alone(sound[0])) > 1:
         beyond = list(islice(rest, 1))
         rest = chain(beyond, rest)
         if not beyond:
+            left = [key for key, one in sound[0].items() if one is not lists] if lists in sound[0].values() else []
+            if left:
+                log.info("%s: one object holds all lists; not used of it: %s", lines.path, ", ".join(left))
             head = [(number, one) for number, item in head for one in (lists if item is sound[0] else [item])]
             sound = lists
     try:
@@ -287,12 +290,7 @@ def _spread(entry: tuple[int, Object | Problem]) -> Iterable[tuple[int, Object |
         error = first_of({**item, "of": body}, ("error.message", "error", "of.error.message", "of.error"))
         return ((number, Problem("text", f"the request has no response: {shown(error)}; send it again")),)
 
-    def holds_candidates(value: Any) -> bool:
-        return isinstance(value, dict) and any(
-            key.lower() in HOLDERS and _are_candidates(one) for key, one in value.items()
-        )
-
-    within = [key for key, value in item.items() if holds_candidates(value)]
+    within = [key for key, value in item.items() if _holds_candidates(value)]
     rest = {key: value for key, value in item.items() if key not in within}
     if len(within) == 1 and not any(key.lower() in SAID or _are_candidates(one) for key, one in rest.items()):
         return ((number, {**item[within[0]], **rest}),)
@@ -309,8 +307,21 @@ def _spread(entry: tuple[int, Object | Problem]) -> Iterable[tuple[int, Object |
     return [(number, {"id": key, "candidates": entries}) for key, entries in inner[0].items()]
 
 
-def _by_ids(item: Object) -> list[Object]:
-    """The lists that the only object of a file holds by their ids; itself where its keys are those of one list."""
+def _holds_candidates(value: Any) -> bool:
+    return isinstance(value, dict) and any(
+        key.lower() in HOLDERS and _are_candidates(one) for key, one in value.items()
+    )
+
+
+def _alone(item: Object) -> list[Object]:
+    """The lists, or their candidates, that the only object of a file holds, under one key or by their ids; itself where
+    its keys are those of one list."""
+    several = [one for one in item.values() if isinstance(one, list) and {*map(type, one)} == {dict}]
+    if len(several) == 1 and not any(_called(role, item) for role in ("candidates", "source", "reference", "answer")):
+        (entries,) = several
+        rows = _called("group", keys_of(entries)) and _of_rows(entries, {})
+        if rows or _form(entries) or all(map(_holds_candidates, entries)):
+            return entries
     if any(_called(role, item) for role in NAMES) or not all(map(_are_candidates, item.values())):
         return [item]
     return [{"id": key, "candidates": entries} for key, entries in item.items()]
@@ -472,13 +483,9 @@ def _tells(objects: Sequence[Object], form: Roles, key: str) -> bool:
     chosen."""
     places = list[int]()
     for item in objects:
-        value, entries = item.get(key), item[form.many]
-        value = value[0] if isinstance(value, list) and len(value) == 1 else value
-        texts = [entry if isinstance(entry, str) else said_of(first_of(entry, form.text)) for entry in entries]
-        if isinstance(value, str) and value in texts:
-            places.append(texts.index(value))
-        elif isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(entries):
-            places.append(value)
+        texts = [entry if isinstance(entry, str) else said_of(first_of(entry, form.text)) for entry in item[form.many]]
+        if (place := form.place_of(item.get(key), texts)) is not None:
+            places.append(place)
     return 2 * len(places) > len(objects) and any(places)
 
 
