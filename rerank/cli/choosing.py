@@ -156,15 +156,12 @@ def _warn(scorer: "Scorer", counts: Counter[str], instead: str) -> None:
 def _base_model(settings: dict[str, Any]) -> "Model":
     """A model of base scores alone, whose candidates gain by the metric of these settings."""
     from rerank.models.decoding import base_model
-    from rerank.recipes.loading import read_settings
-    from rerank.recipes.recipe import ListRecipe
+    from rerank.recipes.loading import measuring_recipe
 
     if settings["name"] in ORDERS:
         raise RecipeError(f"{settings['name']} measures orders, and decoding gives no order", key="--metric")
     task = {"parseval": "parse", "gain": "ranking"}.get(settings["name"], "translation")
-    recipe = read_settings({"name": "rank", "task": task, "metric": settings, "features": {"set": "base"}})
-    assert isinstance(recipe, ListRecipe)
-    return base_model(recipe)
+    return base_model(measuring_recipe(task, settings))
 
 
 def _tuned(scorer: "Scorer", untuned: str | None, settings: str | None, lists: "Lists") -> "Lists":

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -19,9 +19,6 @@ from rerank.cli.application import Encoding, ListOptions, allow_local_imports, c
 if TYPE_CHECKING:
     import numpy as np
 
-    from rerank.data.corpus import Corpus
-    from rerank.extraction.content import Measured
-    from rerank.extraction.seen import SeenLists
     from rerank.metrics.metric import Metric
     from rerank.metrics.oracle import ListStatistics
     from rerank.metrics.parseval import Parseval
@@ -180,15 +177,15 @@ def oracle(
 
     from rerank.extraction.kinds import content_of
     from rerank.extraction.seen import SeenLists
-    from rerank.metrics.oracle import ListStatistics
+    from rerank.metrics.oracle import ListStatistics, measured_corpus
+    from rerank.readers.account import MOST
     from rerank.readers.base import Lists, SkipCount
     from rerank.readers.given.reading import ListFile, read
     from rerank.readers.lists import one_by_one
     from rerank.readers.several import format_of, make_reader
     from rerank.readers.streams import stream_name
     from rerank.readers.trees.charniak import ParseReader
-    from rerank.recipes.loading import read_settings
-    from rerank.recipes.recipe import ListRecipe
+    from rerank.recipes.loading import measuring_recipe
     from rerank.runs.corpora import references_amiss, written_apart
 
     path, usual = stream_name(nbest), "charniak" if measuring.metric in (None, "parseval") else "moses"
@@ -205,19 +202,19 @@ def oracle(
     if not isinstance(lists, ListFile) or (parses and not lists.trees):
         raise DataError("these are lists of texts; for texts, name their measure, as --metric bleu", path=path)
     data = {"normalize": measuring.normalize} if parses else {}
-    recipe = read_settings({"name": "oracle", "task": "parse" if parses else "ranking", "metric": settings,
-                            "features": {"set": "base"}, "data": data})  # fmt: skip
-    assert isinstance(recipe, ListRecipe)
-    content, count, first = content_of(recipe), SkipCount(reading.on_bad_list), list[Lists]()
-    measure, seen = content.metric, SeenLists(content.held)
+    content = content_of(measuring_recipe("parse" if parses else "ranking", settings, data))
+    count, first = SkipCount(reading.on_bad_list), list[Lists]()
+    measure, seen, every = content.metric, SeenLists(content.held), list[tuple[Any, Any, Any]]()
     with in_order(nbest, reference, reading.reader or usual), of_trees(*(golds or ()) if parses else ()):
-        blocks = one_by_one(lists.blocks(normal=measuring.normalize))
-        corpus = _measured_corpus(content.measured(track(blocks, "read"), count), measure, seen, first)
-    if corpus is None:
+        for one in content.measured(track(one_by_one(lists.blocks(normal=measuring.normalize)), "read"), count):
+            every.append((one.lists.base, one.stats, one.reference))
+            seen.add(one.lists)
+            first += [one.lists][: MOST - len(first)]
+    if not every:
         raise count.nothing(path)
     content.check(count)
     amiss = _show_account(path, first, measure, form.get("roles"))
-    statistics = ListStatistics.of(corpus, measure)
+    statistics = ListStatistics.of(measured_corpus(every, measure), measure)
     _show_statistics(statistics, count, measure)
     for line in references_amiss(measure, asdict(statistics), seen.finish().lengths, written_apart(amiss)):
         log.warning("%s", line)
@@ -233,30 +230,6 @@ def _show_account(path: str, first: "list[Lists]", measure: "Metric", roles: Any
     amiss = doubts_of_lists(first, measure, roles)
     show(*amiss, doubts=amiss, **said_of(account))
     return amiss
-
-
-def _measured_corpus(
-    measured: "Iterable[Measured]", measure: "Metric", seen: "SeenLists", first: "list[Lists]"
-) -> "Corpus | None":
-    """The lists as a corpus without features, None if there are none; what they are like goes to ``seen``, the first to
-    ``shown``."""
-    import numpy as np
-
-    from rerank.data.corpus import Corpus
-    from rerank.readers.account import MOST
-
-    every = list[tuple[np.ndarray, ...]]()
-    for one in measured:
-        every.append((one.lists.base, one.stats, one.reference))
-        seen.add(one.lists)
-        first += [one.lists][: MOST - len(first)]
-    if not every:
-        return None
-    lists = np.cumsum([0, *(len(own) for own, *_ in every)])
-    base, rows, reference = map(np.concatenate, zip(*every, strict=True))
-    gain = measure.gain(rows, np.repeat(reference, np.diff(lists), axis=0))
-    empty, columns, values = np.zeros(lists[-1] + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
-    return Corpus(lists, empty, columns, values, base, gain, rows, reference, np.ones(len(every)), width=0)
 
 
 def _show_statistics(of: "ListStatistics", count: "SkipCount", measure: "Metric") -> None:

@@ -3,12 +3,13 @@
 A selection is an int64 [L] of absolute candidate indices, -1 for lists without candidates.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.data.corpus import Corpus, frozen
+from rerank.data.corpus import Corpus, frozen, offsets
 from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric, chosen_rows, owners
 
@@ -98,6 +99,23 @@ def first_rows(lists: Corpus, metric: Metric) -> np.ndarray:
 def oracle_rows(lists: Corpus, metric: Metric) -> np.ndarray:
     """``scored_rows`` by the gain itself."""
     return scored_rows(lists, metric, lists.gain)
+
+
+def usual_scores(lists: Corpus) -> dict[str, np.ndarray]:
+    """float64 [N] by row: the scores of the choices that every table has."""
+    first = -np.arange(lists.candidate_count, dtype=np.float64)
+    return {"base": lists.base, "first": first, "oracle": lists.gain}
+
+
+def measured_corpus(lists: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]], metric: Metric) -> Corpus:
+    """A corpus without features: of every list the base scores (float64 [N]) and statistics (float64 [N, K]) of its
+    candidates, and those of its reference (float64 [1, R])."""
+    every = list(lists)
+    base, stats, reference = map(np.concatenate, zip(*every, strict=True))
+    starts = offsets([own.size for own, *_ in every])
+    gain = metric.gain(stats, np.repeat(reference, np.diff(starts), axis=0))
+    rows, columns, values = np.zeros(base.size + 1), np.zeros(0, np.int32), np.zeros(0, np.float32)
+    return Corpus(starts, rows, columns, values, base, gain, stats, reference, np.ones(len(every)), width=0)
 
 
 def oracle_places(corpus: Corpus, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

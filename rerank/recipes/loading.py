@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from rerank.base.errors import RecipeError
 from rerank.base.registry import Registry, imported, nearest, own_parts
 from rerank.base.shipped import HOME
-from rerank.recipes.recipe import TaskRecipe
-from rerank.recipes.settings import Settings, assign_all, undone, validate
+from rerank.recipes.recipe import ListRecipe, TaskRecipe
+from rerank.recipes.settings import Settings, assign_all, named, undone, validate
 from rerank.storage.documents import read_yaml, yaml_options
 
 SIZES = "rerank.runs.report.results:corpora_table"
@@ -155,6 +155,15 @@ def _class_of(task: Any, path: str) -> type[TaskRecipe]:
 def read_settings(settings: Settings) -> TaskRecipe:
     """The recipe that stored ``settings``, a resolved recipe, describe; its class is that of its task."""
     return validate(_class_of(settings.get("task"), ""), settings)
+
+
+def measuring_recipe(task: str, metric: Any = None, data: Settings | None = None) -> ListRecipe:
+    """The recipe of base scores alone for lists that are measured: by ``metric`` (a name, or settings with one), by
+    default that of the task."""
+    settings = {"name": "measured", "task": task, "features": {"set": "base"}, "data": data or {}}
+    recipe = read_settings(settings if metric is None else settings | {"metric": named(metric)})
+    assert isinstance(recipe, ListRecipe)
+    return recipe
 
 
 def shipped_recipes() -> dict[str, Path]:

@@ -61,17 +61,21 @@ class Answered(Visitor):
     def choices(self, lists: np.ndarray) -> dict[str, np.ndarray]:
         """int64 [L] by way: the candidates that are chosen of the lists lists[i]..lists[i + 1] (int64 [L + 1]), -1 of
         those that were passed over; nothing where no list has an answer, or by a column that says nothing."""
-        from rerank.runs.vote import ChoiceLists, baselines
+        from rerank.runs.vote import ListSource, baselines
 
         if not self._seen or all(answers.max(initial=-1) < 0 for _, answers, _ in self._seen):
             return {}
         numbers, answers, columns = zip(*self._seen, strict=True)
-        first = np.concatenate([[0], np.cumsum([each.size for each in answers])])
+        first = offsets([each.size for each in answers])
         values, nothing = np.concatenate(columns, axis=1), np.zeros(first[-1])
         varying = np.flatnonzero((values != values[:, :1]).any(axis=1))
-        every = ChoiceLists(first, np.concatenate(answers), values[varying], nothing, first[:-1] * 0)
+        names = tuple(self.names[k] for k in varying.tolist())
+        every = ListSource(
+            first, np.concatenate(answers), names, values[varying], nothing, first[:-1] * 0, Gain(), nothing[:, None],
+            nothing[:, None], nothing,
+        )  # fmt: skip
         chosen, own = dict[str, np.ndarray](), np.array(numbers)
-        for name, way in baselines(every, [self.names[k] for k in varying.tolist()]).items():
+        for name, way in baselines(every).items():
             places = np.full(lists.size - 1, -1)
             places[own] = lists[:-1][own] + way(every) - first[:-1]
             chosen[name] = places

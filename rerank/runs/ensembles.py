@@ -65,7 +65,7 @@ def train_ensemble(task: RunTask) -> Run:
     if about["base"]["kept"]:
         weights = {kind: Weights(np.zeros_like(summed_weights.w), 1.0) for kind, summed_weights in weights.items()}
         about |= weight_counts(weights, predictor)
-    return Run(task.name, recipe, weights, {}, {}, None, about, first.history, task.digests)
+    return Run(task.name, recipe, weights, {}, {}, None, about, first.history, task.digests, np.zeros(0))
 
 
 def summed(weights: Sequence[Weights], dev: Corpus) -> Weights:

@@ -11,7 +11,7 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.usage import require
 from rerank.data.corpus import Corpus
-from rerank.extraction.content import Content
+from rerank.extraction.content import Content, Description
 from rerank.extraction.extraction import paths_of
 from rerank.extraction.kinds import content_of, metric_of, with_set
 from rerank.features.table import FeatureTable
@@ -195,14 +195,13 @@ class ListKind(Kind[ListRecipe]):
         crossed = self.tests and not self.tested and data.training.corpus.list_count >= FEWEST_CROSSED
         if crossed:
             self._cross_validate()
-        self.signatures = dict[str, dict[str, str]]()  # of test splits once these are predicted
+        entries = [run.entry(tested=not self.base_doubt) for run in self.runs]  # nothing is claimed against such a base
+        entry = entries[self.runs.index(chosen)]
+        self.reports, self.signatures = entry["splits"], dict[str, dict[str, str]]()
         if crossed:
             split, every = recipe.data.training, data.training
             lists = self.content.read_again(recipe.data, split, every.ids, np.diff(every.corpus.lists))
-            self.signatures[split] = results.describe(split, lists, every, chosen, self.content)
-        for run in self.runs if self.base_doubt else ():  # nothing is claimed against such a base
-            run.significance = {split: {} for split in run.significance}
-        entries, entry = [run.entry() for run in self.runs], chosen.entry()
+            self._add_described(split, results.describe(split, lists, every, chosen, self.content))
         return self.measured(entry, entries, metric) | {
             **own_measure(metric),
             "signatures": self.signatures,
@@ -264,9 +263,15 @@ class ListKind(Kind[ListRecipe]):
             if decoded is not None:
                 results.write_answers(self.directory, split, decoded)
             read = recipe, self.directory, split, extracted, *chosen, answers.kept
-            self.signatures[split] = results.write_predictions(*read)
+            self._add_described(split, results.write_predictions(*read))
         for split, selections in self.chosen.selections.items():
             selections.save(output_file(self.directory, "predictions", results.prediction_files(split)[1]))
+
+    def _add_described(self, split: str, described: Description) -> None:
+        """Add what needs the texts of a split to the results of the chosen run."""
+        for name, measures in described.reports.items():
+            self.reports[split][name] |= measures
+        self.signatures[split] = described.signatures
 
     def curve(self) -> dict[str, Any]:
         """Scores by share of the training lists, their slope, and a test of the last step on the first test split.

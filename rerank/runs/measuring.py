@@ -18,7 +18,7 @@ from rerank.extraction.seen import SeenLists
 from rerank.extraction.texts import TextContent
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import Metric, TestName, chosen_rows
-from rerank.metrics.oracle import rows_of_scores
+from rerank.metrics.oracle import measured_corpus, rows_of_scores, scored_rows, usual_scores
 from rerank.metrics.significance import Significance
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
@@ -150,18 +150,14 @@ def evaluate(
             raise RecipeError(f"found {measure.signature} and {other.signature}; name one", key="metric")
         if [nbest.id for nbest in every] != [nbest.id for nbest in same]:
             raise DataError("the two models do not use the same lists: one cannot use lists that the other can")
-    _, all_base, all_stats, references, answers = zip(*every, strict=True)
-    sizes, base, stats = np.cumsum([0, *map(len, all_base)]), np.concatenate(all_base), np.concatenate(all_stats)
-    reference = np.stack(references)
-    gain = measure.gain(stats, np.repeat(reference, np.diff(sizes), axis=0))
-    by_scores = {"base": base, "first": -np.arange(len(base), dtype=np.float64), "oracle": gain}
-    rows = {name: rows_of_scores(measure, sizes, own, base, stats, reference) for name, own in by_scores.items()}
+    corpus = measured_corpus(((one.base, one.stats, one.reference) for one in every), measure)
+    rows = {name: scored_rows(corpus, measure, own) for name, own in usual_scores(corpus).items()}
     if np.array_equal(rows["first"], rows["base"]):
         del rows["first"]
-    rows["choice"] = np.stack(answers)
+    rows["choice"] = np.stack([one.answer for one in every])
     for *_, same in others:
         rows["other"] = np.stack([one.answer for one in same])
-    return Evaluation(Compared(measure, reference, rows, test=test, samples=samples, seed=seed), by)
+    return Evaluation(Compared(measure, corpus.reference, rows, test=test, samples=samples, seed=seed), by)
 
 
 _MISSING = object()
@@ -169,7 +165,7 @@ Answer = int | bytes | np.ndarray  # a candidate's place, -1 for none; the text 
 
 
 class MeasuredList(NamedTuple):
-    """A list's base scores and statistics (float64 [N], [N, K], [R]), and those of the answer (float64 [K])."""
+    """A list's base scores and statistics (float64 [N], [N, K], [1, R]), and those of the answer (float64 [K])."""
 
     id: str
     base: np.ndarray
@@ -226,7 +222,7 @@ def _measured(
                     row = content.text_stats(one.pair, answer)
                 else:
                     (row,) = chosen_rows(one.stats, np.array([answer]))
-                every.append(MeasuredList(one.lists.id, one.held.base, one.stats, one.reference[0], row))
+                every.append(MeasuredList(one.lists.id, one.held.base, one.stats, one.reference, row))
                 seen.add(one.lists)
                 looked_at += [one.lists][: MOST - len(looked_at)]
         count.warn()

@@ -12,7 +12,7 @@ import numpy as np
 
 from rerank.base.encoding import decoded
 from rerank.base.progress import track
-from rerank.extraction.content import Content, Pair
+from rerank.extraction.content import Content, Description, Pair
 from rerank.extraction.extraction import Extracted
 from rerank.extraction.kinds import metric_of
 from rerank.learn.base import Weights
@@ -37,15 +37,11 @@ from rerank.storage.outputs import output_file
 
 def describe(
     split: str, lists: Iterable[tuple[int, Lists]], extracted: Extracted, chosen: Run, content: Content[Any]
-) -> dict[str, str]:
-    """Add what needs the texts to the chosen run's reports of a split, whose ``lists`` are read where something does;
-    returns the signatures of measures."""
+) -> Description:
+    """What needs the texts of the chosen run's choices from a split, whose ``lists`` are read where something does."""
     first = extracted.corpus.lists[:-1]
     places = {name: np.where(choice >= 0, choice - first, -1) for name, choice in chosen.choices[split].items()}
-    described = content.describe(split, lists, places)
-    for name, measures in described.reports.items():
-        chosen.splits[split][name] |= measures
-    return described.signatures
+    return content.describe(split, lists, places)
 
 
 def prediction_files(split: str) -> tuple[str, str, str, str]:
@@ -74,10 +70,10 @@ KeptLists = dict[int, tuple[int, Lists] | None]  # by number in the corpus: the 
 
 def write_predictions(
     recipe: ListRecipe, directory: Path, split: str, extracted: Extracted, model: Model, chosen: Run, kept: KeptLists
-) -> dict[str, str]:
+) -> Description:
     """A test split in the input's own format: the model's choice if it is a candidate, then the others by score.
 
-    Its lists are read once, also for ``describe``, whose signatures are returned. kept: the numbers of lists that are
+    Its lists are read once, also for ``describe``. kept: the numbers of lists that are
     kept on the way, which are put there.
     """
     scorer, weights = Scorer(model), chosen.weights[recipe.predictor]

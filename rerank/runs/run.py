@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
@@ -17,12 +17,11 @@ from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import AUTO, make_learner
 from rerank.learn.log import UpdateLog
 from rerank.learn.replay import in_memory
-from rerank.learn.scoring import best, weighed_rows
-from rerank.learn.scoring import choices as choices_of
+from rerank.learn.scoring import best, scores, weighed_rows
 from rerank.learn.voting.votes import Votes
 from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.metric import Metric
-from rerank.metrics.oracle import base_choice, base_rows, first_rows, list_gains, oracle_rows, oracles, statistics_of
+from rerank.metrics.oracle import list_gains, scored_rows, statistics_of, usual_scores
 from rerank.models.provenance import Decision, Kind
 from rerank.parts import trees as tree_readers
 from rerank.recipes.recipe import ListRecipe
@@ -31,7 +30,7 @@ from rerank.runs.compared import Compared
 from rerank.storage.outputs import Work, key_of
 
 
-@dataclass
+@dataclass(eq=False)
 class Run:
     """A trained run: its recipe (one learner, one seed), predictors, history, and what was evaluated."""
 
@@ -44,11 +43,7 @@ class Run:
     training: dict[str, Any]
     history: list[dict[str, Any]]
     data: tuple[str, ...]  # digests of the lists and the code that it depends on, the lists of training first
-    held: np.ndarray = field(
-        default_factory=lambda: np.zeros(0)
-    )  # [N']: scores of its last lists, without training on them
-    splits: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
-    significance: dict[str, dict[str, Any]] = field(default_factory=dict)
+    held: np.ndarray  # [N']: scores of its last lists, without training on them
     selections: dict[str, Compared] = field(default_factory=dict)
     choices: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
     answers: dict[str, np.ndarray] = field(default_factory=dict)  # where lists are decoded: the candidates, -1 for none
@@ -94,20 +89,11 @@ class Run:
         self._votes = None
 
     def evaluate(self, split: str, extracted: Extracted, training: Corpus, metric: Metric) -> None:
-        """Score base, oracle and all predictors on a split, and test the predictors against the base."""
+        """Choose from the lists of a split by base score, oracle and all predictors."""
         corpus = extracted.corpus
-        choices = {
-            "base": base_choice(corpus.lists, corpus.base),
-            "first": np.where(np.diff(corpus.lists) > 0, corpus.lists[:-1], -1),
-            "oracle": oracles(corpus),
-            **{name: choices_of(corpus, weights) for name, weights in self.weights.items()},
-        }
-        rows = {
-            "base": base_rows(corpus, metric),
-            "first": first_rows(corpus, metric),
-            "oracle": oracle_rows(corpus, metric),
-            **{name: weighed_rows(corpus, weights, metric) for name, weights in self.weights.items()},
-        }
+        by = usual_scores(corpus) | {name: scores(corpus, weights) for name, weights in self.weights.items()}
+        choices = {name: best(corpus, own) for name, own in by.items()}
+        rows = {name: scored_rows(corpus, metric, own) for name, own in by.items()}
         if np.array_equal(rows["first"], rows["base"]):
             del choices["first"], rows["first"]
         votes = None if metric.ordered else self.votes(training)
@@ -151,18 +137,15 @@ class Run:
         extracted: Extracted,
         metric: Metric,
     ) -> None:
-        """Score choices from the lists of a split, and test the predictors against the base."""
-        compared = Compared(metric, extracted.corpus.reference, rows, ids=extracted.ids, **self.recipe.testing)
-        self.choices[split], self.selections[split] = choices, compared
-        self.splits[split], self.significance[split] = compared.reports(), compared.significance()
+        self.choices[split] = choices
+        self.selections[split] = Compared(
+            metric, extracted.corpus.reference, rows, ids=extracted.ids, **self.recipe.testing
+        )
 
     def add_selection(self, split: str, name: str, rows: np.ndarray, chosen: np.ndarray | None = None) -> None:
-        """Score what else was selected on an evaluated split, by its statistics (float64 [L, K]), and test it against
-        the base; ``chosen`` (int64 [L]): the candidates, where what was selected are any."""
-        compared = self.selections[split]
-        compared.rows[name] = rows
-        self.splits[split][name] = compared.report(name)
-        self.significance[split] |= compared.significance([(name, "base")])
+        """Add what else was selected on an evaluated split, by its statistics (float64 [L, K]); ``chosen`` (int64 [L]):
+        the candidates, where what was selected are any."""
+        self.selections[split].rows[name] = rows
         if chosen is not None:
             self.choices[split][name] = chosen
 
@@ -181,9 +164,9 @@ class Run:
             kept.save({}, {"winners": winners})
         return winners
 
-    def entry(self) -> dict[str, Any]:
-        """The run in metrics.json; alike: ways to decode that choose the same in every list as the predictor, or as
-        another one."""
+    def entry(self, *, tested: bool = True) -> dict[str, Any]:
+        """The run in metrics.json; tested: whether rows are tested against the base; alike: ways to decode that choose
+        the same in every list as the predictor, or as another one."""
         ways = dict.fromkeys([self.recipe.predictor, *get_args(Kind)])
         alike = {
             split: same
@@ -197,8 +180,8 @@ class Run:
             "ranked_by": self.recipe.predictor,
             "dev": self.dev_score,
             "training": self.training,
-            "splits": self.splits,
-            "significance": self.significance,
+            "splits": {split: compared.reports() for split, compared in self.selections.items()},
+            "significance": {split: each.significance() if tested else {} for split, each in self.selections.items()},
             **({"alike": alike} if alike else {}),
         }
 
@@ -230,10 +213,8 @@ class Run:
             {key.removeprefix(part): array for key, array in arrays.items() if key.startswith(part)}
             for part in ("state_", "log_")
         )
-        run = Run(
-            name, recipe, weights, state, logged, arrays.get("columns"), header["training"], header["history"], data
-        )
-        return replace(run, place=work.path, held=arrays.get("held", run.held))
+        about, held = (header["training"], header["history"], data), arrays.get("held", np.zeros(0))
+        return Run(name, recipe, weights, state, logged, arrays.get("columns"), *about, held, place=work.path)
 
 
 def run_key(recipe: ListRecipe, stage: str, data: tuple[str, ...]) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 from rerank.base.encoding import amount
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry
-from rerank.data.corpus import Corpus
+from rerank.data.corpus import Corpus, offsets
 from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import doubts_of_lists
 from rerank.features.dense import said_of_all
@@ -37,9 +37,7 @@ from rerank.readers.given.reading import ListFile, blocks_given, lists_from
 from rerank.readers.lists import Lists, first_filled, numbered
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.several import says_scores
-from rerank.recipes.loading import read_settings
-from rerank.recipes.recipe import ListRecipe
-from rerank.recipes.settings import named
+from rerank.recipes.loading import measuring_recipe
 from rerank.runs.compared import Compared, Scored, doubt_of_base
 from rerank.runs.report.table import TextTable, plain_text
 from rerank.storage.documents import as_json
@@ -50,7 +48,7 @@ MOST = 10_000  # lists that weights are learned from, drawn from all: some ten c
 CHOOSING = 2_000  # lists, of those that weights are learned from, by which the penalty is chosen
 PENALTY = 10.0  # of maxent, where none is chosen: with some ten columns and hundreds of lists 1 to 100 choose alike
 
-System = Callable[["ChoiceLists"], np.ndarray]  # int64 [L]: the candidate that is chosen of every list
+System = Callable[["ListSource"], np.ndarray]  # int64 [L]: the candidate that is chosen of every list
 GROWN = 2_000  # lists that these learn from, which take more time
 LISTS_AT_ONCE = 2_000  # that a way chooses from: what it computes of them is as large as they are
 DRAWS = 4  # samples of k candidates of each list, for the curve
@@ -59,34 +57,59 @@ log = logging.getLogger("rerank")
 WORDS = "words"  # their number, which the scores of recognisers need beside them
 
 
-class ChoiceLists(NamedTuple):
-    """Lists of candidates: candidates of list i are first[i]..first[i + 1] (int64 [L + 1]).
+class ListSource(NamedTuple):
+    """Lists in memory: the candidates of list i are first[i]..first[i + 1] (int64 [L + 1]).
 
-    answers: int32 [n], equal for equal ones of a list, -1 for none; columns: float64 [K, n]; gain: float64 [n]; fold:
-    int64 [L], in which part of the cross-validation a list is held out.
+    answers: int32 [n], equal for equal ones of a list, -1 for none; names: those of the columns (float64 [K, n]);
+    gain: float64 [n]; fold: int64 [L], in which part of the cross-validation a list is held out; stats, reference: of
+    candidates and lists by the metric; base: the name of the base score, None if there is none; scores: its values, or
+    zeros (float64 [n]); doubt: the reasons against claims.
     """
 
     first: np.ndarray
     answers: np.ndarray
+    names: tuple[str, ...]
     columns: np.ndarray
     gain: np.ndarray
     fold: np.ndarray
+    metric: Metric
+    stats: np.ndarray
+    reference: np.ndarray
+    scores: np.ndarray
+    base: str | None = None
+    doubt: str = ""
+    account: Account | None = None
 
-    def some(self, places: np.ndarray, first: np.ndarray) -> "ChoiceLists":
+    def some(self, places: np.ndarray, first: np.ndarray) -> "ListSource":
         """The candidates ``places``, in lists that begin at ``first``."""
-        return self._replace(
-            first=first, answers=self.answers[places], columns=self.columns[:, places], gain=self.gain[places]
-        )
+        by_candidate = {key: getattr(self, key)[places] for key in ("answers", "gain", "stats", "scores")}
+        return self._replace(first=first, columns=self.columns[:, places], **by_candidate)
 
-    def places(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The candidates of the lists ``chosen`` (int64 [L']), and where these lists begin among them."""
-        sizes = np.diff(self.first)[chosen]
-        first = np.concatenate([[0], np.cumsum(sizes)])
-        return np.repeat(self.first[chosen] - first[:-1], sizes) + np.arange(first[-1]), first
-
-    def lists(self, chosen: np.ndarray) -> "ChoiceLists":
+    def lists(self, chosen: np.ndarray) -> "ListSource":
         """The lists ``chosen`` (int64 [L'])."""
-        return self.some(*self.places(chosen))._replace(fold=self.fold[chosen])
+        sizes = np.diff(self.first)[chosen]
+        first = offsets(sizes)
+        places = np.repeat(self.first[chosen] - first[:-1], sizes) + np.arange(first[-1])
+        return self.some(places, first)._replace(fold=self.fold[chosen], reference=self.reference[chosen])
+
+    @property
+    def answered(self) -> bool:
+        """Whether some candidate has an answer."""
+        return bool(self.answers.max(initial=-1) >= 0)
+
+    @property
+    def right_or_wrong(self) -> bool:
+        """Whether every candidate is either right or wrong by its gain, which is a verdict."""
+        return isinstance(self.metric, Gain) and bool(np.isin(self.gain, (0, 1)).all())
+
+    @property
+    def heading(self) -> str:
+        """The heading of scores: "right" for verdicts, else the measure."""
+        return "right" if self.right_or_wrong else self.metric.primary
+
+    def percent_of(self, rows: np.ndarray) -> float:
+        """The score of what is chosen of all lists (float64 [L, K]), in the unit that figures show."""
+        return self.metric.percent * self.metric.score(rows, self.reference)
 
     def features(self, *, agree: bool) -> np.ndarray:
         """float64 [D, n]: the columns or, if asked for, their means over the samples of an answer, and the logarithm of
@@ -111,19 +134,14 @@ class ChoiceLists(NamedTuple):
         )
 
 
-def right_or_wrong(metric: Metric, gain: np.ndarray) -> bool:
-    """Whether every candidate is either right or wrong by its gain, which is a verdict."""
-    return isinstance(metric, Gain) and bool(np.isin(gain, (0, 1)).all())
-
-
-def best_by(samples: ChoiceLists, values: np.ndarray) -> np.ndarray:
+def best_by(samples: ListSource, values: np.ndarray) -> np.ndarray:
     """int64 [L]: the candidate with the highest value (float64 [n]), of equals the first."""
     starts = samples.first[:-1]
     highest = np.flatnonzero(values == np.repeat(np.maximum.reduceat(values, starts), np.diff(samples.first)))
     return np.asarray(highest[np.searchsorted(highest, starts)])
 
 
-def vote_winners(samples: ChoiceLists, weight: np.ndarray) -> np.ndarray:
+def vote_winners(samples: ListSource, weight: np.ndarray) -> np.ndarray:
     """int64 [L]: of every list the heaviest candidate of the answer with the most weight (float64 [n]).
 
     Without an answer a candidate votes for none; if none has one, the heaviest is chosen; the first of equals.
@@ -137,7 +155,7 @@ def vote_winners(samples: ChoiceLists, weight: np.ndarray) -> np.ndarray:
     return best_by(samples, np.where(elected, weight, -np.inf))
 
 
-def softmax(samples: ChoiceLists, values: np.ndarray, *, scaled: bool) -> np.ndarray:
+def softmax(samples: ListSource, values: np.ndarray, *, scaled: bool) -> np.ndarray:
     """float64 [n]: e^value over the sum of those of the list; ``scaled``: in units of the deviation in the list."""
     sizes, starts = np.diff(samples.first), samples.first[:-1]
     away = values - np.repeat(np.maximum.reduceat(values, starts), sizes)
@@ -150,7 +168,7 @@ def softmax(samples: ChoiceLists, values: np.ndarray, *, scaled: bool) -> np.nda
 
 
 def maxent_weights(
-    samples: ChoiceLists, *, agree: bool, loss: Literal["log", "listnet"] = "log", folds: bool = False
+    samples: ListSource, *, agree: bool, loss: Literal["log", "listnet"] = "log", folds: bool = False
 ) -> np.ndarray:
     """float64 [D]: those of the conditional log-linear model of ``features``; with the penalty that is best on
     ``folds``, or PENALTY."""
@@ -164,62 +182,24 @@ def maxent_weights(
     return learner.last(state).w
 
 
-def fold_scores(samples: ChoiceLists, weights: Sequence[np.ndarray], *, agree: bool) -> np.ndarray:
+def fold_scores(samples: ListSource, weights: Sequence[np.ndarray], *, agree: bool) -> np.ndarray:
     """float64 [n]: the scores of candidates, by the weights of the folds that their lists are held out in."""
     by_list = np.array(weights)[samples.fold].T
     return np.asarray((samples.features(agree=agree) * np.repeat(by_list, np.diff(samples.first), axis=1)).sum(axis=0))
 
 
-def baselines(samples: ChoiceLists, names: Sequence[str]) -> dict[str, System]:
+def baselines(source: ListSource) -> dict[str, System]:
     """Ways to choose, by name, that need no training."""
     ways: dict[str, System] = {FIRST: lambda lists: lists.first[:-1]}
-    answered = samples.answers.max(initial=-1) >= 0
-    if answered:
+    if source.answered:
         ways[MAJORITY] = lambda lists: vote_winners(lists, np.ones(lists.gain.size))
-    for k, name in enumerate(names):
+    for k, name in enumerate(source.names):
         ways[f"best {name}"] = lambda lists, k=k: best_by(lists, lists.columns[k])  # type: ignore[misc]
-        if answered:
+        if source.answered:
             ways[f"vote by {name}"] = lambda lists, k=k: vote_winners(
                 lists, softmax(lists, lists.columns[k], scaled=True)
             )  # type: ignore[misc]
     return ways
-
-
-class ListSource(NamedTuple):
-    """Lists, the names of their columns, and the statistics of their candidates and references by the metric.
-
-    base: the name of the base score, None if there is none, and ``scores``: its values, or zeros (float64 [n]); told:
-    whether the user says that it is a score, or a cost.
-    """
-
-    samples: ChoiceLists
-    names: tuple[str, ...]
-    metric: Metric
-    stats: np.ndarray
-    reference: np.ndarray
-    base: str | None
-    scores: np.ndarray
-    told: bool
-    amiss: tuple[str, ...] = ()
-    account: Account | None = None
-
-    @property
-    def doubt(self) -> str:
-        """The reasons against claims: ``amiss``, see ``doubts_of_lists``, and ``doubt_of_base``, where there is a base
-        score and nobody has said what it is."""
-        pieces = [(self.samples.first, self.samples.gain, self.scores)]
-        of_base = "" if self.base is None or self.told else doubt_of_base(self.base, pieces)
-        return " ".join(filter(None, [*self.amiss, of_base]))
-
-    def lists(self, chosen: np.ndarray) -> "ListSource":
-        """The lists ``chosen`` (int64 [L'])."""
-        places, _ = self.samples.places(chosen)
-        held = {"stats": self.stats[places], "scores": self.scores[places], "reference": self.reference[chosen]}
-        return self._replace(samples=self.samples.lists(chosen), **held)
-
-    def percent_of(self, rows: np.ndarray) -> float:
-        """The score of what is chosen of all lists (float64 [L, K]), in the unit that figures show."""
-        return self.metric.percent * self.metric.score(rows, self.reference)
 
 
 def load_source(
@@ -240,10 +220,7 @@ def load_source(
     file = every_one[0]
     path, reader = getattr(file, "path", ""), dict(file.settings) if isinstance(file, ListFile) else {}
     data = {"answer": getattr(file, "answer", None)} | ({"reader": reader} if reader else {})
-    settings = {"name": "vote", "task": "ranking", "features": {"set": "base"}, "data": data}
-    recipe = read_settings(settings if metric is None else settings | {"metric": named(metric)})
-    assert isinstance(recipe, ListRecipe)
-    count = SkipCount(getattr(file, "on_bad_list", "error"))
+    recipe, count = measuring_recipe("ranking", metric, data), SkipCount(getattr(file, "on_bad_list", "error"))
     blocks = (blocks_given(one, texts=True, gains=True) for one in every_one)
     first, rows = first_filled(chain.from_iterable(blocks))
     if first is None:
@@ -259,36 +236,34 @@ def load_source(
     if unknown := set(use or ()) - set(names):
         raise RecipeError(f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns")
     names = [name for name in names if use is None or name in use]
-    sizes, parts, references, seen = [0], list[tuple[np.ndarray, ...]](), list[np.ndarray](), list[Lists]()
+    parts, seen = list[tuple[np.ndarray, ...]](), list[Lists]()
     for block in content.measured(rows, count):
         nbest = block.held.named()
         seen += [*block.lists.each()][: FIRST_LISTS - len(seen)]
-        if not len(nbest):
-            continue
-        scores = nbest.scores[:, [nbest.names.index(base)] if base else []]
-        parts.append((numbered(nbest), _columns(nbest, names), scores, block.stats))
-        references.append(block.reference)
-        sizes += np.diff(block.lists.first).tolist()
+        if len(nbest):
+            own = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))
+            sizes, about = np.diff(block.lists.first), (block.stats, block.reference)
+            parts.append((sizes, numbered(nbest), own, *about, _columns(nbest, names)))
     count.warn()
     if not parts:
         raise count.nothing(path)
-    if (found_lists := len(reference := np.concatenate(references))) < folds:
-        message = f"found {found_lists} lists with candidates; expected {folds} or more, one for each fold"
-        fewer = f", or fewer folds: --folds {found_lists} (folds={found_lists})" if found_lists > 1 else ""
+    *others, values = zip(*parts, strict=True)
+    sizes, answers, scores, stats, reference = map(np.concatenate, others)
+    if sizes.size < folds:
+        message = f"found {sizes.size} lists with candidates; expected {folds} or more, one for each fold"
+        fewer = f", or fewer folds: --folds {sizes.size} (folds={sizes.size})" if sizes.size > 1 else ""
         raise DataError(message + fewer)
-    answers, values, scores, stats = zip(*parts, strict=True)
-    statistics, starts = np.concatenate(stats), np.cumsum(sizes)
-    gain = content.metric.gain(statistics, np.repeat(reference, np.diff(starts), axis=0))
-    held, drawn = np.concatenate(values, axis=1), np.random.default_rng(seed).permutation(found_lists)
-    every = ChoiceLists(starts, np.concatenate(answers), held, gain, drawn % folds)
-    for line in said_of_all(map("the score column {!r}".format, names), every.columns, starts):
+    starts, held = offsets(sizes), np.concatenate(values, axis=1)
+    gain = content.metric.gain(stats, np.repeat(reference, sizes, axis=0))
+    for line in said_of_all(map("the score column {!r}".format, names), held, starts):
         log.warning("%s", line)
-    of_base = np.concatenate(scores)[:, 0] if base else np.zeros(len(statistics))
+    doubts = doubts_of_lists(seen, content.metric, reader.get("roles"))
+    if base is not None and not (reader and says_scores(reader)):
+        doubts += filter(None, [doubt_of_base(base, [(starts, gain, scores)])])
     tell(account := Account.of("", seen, measure=content.metric.signature))
     return ListSource(
-        every, tuple(names), content.metric, statistics, reference, base, of_base,
-        told=bool(reader) and says_scores(reader),
-        amiss=tuple(doubts_of_lists(seen, content.metric, reader.get("roles"))), account=account,
+        starts, answers, tuple(names), held, gain, np.random.default_rng(seed).permutation(sizes.size) % folds,
+        content.metric, stats, reference, scores, base, " ".join(doubts), account,
     )  # fmt: skip
 
 
@@ -298,41 +273,33 @@ def _columns(nbest: Lists, names: Sequence[str]) -> np.ndarray:
     return held if len(held) == len(names) else np.vstack([held, [len(text.split()) for text in nbest.texts]])
 
 
-def learned(samples: ChoiceLists, seed: int) -> dict[str, System]:
+def learned(samples: ListSource, seed: int) -> dict[str, System]:
     """Ways to choose that are learned, each list by what the lists of other folds teach."""
     draws, ways = np.random.default_rng(seed), dict[str, System]()
     folds = range(int(samples.fold.max()) + 1)
     rest = [draws.permutation(np.flatnonzero(samples.fold != fold))[:MOST] for fold in folds]
-    answered = bool(samples.answers.max(initial=-1) >= 0)
     if len(samples.columns):
         linear = [maxent_weights(samples.lists(np.sort(lists)), agree=False, folds=True) for lists in rest]
         ways["learned from columns"] = lambda lists: best_by(lists, fold_scores(lists, linear, agree=False))
-    if answered:
+    if samples.answered:
         of_answers = [maxent_weights(samples.lists(np.sort(lists)), agree=True, folds=True) for lists in rest]
         ways["learned from answers"] = lambda lists: best_by(lists, fold_scores(lists, of_answers, agree=True))
     enough = min(map(len, rest)) >= 2  # one to learn from, one to choose by
-    for name, learn in Registry[Callable[[Corpus, int], Weights | None]]("vote") if enough else ():
-        if not (answered or len(samples.columns)):
-            continue
-        few = (samples.lists(np.sort(lists[:GROWN])).corpus(agree=bool(answered)) for lists in rest)
+    for name, learn in Registry[Callable[[Corpus, int], Weights | None]]("vote") if enough and ways else ():
+        few = (samples.lists(np.sort(lists[:GROWN])).corpus(agree=samples.answered) for lists in rest)
         predictors = [weights for part in few if (weights := learn(part, seed)) is not None]
         if predictors:
-            ways[name] = partial(_by_fold, predictors, bool(answered))
+            ways[name] = partial(_by_fold, predictors, samples.answered)
     return ways
 
 
-def _by_fold(predictors: Sequence[Weights], agree: bool, lists: ChoiceLists) -> np.ndarray:
+def _by_fold(predictors: Sequence[Weights], agree: bool, lists: ListSource) -> np.ndarray:
     """The candidate that is best by the predictor of the fold that a list is held out in."""
     total, held = np.empty(lists.gain.size), np.repeat(lists.fold, np.diff(lists.first))
     for fold, weights in enumerate(predictors):
         own = lists.lists(np.flatnonzero(lists.fold == fold))
         total[held == fold] = scores(own.corpus(agree=agree), weights)
     return best_by(lists, total)
-
-
-def heading_of(source: ListSource) -> str:
-    """The heading of scores: "right" for verdicts, else the measure."""
-    return "right" if right_or_wrong(source.metric, source.samples.gain) else source.metric.primary
 
 
 @dataclass(frozen=True)
@@ -353,18 +320,17 @@ class SourceTable:
 
     def as_data(self) -> dict[str, Any]:
         """The table as JSON."""
-        source, samples = self.source, self.source.samples
-        counts = {"lists": samples.fold.size, "candidates": samples.gain.size, "doubt": self.compared.doubt}
+        source = self.source
+        counts = {"lists": source.fold.size, "candidates": source.gain.size, "doubt": self.compared.doubt}
         rows = {"rows": self.compared.as_data(), **said_of(source.account), "folds": self.folds}
         curve = {} if self.curve is None else {"curve": self.curve}
         return {"metric": source.metric.signature, **counts, **rows, **curve}
 
     def table(self, note: str = "") -> TextTable:
         """The table, and a note, by default on what is learned."""
-        samples = self.source.samples
-        caption = f"{amount(samples.fold.size, 'list')}, {amount(samples.gain.size, 'candidate')}"
+        caption = f"{amount(self.source.fold.size, 'list')}, {amount(self.source.gain.size, 'candidate')}"
         usual = f"Learned ways are cross-validated: choices in each of {self.folds} folds are learned from the rest."
-        return self.compared.table(caption, note or usual, heading=heading_of(self.source))
+        return self.compared.table(caption, note or usual, heading=self.source.heading)
 
     def tables(self) -> tuple[TextTable, ...]:
         """All tables."""
@@ -411,11 +377,10 @@ def table_of_votes(
     if source.metric.ordered:
         message = f"{source.metric.primary} measures the order of all candidates; votes choose one: expected gain"
         raise RecipeError(message, key="metric")
-    every = source.samples
-    oracle = ANY if right_or_wrong(source.metric, every.gain) else BEST
+    oracle = ANY if source.right_or_wrong else BEST
     ways: dict[str, System] = {oracle: lambda lists: best_by(lists, lists.gain)}
-    ways |= baselines(every, source.names) | learned(every, seed)
-    rows = {name: source.stats[chosen_by(way, every)] for name, way in ways.items()}
+    ways |= baselines(source) | learned(source, seed)
+    rows = {name: source.stats[chosen_by(way, source)] for name, way in ways.items()}
     ordered = dict(
         sorted(rows.items(), key=lambda item: -source.metric.sign * source.metric.score(item[1], source.reference))
     )
@@ -426,7 +391,7 @@ def table_of_votes(
     return SourceTable(compared, source, folds, curve=curve_of(source, ways, seed) if curve else None)
 
 
-def chosen_by(way: System, samples: ChoiceLists) -> np.ndarray:
+def chosen_by(way: System, samples: ListSource) -> np.ndarray:
     """int64 [L]: what a way chooses of all lists, of some LISTS_AT_ONCE at a time."""
     parts = np.array_split(np.arange(samples.fold.size), -(-samples.fold.size // LISTS_AT_ONCE))
     return np.concatenate([samples.first[part[0]] + way(samples.lists(part)) for part in parts])
@@ -438,21 +403,20 @@ def curve_of(source: ListSource, ways: Mapping[str, System], seed: int) -> dict[
     The draws of a k are the same for all ways, so that none is above the oracle. With one candidate all ways are the
     mean of all candidates, with all candidates they are the rows of the table.
     """
-    every, rng = source.samples, np.random.default_rng(seed)
-    sizes = np.diff(every.first)
+    rng, sizes = np.random.default_rng(seed), np.diff(source.first)
     numbers = np.repeat(np.arange(sizes.size), sizes)
-    rank = np.arange(every.gain.size) - np.repeat(every.first[:-1], sizes)
+    rank = np.arange(source.gain.size) - np.repeat(source.first[:-1], sizes)
     longest = int(sizes.max())
     counts = [*(1 << power for power in range(longest.bit_length()) if 1 << power < longest), longest]
-    mean = source.percent_of(np.add.reduceat(source.stats, every.first[:-1]) / sizes[:, None])
+    mean = source.percent_of(np.add.reduceat(source.stats, source.first[:-1]) / sizes[:, None])
     reached = {name: [mean] for name in ways}
     for k in counts[1:]:
         kept = np.minimum(sizes, k)
         scores: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(DRAWS if k < longest else 1):
-            order = np.lexsort((rng.random(every.gain.size) if k < longest else rank, numbers))  # ties go to the first
+            order = np.lexsort((rng.random(source.gain.size) if k < longest else rank, numbers))  # ties go to the first
             places = order[rank < np.repeat(kept, sizes)]
-            drawn = every.some(places, np.concatenate([[0], np.cumsum(kept)]))
+            drawn = source.some(places, offsets(kept))
             for name, way in ways.items():
                 scores[name].append(source.percent_of(source.stats[places[way(drawn)]]))
         for name in ways:
@@ -472,7 +436,7 @@ def write_curve(table: SourceTable, path: Path) -> None:
         alike = [name for name in names if name.startswith(kind) and name != BEST]
         best = max(alike, key=lambda name: sign * scores[name][-1], default="")
         names = [name for name in names if name not in alike or name == best]
-    x, heading = [float(k) for k in table.curve["candidates"]], heading_of(table.source)
+    x, heading = [float(k) for k in table.curve["candidates"]], table.source.heading
     scale = replace(logarithmic(x, margin=0.03), ticks=tuple((k, f"{k:g}") for k in x))
     caption = f"{heading} by the number of candidates that are drawn of each list"
     lines = [FigureLine(x, scores[name], name) for name in names]

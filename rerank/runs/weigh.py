@@ -50,20 +50,18 @@ def unit(weights: np.ndarray) -> np.ndarray:
 def standardised(source: vote.ListSource) -> tuple[vote.ListSource, np.ndarray]:
     """The lists with columns of mean 0 in every list and deviation 1 within lists, 0 where a column says nothing; and
     what these were divided by (float64 [F])."""
-    samples = source.samples
-    apart = np.array(samples.columns)
-    apart -= np.repeat(apart[:, samples.first[:-1]], np.diff(samples.first), axis=1)  # exactly 0 where all are alike
+    apart = np.array(source.columns)
+    apart -= np.repeat(apart[:, source.first[:-1]], np.diff(source.first), axis=1)  # exactly 0 where all are alike
     varied = np.asarray(apart.any(axis=1))
-    centred = samples._replace(columns=apart).features(agree=False)
+    centred = source._replace(columns=apart).features(agree=False)
     spread = np.where(varied, np.sqrt(np.mean(centred**2, axis=1)), 1.0)
-    columns = np.where(varied[:, None], centred / spread[:, None], 0.0)
-    return source._replace(samples=samples._replace(columns=columns)), spread
+    return source._replace(columns=np.where(varied[:, None], centred / spread[:, None], 0.0)), spread
 
 
 def independent(source: vote.ListSource) -> list[int]:
     """The columns, of ``standardised`` lists, of which less than OWN_SHARE is not determined by those before them; the
     base score comes first of all."""
-    rest, kept = source.samples.features(agree=False), list[int]()
+    rest, kept = source.features(agree=False), list[int]()
     for k in sorted(range(len(source.names)), key=lambda k: source.names[k] != source.base):
         own = np.mean(rest[k] ** 2)
         if own > OWN_SHARE:
@@ -72,7 +70,7 @@ def independent(source: vote.ListSource) -> list[int]:
     return sorted(kept)
 
 
-def pairs(samples: vote.ChoiceLists) -> vote.ChoiceLists:
+def pairs(samples: vote.ListSource) -> vote.ListSource:
     """Lists of two: for every list its PAIRS pairs of candidates with the largest differences in gain."""
     places = list[np.ndarray]()
     for first, last in pairwise(samples.first.tolist()):
@@ -97,12 +95,12 @@ def fitted(source: vote.ListSource, restarts: int, seed: int) -> Fitted:
     """The weights that lists, at most MOST of them, teach: those of maxent, and the best that searches from there, from
     those of pairs, from the base score and from ``restarts`` random points find."""
     check()
-    if (count := source.samples.fold.size) > vote.MOST:
+    if (count := source.fold.size) > vote.MOST:
         source = source.lists(np.sort(np.random.default_rng(seed).permutation(count)[: vote.MOST]))
     ordered = source.metric.ordered
-    maxent = unit(vote.maxent_weights(source.samples, agree=False, loss="listnet" if ordered else "log"))
+    maxent = unit(vote.maxent_weights(source, agree=False, loss="listnet" if ordered else "log"))
     starts = [maxent, np.array([float(name == source.base) for name in source.names])]
-    if not ordered and (two := pairs(source.samples)).gain.size:
+    if not ordered and (two := pairs(source)).gain.size:
         starts.insert(1, unit(vote.maxent_weights(two, agree=False)))
     starts = [start for start in starts if start.any()] or [unit(np.ones(len(source.names)))]
     return Fitted(maxent, searched(source, starts, restarts, seed))
@@ -110,7 +108,7 @@ def fitted(source: vote.ListSource, restarts: int, seed: int) -> Fitted:
 
 def searched(source: vote.ListSource, starts: Sequence[np.ndarray], restarts: int, seed: int) -> np.ndarray:
     """The best weights that searches from ``starts``, and from ``restarts`` points around the first, find."""
-    about = source.samples.first, source.samples.columns.T, source.stats, source.reference, source.metric
+    about = source.first, source.columns.T, source.stats, source.reference, source.metric
     results = [
         mert(*about, start, MertSettings(random=RANDOM, restarts=tries, noise=NOISE, seed=seed), ties=source.scores)
         for start, tries in zip(starts, (restarts, 0, 0), strict=False)
@@ -121,7 +119,7 @@ def searched(source: vote.ListSource, starts: Sequence[np.ndarray], restarts: in
 def rows_by(source: vote.ListSource, scores: np.ndarray) -> np.ndarray:
     """float64 [L, K]: what ``scores`` (float64 [n]) choose, or their orders."""
     about = source.scores, source.stats, source.reference
-    return rows_of_scores(source.metric, source.samples.first, scores, *about)
+    return rows_of_scores(source.metric, source.first, scores, *about)
 
 
 class ColumnWeight(NamedTuple):
@@ -227,17 +225,15 @@ def table_of_weights(
     if len(source.names) > MOST_COLUMNS:
         message = f"found {len(source.names)}; expected {MOST_COLUMNS} or fewer: name them, or train a model"
         raise RecipeError(message, key="columns")
-    raw = source.samples.columns
+    raw = source.columns
     source, spread = standardised(source)
-    every = source.samples
-    if not every.columns.any():
+    if not source.columns.any():
         columns_there = ", ".join(source.names) or "none"
         raise DataError(f"no score differs within a list (columns: {columns_there}); there is nothing to weigh")
     kept, names = independent(source), source.names
-    every = every._replace(columns=every.columns[kept])
-    source, spread = source._replace(samples=every, names=tuple(names[k] for k in kept)), spread[kept]
+    source, spread = source._replace(columns=source.columns[kept], names=tuple(names[k] for k in kept)), spread[kept]
     by_fold = [
-        fitted(source.lists(np.flatnonzero(every.fold != fold)), restarts, seed)
+        fitted(source.lists(np.flatnonzero(source.fold != fold)), restarts, seed)
         for fold in track(range(folds), "weigh folds", unit="folds")
     ]
     base = rows_by(source, source.scores)
@@ -249,8 +245,8 @@ def table_of_weights(
         chosen |= {f"{names[k]} alone": rows_by(source, raw[k]) for k in alone}
         chosen[COMBSUM if of_runs else SUM] = rows_by(source, raw[of_runs or slice(None)].sum(axis=0))
     for name, of_folds in ((MAXENT, [fit.maxent for fit in by_fold]), (WEIGHED, [fit.weighed for fit in by_fold])):
-        chosen[name] = rows_by(source, vote.fold_scores(every, of_folds, agree=False))
-    chosen[ORACLE] = rows_by(source, every.gain)
+        chosen[name] = rows_by(source, vote.fold_scores(source, of_folds, agree=False))
+    chosen[ORACLE] = rows_by(source, source.gain)
     how: dict[str, Any] = {"samples": samples, "seed": seed}
     compared = Compared(source.metric, source.reference, chosen, BASE, (ORACLE,), **how, doubt=source.doubt)
     weights = _weights(source, spread, by_fold, resamples, restarts, seed)
@@ -262,7 +258,7 @@ def _weights(
 ) -> tuple[ColumnWeight, ...]:
     """The weights of all lists, with intervals by ``resamples`` of lists drawn with replacement."""
     everything = fitted(source, restarts, seed)
-    draws, count = np.random.default_rng(seed), source.samples.fold.size
+    draws, count = np.random.default_rng(seed), source.fold.size
     drawn = [
         searched(source.lists(draws.integers(count, size=count)), [everything.weighed], 0, seed)
         for _ in track(range(resamples), "weigh resamples", unit="resamples")

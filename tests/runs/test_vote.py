@@ -30,7 +30,7 @@ def lists_of(count: int = 60, seed: int = 0) -> list[dict[str, Any]]:
 
 def test_votes_are_those_of_a_counter() -> None:
     lists = lists_of()
-    samples = load_source(list(rerank.read(lists)), None, None, 5, 1).samples
+    samples = load_source(list(rerank.read(lists)), None, None, 5, 1)
     weight = softmax(samples, samples.columns[1], scaled=False)
     for values in (np.ones(weight.size), weight):
         for line, first, last, y in zip(

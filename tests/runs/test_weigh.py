@@ -43,13 +43,13 @@ def lists_of(count: int = 30, seed: int = 0) -> list[dict[str, Any]]:
 
 def best_of(found: ListSource, scores: np.ndarray) -> list[int]:
     """The first best candidate of every list."""
-    first = found.samples.first
+    first = found.first
     return [a + int(np.argmax(scores[a:b])) for a, b in pairwise(first)]
 
 
 def score_by(source: ListSource, w: np.ndarray) -> float:
     """What the choices of weights are worth."""
-    return source.metric.score(rows_by(source, w @ source.samples.columns), source.reference)
+    return source.metric.score(rows_by(source, w @ source.columns), source.reference)
 
 
 def test_no_grid_of_weights_is_better() -> None:
@@ -67,11 +67,11 @@ def test_a_list_is_chosen_from_by_what_others_teach() -> None:
     lists = lists_of()
     table = weigh(lists, **FAST)
     found, spread = standardised(load_source(list(rerank.read(lists)), None, None, 3, 1))
-    gains, fold = found.samples.gain, found.samples.fold
+    gains, fold = found.gain, found.fold
     chosen = np.empty(len(lists), np.int64)
     for held in range(3):
         w = fitted(found.lists(np.flatnonzero(fold != held)), 1, 1).weighed
-        chosen[fold == held] = np.array(best_of(found, w @ found.samples.columns))[fold == held]
+        chosen[fold == held] = np.array(best_of(found, w @ found.columns))[fold == held]
     assert table.rows[WEIGHED][0] == pytest.approx(gains[chosen].mean())
     assert table.rows[BASE][0] == pytest.approx(gains[best_of(found, found.scores)].mean())
     assert table.rows[ORACLE][0] == pytest.approx(gains[best_of(found, gains)].mean())
@@ -149,7 +149,7 @@ def test_what_cannot_be_weighed() -> None:
 def test_pairs_are_those_with_the_largest_differences_in_gain(monkeypatch: pytest.MonkeyPatch) -> None:
     found = load_source(list(rerank.read(lists_of(30))), None, None, 3, 1)
     monkeypatch.setattr("rerank.runs.weigh.PAIRS", 4)
-    two, first, gain = pairs(found.samples), found.samples.first, found.samples.gain
+    two, first, gain = pairs(found), found.first, found.gain
     at = 0
     for a, b in pairwise(first.tolist()):
         every = sorted((abs(gain[y] - gain[z]) for y, z in combinations(range(a, b), 2)), reverse=True)
@@ -158,7 +158,7 @@ def test_pairs_are_those_with_the_largest_differences_in_gain(monkeypatch: pytes
         assert (own[::2] - own[1::2]).tolist() == pytest.approx(expected)
         at += len(expected)
     assert two.first.tolist() == list(range(0, 2 * at + 1, 2))
-    alike = found.samples._replace(gain=np.ones(gain.size))
+    alike = found._replace(gain=np.ones(gain.size))
     assert pairs(alike).gain.size == 0
 
 

@@ -8,13 +8,12 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.cli.evaluating import shown_names
 from rerank.metrics.metric import measures_orders
-from rerank.metrics.oracle import rows_of_scores
 from rerank.readers.given.reading import read
 from rerank.readers.score_columns import MINMAX
 from rerank.runs.compared import Compared
 from rerank.runs.report.table import TextTable
 from rerank.runs.vote import SourceTable
-from rerank.runs.weigh import BASE, COMBSUM, MAXENT, ORACLE, WEIGHED, WeightTable, table_of_weights
+from rerank.runs.weigh import BASE, COMBSUM, MAXENT, ORACLE, WEIGHED, WeightTable, rows_by, table_of_weights
 from rerank.storage.documents import as_json
 
 RRF = "RRF"
@@ -78,9 +77,7 @@ def fused(runs: list[str], qrels: str, metric: dict[str, Any]) -> FusedRuns:
     names, source = shown_names(runs), table.source
     alone = np.array([[candidate.columns[name] for nbest in lists for candidate in nbest.candidates] for name in near])
     rows = {
-        name: rows_of_scores(
-            source.metric, source.samples.first, own, source.scores, source.stats * (own > 0)[:, None], source.reference
-        )
+        name: rows_by(source._replace(stats=source.stats * (own > 0)[:, None]), own)
         for name, own in zip(names, alone, strict=True)
     } | {name: table.compared.rows[key] for key, name in ROWS.items()}
     compared = replace(table.compared, rows=rows, against=RRF)
