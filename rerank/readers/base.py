@@ -101,7 +101,6 @@ class Reader(ABC):
     holds: ClassVar[str] = ""  # what its lists hold: "trees" or "texts"; others are not told apart
     use: ClassVar[str] = ""  # "speech": its texts are transcripts; "search": names of documents; others say nothing
     beside: ClassVar[tuple[str, ...]] = ()  # options that say what further files of a path hold
-    numbered: ClassVar[bool] = False  # whether ids are the numbers of lists; it then has what ``NumberedFile`` calls
     general: ClassVar[bool] = False  # whether it reads files of other formats too, whose readers are then the advice
 
     known: ClassVar[ScoreColumns | None] = None  # for the class; ``knowing`` gives a reader its own

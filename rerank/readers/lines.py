@@ -16,6 +16,7 @@ from rerank.readers.streams import InputStream, PathLike, open_stream
 
 T = TypeVar("T")
 DECIMAL = rb"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"  # the expression of a decimal number
+CHUNK = 1 << 20  # bytes read at a time
 LONGEST = 1 << 24  # bytes of one line or one tree; more than that is not a sentence but a wrong file
 
 
@@ -27,13 +28,13 @@ class LineReader:
     all, by name, and ``records`` how many precede the first line, where the stream is a stretch of a file.
     """
 
-    def __init__(self, stream: InputStream, *, chunk: int = 1 << 20) -> None:
+    def __init__(self, stream: InputStream, *, chunk: int = 0) -> None:
         self.path = stream.path
         self.number = self.records = 0
         self.told = dict[str, Any]()
         self.nul = False
         self.objects: Iterable[Any] | None = None  # those of a program, in place of lines
-        self._stream, self._chunk = stream, chunk
+        self._stream, self._chunk = stream, chunk or CHUNK
         self._lines: list[bytes] = []
         self._at = 0
         self._carry: list[bytes] = []
@@ -134,6 +135,7 @@ class Record(NamedTuple):
 
 
 Place = tuple[str, int]  # a file and a line
+Part = tuple[bytes, int, int, int]  # a stretch, the numbers of lines and lists before it, and of its lists
 
 
 @dataclass(frozen=True)
@@ -154,8 +156,22 @@ class ListReader(Checked, Reader):
             yield from self.lists(lines, self.records(lines))
 
     def parts(self, told: Mapping[str, Any]) -> bool:  # noqa: ARG002
-        """Whether each line of a file is a list that can be read alone, given what the first lists tell of all."""
+        """Whether the stretches of a file can be read alone, given what the first lists tell of all."""
         return False
+
+    def stretches(self, stream: InputStream, lists: int, size: int) -> Iterator[Part]:
+        """A file in stretches of about as many lists and bytes at most; here each line is a list."""
+        line, ordinal, rest, piece = 0, 0, b"", b"-"
+        while piece and len(rest) <= LONGEST + size:  # nobody reads further
+            piece = stream.read(size)
+            *whole, rest = (rest + piece).split(b"\n")
+            for first in range(0, len(whole), lists):
+                some = whole[first : first + lists]
+                count = sum(map(bool, map(bytes.strip, some)))
+                yield b"\n".join([*some, b""]), line, ordinal, count
+                line, ordinal = line + len(some), ordinal + count
+        if rest:
+            yield rest, line, ordinal, int(bool(rest.strip()))
 
     def lists(
         self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None

@@ -21,7 +21,8 @@ without candidates.
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
@@ -30,19 +31,19 @@ import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
-from rerank.base.ranges import Checked, Range
+from rerank.base.ranges import Range
 from rerank.data.corpus import offsets
-from rerank.readers.base import LARGEST_GAP, Order, Problem, Reader, Scores, excerpt
-from rerank.readers.lines import DECIMAL
+from rerank.readers.base import LARGEST_GAP, Order, Problem, Scores, excerpt
+from rerank.readers.lines import DECIMAL, LineReader, ListReader, Part, Place, Record
 from rerank.readers.lists import Lists, SparseScores, repeats_of
 from rerank.readers.problems import NUL
 from rerank.readers.score_columns import check_names
-from rerank.readers.streams import InputStream, PathLike, Writable, open_stream
+from rerank.readers.streams import InputStream, Writable
 from rerank.readers.texts.text_list import OF_WORDS, Pieces
 
-CHUNK = 1 << 20  # bytes read at a time
 FIRST_LISTS, FIRST_BYTES = 20, 1 << 24  # the first stretch has at least so many lists, unless they are this large
 MOST_LINES, MOST_BYTES = 1 << 20, 1 << 28  # of a list; a line takes half a kilobyte of memory
+SCORED = 4  # bytes of lines for one of their texts
 LAYOUT_LINES, ROLE_VALUES = 1000, 100  # looked at to decide on the layout, and on the roles of further fields
 MOST_FIELDS = 8  # of a line that may decide on the layout
 TOTAL = "score"  # the column of totals
@@ -58,14 +59,13 @@ BAR = re.compile(rb"(?<!\S)\|\|\|(?!\S)")
 _ID = re.compile(rb"\d{1,18}(?=\|\|\|(?!\S))")  # a whole number that bars follow directly, as old Moses writes it
 _LABELLED = re.compile(rb"\S+[=:][-+.\deE]*(\s+(\S+[=:])?[-+.\deE]*)*")  # values behind labels
 _OLD_LABEL = re.compile(rb"(?:^|[\s;])BaseScore[=:]")
-_HEAD = re.compile(rb"^[^|\n]+", re.MULTILINE)  # of a line: its id
 _SEMICOLON = re.compile(rb"(\S+?=%s);+" % DECIMAL)  # after a whole label=value it separates
 # A label, which ends at the last sign of its word, with its values, or the values that precede the first label.
 _RUN = re.compile(rb"(?:(\S+)[=:](\S*)|(?=\S))((?:\s*+(?=\S)[=:]?[^\s=:]*+(?!\S))*+)")
 
 
 @dataclass(frozen=True)
-class Moses(Checked, Reader):
+class Moses(ListReader):
     """Lists of Moses, Marian, Joshua, cdec, Travatar and others.
 
     >>> (nbest,) = Moses().parse(b"0 ||| the house ||| LM0= -3.5 ||| -7.5\\n")
@@ -84,10 +84,8 @@ class Moses(Checked, Reader):
     """
 
     holds: ClassVar[str] = "texts"
-    numbered: ClassVar[bool] = True
 
     base: str = TOTAL
-    duplicates: Literal["keep", "drop"] = "keep"
     ids: Literal["file", "ordinal"] = "file"
     first_id: Annotated[int, Range(0)] = 0
     columns: tuple[str, ...] = ()
@@ -121,38 +119,63 @@ class Moses(Checked, Reader):
             return int(fields[0]) if fields[0].isdigit() and len(fields[0]) <= 18 else None  # any 18 fit an int64
         return fields[0] if len(fields) > 1 else None
 
-    def number_of(self, line: bytes) -> int | bytes | None:
-        """The same of a line as it stands."""
-        return self.name_of(fields_of(line))
+    def parts(self, told: Mapping[str, Any]) -> bool:
+        return "file" in told and self.ids == "file"
 
-    def file(self, path: str) -> "File":
-        """A file of which nothing has been read."""
-        return File(self, path)
-
-    def blocks(self, path: PathLike) -> Iterator[Lists]:
-        """Ids that are left out give empty lists."""
-        with open_stream(path, strict=False) as stream:
-            file = self.file(stream.path)
-            for data, line in self.stretches(stream):
-                yield from file.lists(data, line)
-
-    def stretches(self, stream: InputStream) -> Iterator[tuple[bytes, int]]:
-        """The file in stretches of whole lists, each with the number of its first line. Memory holds a chunk and the
-        longest list."""
-        data, line = b"", 1
-        while piece := stream.read(max(CHUNK, len(data))):
+    def stretches(self, stream: InputStream, lists: int, size: int) -> Iterator[Part]:
+        """Texts are a small part of their lines."""
+        data, line, ordinal, piece = b"", 0, 0, b"-"
+        while piece and len(data) <= MOST_BYTES + size:  # nobody reads further
+            piece = stream.read(size)
             data += piece
-            cut = self.cut(data)
-            if data.count(b"\n", cut) > MOST_LINES or len(data) - cut > MOST_BYTES:
+            cut = self.cut(data) if piece else len(data)
+            names = map(self.name_of, map(fields_of, reversed(data[:cut].split(b"\n"))))
+            count = max(0, next((int(name) for name in names if name is not None), -1) + 1 - self.first_id - ordinal)
+            if cut and (not piece or count >= lists or cut >= SCORED * size):
+                yield data[:cut], line, ordinal, count
+                data, line, ordinal = data[cut:], line + data.count(b"\n", 0, cut), ordinal + count
+
+    def records(self, lines: LineReader) -> Iterator[Record]:
+        """Whole lists, as many as have been read at once, but enough to tell the columns: their lines, and which of
+        these begin one. Memory holds a chunk and the longest list."""
+        held, begins, size, last, enough = list[MosesLine](), [0], 0, None, self.parts(lines.told)
+        while some := lines.some():
+            for number, text in enumerate(some, lines.number + 1 - len(some)):
+                fields = fields_of(text)
+                if fields == (b"",):
+                    continue
+                name = self.name_of(fields)
+                if last is not None and name not in (None, last):
+                    begins.append(len(held))
+                last = last if name is None else name
+                held.append(MosesLine(number, text, fields, name))
+            size, cut = size + sum(map(len, some)), begins[-1]
+            enough = enough or size > FIRST_BYTES or len(begins) > FIRST_LISTS
+            if cut and enough:
+                yield Record(None, held[0].number, (held[:cut], begins))
+                held, begins = held[cut:], [0]
+                size = sum(len(one.text) for one in held)
+            if len(held) - begins[-1] > MOST_LINES or size > MOST_BYTES:
                 message = f"a list of more than {MOST_LINES:,} lines or {MOST_BYTES >> 20} MiB; do they have the ids "
                 message += "they should? Expected 'id ||| text ||| features ||| score'"
-                raise DataError(message, path=stream.path, line=line + data.count(b"\n", 0, cut))
-            enough = line > 1 or len(data) > FIRST_BYTES or len(set(_HEAD.findall(data, 0, cut))) > FIRST_LISTS
-            if cut and enough:
-                yield data[:cut], line
-                data, line = data[cut:], line + data.count(b"\n", 0, cut)
-        if data:
-            yield data, line
+                raise DataError(message, path=lines.path, line=held[begins[-1]].number)
+        if held:
+            yield Record(None, held[0].number, (held, [*begins, len(held)]))
+
+    def made(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
+        """Ids that are left out give empty lists."""
+        file = copy(lines.told["file"]) if self.parts(lines.told) else File(self, lines.path)
+        file.next = self.first_id + lines.records
+        for k, record in enumerate(records):
+            yield from file.lists(*record.content, nul=lines.nul)
+            if k == 0 and file.settled:
+                lines.told["file"] = copy(file)
+
+    def lists(
+        self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None  # noqa: ARG002
+    ) -> Iterator[Lists]:  # fmt: skip
+        """Ids that rise tell lists apart."""
+        return self.made(lines, records)
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Lines are written as they were read, except for the total.
@@ -396,24 +419,18 @@ class File:
         self.roles: dict[int, str] = {}
         self.next = reader.first_id  # the number of the next list
 
-    def lists(self, data: bytes, line: int) -> Iterator[Lists]:
-        """The lists of a stretch whose first line has the number ``line``, and empty ones for ids that are left out.
+    @property
+    def settled(self) -> bool:
+        """Whether nothing that lists may hold changes the findings."""
+        known = self.layout is not None and self.roles.keys() >= {*self.layout.extra}
+        return known and bool(self.names) and None not in self.columns.keys
+
+    def lists(self, lines: list[MosesLine], begins: list[int], *, nul: bool) -> Iterator[Lists]:
+        """The lists of lines, of which those at ``begins`` begin one, and empty ones for ids that are left out; nul:
+        whether there may be NUL bytes.
 
         They come one by one if any has a bad line, or marks of phrases.
         """
-        lines, begins, last = list[MosesLine](), [0], None
-        for number, text in enumerate(data.split(b"\n"), line):
-            fields = fields_of(text)
-            if fields == (b"",):
-                continue
-            name = self.reader.name_of(fields)
-            if name is not None and last is not None and name != last:
-                begins.append(len(lines))
-            last = last if name is None else name
-            lines.append(MosesLine(number, text.removesuffix(b"\r"), fields, name))
-        if not lines:
-            return
-        begins.append(len(lines))
         if self.layout is None:  # that of most of the first lines that may have one
             first_lines = lines[: begins[: FIRST_LISTS + 1][-1]][:LAYOUT_LINES]
             layouts = Counter(layout_of(one.fields) for one in first_lines if 3 <= len(one.fields) <= MOST_FIELDS)
@@ -423,12 +440,14 @@ class File:
             try:
                 left_out = self._gap(lines[begin:end]) if self.reader.ids == "file" else 0
             except DataError as error:  # the lists before may hold an earlier one
-                failure = error
+                failure, lines, begins = error, lines[:begin], begins[: begins.index(begin) + 1]
                 break
             ids += map(str, range(self.next, self.next + left_out + 1))
             starts += [lines[begin].number] * (left_out + 1)
             first += [begin] * left_out + [end]
             self.next += left_out + 1
+        if failure is not None and not ids:
+            raise failure
         problems = dict[int, Problem]()
         every, filled = self._candidates(lines, begins, problems)
         spans = list(pairwise(first))
@@ -443,7 +462,7 @@ class File:
             else [{}] * len(spans),
         }
         whole = every.changed(ids=ids, starts=starts, first=np.array(first), sides=sides)
-        if b"\0" in data:
+        if nul:
             problems |= {y: Problem("nul", NUL) for y, one in enumerate(lines) if b"\0" in one.text}
         apart = problems.keys() | {y for y, text in enumerate(whole.texts) if b"|" in text and MARK.search(text)}
         if self.reader.duplicates == "drop":

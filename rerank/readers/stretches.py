@@ -4,30 +4,26 @@ file tell of all, and what the files beside it have for its lists. Who plans tak
 
 import codecs
 import zlib
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from copy import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from itertools import chain, islice, starmap
-from typing import Any, NamedTuple, cast
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
 from rerank.base.errors import DataError
 from rerank.readers.account import MOST
 from rerank.readers.base import Reader, legible, looked_into
 from rerank.readers.inputs import RATIO
-from rerank.readers.lines import LONGEST, LineReader, ListReader, Place
+from rerank.readers.lines import LineReader, ListReader, Place
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.sides import LOOK, Side
 from rerank.readers.streams import START, InputStream, encoding, open_file, open_stream, read_once
 from rerank.storage.remote import is_url
 
 SMALL = 1 << 26  # bytes of text that are read at once
-SCORED = 4  # bytes of lines for one of their texts
 CHANGED = "the file has changed since this run first read it; run it again"
 
 Attach = Callable[[Lists, Sequence[Any]], Lists]  # a list with what files beside it have for it
-Part = tuple[bytes, int, int, int]  # a stretch, the numbers of lines and lists before it, and of its lists
 
 
 @dataclass(frozen=True)
@@ -35,9 +31,9 @@ class SplitFile:
     """A file in stretches. told: what its first lists tell of all; packed: whether it is compressed; prefix: precedes
     the ids of its lists. Nobody who reads a stretch gets the ``first`` lists with candidates, and the ``sides``."""
 
-    reader: Any
+    reader: ListReader
     path: str
-    told: Any
+    told: Mapping[str, Any]
     packed: bool
     prefix: str
     attach: Attach
@@ -51,31 +47,27 @@ class SplitFile:
     def of(reader: Reader, path: str, prefix: str, sides: Sequence[Side], attach: Attach) -> "SplitFile | None":
         """The file ``path`` if it is large, its stretches can be read, and entries of ``sides`` go with its lists by
         their places. An error is left to who reads it all."""
-        kind: type[SplitFile] = NumberedFile if reader.numbered else LineFile
-        if not (reader.numbered or isinstance(reader, ListReader)) or encoding.get() is not None or is_url(path):
+        if not isinstance(reader, ListReader) or encoding.get() is not None or is_url(path):
             return None
         if any(map(read_once, [path, *(name for side in sides for name in side.paths)])):
             return None
-        ahead = list[Lists]()
-
-        def look(lists: Iterator[Lists]) -> None:
-            filled = 0
-            for nbest in one_by_one(chain.from_iterable(map(legible, lists))):
-                ahead.append(nbest.without_raw())
-                filled += len(nbest) > 0
-                if filled == MOST:
-                    return
-
+        ahead, filled = list[Lists](), 0
         try:
             with open_file(path) as stream:
                 packed = stream.compression != "plain"
                 if stream.size * (RATIO if packed else 1) < SMALL or not reader.cut(stream.read(START)):
                     return None
             with open_file(path) as stream:
-                told = kind.told_by(reader, stream, look)
+                lines = LineReader(stream)
+                found = reader.lists(lines, reader.records(lines))
+                for nbest in one_by_one(chain.from_iterable(map(legible, found))):
+                    ahead.append(nbest.without_raw())
+                    filled += len(nbest) > 0
+                    if filled == MOST:
+                        break
             for side in sides:
                 side.settle(reader, lambda: [nbest.id for nbest in ahead[:LOOK]])
-            if told is None or any(side.by_id is not None for side in sides):
+            if not reader.parts(lines.told) or any(side.by_id is not None for side in sides):
                 return None
         except DataError:
             return None
@@ -86,20 +78,7 @@ class SplitFile:
                 return None
         rows = zip(*([entry for _, entry in few] for few in entries), strict=True)
         first = list(map(attach, ahead, rows)) if sides else ahead
-        return kind(reader, path, told, packed, prefix, attach, [one for one in first if len(one)], sides)
-
-    @staticmethod
-    @abstractmethod
-    def told_by(reader: Any, stream: InputStream, look: Callable[[Iterator[Lists]], None]) -> Any:
-        """What the first lists tell, which ``look`` goes through; None if stretches need more."""
-
-    @abstractmethod
-    def parts(self, stream: InputStream, lists: int, size: int) -> Iterator[Part]:
-        """The stretches, of about as many lists and bytes at most."""
-
-    @abstractmethod
-    def read(self, data: bytes, line: int, ordinal: int, seen: dict[str, Place]) -> Iterator[Lists]:
-        """The lists of a stretch; ``seen``: see ``ListReader.lists``."""
+        return SplitFile(reader, path, lines.told, packed, prefix, attach, [one for one in first if len(one)], sides)
 
     def stretches(self, lists: int, size: int, every: Iterator[Lists]) -> Iterator["Stretch | Lists"]:
         """The stretches of the file. Where a file beside it has fewer entries than there are lists, or more, the lists
@@ -109,7 +88,7 @@ class SplitFile:
             with open(self.path, "rb") as file:
                 at = 3 * file.read(3).startswith(codecs.BOM_UTF8)
         with open_stream(self.path, strict=False) as stream:
-            for data, line, ordinal, count in self.parts(stream, lists, size):
+            for data, line, ordinal, count in self.reader.stretches(stream, lists, size):
                 entries = [side.take(count) for side in self.sides]
                 if any(len(few) < count for few in entries):
                     break
@@ -120,68 +99,6 @@ class SplitFile:
                 if not any(side.take() for side in self.sides):
                     return
         yield from islice(one_by_one(every), done, None)
-
-
-class LineFile(SplitFile):
-    """A file with a list on each line."""
-
-    @staticmethod
-    def told_by(reader: ListReader, stream: InputStream, look: Callable[[Iterator[Lists]], None]) -> Any:
-        lines = LineReader(stream)
-        look(reader.lists(lines, reader.records(lines)))
-        return lines.told if reader.parts(lines.told) else None
-
-    def parts(self, stream: InputStream, lists: int, size: int) -> Iterator[Part]:
-        line, ordinal, rest, piece = 0, 0, b"", b"-"
-        while piece and len(rest) <= LONGEST + size:  # nobody reads further
-            piece = stream.read(size)
-            *whole, rest = (rest + piece).split(b"\n")
-            for first in range(0, len(whole), lists):
-                some = whole[first : first + lists]
-                count = sum(map(bool, map(bytes.strip, some)))
-                yield b"\n".join([*some, b""]), line, ordinal, count
-                line, ordinal = line + len(some), ordinal + count
-        if rest:
-            yield rest, line, ordinal, int(bool(rest.strip()))
-
-    def read(self, data: bytes, line: int, ordinal: int, seen: dict[str, Place]) -> Iterator[Lists]:
-        lines, reader = LineReader(InputStream(BytesIO(data), self.path)), cast(ListReader, self.reader)
-        lines.number, lines.records, lines.told = line, ordinal, dict(self.told)
-        return reader.lists(lines, reader.records(lines), seen if self.told["named"] else {})
-
-
-class NumberedFile(SplitFile):
-    """A file in Moses' format, whose ids are the numbers of lists. told: what the first of the reader's own stretches
-    shows."""
-
-    @staticmethod
-    def told_by(reader: Any, stream: InputStream, look: Callable[[Iterator[Lists]], None]) -> Any:
-        file, parts = reader.file(stream.path), reader.stretches(stream)
-        first = list(file.lists(*next(parts, (b"", 1))))
-        told, layout = copy(file), file.layout
-        look(chain(first, chain.from_iterable(starmap(file.lists, parts))))
-        settled = layout is not None and told.roles.keys() >= {*layout.extra} and None not in told.columns.keys
-        return told if settled and told.names and reader.ids == "file" else None
-
-    def parts(self, stream: InputStream, lists: int, size: int) -> Iterator[Part]:
-        ordinal = before = self.reader.first_id
-        held, first = list[bytes](), 0
-        for data, line in self.reader.stretches(stream):
-            first = first if held else line - 1
-            held.append(data)
-            names = (self.reader.number_of(text) for text in reversed(data.split(b"\n")))
-            ordinal = max(ordinal, next((name for name in names if name is not None), -1) + 1)
-            if ordinal - before >= lists or sum(map(len, held)) >= SCORED * size:
-                yield b"".join(held), first, before, ordinal - before
-                held, before = [], ordinal
-        if held:
-            yield b"".join(held), first, before, ordinal - before
-
-    def read(self, data: bytes, line: int, ordinal: int, seen: dict[str, Place]) -> Iterator[Lists]:  # noqa: ARG002
-        file = copy(self.told)
-        file.next = ordinal
-        lists: Iterator[Lists] = file.lists(data, line + 1)
-        return lists
 
 
 class Stretch(NamedTuple):
@@ -211,7 +128,10 @@ class Stretch(NamedTuple):
                 data = source.read(self.size)
             if zlib.crc32(data) != self.sum:
                 raise DataError(CHANGED, path=file.path)
-        found = file.read(data, self.line, self.ordinal, seen)
+        lines = LineReader(InputStream(BytesIO(data), file.path))
+        lines.number, lines.records, lines.told = self.line, self.ordinal, dict(file.told)
+        named = seen if lines.told.get("named") else {}
+        found = file.reader.lists(lines, file.reader.records(lines), named)
         checked = (
             chain.from_iterable(map(legible, found)) if self.line else looked_into(file.reader, found, blocks=True)
         )

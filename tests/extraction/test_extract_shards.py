@@ -29,7 +29,7 @@ from rerank.extraction.extraction import divide, extract_split, extract_training
 from rerank.extraction.seen import SeenSample
 from rerank.features.table import FeatureTable
 from rerank.pool import Engine, Processes
-from rerank.readers import moses, stretches
+from rerank.readers import stretches
 from rerank.recipes.recipe import ListRecipe, TextRecipe
 
 ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
@@ -469,7 +469,6 @@ def test_lists_of_moses_and_the_texts_beside_them_are_read_in_stretches(case, po
 
     whole, used = outcome(Engine()), list[int]()
     in_stretches(monkeypatch)
-    monkeypatch.setattr(moses, "CHUNK", 1 << 10)
     if isinstance(whole, str):  # no account
         monkeypatch.setattr(stretches, "MOST", 5)
     monkeypatch.setattr(stretches.Stretch, "lists", lambda self, seen: used.append(self.at) or read(self, seen))

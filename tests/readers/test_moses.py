@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from outcomes import good, outline, problem_of
 
 from rerank.base.errors import DataError
+from rerank.readers import lines
 from rerank.readers import moses as moses_reader
 from rerank.readers.base import SkipCount, read_lists
-from rerank.readers.lists import Lists, SparseScores
-from rerank.readers.moses import File, Moses, unmark
+from rerank.readers.lists import Lists, SparseScores, one_by_one
+from rerank.readers.moses import Moses, unmark
 from rerank.readers.streams import InputStream
 
 
@@ -314,29 +315,31 @@ def test_errors_that_stop(tmp_path: Path, data: bytes, reader: Moses, message: s
 @pytest.mark.parametrize(("name", "most"), [("MOST_LINES", 5), ("MOST_BYTES", 200)])
 def test_a_list_without_end_is_refused(tmp_path: Path, name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moses_reader, name, most)
-    monkeypatch.setattr(moses_reader, "CHUNK", 64)
-    lists = b"".join(b"%d ||| a ||| F= 1 ||| 0\n" % (i // 3) for i in range(30))
-    assert outline(read(tmp_path, lists)) == [(str(i), 3) for i in range(10)]
+    monkeypatch.setattr(moses_reader, "FIRST_BYTES", 0)
+    monkeypatch.setattr(lines, "CHUNK", 64)
+    few = b"".join(b"%d ||| a ||| F= 1 ||| 0\n" % (i // 3) for i in range(30))
+    assert outline(read(tmp_path, few)) == [(str(i), 3) for i in range(10)]
     with pytest.raises(DataError, match=r"lists:31: a list of more than .* do they have the ids they should"):
-        read(tmp_path, lists + b"10 ||| b ||| F= 1 ||| 0\n" * 20)
+        read(tmp_path, few + b"10 ||| b ||| F= 1 ||| 0\n" * 20)
 
 
-def test_stretches_are_read_one_by_one_as_the_file_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By whoever knows what the first of them has shown, and the number of the first list."""
-    monkeypatch.setattr(moses_reader, "CHUNK", 200)
-    lines = [f"{i // 3} ||| w{i} |0-0| ||| LM= {i} {f'S_{i}= 1 ' * (i % 2)}||| {-i}\n" for i in range(100)]
-    lines[80] = "junk\n"
-    data, reader = "".join(lines).encode(), Moses()
-    (first, line), *others = reader.stretches(InputStream(io.BytesIO(data), ""))
-    assert (line, b"".join([first, *(part for part, _ in others)]), len(others) > 3) == (1, data, True)
-    file = File(reader, "")
-    lists = [one for block in file.lists(first, 1) for one in block.each()]
-    found = [pickle.loads(pickle.dumps(file)) for _ in others]
-    for (part, line), worker in zip(others[::-1], found, strict=True):
-        worker.next = int(part.partition(b" ")[0])
-        lists[len(lists) :] = [one for block in worker.lists(part, line) for one in block.each()]
-    lists.sort(key=lambda one: int(one.id))
-    assert list(map(repr, map(vars, lists))) == list(map(repr, map(vars, reader.parse(data))))
+def test_stretches_are_read_one_by_one_as_the_file_is() -> None:
+    """By whoever knows what the first lists have shown, and the number of the first one."""
+    rows = [f"{i // 3} ||| w{i} |0-0| ||| LM= {i} {f'S_{i}= 1 ' * (i % 2)}||| {-i}\n" for i in range(100)]
+    rows[80] = "junk\n"
+    data, reader = "".join(rows).encode(), Moses()
+    whole = lines.LineReader(InputStream(io.BytesIO(data), ""))
+    expected = list(one_by_one(reader.lists(whole, reader.records(whole))))
+    assert reader.parts(whole.told)
+    parts, found = list(reader.stretches(InputStream(io.BytesIO(data), ""), 3, 200)), list[Lists]()
+    assert (b"".join(part for part, *_ in parts), len(parts) > 3) == (data, True)
+    for part, line, ordinal, count in parts[::-1]:
+        worker = lines.LineReader(InputStream(io.BytesIO(part), ""))
+        worker.number, worker.records, worker.told = line, ordinal, pickle.loads(pickle.dumps(whole.told))
+        lists = list(one_by_one(reader.lists(worker, reader.records(worker))))
+        assert len(lists) == count
+        found = lists + found
+    assert list(map(repr, map(vars, found))) == list(map(repr, map(vars, expected)))
 
 
 RESCORED = {
@@ -469,7 +472,7 @@ def test_lists_are_those_of_a_plain_parser(
 ) -> None:
     data, names, sparse = made
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(moses_reader, "CHUNK", chunk)
+        patch.setattr(lines, "CHUNK", chunk)
         found = list(map(good, read(tmp_path_factory.mktemp("x"), data)))
     assert [nbest.id for nbest in found] == [str(i) for i in range(len(found))]
     expected = list(naive_lists(data))
@@ -504,3 +507,6 @@ def test_lists_come_in_blocks_or_one_by_one_if_any_is_bad(tmp_path: Path) -> Non
     ]  # fmt: skip
     with pytest.raises(DataError, match="found the id 1; expected 4 or more"):
         next(blocks)
+    path.write_text("0 ||| a ||| F= 1 ||| -1\n20000 ||| b ||| F= 1 ||| -2\n")
+    block = next(Moses().blocks(path))
+    assert (block.texts, block.scores.tolist(), block.first.tolist()) == ([b"a"], [[1, -1]], [0, 1])
