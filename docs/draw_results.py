@@ -67,33 +67,32 @@ def glance(*, dark: bool) -> str:
     ink, muted, rule, ours = (
         ("#e6edf3", "#9198a1", "#3d444d", "#58a6ff") if dark else ("#1f2328", "#59636e", "#d1d9e0", "#0072b2")
     )
-    left, width, first, step = 250, 410, 52, 40
+    left, right, first, step = 44, 396, 66, 52
     found = table("At a glance")
+    height = first + step * (len(found) - 1) - 36
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 {first + step * (len(found) - 1)}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 440 {height}" width="560" role="img" '
         f'font-family="sans-serif" font-size="13" fill="{ink}">',
         "<title>From the base to the best possible choice, in five tasks</title>",
         f'<g fill="{muted}"><text x="{left}" y="20">base</text>'
-        f'<text x="{left + width}" y="20" text-anchor="end">best possible</text>'
-        f'<circle cx="{left + 130}" cy="16" r="6" fill="{ours}"/><text x="{left + 142}" y="20">rerank</text>'
-        f'<circle cx="{left + 214}" cy="16" r="5" fill="none" stroke="{ink}" stroke-width="1.5"/>'
-        f'<text x="{left + 226}" y="20">best other</text></g>',
-    ]  # fmt: skip
+        f'<text x="{right}" y="20" text-anchor="end">best possible</text>'
+        f'<circle cx="136" cy="16" r="6" fill="{ours}"/><text x="148" y="20">rerank</text>'
+        f'<circle cx="214" cy="16" r="5" fill="none" stroke="{ink}" stroke-width="1.5"/>'
+        '<text x="226" y="20">best other</text></g>',
+    ]
     for k, (task, cells) in enumerate([row for row in found.items() if row[0]]):
         base, other, own, best = (float(cell) for cell in cells[:4])
-        at = {value: left + width * (value - base) / (best - base) for value in (other, own)}
+        at = {value: left + (right - left) * (value - base) / (best - base) for value in (other, own)}
         y = first + step * k
-        right = max(at.values()) < left + width / 2
-        beside, side = (max(at.values()) + 11, "start") if right else (min(at.values()) - 11, "end")
         lines += [
-            f'<text x="0" y="{y + 4}">{task}</text>',
-            f'<path d="M{left} {y}h{width}m0-5v10m-{width}-10v10" stroke="{rule}" stroke-width="2" fill="none"/>',
-            f'<text x="{left - 8}" y="{y + 4}" text-anchor="end" fill="{muted}">{cells[0]}</text>',
-            f'<text x="{left + width + 8}" y="{y + 4}" fill="{muted}">{cells[3]}</text>',
+            f'<text x="0" y="{y - 14}">{task}</text>',
+            f'<text x="440" y="{y - 14}" text-anchor="end" fill="{ours}">{cells[2]}'
+            f'<tspan fill="{muted}"> · {cells[4]} {cells[1]}</tspan></text>',
+            f'<path d="M{left} {y}H{right}m0-5v10M{left} {y - 5}v10" stroke="{rule}" stroke-width="2" fill="none"/>',
+            f'<text x="{left - 9}" y="{y + 4}" text-anchor="end" fill="{muted}">{cells[0]}</text>',
+            f'<text x="{right + 9}" y="{y + 4}" fill="{muted}">{cells[3]}</text>',
             f'<circle cx="{at[own]:.1f}" cy="{y}" r="6" fill="{ours}"/>',
             f'<circle cx="{at[other]:.1f}" cy="{y}" r="5" fill="none" stroke="{ink}" stroke-width="1.5"/>',
-            f'<text x="{beside:.1f}" y="{y - 5}" fill="{ours}" text-anchor="{side}">{cells[2]}'
-            f'<tspan fill="{muted}"> · {cells[4]} {cells[1]}</tspan></text>',
         ]
     return "\n".join([*lines, "</svg>\n"])
 
