@@ -36,6 +36,7 @@ OURS: dict[str, dict[str, Any]] = {
     "pa-cost": {"name": "pa", "loss": "cost"},
     "vrda": {"name": "vrda"},
     "crf-l2-1": {"name": "maxent", "l2": 1.0},
+    "crf-folds": {"name": "maxent"},  # the penalty is found on sections held out
     "crf": {"name": "maxent", "l2": 2.0},  # c2·‖w‖² is CRFsuite's penalty
     "crf-l1": {"name": "maxent", "l1": 0.1, "l2": 0.2, "iterations": 100},
 }

@@ -180,11 +180,11 @@ class Corpus:
         """The ``lists``, in memory, with all of their candidates or those that are in ``candidates`` (both int64, then
         increasing)."""
         if candidates is None:
-            sizes, candidates = np.diff(self.lists)[lists], _ranges(self.lists, lists)
+            sizes, candidates = np.diff(self.lists)[lists], ranges_of(self.lists, lists)
         else:
             kept = np.searchsorted(candidates, self.lists)
             sizes = kept[lists + 1] - kept[lists]
-        entries = _ranges(self.rows, candidates)
+        entries = ranges_of(self.rows, candidates)
         return replace(
             self, trusted=True, lists=offsets(sizes), rows=offsets(np.diff(self.rows)[candidates]),
             columns=self.columns[entries], values=self.values[entries], base=self.base[candidates],
@@ -358,7 +358,7 @@ def share_of(size: int, share: float, seed: int) -> np.ndarray:
     return np.sort(order[: max(1, round(share * size))])
 
 
-def _ranges(offsets: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+def ranges_of(offsets: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """All indices of the ranges offsets[i]..offsets[i + 1] for i in ``chosen``, in order."""
     lengths = offsets[chosen + 1] - offsets[chosen]
     starts = np.repeat(offsets[chosen] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rerank.base.errors import DataError
+from rerank.data.corpus import frozen, offsets, ranges_of
 from rerank.kernels.by_type import by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.predictor import shrink
@@ -68,6 +69,16 @@ class Chains(NamedTuple):
     def longest(self) -> int:
         """Tokens of the longest example."""
         return int(np.diff(self.starts).max(initial=0))
+
+    def take(self, examples: np.ndarray) -> "Chains":
+        """The ``examples`` (int64) alone, in this order, with the attributes and labels of all."""
+        tokens = ranges_of(self.starts, examples)
+        entries = ranges_of(self.rows, tokens)
+        return self._replace(
+            starts=frozen(offsets(np.diff(self.starts)[examples])), rows=frozen(offsets(np.diff(self.rows)[tokens])),
+            attributes=frozen(self.attributes[entries]), gold=frozen(self.gold[tokens]),
+            values=frozen(self.values[entries]) if self.values.size else self.values,
+        )  # fmt: skip
 
 
 def chains_of(

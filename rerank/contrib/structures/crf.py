@@ -231,8 +231,9 @@ SPARSE = 4  # labels are added one by one where they are less than this part of 
 
 
 def solve_chains(learner: Maxent, chains: Chains, state: State) -> EpochStats:
-    """Minimise L(w) from where ``state`` is, and leave the optimum there; ``l2`` is 1 where the learner says none."""
-    l2, tally, room = 1.0 if learner.l2 is None else learner.l2, new_tally(), marginal_room(chains)
+    """Minimise L(w) from where ``state`` is, and leave the optimum there."""
+    assert learner.l2 is not None
+    l2, tally, room = learner.l2, new_tally(), marginal_room(chains)
     gradient, active, counts = np.zeros(chains.width), np.empty(chains.labels, np.int64), occurrences(chains)
     mark_seen(chains, gradient)
     columns = np.flatnonzero(gradient)

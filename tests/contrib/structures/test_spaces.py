@@ -1,6 +1,7 @@
 """Chains compared with brute force over all their labels, ties and masks included, and every learner with a naive loop
 that lists all outputs."""
 
+from collections.abc import Sequence
 from itertools import pairwise, product
 from typing import Any
 
@@ -11,8 +12,8 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.structures.chain import Chains, chains_of, entries_of, room_for
 from rerank.contrib.structures.crf import mark_seen, solve_chains
 from rerank.contrib.structures.decoding import best_labels, decode, differing_columns, k_best, marginals, state_of
-from rerank.contrib.structures.training import pair_for, train_chains
-from rerank.data.corpus import Corpus
+from rerank.contrib.structures.training import PENALTIES, pair_for, penalties, train_chains
+from rerank.data.corpus import Corpus, frozen
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.losses import Cost
 from rerank.learn.rules.maxent import Maxent
@@ -143,6 +144,50 @@ def test_a_random_field_is_the_optimum_over_all_outputs(mask: np.ndarray, l2: fl
     for j in np.flatnonzero(seen):
         for step in (-0.05, 0.05):
             assert loss(chains, w + step * np.eye(chains.width)[j], l2, l1) > optimum - 1e-4 * optimum
+
+
+def test_some_examples_are_chains_of_their_own() -> None:
+    for numbers in (True, False):
+        chains, some = random_chains(2, MASK, numbers=numbers), [3, 0, 5]
+        taken, w = chains.take(np.array(some)), np.random.default_rng(2).normal(size=chains.width)
+        assert taken.example_count == 3
+        assert not any(array.flags.writeable for array in taken[:6])  # kernels compile once for both
+        for i, j in enumerate(some):
+            assert labels_of(taken, taken.gold, i) == labels_of(chains, chains.gold, j)
+            assert all_scores(taken, i, w)[1].tolist() == all_scores(chains, j, w)[1].tolist()
+
+
+def right_by(path: Sequence[float], chains: Chains) -> int:
+    """How many labels are right in five sections, each by a field that has gone down the ``path`` on the others."""
+    section, right = np.arange(chains.example_count) * 5 // chains.example_count, 0
+    for k in range(5):
+        state = Maxent().init(chains.width)
+        for l2 in path:
+            solve_chains(Maxent(l2=l2), chains.take(np.flatnonzero(section != k)), state)
+        apart = chains.take(np.flatnonzero(section == k))
+        right += int((decode(apart, state.cells[:-1]) == apart.gold).sum())
+    return right
+
+
+def test_the_penalty_of_a_random_field_is_the_best_on_sections_held_out() -> None:
+    chosen = dict[float, list[float]]()
+    for seed in range(2):
+        chains = random_chains(seed, count=29)
+        if seed:  # else the labels are noise
+            taught = decode(chains, np.random.default_rng(seed).normal(size=chains.width))
+            chains = chains._replace(gold=frozen(taught))
+        path = penalties(Maxent(), chains)
+        chosen[path[-1]] = path
+        assert path == [*PENALTIES[: len(path)]]
+        assert path[1:] == [] or right_by(path, chains) > right_by(path[:-1], chains)
+        assert len(path) == len(PENALTIES) or right_by(path, chains) >= right_by(PENALTIES[: len(path) + 1], chains)
+        state = Maxent().init(chains.width)
+        for l2 in path:
+            solve_chains(Maxent(l2=l2), chains, state)
+        assert train_chains(Maxent(), chains).weights["last"].w.tobytes() == state.cells[:-1].tobytes()
+    assert len(chosen) > 1
+    assert penalties(Maxent(l2=0.5), chains) == [0.5]
+    assert penalties(Maxent(), chains.take(np.array([1]))) == [1.0]
 
 
 def naive(learner: Learner, chains: Chains, epochs: int, seed: int) -> tuple[Any, list[tuple[np.ndarray, int]]]:
