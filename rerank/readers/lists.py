@@ -406,7 +406,7 @@ class Lists:
         rows of numbers alone, repeat nothing."""
         count = repeats_of(self.texts)
         if not count or duplicates == "keep":
-            return self.changed(duplicates=count) if count else self
+            return self.changed(duplicates=count)
         first: dict[bytes | int, int] = {}
         for place, text in enumerate(self.texts):
             first.setdefault(text or place, place)

@@ -17,9 +17,8 @@ from outcomes import problem_of
 import rerank
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import Problem, SkipCount, read_lists
-from rerank.readers.lists import MOST, Lists
+from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses
-from rerank.readers.texts import text_list
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.trees.charniak import CharniakReader
 
@@ -115,7 +114,7 @@ ODD = (
 
 @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
 def test_blocks_of_lists_are_read_as_one_by_one(place: Path, odd: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is odd must come out the same; of sixteen lists that are not alike, two are looked at together."""
+    """What is odd must come out the same in a draft of sixteen lists as in one of its own."""
     regular = (
         '{"id": "NAME", "candidates": [{"text": "a", "score": 1, "lm": -2.5}, {"text": "b", "score": 0, "lm": 3}]}'
     )
@@ -124,8 +123,8 @@ def test_blocks_of_lists_are_read_as_one_by_one(place: Path, odd: str, monkeypat
         every = [each for each in (first, regular, built, regular) for _ in range(4)]
         lines = "\n".join(each.replace("NAME", f"q{k}") for k, each in enumerate(every))
         ways = []
-        for most in (MOST, 1):
-            monkeypatch.setattr(text_list, "MOST", most)
+        for most in (16, 1):
+            monkeypatch.setattr(JsonlReader, "most", most)
             ways.append([shown(found) for found in read(place, lines)])
         assert ways[0] == ways[1]
 

@@ -336,7 +336,7 @@ def list_given(
                 keys = ("score",) if column == base else ("columns", column)
                 raise _error(of.index(None) + 1, f"found no number as {column!r}; expected {expected}", *keys)
         draft.ids, draft.lines, draft.names, draft.unscored = [name], range(1, len(rows) + 1), columns.names, unscored
-        draft.settle()
+        draft.settled()
         lists = lists_of([draft], "", "jsonl" if texts else "")
         named = texts or len(columns.names) > 1 or bool(columns.sources)  # parsers give a single score no name
         return lists.changed(

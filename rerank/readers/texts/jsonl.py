@@ -73,6 +73,7 @@ class JsonlReader(JsonReader):
 
     form: ClassVar[str] = "jsonl"
     general: ClassVar[bool] = True
+    most: ClassVar[int] = 1 << 5
 
     steps: tuple[str, ...] = tuple(STEPS)
     labels: tuple[str, ...] = ()
@@ -134,39 +135,16 @@ class JsonlReader(JsonReader):
         return super().objects(lines)
 
     def draft(self, content: dict[str, Any]) -> Draft:
-        entries = content.get("candidates")
-        if not isinstance(entries, list):
-            message = (
-                f"found {shown(entries)} under 'candidates'; expected a list of texts or objects. If other keys hold "
-            )
-            message += f"lists or texts, say so, as --roles query=group,answer=text; found {', '.join(content)}"
-            raise Problem("text", message)
-        rows = [entry if isinstance(entry, dict) else {"text": entry} for entry in entries]
-        return self._of([content], [entries], rows, dict.fromkeys(chain.from_iterable(rows)))
+        return self.together([content])
 
     def together(self, contents: Sequence[dict[str, Any]]) -> Draft:
-        every = [entries for content in contents if isinstance(entries := content.get("candidates"), list) and entries]
-        rows = list(chain.from_iterable(every))
-        kinds = {*map(type, rows)}
-        rows = rows if kinds == {dict} else [{"text": entry} for entry in rows]
-        firsts = [one[0] for one in every] if kinds == {dict} else rows[:1]
-        if any(key in one for one in firsts for key in _NESTED):
-            firsts = rows = list(map(_flat, rows))
-        orders = {*map(tuple, firsts)}  # that of sparse features
-        if len(every) < len(contents) or not len(kinds) == len(orders) == len({*map(len, rows)}) == 1:
+        several, every = len(contents) > 1, list(map(_entries, contents))
+        rows = [entry if isinstance(entry, dict) else {"text": entry} for entry in chain.from_iterable(every)]
+        keys: dict[str, Any] = rows[0] if rows else {}
+        if not keys.keys() >= set().union(*rows):
+            keys = dict.fromkeys(chain.from_iterable(rows))
+        if several and (len(keys) > MANY_KEYS or not all(every)):
             raise Problem("columns", UNLIKE)
-        return self._of(contents, every, rows, rows[0])
-
-    def _of(
-        self,
-        contents: Sequence[dict[str, Any]],
-        every: Sequence[list[Any]],
-        rows: Sequence[dict[str, Any]],
-        keys: Mapping[str, Any],
-    ) -> Draft:
-        """The lists of objects, given the candidates of each, all of these as objects, and their keys. Raises Problem,
-        also where several are not alike."""
-        several = len(every) > 1
         references, sources = list(map(_references, contents)), [item.get("source") for item in contents]
         if (texts := plain_texts(sources)) is not None:
             sources = list(map(bytes.strip, texts))
@@ -185,11 +163,13 @@ class JsonlReader(JsonReader):
         for key in (key for key in keys if key not in _OTHERS):
             values = [row.get(key) for row in rows]
             finite = _are_finite(values)
-            if several and (not (finite or {*map(type, values)} == {str}) or (key in PARTS and not all(values))):
-                raise Problem("columns", UNLIKE)
             if key in PARTS:
                 draft.parts[key] = draft.tried(values, partial(_part, key), None)
-            elif finite or key in NUMBERS or not _NUMERIC.isdisjoint(map(type, values)):
+            elif (
+                finite
+                or not _NUMERIC.isdisjoint(map(type, values))
+                or (key in NUMBERS and values.count(None) < len(values))
+            ):
                 draft.numbers[key] = values if finite else draft.tried(values, partial(_number, key), None)
             if not finite and stepped(values):
                 steps.append(key)
@@ -203,27 +183,25 @@ class JsonlReader(JsonReader):
                 one | {f"{key}={row[key]}": 1.0 for key in self.labels if isinstance(row.get(key), str) and row[key]}
                 for one, row in zip(features, rows, strict=True)
             ]
-        if several and draft.bad:
+        if several and (draft.bad or any(None in values for values in draft.parts.values())):
             raise Problem("columns", UNLIKE)
         return draft
 
 
-UNLIKE = "lists that are not alike"
+UNLIKE, MANY_KEYS = "lists that are not alike", 64
 _NESTED = "columns", "features"
 _OTHERS = "text", *_NESTED  # keys of candidates that are no numbers
 _NUMERIC = {float, int, bool}
 
 
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A candidate with the numbers under "columns" and "features" beside its own. Raises Problem where they are none,
-    or are called as what is something else there, or would come before the column that tells how a sample ended."""
-    made = {key: value for key, value in row.items() if key not in _NESTED}
-    for nested in filter(None, map(row.get, _NESTED)):
-        numeric = isinstance(nested, dict) and _NUMERIC.issuperset(map(type, nested.values()))
-        if not numeric or FINISH in made or not nested.keys().isdisjoint([*made, *PARTS, FINISH]):
-            raise Problem("columns", UNLIKE)
-        made |= nested
-    return made
+def _entries(content: Mapping[str, Any]) -> list[Any]:
+    """The candidates of an object. Raises Problem."""
+    entries = content.get("candidates")
+    if not isinstance(entries, list):
+        message = f"found {shown(entries)} under 'candidates'; expected a list of texts or objects. If other keys hold "
+        message += f"lists or texts, say so, as --roles query=group,answer=text; found {', '.join(content)}"
+        raise Problem("text", message)
+    return entries
 
 
 def _text(row: Mapping[str, Any], k: int) -> bytes:

@@ -77,16 +77,24 @@ class Draft:
         raws = [Pieces(fields.pop("head", None), fields.pop("pieces", items))]
         return Draft(raws, [one.text for one in entries], numbers, (), parts, bad, sides=sides, **fields)
 
+    @property
+    def ragged(self) -> bool:
+        """Whether some of several lists lack what others have."""
+        return bool(self.sizes) and (any(self.features) or any(None in values for values in self.numbers.values()))
+
     def each(self) -> Iterator["Draft"]:
         """The lists one by one."""
         for k, (a, b) in enumerate(pairwise(offsets(self.sizes).tolist())):
-            yield replace(
-                self, raws=self.raws[k : k + 1], texts=self.texts[a:b], features=self.features[a:b], bad={}, sizes=(),
-                numbers={name: values[a:b] for name, values in self.numbers.items()},
+            numbers = {name: part for name, values in self.numbers.items() if {*(part := values[a:b])} != {None}}
+            one = replace(
+                self, raws=self.raws[k : k + 1], texts=self.texts[a:b], numbers=numbers, bad={}, sizes=(),
                 parts={part: values[a:b] for part, values in self.parts.items()},
                 ids=self.ids[k : k + 1], starts=self.starts[k : k + 1],
                 sides={key: values[k : k + 1] for key, values in self.sides.items()},
             )  # fmt: skip
+            if self.features:
+                one.put_features(list(self.features[a:b]))
+            yield one
 
     def tried(self, items: Sequence[T], make: Callable[[T, int], U], otherwise: U) -> list[U]:
         """The results of ``make`` for what candidates have; what raises a Problem makes its candidate bad."""
@@ -118,16 +126,8 @@ class Draft:
         return [name for name, values in self.numbers.items()
                 if None not in values or all(one is not None or k in left for k, one in enumerate(values))]  # fmt: skip
 
-    def settle(self) -> None:
-        """Leave out bad candidates, and take the numbers that are not among ``names`` to the features."""
-        if self.bad:
-            kept = [k for k in range(len(self.texts)) if k not in self.bad]
-            self.raws = [raw.some(kept) for raw in self.raws]
-            for name in ("texts", "features", "lines"):
-                values = getattr(self, name)
-                setattr(self, name, values and [values[k] for k in kept])
-            self.numbers = {name: [values[k] for k in kept] for name, values in self.numbers.items()}
-            self.parts = {part: [values[k] for k in kept] for part, values in self.parts.items()}
+    def settled(self) -> "Draft":
+        """The draft with the numbers that are not among ``names`` as features, and without parts that nobody has."""
         self.parts = {part: values for part, values in self.parts.items() if any(values)}
         names = dict.fromkeys(self.names or ())
         rest = [name for name in self.numbers if name not in names]
@@ -141,6 +141,7 @@ class Draft:
                 | {name: value for name, value in one.items() if name not in names}
                 for row, one in pairs
             ]
+        return self
 
     def alike(self, other: "Draft") -> bool:
         """Whether both lists have the same columns, and derivations where the other has some."""
@@ -160,7 +161,7 @@ def each(items: Sequence[T], make: Callable[[T, int], U]) -> list[U | Problem]:
 
 
 def lists_of(drafts: Sequence[Draft], path: str, form: str, roles: Any = None) -> Lists:
-    """The lists that settled drafts of the same columns describe."""
+    """The lists that settled drafts of the same columns describe, bad candidates among them."""
 
     def every(values: Iterable[Iterable[Any]]) -> list[Any]:
         return list(chain.from_iterable(values))
@@ -169,15 +170,13 @@ def lists_of(drafts: Sequence[Draft], path: str, form: str, roles: Any = None) -
     first, starts = offsets(counts), every(draft.starts for draft in drafts)
     scores, spans = np.zeros((int(first[-1]), len(names))), list(pairwise(first.tolist()))
     for k, name in enumerate(names):
-        values = chain.from_iterable(draft.numbers.get(name, ()) for draft in drafts)
-        scores[:, k] = np.fromiter(values, np.float64, len(scores))
+        scores[:, k] = every(draft.numbers.get(name) or [np.nan] * len(draft.texts) for draft in drafts)
     texts, given = stripped(every(draft.texts for draft in drafts))
     keys = {key for draft in drafts for key in draft.sides}
     sides: dict[str, Sequence[Any]] = {
         key: every(one.sides.get(key, [OF_LIST[key]] * len(one.ids)) for one in drafts) for key in keys
     }
     sides |= {"raw": every(draft.raws for draft in drafts)}
-    sides |= {"bad": every([tuple(one.bad[k] for k in sorted(one.bad))] * len(one.ids) for one in drafts)}
     sides |= {"duplicates": [repeats_of(texts[a:b]) for a, b in spans]}
     alone = drafts[0].lines is None  # on the line of their list
     lines = np.repeat(starts, counts).tolist() if alone else every(draft.lines or () for draft in drafts)
@@ -213,7 +212,6 @@ OF_WORDS = "sum", "mean", "min", "length"  # the columns that the scores of a ca
 LOOK = 1000  # lists that tell the columns
 MOSTLY = 0.9  # the share of lists in which all candidates have a number, from which on it is a column
 LARGEST = 1 << 22  # bytes of texts in a block
-TOGETHER = 1 << 5  # lists that are looked at together
 
 
 class FileColumns(NamedTuple):
@@ -232,6 +230,7 @@ class TextReader(ListReader):
     holds: ClassVar[str] = "texts"
     form: ClassVar[str] = "lists"  # the name of the format, the source of its columns
     usual: ClassVar[tuple[str, ...]] = NUMBERS  # what is a column where half of the lists have it
+    most: ClassVar[int] = 1  # lists in a draft
 
     @property
     def base(self) -> str:
@@ -254,73 +253,71 @@ class TextReader(ListReader):
         """The list that the content of a record describes."""
 
     def together(self, contents: Sequence[Any]) -> Draft:
-        """Several lists as one draft. Raises Problem where they are not alike."""
-        raise Problem("columns", f"{len(contents)} lists are not alike")
+        """Several lists as one draft, for formats that can. Raises Problem where it takes a draft for each."""
+        (content,) = contents
+        return self.draft(content)
 
     def made(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
         """Lists with the same columns, one after the other, are a block. Whoever asks a model may wait for an answer:
         what is there of a pipe is then one."""
         named = self.of_records(lines, records, lambda name, record: (name, record))
-        ahead, run, count, size = list[Draft | Problem](), list[Draft](), 0, 0
+        ahead, run, full = list[Draft | Problem](), list[Draft](), 0.0
         if "columns" not in lines.told:
             ahead = list(self._drafts(lines, islice(named, self.look)))
             lines.told |= {"columns": columns} if (columns := self.columns_of(ahead)) else {}
 
         def block() -> Lists:
-            nonlocal run, count, size
-            made, run, count, size = lists_of(run, lines.path, self.form, lines.told.get("roles")), [], 0, 0
+            made = lists_of(run, lines.path, self.form, lines.told.get("roles"))
+            run.clear()
             return made
 
         for draft in chain(ahead, self._drafts(lines, named)):
-            if isinstance(draft, Draft) and "columns" not in lines.told and (columns := self.columns_of([draft])):
-                lines.told["columns"] = columns
-            for one in self._settled(draft, lines.told.get("columns"), lines.path):
-                if run and (isinstance(one, Problem) or not one.alike(run[0]) or count >= MOST or size > LARGEST):
+            if "columns" not in lines.told and isinstance(draft, Draft):  # the first list that can be used tells
+                columns = self.columns_of([next(draft.each(), draft)])
+                lines.told |= {"columns": columns} if columns else {}
+            for one in self._settled(draft, lines.told.get("columns"), lines):
+                if run and (isinstance(one, Lists) or not one.alike(run[0])):
                     yield block()
-                if isinstance(one, Problem):
-                    yield Lists.of(one)
+                if isinstance(one, Lists):
+                    yield one
                     continue
+                full = (full if run else 0.0) + len(one.ids) / MOST + sum(map(len, one.texts)) / LARGEST
                 run.append(one)
-                count, size = count + len(one.ids), size + sum(map(len, one.texts))
-                if self.known is not None and not lines.held:
+                if full >= 1 or (self.known is not None and not lines.held):
                     yield block()
         if run:
             yield block()
 
     def _drafts(self, lines: LineReader, named: Iterable[tuple[str, Record] | Problem]) -> Iterator[Draft | Problem]:
-        """The lists of records, several in a draft where they are alike."""
-        group, most = list[tuple[str, Record]](), min(TOGETHER, MOST)
-        for one in named:
-            if not isinstance(one, Problem):
+        """The lists of records, as many in a draft as the format allows."""
+        group = list[tuple[str, Record]]()
+        for one in chain(named, [None]):
+            if isinstance(one, tuple):
                 group.append(one)
-                if len(group) < most and (self.known is None or lines.held):
+                if len(group) < self.most and (self.known is None or lines.held):
                     continue
-            yield from self._drafted(group, lines.path)
+            if group:
+                yield from self._drafted(group, lines.path)
             group.clear()
             if isinstance(one, Problem):
                 yield one
-        yield from self._drafted(group, lines.path)
 
     def _drafted(self, group: Sequence[tuple[str, Record]], path: str) -> Iterator[Draft | Problem]:
-        """The lists of some records: where they are not alike, those of each eighth."""
-        if not group:
-            return
-        few, contents = max(1, len(group) // 8), [record.content for _, record in group]
         try:
-            draft = self.together(contents) if len(group) > 1 else self.draft(contents[0])
+            draft = self.together([record.content for _, record in group])
         except Problem as problem:
             if len(group) == 1:
                 yield problem.at(group[0][0], path, group[0][1].line)
-                return
-            for k in range(0, len(group), few):
-                yield from self._drafted(group[k : k + few], path)
-            return
-        draft.ids, draft.starts = [name for name, _ in group], [record.line for _, record in group]
-        yield draft
+            else:
+                yield from chain.from_iterable(self._drafted([one], path) for one in group)
+        else:
+            draft.ids, draft.starts = [name for name, _ in group], [record.line for _, record in group]
+            yield draft
 
     def columns_of(self, drafts: Iterable[Draft | Problem]) -> FileColumns | None:
         """The columns that lists show; None where they have no candidates."""
-        lists = [one for one in drafts if isinstance(one, Draft) and len(one.texts) > len(one.bad)]
+        some = (one for one in drafts if isinstance(one, Draft) and len(one.texts) > len(one.bad))
+        lists = list(chain.from_iterable(one.each() if one.ragged else [one] for one in some))
         if not lists:
             return None
         counts = Counter(key for one in lists for key in one.shared(self.base) * len(one.ids))
@@ -336,49 +333,50 @@ class TextReader(ListReader):
         names = names if dense is None else [*dense, *(name for name in names if name in NUMBERS)]
         return FileColumns(tuple(dict.fromkeys([self.base, *names])), self.base in shared, others)
 
-    def _settled(self, draft: Draft | Problem, columns: FileColumns | None, path: str) -> list[Draft | Problem]:
-        """A draft, or each of its lists where some do not fit the columns."""
+    def _settled(
+        self, draft: Draft | Problem, columns: FileColumns | None, lines: LineReader
+    ) -> Iterator[Draft | Lists]:
+        """A draft that fits the columns or, where some of its lists do not, each of these, without bad candidates."""
         if isinstance(draft, Problem):
-            return [draft]
-        whole = self._settle(replace(draft, numbers={**draft.numbers}) if draft.sizes else draft, columns, path)
-        if not draft.sizes or (isinstance(whole, Draft) and not whole.bad):
-            return [whole]
-        return [self._settle(one, columns, path) for one in draft.each()]
+            yield Lists.of(draft)
+            return
+        try:
+            fitted = self._fitted(draft, columns)
+        except Problem as problem:
+            if not draft.sizes:
+                yield Lists.of(problem.at(draft.ids[0], lines.path, draft.starts[0]))
+                return
+            fitted = draft
+        if fitted is not draft and not fitted.bad:
+            yield fitted
+        elif draft.sizes:
+            yield from chain.from_iterable(self._settled(one, columns, lines) for one in draft.each())
+        else:
+            yield lists_of([fitted], lines.path, self.form, lines.told.get("roles")).without(fitted.bad)
 
-    def _settle(self, draft: Draft, columns: FileColumns | None, path: str) -> Draft | Problem:
-        """A draft with the names of columns, without the candidates that do not fit them; the problem of the first of
-        these if there are no others."""
-        count = len(draft.texts)
-        if draft.names is None:
-            scores = enumerate(draft.numbers.get(self.base, ()))
-            draft.unscored = all(score is None or k in draft.bad for k, score in scores)
-            if columns is None:
-                draft.names = (self.base,)
-            elif draft.unscored and len(draft.bad) < count and (self.base != SCORE or columns.scored):
-                advice = "; the reader's option base names another" if self.offers("dense") else ""
-                message = f"no candidate has a number {self.base!r}, the base score{advice}"
-                return Problem("score", message).at(draft.ids[0], path, draft.starts[0])
-            else:
-                draft.names, draft.others = columns.names, columns.others
-                self._fit(draft, columns)
-        lines = [draft.starts[0]] * count if draft.lines is None else draft.lines
-        draft.bad = {k: one.at(draft.ids[0], path, lines[k], k) for k, one in draft.bad.items()}
-        if draft.bad and len(draft.bad) == count:
-            return draft.bad[0].at(draft.ids[0], path, draft.starts[0], size=count)
-        draft.settle()
-        return draft
-
-    def _fit(self, draft: Draft, columns: FileColumns) -> None:
-        """Take numbers to their columns; candidates that lack some, or have what lists before had not, are bad."""
+    def _fitted(self, draft: Draft, columns: FileColumns | None) -> Draft:
+        """A draft with its numbers in columns; candidates that lack some, or have what lists before had not, are bad.
+        Raises Problem where none has a base score."""
+        draft = replace(draft, numbers={**draft.numbers}, bad={**draft.bad})
+        if draft.names is not None:
+            return draft.settled()
+        scores = enumerate(draft.numbers.get(self.base, ()))
+        draft.unscored = all(score is None or k in draft.bad for k, score in scores)
         every = range(len(draft.texts))
+        if columns is None:
+            draft.names = (self.base,)
+            return draft.settled()
+        if draft.unscored and len(draft.bad) < len(every) and (self.base != SCORE or columns.scored):
+            advice = "; the reader's option base names another" if self.offers("dense") else ""
+            raise Problem("score", f"no candidate has a number {self.base!r}, the base score{advice}")
+        draft.names, draft.others = columns.names, columns.others
         if draft.unscored:
             draft.numbers[self.base] = [0.0 for _ in every]
         for name in columns.names:
-            if name not in draft.numbers and any(name in one for one in draft.features):
-                draft.numbers[name] = [one.get(name) for one in draft.features]
-            values = draft.numbers.get(name)
-            if values is None or (not draft.sizes and None in values):
-                for k in (k for k in every if values is None or values[k] is None):
+            if name not in draft.numbers:
+                draft.numbers[name] = [one.get(name) for one in draft.features or [{}] * len(every)]
+            if None in draft.numbers[name]:
+                for k in (k for k in every if draft.numbers[name][k] is None):
                     draft.bad.setdefault(k, self._missing(name, k + 1))
         for name in NUMBERS:
             new = name == self.base and not (draft.unscored or columns.scored)
@@ -386,6 +384,7 @@ class TextReader(ListReader):
                 for k in (k for k in every if draft.numbers[name][k] is not None):
                     message = f"candidate {k + 1} has the number {name!r}, which the file's first lists do not have"
                     draft.bad.setdefault(k, Problem("columns", message))
+        return draft.settled()
 
     def _missing(self, name: str, k: int) -> Problem:
         """The problem of candidate ``k`` without a number."""
