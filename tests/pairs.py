@@ -8,8 +8,7 @@ from rerank.readers.base import Lists, Problem, Reader, SkipCount, usable
 from rerank.readers.streams import PathLike
 from rerank.readers.texts.text_files import complete, lists_of_texts, settle
 from rerank.readers.trees.treebank import lists_of_trees, parse_pair, treebank_files
-from rerank.readers.trees.trees import Trees
-from rerank.readers.trees.words import unchanged
+from rerank.readers.trees.trees import Trees, unchanged
 
 
 def read_text_pairs(

@@ -93,8 +93,7 @@ def rank_(
     """
     from rerank.models.provenance import decodings_of
     from rerank.models.scorer import Scorer, write_ranked
-    from rerank.readers.base import SkipCount
-    from rerank.readers.several import make_reader
+    from rerank.readers.base import SkipCount, make_reader
     from rerank.readers.streams import open_output
 
     check_files(nbest, sources, output, None if model == BASE else model)

@@ -122,8 +122,8 @@ def of_trees(*files: str) -> Iterator[None]:
 @contextmanager
 def in_order(nbest: str, reference: str | None, reader: Any) -> Iterator[None]:
     """Within the block, an error says so if it is the references that hold lists which ``reader`` can read."""
+    from rerank.readers.base import make_reader
     from rerank.readers.detection import reads
-    from rerank.readers.several import make_reader
 
     try:
         yield
@@ -149,12 +149,11 @@ def metric_settings(metric: str) -> dict[str, Any]:
 
 def reader_of(path: str, given: Any, roles: str | None, usual: str = "jsonl") -> dict[str, Any]:
     """The settings of the reader of a file: the one that is ``given``, or that the file is recognised as."""
-    from rerank.readers import several
-    from rerank.readers.base import readers
+    from rerank.readers.base import readers, settings_of
     from rerank.readers.detection import format_of
     from rerank.readers.texts.roles import roles_given
 
-    settings = several.settings_of(given or format_of(path, readers, usual), "--reader")
+    settings = settings_of(given or format_of(path, readers, usual), "--reader")
     return settings if roles is None else settings | {"roles": {**settings.get("roles", {}), **roles_given(roles)}}
 
 
@@ -179,10 +178,9 @@ def oracle(
     from rerank.extraction.seen import SeenLists
     from rerank.metrics.oracle import ListStatistics, measured_corpus
     from rerank.readers.account import MOST
-    from rerank.readers.base import Lists, SkipCount
+    from rerank.readers.base import Lists, SkipCount, format_of, make_reader
     from rerank.readers.given.reading import ListFile, read
     from rerank.readers.lists import one_by_one
-    from rerank.readers.several import format_of, make_reader
     from rerank.readers.streams import stream_name
     from rerank.readers.trees.charniak import ParseReader
     from rerank.recipes.loading import measuring_recipe
@@ -326,7 +324,7 @@ def _evaluate_trees(
     from rerank.readers.account import Account, said_of, tell
     from rerank.readers.streams import stream_name
     from rerank.readers.trees.treebank import gold_sentences, read_sentences, treebank_files
-    from rerank.readers.trees.words import changes, unchanged
+    from rerank.readers.trees.trees import changes, unchanged
 
     results, said = [], []
     for path in systems:

@@ -107,7 +107,7 @@ def explain(
     from rich.table import Table
 
     from rerank.models.scorer import Ranked, Scorer, rank
-    from rerank.readers.several import make_reader
+    from rerank.readers.base import make_reader
 
     scorer = Scorer(model_for(nbest, model, trust), predictor)
     form = scorer.reader if reader is None else make_reader(reader)

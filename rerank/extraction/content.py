@@ -20,14 +20,11 @@ from rerank.features.sink import ListFeatures, TooLargeError, find_origin, narro
 from rerank.features.template import EITHER, SETS, Template, make_template
 from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric
-from rerank.readers.base import Problem, SkipCount, legible, usable
-from rerank.readers.inputs import in_memory
+from rerank.readers.base import Problem, ScoreColumns, SkipCount, legible, make_reader, usable
+from rerank.readers.inputs import Attach, SplitFile, Stretch, in_memory
 from rerank.readers.lists import Lists, one_by_one
-from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.several import make_reader
 from rerank.readers.sides import Side
 from rerank.readers.streams import read_in
-from rerank.readers.stretches import Attach, SplitFile, Stretch
 from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import AUTO, UNDERIVED
 from rerank.recipes.sections import SplitSettings, TemplateSettings
@@ -184,14 +181,14 @@ class Content(ABC, Generic[T]):
         that nobody has read yet."""
         for source, prefix in _prefixed(data, split):
             read, file = self._of_source(data, source, prefix), None
-            many = source in in_memory.get() or bool(data.encoding) or len(data.files_of(source)["nbest"]) > 1
+            many = source in in_memory() or bool(data.encoding) or len(data.files_of(source)["nbest"]) > 1
             if not many and (beside := self.beside(data, source)) is not None:
                 reader = make_reader(data.reader).knowing(self.shown)
                 file = SplitFile.of(reader, data.files_of(source)["nbest"][0], prefix, *beside)
             yield from read if file is None else file.stretches(lists, size, read)
 
     def _of_source(self, data: SplitSettings, source: str, prefix: str) -> Iterator[Lists]:
-        held = in_memory.get().get(source)
+        held = in_memory().get(source)
         items = chain.from_iterable(map(legible, held(self.shown, self.normalize))) if held else None
         for lists in read_in(data.encoding, items or self.read_source(data, source)):
             yield lists.changed(ids=[f"{prefix}{name}" for name in lists.ids]) if prefix else lists

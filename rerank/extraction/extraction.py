@@ -41,12 +41,10 @@ from rerank.features.rows import ListRows, make_corpus
 from rerank.features.table import FeatureTable, HashedTable, dense_columns, hashed_columns
 from rerank.pool import Engine
 from rerank.readers.account import MOST, Account, filled, said_of
-from rerank.readers.base import SkipCount
+from rerank.readers.base import ScoreColumns, SkipCount, make_reader
 from rerank.readers.inputs import Inputs
 from rerank.readers.lines import Place
 from rerank.readers.lists import Lists
-from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.several import make_reader
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitSettings
 from rerank.storage.files import remove

@@ -19,12 +19,11 @@ from rerank.metrics.gain import ColumnMetric
 from rerank.metrics.metric import metrics
 from rerank.metrics.text import Ter, TextMetric, Totals
 from rerank.metrics.wer import Match
-from rerank.readers.base import Problem, SkipCount, lists_of
+from rerank.readers.base import Problem, SkipCount, learns_from, lists_of, make_reader
 from rerank.readers.given.nbest import GAIN
+from rerank.readers.inputs import Attach
 from rerank.readers.lists import Lists
-from rerank.readers.several import learns_from, make_reader
 from rerank.readers.sides import Side
-from rerank.readers.stretches import Attach
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.text_files import complete, lists_of_texts, settle, text_list, text_sides, with_texts
 from rerank.recipes.recipe import TextDataSettings, TextRecipe

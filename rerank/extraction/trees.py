@@ -15,13 +15,10 @@ from rerank.features.sink import ListFeatures
 from rerank.metrics.evaluation import check_errors, refused_list
 from rerank.metrics.metric import metrics
 from rerank.metrics.parseval import Parseval
-from rerank.readers.base import Problem, SkipCount
+from rerank.readers.base import Problem, ScoreColumns, SkipCount, make_reader
 from rerank.readers.lists import Lists
-from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.several import make_reader
 from rerank.readers.trees.treebank import lists_of_trees, open_list, parse_list, parse_pair
-from rerank.readers.trees.trees import ROOM, Trees, brackets, parse_brackets, picked
-from rerank.readers.trees.words import unchanged
+from rerank.readers.trees.trees import ROOM, Trees, brackets, parse_brackets, picked, unchanged
 from rerank.recipes.recipe import Recipe
 from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings

@@ -17,7 +17,7 @@ from rerank import __version__
 from rerank.base.errors import ModelError
 from rerank.base.ranges import Range
 from rerank.models.drift import ColumnSeen
-from rerank.readers.several import reader_names
+from rerank.readers.base import reader_names
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 

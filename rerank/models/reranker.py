@@ -18,12 +18,10 @@ from rerank.models.model import Model, kind_of, models
 from rerank.models.provenance import Trust
 from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
 from rerank.models.weights import named_weights
-from rerank.readers.base import OnBadList, Problem, SkipCount
+from rerank.readers.base import OnBadList, Problem, ScoreColumns, SkipCount, check_names, make_reader
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.nbest import CandidateLike, GivenError, NBest, check_for_files, each_of, list_given, refusal
 from rerank.readers.lists import Candidate, Lists
-from rerank.readers.score_columns import ScoreColumns, check_names
-from rerank.readers.several import make_reader
 from rerank.readers.streams import PathLike
 from rerank.readers.texts.table import is_table, table
 from rerank.readers.texts.text_list import SCORE

@@ -23,10 +23,8 @@ from rerank.learn.scoring import scores as scores_of
 from rerank.models.drift import Drift
 from rerank.models.model import Model, recipe_of
 from rerank.models.provenance import Decoding, decodings_of
-from rerank.readers.base import ListWriter, Problem, Reader, SkipCount, usable
+from rerank.readers.base import ListWriter, Problem, Reader, ScoreColumns, SkipCount, make_reader, usable
 from rerank.readers.lists import Lists
-from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.several import make_reader
 from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike, Writable, read_in
 

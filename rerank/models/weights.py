@@ -34,9 +34,8 @@ from rerank.features.table import FeatureTable, HashedTable
 from rerank.features.template import ARROW
 from rerank.learn.base import Weights
 from rerank.models.model import Model
-from rerank.readers.base import excerpt
+from rerank.readers.base import ScoreColumns, excerpt
 from rerank.readers.lines import LineReader
-from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, open_stream, stream_name
 
 BASE = "base"

@@ -1,4 +1,4 @@
-"""Lists of candidates as readers give them, and what happens to those that cannot be used.
+"""Readers of lists, as recipes describe them, and what happens to lists that cannot be used.
 
 docs/formats.md has a table of what a file can hold, with what becomes of it and the reason that is counted.
 
@@ -11,30 +11,81 @@ an error. Where lists are written, a list without candidates takes the place of 
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from rerank.base.encoding import encoded, excerpt
-from rerank.base.errors import DataError
-from rerank.base.registry import Registry
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.registry import Registry, build
 from rerank.readers.detection import advice_on
 from rerank.readers.lists import Candidate, Lists, one_by_one
 from rerank.readers.problems import OnBadList, Problem, SkipCount, check_choice, nameless, usable
-from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, Writable, foreign, split_paths, start_alone
 from rerank.readers.trees.trees import TRACE
+from rerank.storage.documents import read_yaml
 
 __all__ = [
     "LARGEST_GAP", "TRACE", "Candidate", "Lists", "OnBadList", "Order", "Problem", "Reader", "Scores",
     "SkipCount", "check_choice", "excerpt", "lists_of", "nameless", "read_lists", "readers", "usable",
 ]  # fmt: skip
 
+_KEYS = "scores", "base_score", "score_sources"  # what a table says about its columns
+MINMAX = "minmax_"  # how columns begin whose numbers lie from 0 to 1 in every list
+FORMS = "openai", "parallel", "preferences"  # of JSON, of which one may think as formats
+
 Order = Sequence[int] | None  # the places of candidates, best first; None: all, in their own order
 Scores = np.ndarray | None  # float64 [N]: new scores of a list's candidates; None: they keep their own
+
+
+@dataclass(frozen=True)
+class ScoreColumns:
+    """Columns by name, and where they come from.
+
+    names: in the order of the first training list; base: the name of the base score's column, None if unknown; sources:
+    the columns that each source provides; a source is a format, the file of joined scores or a system.
+    """
+
+    names: tuple[str, ...]
+    base: str | None = None
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def of_table(about: Mapping[str, Any]) -> "ScoreColumns | None":
+        """The columns that ``as_dict`` has stored in what a table says about itself; None if there are none."""
+        names, base, sources = (about.get(key) for key in _KEYS)
+        if not names or base is None:
+            return None
+        return ScoreColumns(tuple(names), base, {source: tuple(columns) for source, columns in (sources or {}).items()})
+
+    def as_dict(self) -> dict[str, Any]:
+        """A table of them."""
+        sources = {source: list(names) for source, names in self.sources.items()}
+        return dict(zip(_KEYS, (list(self.names), self.base, sources), strict=True))
+
+    def of_source(self, source: str) -> "ScoreColumns | None":
+        """The columns that a source provides, None if the source is unknown."""
+        return ScoreColumns(self.sources[source]) if source in self.sources else None
+
+    def without(self, names: Collection[str]) -> "ScoreColumns":
+        """The columns except for those with these names."""
+
+        def left(columns: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(name for name in columns if name not in names)
+
+        sources = {source: left(columns) for source, columns in self.sources.items()}
+        return ScoreColumns(left(self.names), None if self.base in names else self.base, sources)
+
+
+def check_names(found: object, key: str) -> None:
+    """Refuse an option ``key`` that is not a list of names, each of them once."""
+    names = found if isinstance(found, list | tuple) else (None,)
+    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        raise RecipeError(f"found {found!r}; expected a list of names, each of them once", key=key)
 
 
 class Reader(ABC):
@@ -252,3 +303,104 @@ class ListWriter:
         for bad in self._waiting:
             self._reader.write_bad(self._out, bad, self._like)
         self._waiting.clear()
+
+
+@dataclass(frozen=True)
+class CostReader(Reader):
+    """Lists of the reader ``inner`` with their base scores negated, so that higher is better; written with their own
+    sign.
+    """
+
+    inner: Reader
+
+    @property
+    def within(self) -> tuple[Reader, ...]:
+        return (self.inner,)
+
+    def blocks(self, path: PathLike) -> Iterator[Lists]:
+        return map(_negated, self.inner.knowing(self.known, normal=self.normal).blocks(path))
+
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
+        """New scores are written as costs too."""
+        self.inner.write(out, _negated(nbest), order, None if scores is None else 0.0 - scores)
+
+    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:
+        self.inner.write_bad(out, bad, like)
+
+
+def _negated(nbest: Lists) -> Lists:
+    """A list with its base scores negated; 0 stays 0."""
+    scores = nbest.scores.copy()
+    scores[:, nbest.column] = 0.0 - scores[:, nbest.column]
+    return nbest.changed(scores=scores)
+
+
+def make_reader(spec: Any, key: str = "data.reader") -> Reader:
+    """The reader described by a name, or by a mapping of a name and options (or its YAML).
+
+    All readers have the option ``scores``: "score" (higher is better) or "cost". A reader may define its own.
+    """
+    if isinstance(spec, Reader):
+        return spec
+    settings = settings_of(spec, key)
+    if (name := settings.get("name")) in FORMS:
+        raise RecipeError(f"found {name!r}, a form of JSON; expected jsonl, which reads it", key=f"{key}.name")
+    sign = settings.pop("scores", None)
+    reader = build(readers, settings, key)
+    if sign is None:
+        return reader
+    if hasattr(reader, "scores"):
+        return build(readers, settings | {"scores": sign}, key)
+    check_choice(f"{key}.scores", sign, ("score", "cost"))
+    return CostReader(reader) if sign == "cost" else reader
+
+
+def settings_of(spec: Any, key: str) -> dict[str, Any]:
+    """A reader's name and options, of its name, a mapping of both, or its YAML."""
+    if isinstance(spec, str) and spec.lstrip().startswith("{"):
+        try:
+            spec = read_yaml(spec)
+        except ValueError as error:
+            raise RecipeError(f"found {spec!r}, which is not valid YAML: {error}", key=key) from None
+    if not isinstance(spec, str | Mapping):
+        raise RecipeError(f"found {spec!r}; expected a reader, as {{name: moses}}", key=key)
+    return {"name": spec} if isinstance(spec, str) else dict(spec)
+
+
+def _within(spec: Any) -> Iterator[dict[str, Any]]:
+    """The settings of the reader that ``spec`` describes and of all that it reads through; none of them is made."""
+    settings = settings_of(spec, "data.reader")
+    yield settings
+    inner = settings.get("of", ())
+    for setting in inner if isinstance(inner, list | tuple) else [inner]:
+        yield from _within(setting)
+
+
+def reader_names(spec: Any) -> Iterator[str]:
+    """The names of the reader that ``spec`` describes and of all that it reads through."""
+    return (str(settings.get("name", "")) for settings in _within(spec))
+
+
+def says_scores(spec: Any) -> bool:
+    """Whether the description of a reader, or of one that it reads through, says that scores are scores, or costs."""
+    return any("scores" in settings for settings in _within(spec))
+
+
+def learns_from(name: str, spec: Any) -> bool:
+    """Whether the description of a reader, or of one that it reads through, names a column to learn from."""
+    for settings in _within(spec):
+        dense, roles = settings.get("dense"), settings.get("roles")
+        asked = settings.get("base") == name or (isinstance(dense, list | tuple) and name in dense)
+        if asked or (isinstance(roles, Mapping) and roles.get(name) in ("column", "base")):
+            return True
+    return False
+
+
+def drops_duplicates(reader: Reader) -> bool:
+    """Whether a reader, or one that it reads through, drops duplicates."""
+    return getattr(reader, "duplicates", "keep") == "drop" or any(map(drops_duplicates, reader.within))
+
+
+def format_of(reader: Reader) -> Reader:
+    """The reader that knows the format: ``reader``, or the first that it reads through."""
+    return format_of(reader.within[0]) if reader.within else reader

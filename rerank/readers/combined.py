@@ -16,11 +16,9 @@ from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Checked
 from rerank.data.corpus import offsets
-from rerank.readers.base import Order, Problem, Reader, Scores
+from rerank.readers.base import Order, Problem, Reader, Scores, check_names, drops_duplicates, format_of, make_reader
 from rerank.readers.lines import LineReader, scores_of, whole_number
 from rerank.readers.lists import Lists, SparseScores, answers_of, first_filled, stripped
-from rerank.readers.score_columns import check_names
-from rerank.readers.several import drops_duplicates, format_of, make_reader
 from rerank.readers.sides import LOOK, ById, Side, in_step
 from rerank.readers.streams import PathLike, Writable, must_wait, open_stream, split_paths, stream_name
 from rerank.readers.texts.jsonl import JsonlReader

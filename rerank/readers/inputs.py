@@ -1,20 +1,38 @@
-"""The input files of a run, whose digests are taken as they stream, and lists that no file has."""
+"""The input files of a run: their digests, taken as they stream, lists that no file has, and large files in stretches.
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextvars import ContextVar
-from typing import Any, Self
+Any process can read a stretch of whole lists alone: with what the first lists of the file tell of all, and what the
+files beside it have for its lists. Who plans takes compressed files apart.
+"""
+
+import codecs
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import chain, islice
+from typing import Any, NamedTuple, Self
 
 from rerank.base.errors import DataError
-from rerank.readers.lists import Lists
-from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.streams import InputStream, at_end, open_file, opened_pipe, pipes, read_once
+from rerank.readers.account import MOST
+from rerank.readers.base import Reader, ScoreColumns, legible, looked_into
+from rerank.readers.lines import CHUNK, LineReader, ListReader, Place
+from rerank.readers.lists import Lists, one_by_one
+from rerank.readers.sides import LOOK, Side
+from rerank.readers.streams import START, InputStream, encoding, open_file, open_stream, read_once, running
+from rerank.storage.remote import is_url
 
-CHUNK = 1 << 20
 RATIO = 16  # of texts of n-best lists, which repeat themselves, to their compressed size
 
+SMALL = 1 << 26  # bytes of text that are read at once
+CHANGED = "the file has changed since this run first read it; run it again"
+
 Source = Callable[[ScoreColumns | None, bool], Iterator[Lists]]  # lists, given what ``Reader.knowing`` is told
-# The lists that a program holds, by split: no file has them.
-in_memory: ContextVar[Mapping[str, Source]] = ContextVar("in_memory", default={})  # noqa: B039 - nobody changes it
+Attach = Callable[[Lists, Sequence[Any]], Lists]  # a list with what files beside it have for it
+
+
+def in_memory() -> Mapping[str, Source]:
+    """The lists that a program holds, by split: no file has them."""
+    return {} if (run := running.get()) is None else run.held
 
 
 class Inputs:
@@ -37,12 +55,21 @@ class Inputs:
             else:
                 stream.close()
 
+    def opened(self, path: str) -> InputStream:
+        """``open_file``, but for a pipe that is open already. Raises DataError if that has been read."""
+        stream = self._pipes.get(path) if path in self._pipes else open_file(path)
+        if stream is None:
+            raise DataError("is a pipe, of which nothing is there a second time; save it to a file first", path=path)
+        if path in self._pipes:
+            self._pipes[path] = None
+        stream.at_end = self._compare
+        return stream
+
     def digest(self, path: str) -> str:
         """SHA-256 of a file's contents after decompression."""
         if path not in self._digests:
             self.open(path)
-            with opened_pipe(path) or open_file(path) as stream:
-                stream.at_end = self._compare
+            with self.opened(path) as stream:
                 while stream.read(CHUNK):
                     pass
         return self._digests[path]
@@ -58,17 +85,131 @@ class Inputs:
 
     def _compare(self, path: str, digest: str) -> None:
         if self._digests.setdefault(path, digest) != digest:
-            raise DataError("the file has changed since this run first read it; run it again", path=path)
+            raise DataError(CHANGED, path=path)
 
     def __enter__(self) -> Self:
-        self._before = at_end.set(self._compare), pipes.set(self._pipes)
-        self._lists = in_memory.set(in_memory.get() if self.lists is None else self.lists)
+        self.held = in_memory() if self.lists is None else self.lists
+        self._before = running.set(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        at_end.reset(self._before[0])
-        pipes.reset(self._before[1])
-        in_memory.reset(self._lists)
+        running.reset(self._before)
         for stream in filter(None, self._pipes.values()):
             stream.close()
         self._pipes.clear()
+
+
+@dataclass(frozen=True)
+class SplitFile:
+    """A file in stretches. told: what its first lists tell of all; packed: whether it is compressed; prefix: precedes
+    the ids of its lists. Nobody who reads a stretch gets the ``first`` lists with candidates, and the ``sides``."""
+
+    reader: ListReader
+    path: str
+    told: Mapping[str, Any]
+    packed: bool
+    prefix: str
+    attach: Attach
+    first: Sequence[Lists] = ()
+    sides: Sequence[Side] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.reader, self.path, self.told, self.packed, self.prefix, self.attach)
+
+    @staticmethod
+    def of(reader: Reader, path: str, prefix: str, sides: Sequence[Side], attach: Attach) -> "SplitFile | None":
+        """The file ``path`` if it is large, its stretches can be read, and entries of ``sides`` go with its lists by
+        their places. An error is left to who reads it all."""
+        if not isinstance(reader, ListReader) or encoding.get() is not None or is_url(path):
+            return None
+        if any(map(read_once, [path, *(name for side in sides for name in side.paths)])):
+            return None
+        ahead, filled = list[Lists](), 0
+        try:
+            with open_file(path) as stream:
+                packed = stream.compression != "plain"
+                if stream.size * (RATIO if packed else 1) < SMALL or not reader.cut(stream.read(START)):
+                    return None
+            with open_file(path) as stream:
+                lines = LineReader(stream)
+                found = reader.lists(lines, reader.records(lines))
+                for nbest in one_by_one(chain.from_iterable(map(legible, found))):
+                    ahead.append(nbest.without_raw())
+                    filled += len(nbest) > 0
+                    if filled == MOST:
+                        break
+            for side in sides:
+                side.settle(reader, lambda: [nbest.id for nbest in ahead[:LOOK]])
+            if not reader.parts(lines.told) or any(side.by_id is not None for side in sides):
+                return None
+        except DataError:
+            return None
+        entries = [list(islice(side.entries, len(ahead))) for side in sides]
+        for side, few in zip(sides, entries, strict=True):
+            side.entries = chain(few, side.entries)
+            if len(few) < len(ahead):
+                return None
+        rows = zip(*([entry for _, entry in few] for few in entries), strict=True)
+        first = list(map(attach, ahead, rows)) if sides else ahead
+        return SplitFile(reader, path, lines.told, packed, prefix, attach, [one for one in first if len(one)], sides)
+
+    def stretches(self, lists: int, size: int, every: Iterator[Lists]) -> Iterator["Stretch | Lists"]:
+        """The stretches of the file. Where a file beside it has fewer entries than there are lists, or more, the lists
+        from there on, of ``every``, follow instead."""
+        at = done = 0
+        if not self.packed:
+            with open(self.path, "rb") as file:
+                at = 3 * file.read(3).startswith(codecs.BOM_UTF8)
+        with open_stream(self.path, strict=False) as stream:
+            for data, line, ordinal, count in self.reader.stretches(stream, lists, size):
+                entries = [side.take(count) for side in self.sides]
+                if any(len(few) < count for few in entries):
+                    break
+                held = data if self.packed else None
+                yield Stretch(self, at, len(data), zlib.crc32(data), line, ordinal, held, entries)
+                at, done = at + len(data), done + count
+            else:
+                if not any(side.take() for side in self.sides):
+                    return
+        yield from islice(one_by_one(every), done, None)
+
+
+class Stretch(NamedTuple):
+    """``size`` bytes of a file, from byte ``at``, behind so many lines and lists, with their CRC; data: the bytes, if
+    the file is compressed. entries: of every file beside it, one for each list."""
+
+    file: SplitFile
+    at: int
+    size: int
+    sum: int
+    line: int
+    ordinal: int
+    data: bytes | None
+    entries: Sequence[Sequence[Any]]
+
+    @property
+    def first(self) -> Sequence[Lists]:
+        """The first lists of the file that it begins."""
+        return () if self.line else self.file.first
+
+    def lists(self, seen: dict[str, Place]) -> Iterator[Lists]:
+        """Its lists; ``seen``: see ``ListReader.lists``."""
+        file, data = self.file, self.data
+        if data is None:
+            with open(file.path, "rb") as source:
+                source.seek(self.at)
+                data = source.read(self.size)
+            if zlib.crc32(data) != self.sum:
+                raise DataError(CHANGED, path=file.path)
+        lines = LineReader(InputStream(BytesIO(data), file.path))
+        lines.number, lines.records, lines.told = self.line, self.ordinal, dict(file.told)
+        named = seen if lines.told.get("named") else {}
+        found = file.reader.lists(lines, file.reader.records(lines), named)
+        checked = (
+            chain.from_iterable(map(legible, found)) if self.line else looked_into(file.reader, found, blocks=True)
+        )
+        if self.entries:
+            rows = zip(*self.entries, strict=True)
+            checked = (file.attach(nbest, row) for nbest, row in zip(one_by_one(checked), rows, strict=True))
+        for lists in checked:
+            yield lists.changed(ids=[f"{file.prefix}{name}" for name in lists.ids]) if file.prefix else lists

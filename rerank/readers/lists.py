@@ -13,8 +13,7 @@ from rerank.base.errors import DataError
 from rerank.data.corpus import offsets
 from rerank.data.symbols import SymbolTable
 from rerank.readers.problems import Problem
-from rerank.readers.trees.trees import TRACE, parse_brackets, to_nltk
-from rerank.readers.trees.words import normal_text
+from rerank.readers.trees.trees import TRACE, normal_text, parse_brackets, to_nltk
 
 if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees

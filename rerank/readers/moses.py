@@ -33,11 +33,10 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.base.ranges import Range
 from rerank.data.corpus import offsets
-from rerank.readers.base import LARGEST_GAP, Order, Problem, Scores, excerpt
+from rerank.readers.base import LARGEST_GAP, Order, Problem, Scores, check_names, excerpt
 from rerank.readers.lines import DECIMAL, LineReader, ListReader, Part, Place, Record
 from rerank.readers.lists import Lists, SparseScores, repeats_of
 from rerank.readers.problems import NUL
-from rerank.readers.score_columns import check_names
 from rerank.readers.streams import InputStream, Writable
 from rerank.readers.texts.text_list import OF_WORDS, Pieces
 

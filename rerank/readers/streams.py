@@ -278,11 +278,9 @@ class InputStream:
 
 
 standard_input: ContextVar[InputStream | None] = ContextVar("standard_input", default=None)  # opened last
-# What stands for all files: the start of one that is tried; and who learns of the digests of files.
+# What stands for all files: the start of one that is tried; and the ``Inputs`` of a run, which open them.
 start_alone: ContextVar[bytes | None] = ContextVar("start_alone", default=None)
-at_end: ContextVar[Callable[[str, str], None] | None] = ContextVar("at_end", default=None)
-# Pipes that are open already, by name; None once they are read.
-pipes: ContextVar[dict[str, "InputStream | None"]] = ContextVar("pipes", default={})  # noqa: B039 - an empty one stays so
+running: ContextVar[Any] = ContextVar("running", default=None)
 
 
 def open_stream(path: PathLike, *, strict: bool = True) -> InputStream:
@@ -299,20 +297,8 @@ def open_stream(path: PathLike, *, strict: bool = True) -> InputStream:
     elif (start := start_alone.get()) is not None:
         stream = InputStream(io.BytesIO(start), name)
     else:
-        stream = opened_pipe(name) or open_file(name)
-        stream.at_end = at_end.get()
+        stream = open_file(name) if (run := running.get()) is None else run.opened(name)
     stream.strict = strict
-    return stream
-
-
-def opened_pipe(name: str) -> InputStream | None:
-    """The pipe of this name, if it is open already. Raises DataError if it has been read."""
-    held = pipes.get()
-    if name not in held:
-        return None
-    if (stream := held[name]) is None:
-        raise DataError("is a pipe, of which nothing is there a second time; save it to a file first", path=name)
-    held[name] = None
     return stream
 
 

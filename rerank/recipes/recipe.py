@@ -14,9 +14,8 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import texts_in
 from rerank.parts import trees
 from rerank.pool import EngineSettings
-from rerank.readers.base import readers
+from rerank.readers.base import make_reader, readers
 from rerank.readers.detection import named_like
-from rerank.readers.several import make_reader
 from rerank.readers.trees.treebank import treebank_files
 from rerank.recipes.sections import (
     DecodeSettings,

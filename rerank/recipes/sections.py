@@ -133,7 +133,7 @@ class SplitSettings(Section):
     def files(self, split: str) -> dict[str, list[str]]:
         """All files of a split, by what they hold, source by source; none where a program holds the lists."""
         by_kind: dict[str, list[str]] = {}
-        for source in (source for source in self.sources_of(split) if source not in in_memory.get()):
+        for source in (source for source in self.sources_of(split) if source not in in_memory()):
             for kind, paths in self.files_of(source).items():
                 by_kind.setdefault(kind, []).extend(paths)
         return by_kind

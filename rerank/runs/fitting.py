@@ -16,12 +16,12 @@ from rerank.metrics.metric import metrics
 from rerank.models.model import Model
 from rerank.models.reranker import Reranker
 from rerank.pool import open_engine
+from rerank.readers.base import ScoreColumns
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.nbest import GAIN, NBest, told, used
 from rerank.readers.given.reading import ListFile, blocks_given, first_list, holds_trees, lists_from
 from rerank.readers.inputs import Inputs, Source
 from rerank.readers.lists import first_filled
-from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.table import is_table
 from rerank.recipes.loading import load_recipe, read_settings, task_named

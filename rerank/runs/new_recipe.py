@@ -17,13 +17,12 @@ from rerank.extraction.list_checks import UNSPACED, UNSUITED, Inputs, doubts_of_
 from rerank.learn.folds import FOLDS
 from rerank.metrics.gain import LOWER, REWARD
 from rerank.readers.account import Account
-from rerank.readers.base import lists_of, readers
+from rerank.readers.base import lists_of, make_reader, readers, settings_of
 from rerank.readers.detection import format_of, recognised
 from rerank.readers.given.nbest import GAIN
 from rerank.readers.given.reading import ListFile, read
 from rerank.readers.lines import LineReader
 from rerank.readers.lists import Lists
-from rerank.readers.several import make_reader, settings_of
 from rerank.readers.streams import open_stream, read_once
 from rerank.readers.texts.roles import ROWS, roles_given
 from rerank.readers.texts.text_files import TextFile, lists_of_texts

@@ -31,8 +31,7 @@ from rerank.metrics.oracle import statistics_of
 from rerank.metrics.parseval import Parseval
 from rerank.models.decoding import Evidence, agreed, best_expected, gain_functions, probabilities, settled
 from rerank.models.provenance import Decoding
-from rerank.readers.base import SkipCount
-from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.base import ScoreColumns, SkipCount
 from rerank.readers.trees.trees import Trees, brackets, picked
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data, shared_lists

@@ -32,11 +32,9 @@ from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import oracles
 from rerank.readers.account import MOST as FIRST_LISTS
 from rerank.readers.account import Account, said_of, tell
-from rerank.readers.base import SkipCount, counted, usable
+from rerank.readers.base import ScoreColumns, SkipCount, counted, says_scores, usable
 from rerank.readers.given.reading import ListFile, blocks_given, lists_from
 from rerank.readers.lists import Lists, first_filled, numbered
-from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.several import says_scores
 from rerank.recipes.loading import measuring_recipe
 from rerank.runs.compared import Compared, Scored, doubt_of_base
 from rerank.runs.report.table import TextTable, plain_text

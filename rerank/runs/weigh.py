@@ -19,7 +19,7 @@ from rerank.base.progress import track
 from rerank.learn.base import Weights
 from rerank.learn.mert import MertSettings, mert
 from rerank.metrics.oracle import rows_of_scores
-from rerank.readers.score_columns import MINMAX
+from rerank.readers.base import MINMAX
 from rerank.runs import vote
 from rerank.runs.compared import Compared
 from rerank.runs.report.table import TextTable

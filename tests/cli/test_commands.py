@@ -514,7 +514,7 @@ def test_an_interrupt_of_what_cannot_be_resumed(rerank, monkeypatch, small_data,
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rerank.readers.several.make_reader", interrupt)
+    monkeypatch.setattr("rerank.readers.base.make_reader", interrupt)
     result = rerank("rank", model, small_data / "test.nbest.gz", "--reader", "charniak")
     failed(result, 130, "interrupted")
     assert "--resume" not in result.err

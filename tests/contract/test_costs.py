@@ -13,9 +13,8 @@ from small_lists import FORMATS, recipe
 
 from rerank.base.errors import RecipeError
 from rerank.extraction.extraction import extract_training
-from rerank.readers.base import Reader, SkipCount, read_lists, readers
+from rerank.readers.base import Reader, SkipCount, make_reader, read_lists, readers
 from rerank.readers.lists import Lists
-from rerank.readers.several import make_reader
 from rerank.runs.report import results
 
 INTEROP = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "interop"

@@ -14,9 +14,8 @@ from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, Damage, lists_in, w
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
 from rerank.models.scorer import Ranked, write_ranked
-from rerank.readers.base import Lists, Problem, SkipCount, read_lists, readers
+from rerank.readers.base import Lists, Problem, SkipCount, make_reader, read_lists, readers
 from rerank.readers.detection import format_of
-from rerank.readers.several import make_reader
 from rerank.readers.streams import read_in
 from rerank.readers.trees.treebank import parse_list
 

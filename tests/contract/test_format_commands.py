@@ -10,8 +10,7 @@ import small_lists
 import yaml
 from commands import Command
 
-from rerank.readers.base import read_lists
-from rerank.readers.several import make_reader
+from rerank.readers.base import make_reader, read_lists
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import TextRecipe
 

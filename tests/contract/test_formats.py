@@ -11,9 +11,8 @@ import pytest
 from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, lists_in
 
 from rerank.base.errors import DataError
-from rerank.readers.base import SkipCount, read_lists
+from rerank.readers.base import SkipCount, make_reader, read_lists
 from rerank.readers.lists import one_by_one
-from rerank.readers.several import make_reader
 
 every_format = pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if name != "espnet"])
 PLAIN = [case for case in CASES if case.name not in ("joined", "merged")]

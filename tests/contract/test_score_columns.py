@@ -22,9 +22,7 @@ from rerank.extraction.extraction import extract_split, extract_training
 from rerank.learn.base import Weights
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer
-from rerank.readers.base import Problem, SkipCount, readers
-from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.several import make_reader
+from rerank.readers.base import Problem, ScoreColumns, SkipCount, make_reader, readers
 from rerank.readers.trees.charniak import ParseReader
 
 Change = Callable[[list[list[Candidate]]], Any]

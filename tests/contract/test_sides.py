@@ -8,8 +8,7 @@ import pytest
 from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, whole
 
 from rerank.base.errors import DataError
-from rerank.readers.base import Lists
-from rerank.readers.several import make_reader
+from rerank.readers.base import Lists, make_reader
 from rerank.readers.sides import Side, in_step
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)

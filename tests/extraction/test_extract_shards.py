@@ -29,7 +29,7 @@ from rerank.extraction.extraction import divide, extract_split, extract_training
 from rerank.extraction.seen import SeenSample
 from rerank.features.table import FeatureTable
 from rerank.pool import Engine, Processes
-from rerank.readers import stretches
+from rerank.readers import inputs
 from rerank.recipes.recipe import ListRecipe, TextRecipe
 
 ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
@@ -374,7 +374,7 @@ def lines_recipe(root: Path, case: str, policy: str) -> TextRecipe:
 
 def in_stretches(monkeypatch: pytest.MonkeyPatch, lists: int = 8, size: int = 1 << 12) -> None:
     """Stretches of so many lists and bytes, of the smallest files too."""
-    monkeypatch.setattr(stretches, "SMALL", 0)
+    monkeypatch.setattr(inputs, "SMALL", 0)
     monkeypatch.setattr(blocks, "BLOCK_LISTS", lists)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", size)
 
@@ -438,7 +438,7 @@ def test_compressed_files_are_read_in_stretches_and_rows_by_one_process(tmp_path
     in_stretches(monkeypatch)
     found, _ = extract_training(small_rankings.recipe(tmp_path), Pickling())
     assert_same(found.corpus, whole.corpus)
-    monkeypatch.setattr(stretches.Stretch, "lists", None)
+    monkeypatch.setattr(inputs.Stretch, "lists", None)
     rows = [
         {"prompt_id": i // 4, "text": f"x{i}", "logprob": i % 5, "reward": i % 3, "gain": i % 2} for i in range(400)
     ]
@@ -457,7 +457,7 @@ def test_lists_of_moses_and_the_texts_beside_them_are_read_in_stretches(case, po
         lines[220] = "junk"
         lines[150:156] = ["25 ||| a ||| LM0= none ||| 0"]
     small_texts.write_lines(name, lines[: -12 if case == "fewer lists" else -2] if case.startswith("fewer") else lines)
-    asked, read = small_texts.recipe(tmp_path, data={"on_bad_list": policy}), stretches.Stretch.lists
+    asked, read = small_texts.recipe(tmp_path, data={"on_bad_list": policy}), inputs.Stretch.lists
 
     def outcome(engine: Engine) -> Any:
         try:
@@ -470,8 +470,8 @@ def test_lists_of_moses_and_the_texts_beside_them_are_read_in_stretches(case, po
     whole, used = outcome(Engine()), list[int]()
     in_stretches(monkeypatch)
     if isinstance(whole, str):  # no account
-        monkeypatch.setattr(stretches, "MOST", 5)
-    monkeypatch.setattr(stretches.Stretch, "lists", lambda self, seen: used.append(self.at) or read(self, seen))
+        monkeypatch.setattr(inputs, "MOST", 5)
+    monkeypatch.setattr(inputs.Stretch, "lists", lambda self, seen: used.append(self.at) or read(self, seen))
     assert [outcome(Engine()), outcome(Pickling())] == [whole, whole]
     assert len(set(used)) > 1
     assert isinstance(whole, str) == (case == "fewer references" or (case != "whole" and policy == "error"))

@@ -29,9 +29,8 @@ from rerank.extraction.kinds import content_of
 from rerank.features.text.view import make_view
 from rerank.metrics.evaluation import evaluate
 from rerank.metrics.parseval import Parseval
-from rerank.readers.base import Problem, Reader, SkipCount, readers
+from rerank.readers.base import Problem, Reader, SkipCount, format_of, make_reader, readers
 from rerank.readers.lists import Lists
-from rerank.readers.several import format_of, make_reader
 from rerank.readers.texts.jsonl import WrittenAsJsonl
 from rerank.readers.texts.table import TableReader
 from rerank.readers.texts.text_files import FORMS, TextFile, paired

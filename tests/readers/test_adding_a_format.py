@@ -8,9 +8,7 @@ from formats import OWN
 from outcomes import good, written
 
 from rerank.base.errors import DataError
-from rerank.readers.base import read_lists
-from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.several import make_reader
+from rerank.readers.base import ScoreColumns, make_reader, read_lists
 
 LISTS = b"a\t-1.5\t-3\tit rains\na\t-2\t-4\tit rain\na\t-2.5\t-5\tit rains\nb\nc\t-1\t-1\tyes\n"
 

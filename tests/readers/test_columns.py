@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from outcomes import problem_of, written
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import SkipCount, read_lists
+from rerank.readers.base import SkipCount, make_reader, read_lists
 from rerank.readers.combined import JoinedReader
-from rerank.readers.several import make_reader
 
 LISTS = b"0 ||| a b ||| LM= -1 ||| -3\n0 ||| a c ||| LM= -2 ||| -4\n2 ||| z ||| LM= 0 ||| -1\n"
 SCORES = b"# nmt back\n-1.5 2\n-2.5\t3\n 4 5e-1 \n"

@@ -12,8 +12,8 @@ import pytest
 
 import rerank
 from rerank.base.errors import DataError
+from rerank.readers.base import make_reader
 from rerank.readers.lists import Lists
-from rerank.readers.several import make_reader
 from rerank.readers.texts.forms import FORMS
 
 USER, SYSTEM = {"role": "user", "content": "2+2?"}, {"role": "system", "content": "Add."}

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from rerank.base.errors import DataError
-from rerank.readers.base import SkipCount, read_lists
-from rerank.readers.several import make_reader
+from rerank.readers.base import SkipCount, make_reader, read_lists
 
 INTEROP = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "interop"
 pytestmark = pytest.mark.skipif(not INTEROP.is_dir(), reason=f"no lists at {INTEROP}; set RERANK_SHARED")

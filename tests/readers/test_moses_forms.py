@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from rerank.features.text.view import make_view
-from rerank.readers.base import SkipCount, read_lists
+from rerank.readers.base import ScoreColumns, SkipCount, make_reader, read_lists
 from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses
 from rerank.readers.problems import Problem
-from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.several import make_reader
 
 
 class Form(NamedTuple):

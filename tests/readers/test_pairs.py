@@ -16,8 +16,7 @@ from rerank.readers.base import SkipCount
 from rerank.readers.problems import Problem
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.treebank import parse_list
-from rerank.readers.trees.trees import parse_brackets, to_nltk
-from rerank.readers.trees.words import same_yield, yield_words
+from rerank.readers.trees.trees import parse_brackets, same_yield, to_nltk, yield_words
 
 GOOD = ["(S (NN a) (VB b))", "(S (X (NN a)) (VB b))"]
 GOLD = "(S (NN a) (VP (VB b)))"

@@ -13,9 +13,8 @@ import rerank.readers
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry, collected
 from rerank.features.text import view
-from rerank.readers.base import Lists, SkipCount, excerpt, readers
+from rerank.readers.base import Lists, SkipCount, excerpt, make_reader, readers
 from rerank.readers.problems import Problem
-from rerank.readers.several import make_reader
 from rerank.readers.trees.charniak import CharniakReader
 
 TEXTS = [b"(S (NN a) (-NONE- *) (VB b\xe9))", b"( (S (NP (NN a)) (VB c) ) )"]

@@ -8,8 +8,8 @@ import pytest
 
 import rerank
 from rerank.base.errors import DataError, RecipeError
+from rerank.readers.base import make_reader
 from rerank.readers.lists import Lists
-from rerank.readers.several import make_reader
 
 Rows = list[dict[str, Any]]
 

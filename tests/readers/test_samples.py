@@ -9,9 +9,8 @@ import pytest
 from outcomes import good
 
 from rerank.base.errors import DataError, RecipeError
+from rerank.readers.base import ScoreColumns, make_reader
 from rerank.readers.given.nbest import GivenError, list_given
-from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.several import make_reader
 
 PRM = ("prm:min", "prm:mean", "prm:last", "prm:prod")
 STEPS, VALUES = [[0.5, 0.25, 1], [0.75]], [[0.25, 1.75 / 3, 1.0, 0.125], [0.75, 0.75, 0.75, 0.75]]

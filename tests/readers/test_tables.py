@@ -9,9 +9,8 @@ import pytest
 
 import rerank
 from rerank.base.errors import DataError
-from rerank.readers.base import readers
+from rerank.readers.base import make_reader, readers
 from rerank.readers.detection import format_of
-from rerank.readers.several import make_reader
 
 NAMES = ("prompt_id", "response", "reward", "correct", "note")
 ROWS = [

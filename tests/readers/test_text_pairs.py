@@ -10,10 +10,9 @@ import pytest
 from pairs import read_text_pairs
 
 from rerank.base.errors import DataError
-from rerank.readers.base import Reader, SkipCount
+from rerank.readers.base import Reader, SkipCount, make_reader
 from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses
-from rerank.readers.several import make_reader
 from rerank.readers.streams import PathLike
 from rerank.readers.trees.charniak import CharniakReader
 

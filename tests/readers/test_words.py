@@ -15,8 +15,15 @@ from rerank.metrics.evaluation import evaluate, refused_list
 from rerank.metrics.parseval import Parseval
 from rerank.readers.base import SkipCount
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.trees import parse_brackets
-from rerank.readers.trees.words import GOLD, bracket_words, normal_word, normalized, unchanged, yield_words
+from rerank.readers.trees.trees import (
+    GOLD,
+    bracket_words,
+    normal_word,
+    normalized,
+    parse_brackets,
+    unchanged,
+    yield_words,
+)
 from rerank.runs import experiment
 
 # Forms, with the ways to write them.

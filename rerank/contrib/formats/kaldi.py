@@ -20,11 +20,10 @@ from typing import ClassVar, NamedTuple
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
-from rerank.readers.base import Problem, excerpt
+from rerank.readers.base import Problem, check_names, excerpt
 from rerank.readers.lines import LineReader, Record, score_of
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
-from rerank.readers.score_columns import check_names
 from rerank.readers.sides import ById
 from rerank.readers.streams import PathLike, open_stream, split_paths, stream_name
 from rerank.readers.texts.jsonl import WrittenAsJsonl

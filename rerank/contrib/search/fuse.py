@@ -8,8 +8,8 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.cli.evaluating import shown_names
 from rerank.metrics.metric import measures_orders
+from rerank.readers.base import MINMAX
 from rerank.readers.given.reading import read
-from rerank.readers.score_columns import MINMAX
 from rerank.runs.compared import Compared
 from rerank.runs.report.table import TextTable
 from rerank.runs.vote import SourceTable

@@ -10,9 +10,8 @@ from pydantic import AfterValidator, Field
 from rerank.base.errors import DataError
 from rerank.base.ranges import Range
 from rerank.contrib.structures.readers import TaggedSentence, sequence_readers
-from rerank.readers.base import readers
+from rerank.readers.base import readers, settings_of
 from rerank.readers.detection import recognised
-from rerank.readers.several import settings_of
 from rerank.readers.streams import check_encoding
 from rerank.recipes.loading import Task, TaskFiles
 from rerank.recipes.recipe import Single, TaskRecipe

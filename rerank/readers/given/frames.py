@@ -11,8 +11,8 @@ from typing import Any, TypedDict
 import numpy as np
 
 from rerank.base.errors import DataError
+from rerank.readers.base import ScoreColumns, check_names
 from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, each_of, list_given
-from rerank.readers.score_columns import ScoreColumns, check_names
 from rerank.readers.texts.answers import answer_in, check_rule
 from rerank.readers.texts.forms import as_number
 from rerank.readers.texts.jsonl import JsonlReader

@@ -18,11 +18,10 @@ import numpy as np
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import OnBadList, SkipCount, counted, usable
+from rerank.readers.base import OnBadList, ScoreColumns, SkipCount, counted, usable
 from rerank.readers.lines import LineReader
 from rerank.readers.lists import Candidate, Candidates, Lists, one_by_one, plain_texts, repeats_of, stripped
 from rerank.readers.problems import Problem
-from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import InputStream
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.json_lines import JsonReader, text_of

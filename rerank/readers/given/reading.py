@@ -11,9 +11,9 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.shipped import shipped_files
-from rerank.readers import detection, several
+from rerank.readers import base, detection
 from rerank.readers.account import MOST, Account, filled
-from rerank.readers.base import OnBadList, Reader, check_choice, lists_of, readers
+from rerank.readers.base import OnBadList, Reader, ScoreColumns, check_choice, lists_of, readers
 from rerank.readers.given.frames import FrameLists, FrameNames, check_keys, is_frame
 from rerank.readers.given.nbest import (
     GAIN,
@@ -29,7 +29,6 @@ from rerank.readers.given.nbest import (
     used,
 )
 from rerank.readers.lists import Lists
-from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, check_encoding, read_in, read_once
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.json_lines import JsonReader
@@ -71,7 +70,7 @@ class ListFile:
     @property
     def trees(self) -> bool:
         """Whether the lists are lists of trees."""
-        return isinstance(several.format_of(self.reader), ParseReader)
+        return isinstance(base.format_of(self.reader), ParseReader)
 
     @property
     def files(self) -> list[str]:
@@ -203,11 +202,11 @@ def _reader(
     format: str | Mapping[str, Any] | None, answer: str | None, roles: str | Mapping[str, str] | None
 ) -> tuple[dict[str, Any], Reader]:
     """The settings of a reader, by default those of all JSON, which looks for right answers itself; and the reader."""
-    settings = several.settings_of("jsonl" if format is None else format, "format")
+    settings = base.settings_of("jsonl" if format is None else format, "format")
     settings |= {} if roles is None else {"roles": {**settings.get("roles", {}), **roles_given(roles)}}
     if answer is not None and settings.get("name") in ROWS:
         settings = {"answer": answer, **settings}
-    return settings, several.make_reader(settings, "format")
+    return settings, base.make_reader(settings, "format")
 
 
 def lists_from(given: Any, columns: Mapping[str, Any]) -> Iterable[NBest]:

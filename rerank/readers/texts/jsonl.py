@@ -23,11 +23,10 @@ from typing import Any, ClassVar
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
-from rerank.readers.base import Order, Reader, Scores
+from rerank.readers.base import Order, Reader, Scores, check_names
 from rerank.readers.lines import LineReader
 from rerank.readers.lists import Lists, plain_texts
 from rerank.readers.problems import Problem
-from rerank.readers.score_columns import check_names
 from rerank.readers.streams import InputStream, Writable
 from rerank.readers.texts.answers import check_rule, plain
 from rerank.readers.texts.json_lines import (

@@ -26,16 +26,18 @@ from rerank.readers.lines import LONGEST, LineReader
 from rerank.readers.problems import NUL
 from rerank.readers.sides import Progress, Side, in_step
 from rerank.readers.streams import PathLike, compression_of_name, open_stream, split_paths, stream_name
-from rerank.readers.trees.trees import FOREST, Trees, parse_brackets
-from rerank.readers.trees.words import (
+from rerank.readers.trees.trees import (
     CANDIDATES,
+    FOREST,
     GOLD,
+    Trees,
     bracket_advice,
     bracket_words,
     difference,
     equal_form,
     leaves,
     normalized,
+    parse_brackets,
     same_yield,
     yield_words,
 )

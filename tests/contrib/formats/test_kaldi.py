@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from rerank.base.errors import DataError
-from rerank.readers.base import read_lists
+from rerank.readers.base import make_reader, read_lists
 from rerank.readers.lists import Lists
-from rerank.readers.several import make_reader
 
 WORDS = b"utt-0001-1 it rained .\nutt-0001-2 it rains .\nutt-0002-1 \nutt-0002-2\tyes\n"
 LM = b"utt-0001-1 35.25\nutt-0001-2 36.5\nutt-0002-1 4.75\nutt-0002-2 5\n"

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import read_lists
+from rerank.readers.base import make_reader, read_lists
 from rerank.readers.lists import Lists
-from rerank.readers.several import make_reader
 
 BARE = b"it rains .\nit rain .\n\nyes\n"
 PY = b"it rains .\t-0.3500\nit rain .\t-0.5\n\nyes\t-1\n"
