@@ -16,13 +16,12 @@ tree of a candidate on one line, a blank line after every list, the ordinal of t
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 from rerank.readers.base import Lists, Order, Scores
-from rerank.readers.lines import LineReader, Record, numbers
+from rerank.readers.lines import LineReader, numbers
 from rerank.readers.streams import Writable
-from rerank.readers.trees.charniak import CharniakReader, NextList, Parts, apart, blank, block, failed, score_text
-
-_GROUPS = "groups"  # the variant without headers
+from rerank.readers.trees.charniak import GROUPS, CharniakReader, NextList, next_group, score_text, single_lines
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class BerkeleyReader(CharniakReader):
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """A list is written in the variant it was read in."""
-        if nbest.form != _GROUPS:
+        if nbest.form != GROUPS:
             super().write(out, nbest, order, scores)
             return
         chosen = range(len(nbest)) if order is None else order
@@ -48,11 +47,5 @@ class BerkeleyReader(CharniakReader):
         words = first.split()
         grouped = b"(" in first and (not words[0].isdigit() or numbers(first.partition(b"(")[0]))
         damaged = bool(second) and b"(" in second[0] and numbers(second[0].partition(b"(")[0])  # a score and a tree
-        return self._next_group if grouped or damaged else super()._grammar(lines)
-
-    def _next_group(self, lines: LineReader) -> Record:
-        """The lines up to the next blank one."""
-        first = lines.number + 1
-        rows = [(place, line) for place, line in enumerate(block(lines, blank), first) if not failed(line)]
-        places = [place for place, _ in rows]
-        return Record(None, first, Parts(b"", *apart([line for _, line in rows]), places, places, _GROUPS))
+        group: NextList = partial(next_group, pieces_of=single_lines, form=GROUPS, scored=True)
+        return group if grouped or damaged else super()._grammar(lines)

@@ -17,12 +17,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import cast
 
 from rerank.readers.base import Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record
 from rerank.readers.lists import Lists
 from rerank.readers.streams import Writable
-from rerank.readers.trees.charniak import NextList, ParseReader, Parts, blank, block, score_text
+from rerank.readers.trees.charniak import NextList, ParseReader, Parts, ScoredTree, blank, block, score_text
 
 _FAILED = b"SENTENCE_SKIPPED_OR_UNPARSABLE"
 _STARTS = (b"# Parse ", _FAILED, b"(())")
@@ -53,8 +54,7 @@ class StanfordReader(ParseReader):
     def _next_list(self, lines: LineReader) -> Record:
         """The parses up to one that is not the next of a list."""
         first, last = lines.number + 1, 0
-        scores, texts, places, score_places = list[bytes](), list[bytes](), list[int](), list[int]()
-        problem: Problem | None = None
+        rows, problem = list[ScoredTree](), cast(Problem | None, None)
         while lines.skip_blank():
             line = lines.ahead(1)[0]
             mark = _MARK.match(line)
@@ -71,11 +71,8 @@ class StanfordReader(ParseReader):
             last = max(number, 1)
             if mark is not None and mark[1][:1] == b"#":
                 start, text = _tree(rest)
-                texts.append(text)
-                places.append(place + start)
-                scores.append((mark[3] or b"").strip())
-                score_places.append(place)
-        return Record(None, first, problem or Parts(b"", scores, texts, places, score_places, "stanford"))
+                rows.append(ScoredTree((mark[3] or b"").strip(), place, text, place + start))
+        return Record(None, first, problem or Parts(b"", rows, "stanford"))
 
 
 def _tree(lines: Sequence[bytes]) -> tuple[int, bytes]:

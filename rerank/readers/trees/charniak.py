@@ -36,21 +36,28 @@ from rerank.readers.streams import Writable
 from rerank.readers.trees.trees import is_failed
 
 
+class ScoredTree(NamedTuple):
+    """A candidate before it is parsed."""
+
+    scores: bytes
+    score_line: int
+    text: bytes
+    line: int
+
+
 class Parts(NamedTuple):
-    """The pieces of a list before they are parsed; ``form`` is the variant of the format, ``unscored`` whether its
-    scores are 0 because there are none."""
+    """A list before it is parsed; ``form`` is the variant of the format, ``unscored`` whether its scores are 0 because
+    there are none."""
 
     head: bytes
-    scores: list[bytes]
-    texts: list[bytes]
-    lines: Sequence[int]  # of the texts
-    score_lines: Sequence[int]
+    rows: Sequence[ScoredTree]
     form: str
     unscored: bool = False
 
 
 NextList = Callable[[LineReader], Record]  # of Parts
 Piece = tuple[int, bytes]  # a line, or several that belong together, with the number of the first
+PiecesOf = Callable[[Sequence[bytes], int], Sequence[Piece]]  # of lines, the first of which has the number
 
 _LOOK, _MOST = 1 << 8, 1 << 22  # lines looked at first, and at most, whatever a header claims
 
@@ -86,10 +93,11 @@ class ParseReader(ListReader):
             parts: Parts = record.content
             if lines.nul and b"\0" in parts.head:
                 raise Problem("nul", NUL)
-            scores, problems = parse_scores(parts.scores, parts.score_lines, self.score)
-            fields = name, lines.path, record.line, parts.texts, parts.lines, scores, self.score
+            scores, problems = parse_scores(parts.rows, self.score)
+            texts, places = [row.text for row in parts.rows], [row.line for row in parts.rows]
+            fields = name, lines.path, record.line, texts, places, scores, self.score
             every = Lists.one(*fields, form=parts.form, unscored=parts.unscored, of_trees=True)
-            for i, text in enumerate(parts.texts):
+            for i, text in enumerate(texts):
                 if lines.nul and b"\0" in text:
                     problems.setdefault(i, Problem("nul", NUL))
                 elif text[:1] != b"(" and text.lstrip()[:1] != b"(":
@@ -126,34 +134,28 @@ def failed(line: bytes) -> bool:
     return bool(bracket) and alone and not tree.strip(b"() \t") and is_failed(bracket + tree)
 
 
-def apart(lines: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
-    """What precedes the trees of lines, their scores, and the trees; what has no bracket stands for both."""
-    parted = [line.partition(b"(") for line in lines]
-    return [before for before, *_ in parted], [bracket + tree or before for before, bracket, tree in parted]
+def parse_scores(rows: Sequence[ScoredTree], column: int) -> tuple[np.ndarray, dict[int, Problem]]:
+    """The scores of rows as float64 [N, K], and what is wrong with some of them, by place; those of these mean nothing.
 
-
-def parse_scores(texts: list[bytes], lines: Sequence[int], column: int) -> tuple[np.ndarray, dict[int, Problem]]:
-    """Score lines as float64 [N, K], and what is wrong with some of them, by place; the rows of these mean nothing.
-
-    K > ``column`` whenever N > 0. If lines have different numbers of scores, the most frequent number is right.
+    K > ``column`` whenever N > 0. If rows have different numbers of scores, the most frequent number is right.
     """
-    problems = dict[int, Problem]()
-    rows = [numbers(text) for text in texts]
-    widths = Counter(len(row) for row in rows if row is not None and len(row) > column)
+    problems, scores = dict[int, Problem](), [numbers(row.scores) for row in rows]
+    widths = Counter(len(found) for found in scores if found is not None and len(found) > column)
     width = widths.most_common(1)[0][0] if widths else column + 1
-    for i, row in enumerate(rows):
-        if row is None:
-            message = f"found {excerpt(texts[i])}; expected the candidate's score"
-            advice = "" if texts[i].strip() else "; let the parser write one (-tree_likelihood, -confidence)"
-            problems[i] = Problem("score", message + advice, lines[i])
-        elif len(row) != width:
+    for i, (row, found) in enumerate(zip(rows, scores, strict=True)):
+        if found is None:
+            reason, message = "score", f"found {excerpt(row.scores)}; expected the candidate's score"
+            message += "" if row.scores.strip() else "; let the parser write one (-tree_likelihood, -confidence)"
+        elif len(found) != width:
             needs = f"the reader's option score: {column} needs at least one more"
-            message = needs if len(row) <= column else f"most candidates of the list have {width}"
-            problems[i] = Problem("columns", f"found {len(row)} scores; {message}", lines[i])
-        elif not all(map(isfinite, row)):
-            problems[i] = Problem("infinite score", f"found {excerpt(texts[i])}; expected finite scores", lines[i])
-    sound = [[0.0] * width if i in problems else row for i, row in enumerate(rows)] if problems else rows
-    return np.array(sound, np.float64).reshape(len(rows), width), problems
+            message = needs if len(found) <= column else f"most candidates of the list have {width}"
+            reason, message = "columns", f"found {len(found)} scores; {message}"
+        elif not all(map(isfinite, found)):
+            reason, message = "infinite score", f"found {excerpt(row.scores)}; expected finite scores"
+        else:
+            continue
+        problems[i], scores[i] = Problem(reason, message, row.score_line), [0.0] * width
+    return np.array(scores, np.float64).reshape(len(rows), width), problems
 
 
 def score_text(nbest: Lists, i: int, scores: np.ndarray | None, *, old: bool = True) -> bytes:
@@ -170,13 +172,11 @@ def _is_tree(line: bytes) -> bool:
     return line.lstrip()[:1] == b"("
 
 
-def next_counted(lines: LineReader, each: int, pieces_of: Callable[[Sequence[bytes], int], Sequence[Piece]],
-                 parts_of: Callable[[bytes, Sequence[Piece]], Parts]) -> Record:  # fmt: skip
+def next_counted(
+    lines: LineReader, each: int, pieces_of: PiecesOf, parts_of: Callable[[bytes, Sequence[Piece]], Parts]
+) -> Record:
     """A header and its list, up to a blank line or the next header; every candidate is of so many pieces. What follows
-    a bad list without a header of its own goes with it.
-
-    pieces_of: what lines are, the first of which has a number; parts_of: the list of a header and pieces.
-    """
+    a bad list without a header of its own goes with it."""
     header = _HEADER.match(lines.ahead(1)[0])
     named = header is not None and header[2] is not None
 
@@ -233,16 +233,21 @@ class CharniakReader(ParseReader):
         out.write(b"".join([*parts, b"\n"]))
 
     def _grammar(self, lines: LineReader) -> NextList:  # noqa: ARG002 - there is only one
-        return lambda lines: next_counted(lines, 2, lambda rows, first: [*enumerate(rows, first)], _with_scores)
+        return lambda lines: next_counted(lines, 2, single_lines, _with_scores)
+
+
+def single_lines(lines: Sequence[bytes], first: int) -> list[Piece]:
+    """Lines, the first of which has the number ``first``, as pieces."""
+    return [*enumerate(lines, first)]
 
 
 def _with_scores(head: bytes, pieces: Sequence[Piece]) -> Parts:
     """The list of a header, score lines and tree lines."""
-    (score_lines, scores), (places, texts) = (zip(*pieces[k::2], strict=True) if pieces else ((), ()) for k in (0, 1))
-    return Parts(head, list(scores), list(texts), places, score_lines, "header")
+    pairs = zip(pieces[::2], pieces[1::2], strict=True)
+    return Parts(head, [ScoredTree(scores, at, text, line) for (at, scores), (line, text) in pairs], "header")
 
 
-_COUNTED, _GROUPS = "counted", "groups"
+_COUNTED, GROUPS = "counted", "groups"
 _SHOWN = 1 << 8  # lines that show whether trees have scores
 _SCORED = " with scores"  # follows the variant
 
@@ -285,17 +290,18 @@ class BareReader(ParseReader):
     def _grammar(self, lines: LineReader) -> NextList:
         scored = any(numbers(line.partition(b"(")[0]) for line in lines.ahead(_SHOWN) if b"(" in line)
         if _HEADER.match(lines.ahead(1)[0]) is None:
-            return partial(_next_group, scored=scored)
-        return lambda lines: next_counted(lines, 1, _pieces, partial(_parts, form=_COUNTED, scored=scored))
+            return partial(next_group, pieces_of=_pieces, form=GROUPS + _SCORED * scored, scored=scored)
+        form = _COUNTED + _SCORED * scored
+        return lambda lines: next_counted(lines, 1, _pieces, partial(_parts, form=form, scored=scored))
 
 
-def _next_group(lines: LineReader, scored: bool) -> Record:
-    """The trees up to the next blank line."""
+def next_group(lines: LineReader, pieces_of: PiecesOf, form: str, *, scored: bool) -> Record:
+    """The trees up to the next blank line; scored: whether there are scores before them."""
     first, rows = lines.number + 1, block(lines, blank)
     if not scored and b"(" not in rows[0]:
         message = f"found {excerpt(rows[0])} where a list starts; expected its first tree, '(...)'"
         return Record(None, first, Problem("header", message, first))
-    return Record(None, first, _parts(b"", _pieces(rows, first), _GROUPS, scored))
+    return Record(None, first, _parts(b"", pieces_of(rows, first), form, scored))
 
 
 def _pieces(lines: Sequence[bytes], first: int) -> list[Piece]:
@@ -306,9 +312,10 @@ def _pieces(lines: Sequence[bytes], first: int) -> list[Piece]:
 
 
 def _parts(head: bytes, pieces: Sequence[Piece], form: str, scored: bool) -> Parts:
-    """The list of these candidates, without those that are failed parses."""
-    kept = [(place, line) for place, line in pieces if not failed(line)]
-    places, lines = [place for place, _ in kept], [line for _, line in kept]
-    if not scored:
-        return Parts(head, [b"0"] * len(kept), lines, places, places, form, unscored=True)
-    return Parts(head, *apart(lines), places, places, form + _SCORED)
+    """The list of these candidates, without failed parses; a line without a bracket is scores and tree."""
+    rows = list[ScoredTree]()
+    for place, line in pieces:
+        if not failed(line):
+            scores, bracket, tree = line.partition(b"(") if scored else (b"0", line, b"")
+            rows.append(ScoredTree(scores, place, bracket + tree or scores, place))
+    return Parts(head, rows, form, unscored=not scored)
