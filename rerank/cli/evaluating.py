@@ -223,7 +223,7 @@ def _show_account(path: str, first: "list[Lists]", measure: "Metric", roles: Any
     from rerank.extraction.list_checks import doubts_of_lists
     from rerank.readers.account import Account, said_of, tell
 
-    account = Account.of(path, first, measure=measure.signature)
+    account = Account.of(path, first, measure=measure.words)
     tell(account)
     amiss = doubts_of_lists(first, measure, roles)
     show(*amiss, doubts=amiss, **said_of(account))

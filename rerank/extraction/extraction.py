@@ -319,7 +319,7 @@ class Extraction:
                 save_joined(self._directory / name, pieces(name), cuts=cuts, synced=False)
             corpus, *origins = [Corpus.load(self._directory / name, trusted=True) for name in names]
         known = {**self._count.as_dict(), "seconds": time.monotonic() - self._start}
-        account = Account.of("", self._first, measure=self._content.metric.signature)
+        account = Account.of("", self._first, measure=self._content.metric.words)
         roles = getattr(self._first[0], "roles", None) if self._first else None
         known |= said_of(account) | {"roles": {} if roles is None else roles.found}
         named = getattr(self._recipe.data, "roles", None)

@@ -124,6 +124,10 @@ class Gain(ColumnMetric):
         return np.asarray(self.gain(stats, reference) >= best - 1e-12)
 
     @property
+    def words(self) -> str:
+        return f"mean {self.column}{', lower is better' if self.lower else ''}"
+
+    @property
     def signature(self) -> str:
         return f"gain|column:{self.column}|{'lower is better|' if self.lower else ''}version:1"
 

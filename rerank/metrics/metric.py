@@ -57,6 +57,11 @@ class Metric(Checked, ABC):
         settings = (field.name for field in fields(type(self)))  # type: ignore[arg-type]
         return "|".join([self.name, *(f"{name}:{getattr(self, name)}" for name in settings)])
 
+    @property
+    def words(self) -> str:
+        """The measure as an account of lists says it: by default the signature."""
+        return self.signature
+
     def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """Sentence-level quality; higher is better: float64 [..., K] and [..., R] → [...]; by default the score."""
         scores = self.scores(stats, reference)

@@ -41,6 +41,8 @@ class Account:
         if (roles := first.roles) is not None:
             form += f" ({roles.form})" * bool(roles.form)
             key = ".".join(filter(None, (roles.many, *roles.text[: not roles.plain])))
+            if roles.gain_key not in ("", GAIN):
+                measure = measure.replace(f"mean {GAIN}", f"mean {GAIN}, of the key {roles.gain_key!r}", 1)
             unused = "; ".join(f"{key} ({what})" for key, what in roles.unused.items())
         sizes = [len(nbest) for nbest in every]
         shown = f"{amount(len(every), 'list')}{' or more' * (len(every) == MOST)} of {min(sizes)} to {max(sizes)}"

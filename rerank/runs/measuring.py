@@ -226,7 +226,7 @@ def _measured(
                 seen.add(one.lists)
                 looked_at += [one.lists][: MOST - len(looked_at)]
         count.warn()
-    tell(Account.of("", looked_at, measure=content.metric.signature))
+    tell(Account.of("", looked_at, measure=content.metric.words))
     if scorer is not None:
         columns_of_training = scorer.model.about.get("columns", {})
         for line in unlike_training(seen.finish(), content, columns_of_training, scorer.model.seen):

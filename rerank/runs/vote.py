@@ -258,7 +258,7 @@ def load_source(
     doubts = doubts_of_lists(seen, content.metric, reader.get("roles"))
     if base is not None and not (reader and says_scores(reader)):
         doubts += filter(None, [doubt_of_base(base, [(starts, gain, scores)])])
-    tell(account := Account.of("", seen, measure=content.metric.signature))
+    tell(account := Account.of("", seen, measure=content.metric.words))
     return ListSource(
         starts, answers, tuple(names), held, gain, np.random.default_rng(seed).permutation(sizes.size) % folds,
         content.metric, stats, reference, scores, base, " ".join(doubts), account,

@@ -66,6 +66,12 @@ SHAPES: dict[str, tuple[Any, tuple[str, ...], list[list[float]], set[str], tuple
     "steps, none of an empty text": (
         [{"candidates": [{"text": "a b", "conf": [0.5, 0.25]}, {"text": "", "conf": []}]}] * 2,
         ("conf:min", "conf:mean", "conf:last", "conf:prod"), [[0.25, 0.375, 0.25, 0.125]], set(), ()),
+    "a response that is opened, whose model is another": (
+        [{"model": "x", "answer": {"model": "y", "outputs": ["a", "b"]}}] * 2, (), [[], []], {"model", "answer.model"},
+        ()),
+    "candidates beside one another": (
+        [{"prompt": "?", "response_1": "a", "response_2": "b", "response_3": None, "lm 1": 1, "lm 2": "2", "page_7": 3,
+          "page_8": 4}] * 2, ("lm",), [[1], [2]], {"page_7", "page_8"}, ()),
     "arrays on lines": ([[{"generated_text": "a", "p": 1}, {"generated_text": "b", "p": 2}]] * 2, ("p",), [[1], [2]],
                         set(), ()),
 }  # fmt: skip

@@ -95,6 +95,7 @@ def test_an_account(tmp_path: Path, rerank: Any) -> None:
     ]  # fmt: skip
     found = json.loads(rerank("vote", path, "--samples", "10", "--folds", "2", "--json").out)
     assert found["account"]["right"] == "gain (passed), 12 of 36 candidates are right"
+    assert found["account"]["measure"] == "mean gain, of the key 'passed'"
     (tmp_path / "bad").write_text('{"candidates": ["a", 1]}\n{"candidates": ["b"]}\n')
     assert "skipped 1 candidate (text)" in rerank("look", tmp_path / "bad").err
     (tmp_path / "texts").write_text('{"id": "a", "candidates": ["a"]}\n')

@@ -4,6 +4,8 @@ their kinds and their names tell.
 * A key that holds a list of texts or of objects holds the candidates. Otherwise an object is a candidate, and
   those with the same value of a key of their lists (``prompt_id``, ``question``, ...) are a list, wherever they stand.
   A single object that holds nothing but lists under keys of its own holds lists by their ids.
+  Candidates may stand beside one another in an object, or a row of a table: ``response_1``, ``score_1``,
+  ``response_2``, ...
 * Numbers of candidates are columns: numbers in their objects, and lists of numbers as long as the list of
   candidates. A number may be written as a text, or be true or false.
 * The gain is what is called so, or ``passed``, ``correct``, ``is_correct``, ``label``, ``success``, ``acc``,
@@ -188,6 +190,7 @@ NEEDED = "candidates", "text", "group", "source", "base"  # in use; a column tha
 HOLDERS = {*NAMES["candidates"], "choices"}  # of the candidates in a response
 # Of a candidate that stands alone; what is called otherwise may be the right answer beside a response.
 SAID = {*NAMES["text"]}.difference(("answer", "solution", "code"))
+_NUMBERED = re.compile(r"(.+)[_ ](\d{1,3})")
 _ID = re.compile(r"(^|_)(id|idx|index|uuid)$", re.IGNORECASE)
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
 
@@ -283,6 +286,7 @@ def _spread(entry: tuple[int, Object | Problem]) -> Iterable[tuple[int, Object |
     number, item = entry
     if isinstance(item, Problem) or "candidates" in item:
         return (entry,)
+    item = _beside(item)
     if "custom_id" in item and "response" in item:
         body = first_of(item, ("response.body",))
         if isinstance(body, dict) and not body.keys().isdisjoint(("choices", "output")):
@@ -293,7 +297,9 @@ def _spread(entry: tuple[int, Object | Problem]) -> Iterable[tuple[int, Object |
     within = [key for key, value in item.items() if _holds_candidates(value)]
     rest = {key: value for key, value in item.items() if key not in within}
     if len(within) == 1 and not any(key.lower() in SAID or _are_candidates(one) for key, one in rest.items()):
-        return ((number, {**item[within[0]], **rest}),)
+        response = item[within[0]]
+        lost = {f"{within[0]}.{key}": value for key, value in response.items() if rest.get(key, value) != value}
+        return ((number, {**response, **lost, **rest}),)
 
     def holds_lists(value: Any) -> bool:
         lists = list(value.values()) if isinstance(value, dict) else []
@@ -303,7 +309,7 @@ def _spread(entry: tuple[int, Object | Problem]) -> Iterable[tuple[int, Object |
 
     inner = list(filter(holds_lists, item.values()))
     if len(inner) != 1:
-        return (entry,)
+        return ((number, item),)
     return [(number, {"id": key, "candidates": entries}) for key, entries in inner[0].items()]
 
 
@@ -311,6 +317,23 @@ def _holds_candidates(value: Any) -> bool:
     return isinstance(value, dict) and any(
         key.lower() in HOLDERS and _are_candidates(one) for key, one in value.items()
     )
+
+
+def _beside(item: Object) -> Object:
+    """An object whose candidates stand beside one another, as ``response_1`` and ``response_2``, with a list of them,
+    each with all that has its number."""
+    parts = {key: found.groups() for key in item if key[-1:].isdecimal() and (found := _NUMBERED.fullmatch(key))}
+    counts = Counter(name for name, _ in parts.values() if name.lower() in SAID)
+    text = next((name for name, count in counts.items() if count > 1), "")
+    if not text or not (SAID | HOLDERS).isdisjoint(map(str.lower, item)):
+        return item
+    entries = {number: Object() for key, (name, number) in parts.items() if name == text and item[key] is not None}
+    for key, (name, number) in parts.items():
+        if number in entries:
+            entries[number][name] = item[key]
+    used = {key for key, (name, number) in parts.items() if name == text or number in entries}
+    rest = {key: value for key, value in item.items() if key not in used}
+    return {**rest, f"{text}s": list(entries.values())}
 
 
 def _alone(item: Object) -> list[Object]:
