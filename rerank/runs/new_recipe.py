@@ -188,7 +188,7 @@ def _task_lines(recipe: ListRecipe) -> list[str]:
     for key, usual in TASKS[recipe.task].items():
         if key != "metric":
             held = ", ".join(f"{name}: {settings[key][name]}" for name in named(usual))
-            lines.append(f"{key}: {{{held}}}" + BESIDE.get(key, ""))
+            lines.append(f"{key}: {{{held}}}" + BESIDE.get(key, "") * (f"{{{held}}}" not in BESIDE.get(key, "")))
     return [*lines, *([LEARNED] if recipe.task == "parse" else [])]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import rerank
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import make_reader
+from rerank.readers.base import ScoreColumns, make_reader
 from rerank.readers.lists import Lists
 
 Rows = list[dict[str, Any]]
@@ -46,7 +46,8 @@ SHAPES: dict[str, tuple[Any, tuple[str, ...], list[list[float]], set[str], tuple
         nested("candidates", "text", conf=[[0.5], [0.25], [1], [2]]), ("conf",), [[0.5], [0.25]], set(), ()),
     "another gain": (
         nested("candidates", "text", gain=[1, 0, 1, 0], acc=[1, 1, 0, 0]), ("gain",), [[1], [0]], {"acc"}, ()),
-    "ids": (nested("candidates", "text", page_id=[7, 8, 9, 10]), (), [[], []], {"page_id"}, ()),
+    "ids": (nested("candidates", "text", page_id=[7, 8, 9, 10], docno=["1", "2", "3", "4"]), (), [[], []],
+            {"page_id", "docno"}, ()),
     "lists along": (
         [{"prompt": "?", "completions": ["a", "b"], "rewards": [1.5, 2], "labels": [0, 1]}] * 2, ("rewards", "gain"),
         [[1.5, 0], [2, 1]], set(), ()),
@@ -93,6 +94,14 @@ def test_shapes(name: str, tmp_path: Path) -> None:
     assert first.scores[:, 1:].tolist() == scores
     assert set(first.roles.unused) == unused
     assert first.roles.gains == gains
+    if first.roles.group:
+        return
+    names = tuple(name for name in first.names if name != "gain")  # that a model has learned from
+    again = next(iter(make_reader("jsonl", "").knowing(ScoreColumns(names, "score")).read(tmp_path / "lists")))
+    assert again.problem is None
+    assert [again.scores[:, again.names.index(name)].tolist() for name in names] == [
+        first.scores[:, first.names.index(name)].tolist() for name in names
+    ]
 
 
 @pytest.mark.parametrize("bad", [0, 3])

@@ -29,6 +29,7 @@ from rerank.readers.lists import Lists, plain_texts
 from rerank.readers.problems import Problem
 from rerank.readers.streams import InputStream, Writable
 from rerank.readers.texts.answers import check_rule, plain
+from rerank.readers.texts.forms import as_number
 from rerank.readers.texts.json_lines import (
     FINISH,
     HIGHEST,
@@ -124,9 +125,13 @@ class JsonlReader(JsonReader):
                 candidates[k] = {**entry, SCORE: float(scores[i]), BASE_SCORE: old}
         out.write(json_line({**pieces.head, "candidates": candidates}, nbest))
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are known before a file is read: they are numbers however they are written."""
+        return (*(self.dense or ()), *(() if self.known is None else self.known.names))
+
     def objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
-        known = () if self.known is None else self.known.names
-        named = [*dict.fromkeys([*(self.dense or ()), *known, *self.labels])]
+        named = [*dict.fromkeys([*self.columns, *self.labels])]
         return as_lists(self.found(lines), self.roles or {}, lines, self.answer, named, self.look)
 
     def found(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
@@ -161,7 +166,9 @@ class JsonlReader(JsonReader):
         steps = list[str]()
         for key in (key for key in keys if key not in _OTHERS):
             values = [row.get(key) for row in rows]
-            finite = _are_finite(values)
+            if not (finite := _are_finite(values)) and key not in NUMBERS and key in self.columns:
+                values = [as_number(one[0] if isinstance(one, list) and len(one) == 1 else one) for one in values]
+                finite = _are_finite(values)
             if key in PARTS:
                 draft.parts[key] = draft.tried(values, partial(_part, key), None)
             elif (

@@ -191,7 +191,7 @@ HOLDERS = {*NAMES["candidates"], "choices"}  # of the candidates in a response
 # Of a candidate that stands alone; what is called otherwise may be the right answer beside a response.
 SAID = {*NAMES["text"]}.difference(("answer", "solution", "code"))
 _NUMBERED = re.compile(r"(.+)[_ ](\d{1,3})")
-_ID = re.compile(r"(^|_)(id|idx|index|uuid)$", re.IGNORECASE)
+_ID = re.compile(r"(^|_)(id|idx|index|uuid|docid|docno|pid)$", re.IGNORECASE)
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
 
 
