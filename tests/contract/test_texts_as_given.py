@@ -17,9 +17,7 @@ from small import lines_of
 
 import rerank as library
 from rerank.base.encoding import plain
-from rerank.contrib.formats.fairseq import FairseqReader
-from rerank.contrib.formats.opennmt import OpenNmtReader
-from rerank.contrib.formats.sockeye import SockeyeReader
+from rerank.contrib.formats.translation import FairseqReader, OpenNmtReader, SockeyeReader
 from rerank.contrib.serve.requests import answer
 from rerank.models.weights import escaped, unescaped
 from rerank.readers.base import Reader

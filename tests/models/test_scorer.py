@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import rerank
 from rerank.base.errors import DataError, ModelError, RecipeError
-from rerank.contrib.formats.berkeley import BerkeleyReader
+from rerank.contrib.formats.parsers import BerkeleyReader
 from rerank.data.corpus import Corpus
 from rerank.learn.scoring import scores
 from rerank.learn.voting.votes import Votes

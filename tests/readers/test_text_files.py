@@ -9,7 +9,7 @@ import pytest
 from pairs import read_text_pairs
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.contrib.formats.fairseq import FairseqReader
+from rerank.contrib.formats.translation import FairseqReader
 from rerank.readers.base import SkipCount
 from rerank.readers.moses import Moses
 from rerank.readers.texts.jsonl import JsonlReader

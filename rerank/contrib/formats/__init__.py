@@ -2,10 +2,12 @@
 
 from rerank.base.registry import Add
 
-READERS = "Berkeley", "Espnet", "Fairseq", "Kaldi", "OpenNmt", "Sockeye", "Stanford"
+READERS = {"parsers": ("Berkeley", "Stanford"), "speech": ("Espnet", "Kaldi"),
+           "translation": ("Fairseq", "OpenNmt", "Sockeye")}  # fmt: skip
 
 
 def register(add: Add) -> None:
     """Make the readers known."""
-    for name in READERS:
-        add("reader", name.lower(), f"{__name__}.{name.lower()}:{name}Reader")
+    for module, names in READERS.items():
+        for name in names:
+            add("reader", name.lower(), f"{__name__}.{module}:{name}Reader")

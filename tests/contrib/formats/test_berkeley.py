@@ -8,7 +8,7 @@ import pytest
 from outcomes import good, outline, problem_of, written
 
 from rerank.base.errors import DataError
-from rerank.contrib.formats.berkeley import BerkeleyReader
+from rerank.contrib.formats.parsers import BerkeleyReader
 from rerank.readers.base import Lists, read_lists
 from rerank.readers.trees import charniak
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outcomes import problem_of
 
-from rerank.contrib.formats.fairseq import FairseqReader
+from rerank.contrib.formats.translation import FairseqReader
 from rerank.readers.base import SkipCount, read_lists
 from rerank.readers.lists import Lists
 

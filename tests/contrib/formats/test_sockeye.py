@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outcomes import problem_of
 
-from rerank.contrib.formats.sockeye import SockeyeReader
+from rerank.contrib.formats.translation import SockeyeReader
 from rerank.readers.lists import Lists
 
 NESTED = {

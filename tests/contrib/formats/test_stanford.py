@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import outcomes
 
-from rerank.contrib.formats.stanford import StanfordReader
+from rerank.contrib.formats.parsers import StanfordReader
 from rerank.readers.base import Lists
 
 PENN = b"""\
