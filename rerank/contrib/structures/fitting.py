@@ -19,8 +19,7 @@ from rerank.contrib.structures.attributes import (
     read_patterns,
     template_file,
 )
-from rerank.contrib.structures.chain import Chains, chains_of
-from rerank.contrib.structures.decoding import decode
+from rerank.contrib.structures.chain import Chains, chains_of, decode
 from rerank.contrib.structures.metrics import LabelMetric, has_spans, parts_of, span_form
 from rerank.contrib.structures.readers import SequenceReader, TaggedSentence, sentences_of, sequence_readers, slashed
 from rerank.contrib.structures.recipe import TaggingRecipe, TokenFeatureSettings, check_labels

@@ -12,9 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rerank.base.errors import DataError
 from rerank.contrib.structures.attributes import named_values
-from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of
-from rerank.contrib.structures.decoding import decode, k_best, marginals
-from rerank.contrib.structures.training import train_chains
+from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of, decode, k_best
+from rerank.contrib.structures.training import marginals, train_chains
 from rerank.kernels.compile import kernel
 from rerank.learn.parameters import as_value_errors, check_parameters, learner_of, seed_of
 from rerank.learn.rules.maxent import Maxent

@@ -18,9 +18,9 @@ from rerank.base.errors import DataError
 from rerank.base.ranges import Range
 from rerank.base.registry import Registry
 from rerank.contrib.structures.attributes import Own, TokenFeatures, read_patterns
-from rerank.contrib.structures.chain import Chains, chains_of
-from rerank.contrib.structures.decoding import decode, k_best, marginals
+from rerank.contrib.structures.chain import Chains, chains_of, decode, k_best
 from rerank.contrib.structures.readers import BATCH, Token
+from rerank.contrib.structures.training import marginals
 from rerank.models.model import (
     FORMAT_VERSION,
     HEADER,

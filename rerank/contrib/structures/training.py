@@ -3,28 +3,53 @@
 To a learner, an example is a list of two: the right labels y* with the features φ(y*) − φ(y'), and the rival y' with
 none. It is handed to the learner's own pass over lists, so that updates, averages and counts are those of lists. Where
 the best labels are the right ones, the list has nothing else in it.
+
+The learner maxent makes a conditional random field (Lafferty et al. 2001): maximum entropy over all labels of a chain,
+by L-BFGS.
+
+    L(w) = −Σ_i log P(gold_i) + (l2/2)·‖w‖² + l1·‖w‖₁
+
+P(y) = e^{score(y)} / Z, by the forward-backward algorithm. Probabilities are products of numbers that are scaled at
+every token (Rabiner 1989, section V.A). Where one of these is so small that a product might be 0, sums of logarithms
+are used instead, for this example: a zero is always that of a transition that is not allowed.
+
+Columns are those of transitions and of the labels that an attribute has in the training set, as is usual: those of
+other labels stay 0. That is a small part of the columns, and hardly worse.
 """
 
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.contrib.structures.chain import ChainRoom, Chains, entries_of, room_for
-from rerank.contrib.structures.crf import solve_chains
-from rerank.contrib.structures.decoding import best_labels, decode, differing_columns
+from rerank.contrib.structures.chain import (
+    ChainRoom,
+    Chains,
+    best_labels,
+    decode,
+    differing_columns,
+    entries_of,
+    read_transitions,
+    room_for,
+    score_tokens,
+    state_of,
+)
 from rerank.kernels.by_type import ByType
 from rerank.kernels.compile import kernel, kernel_of
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.contract import accepted
 from rerank.learn.folds import FOLDS, sections
+from rerank.learn.lbfgs import minimised
 from rerank.learn.log import UpdateLog
 from rerank.learn.losses import Cost
 from rerank.learn.pairs import ORACLES
+from rerank.learn.predictor import Predictor, named
 from rerank.learn.rules.maxent import Maxent
+from rerank.learn.scoring import single
 from rerank.learn.train import Training, epoch_order, score_on, train
 from rerank.learn.workspace import EpochStats, ListArrays, Scratch, new_tally
 
@@ -177,3 +202,314 @@ class ChainProblem:
         kernel(order, own, sums, *self._pair, None, tally, self._room, self.corpus, tilt, params)
         learner.finish(state, sums)
         return EpochStats(*tally.item())
+
+
+SMALL = 1e-80  # products of three such numbers are far from underflow
+NOTHING = 1e-17  # what a probability of 1 does not notice
+
+
+class MarginalRoom(NamedTuple):
+    """Space for the marginals of M tokens."""
+
+    chain: ChainRoom
+    factors: np.ndarray  # float64 [K, K] (from, to): e^(transition − the highest)
+    across: np.ndarray  # float64 [K, K]: the same as (to, from)
+    top: np.ndarray  # float64 [2]: the highest transition; is a factor too small?
+    e: np.ndarray  # float64 [M, K]: e^(emission − the token's highest)
+    forward: np.ndarray  # float64 [M, K]; in the end P(label)
+    backward: np.ndarray  # float64 [M, K]
+    onward: np.ndarray  # float64 [M, K]: e·backward
+    sums: np.ndarray  # float64 [K]
+    pairs: np.ndarray  # float64 [K, K] (from, to): Σ P(transition), together with ``quotients`` times ``factors``
+    quotients: np.ndarray  # float64 [K, K] (from, to)
+
+
+def marginal_room(chains: Chains) -> MarginalRoom:
+    """Space for the marginals of ``chains``."""
+    chain = room_for(chains)
+    M, K = chain.emissions.shape
+    square, wide = (K, K), (M, K)
+    return MarginalRoom(
+        chain, np.zeros(square), np.zeros(square), np.zeros(2), np.zeros(wide), np.zeros(wide), np.zeros(wide),
+        np.zeros(wide), np.zeros(K), np.zeros(square), np.zeros(square),
+    )  # fmt: skip
+
+
+@kernel
+def read_factors(room: MarginalRoom) -> None:
+    """Exponentials of the transitions that are in ``room.chain``; Σ P(transition) begins anew."""
+    K, transitions = room.sums.shape[0], room.chain.transitions
+    highest, small = -np.inf, False
+    for y in range(K):
+        highest = max(highest, room.chain.highest[y])
+    if highest == -np.inf:
+        highest = 0.0  # nothing may follow anything
+    for y in range(K):
+        for x in range(K):
+            factor = math.exp(transitions[y, x] - highest)
+            small |= factor < SMALL and transitions[y, x] > -np.inf
+            room.factors[x, y] = room.across[y, x] = factor
+            room.pairs[x, y] = room.quotients[x, y] = 0.0
+    room.top[0], room.top[1] = highest, small
+
+
+@kernel
+def label_probabilities(length: int, summed: bool, least: float, room: MarginalRoom) -> float:
+    """P(label) into ``room.forward``, and the P(transition), if they are to be ``summed``, are added up; returns log Z.
+
+    least: what a probability of 1 is not to notice. The scores are those of the last ``score_tokens``.
+    """
+    if length == 0:
+        return 0.0
+    if room.top[1] == 0.0:
+        log_z, safe = by_scaling(length, summed, least, room)
+        if safe:
+            return log_z
+    return by_logarithms(length, summed, room)
+
+
+@kernel
+def scale(row: np.ndarray) -> tuple[float, bool]:
+    """Divide a row by its sum, which is returned, and whether no positive number is now too small."""
+    total, safe = 0.0, True
+    for y in range(row.shape[0]):
+        total += row[y]
+    least, inverse = SMALL * total, 1.0 / total
+    for y in range(row.shape[0]):
+        safe &= row[y] == 0.0 or row[y] >= least
+        row[y] *= inverse
+    return total, safe
+
+
+@kernel
+def add_multiple(row: np.ndarray, x: float, other: np.ndarray) -> None:
+    """row ← row + x·other."""
+    for y in range(np.uint64(row.shape[0])):
+        row[y] += x * other[y]
+
+
+@kernel
+def add_product(row: np.ndarray, x: np.ndarray, matrix: np.ndarray) -> None:
+    """row ← row + x·matrix, four rows of the matrix at a time: the row is read and written less often."""
+    K = row.shape[0]
+    for y in range(0, K - 3, 4):
+        one, two, three, four = matrix[y], matrix[y + 1], matrix[y + 2], matrix[y + 3]
+        a, b, c, d = x[y], x[y + 1], x[y + 2], x[y + 3]
+        for z in range(np.uint64(K)):
+            row[z] += (a * one[z] + b * two[z]) + (c * three[z] + d * four[z])
+    for y in range(K - K % 4, K):
+        add_multiple(row, x[y], matrix[y])
+
+
+@kernel
+def by_scaling(length: int, summed: bool, least: float, room: MarginalRoom) -> tuple[float, bool]:
+    """``label_probabilities``, unless a number is too small: then False, and nothing was added.
+
+    Only the way back, which log Z follows from, is over all pairs of labels. On the way forward, what comes from labels
+    that are no more probable than ``least`` is left out: mostly that is nearly all.
+    """
+    K, forward, backward, onward = room.sums.shape[0], room.forward, room.backward, room.onward
+    log_z, safe = (length - 1) * room.top[0], True
+    for back in range(length):
+        t, highest = length - 1 - back, -np.inf
+        emissions, row = room.chain.emissions[t], backward[t]
+        for y in range(K):
+            highest = max(highest, emissions[y])
+            row[y] = 0.0 if back > 0 else 1.0
+        if back > 0:
+            add_product(row, onward[t + 1], room.across)
+        total, fits = scale(row)
+        log_z += highest + math.log(total)
+        safe &= fits
+        for y in range(K):
+            room.e[t, y] = math.exp(emissions[y] - highest)
+            safe &= room.e[t, y] >= SMALL or emissions[y] == -np.inf
+            onward[t, y] = room.e[t, y] * row[y]
+    if not safe:
+        return 0.0, False
+    for t in range(length):
+        total = 0.0
+        for y in range(K):
+            room.sums[y] = 1.0 if t == 0 else 0.0
+        if t > 0:
+            for x in range(K):
+                if forward[t - 1, x] * backward[t - 1, x] > least:
+                    add_multiple(room.sums, forward[t - 1, x], room.factors[x])
+        for y in range(K):
+            total += room.sums[y] * onward[t, y]
+        for y in range(K):
+            forward[t, y] = room.sums[y] * (room.e[t, y] / total)
+        if t == 0:
+            log_z += math.log(total)
+        elif summed:
+            for x in range(K):
+                if forward[t - 1, x] * backward[t - 1, x] > least:
+                    add_multiple(room.quotients[x], 1.0 / total * forward[t - 1, x], onward[t])
+    for t in range(length):
+        for y in range(K):
+            forward[t, y] *= backward[t, y]
+    return log_z, True
+
+
+@kernel
+def by_logarithms(length: int, summed: bool, room: MarginalRoom) -> float:
+    """``label_probabilities`` by sums of logarithms."""
+    K, forward, backward = room.sums.shape[0], room.forward, room.backward
+    emissions, transitions = room.chain.emissions, room.chain.transitions
+    for y in range(K):
+        forward[0, y], backward[length - 1, y] = emissions[0, y], 0.0
+    for t in range(1, length):
+        for y in range(K):
+            for x in range(K):
+                room.sums[x] = forward[t - 1, x] + transitions[y, x]
+            forward[t, y] = log_sum(room.sums) + emissions[t, y]
+    log_z = log_sum(forward[length - 1])
+    for back in range(1, length):
+        t = length - 1 - back
+        for x in range(K):
+            for y in range(K):
+                room.sums[y] = transitions[y, x] + emissions[t + 1, y] + backward[t + 1, y]
+            backward[t, x] = log_sum(room.sums)
+            if summed:
+                for y in range(K):
+                    room.pairs[x, y] += math.exp(forward[t, x] + room.sums[y] - log_z)
+    for t in range(length):
+        for y in range(K):
+            forward[t, y] = math.exp(forward[t, y] + backward[t, y] - log_z)
+    return log_z
+
+
+@kernel
+def log_sum(x: np.ndarray) -> float:
+    """log Σ e^x; −∞ where all are."""
+    highest, total = -np.inf, 0.0
+    for r in range(x.shape[0]):
+        highest = max(highest, x[r])
+    if highest == -np.inf:
+        return highest
+    for r in range(x.shape[0]):
+        total += math.exp(x[r] - highest)
+    return float(highest + math.log(total))
+
+
+@kernel
+def all_marginals(chains: Chains, state: Predictor, room: MarginalRoom, labels: np.ndarray) -> None:
+    """P(label) of all tokens (float64 [T, K])."""
+    read_transitions(chains, state, room.chain)
+    read_factors(room)
+    for i in range(chains.starts.shape[0] - 1):
+        length, first = score_tokens(chains, i, state, room.chain), chains.starts[i]
+        label_probabilities(length, False, NOTHING, room)
+        for t in range(length):
+            for y in range(labels.shape[1]):
+                labels[first + t, y] = room.forward[t, y]
+
+
+CURVATURE = 0.05  # of the loss by a weight, for each occurrence: of p·(1 − p), for probabilities as they are mostly
+NO_FURTHER = 1e-4  # what a step betters L by, in relation to it, where the search ends
+FAINT = 1e-9  # probabilities up to here are left out of gradients, not of the loss
+SPARSE = 4  # labels are added one by one where they are less than this part of all
+
+
+def solve_chains(learner: Maxent, chains: Chains, state: State) -> EpochStats:
+    """Minimise L(w) from where ``state`` is, and leave the optimum there."""
+    assert learner.l2 is not None
+    l2, tally, room = learner.l2, new_tally(), marginal_room(chains)
+    gradient, active, counts = np.zeros(chains.width), np.empty(chains.labels, np.int64), occurrences(chains)
+    mark_seen(chains, gradient)
+    columns = np.flatnonzero(gradient)
+    scale = 1.0 / np.sqrt(l2 + CURVATURE * counts[columns // chains.labels])
+
+    def penalised(u: np.ndarray) -> tuple[float, np.ndarray]:
+        """L and its gradient by u = w / scale, of ``columns``."""
+        w = u * scale
+        state.cells[columns] = w
+        gradient[:], tally.loss, tally.mistakes = 0.0, 0.0, 0
+        room.chain.stamp[0] = -1
+        add_chain_loss(chains, named(state), room, gradient, active, tally)
+        return tally.loss + 0.5 * l2 * float(np.square(w).sum()), scale * (gradient[columns] + l2 * w)
+
+    start, l1 = state.cells[columns] / scale, learner.l1 * scale
+    steps = minimised(penalised, start, l1, maxiter=learner.iterations, ftol=NO_FURTHER)[1]
+    named(state).counts.updates += steps
+    tally.lists = chains.example_count
+    return EpochStats(*tally.item())
+
+
+def occurrences(chains: Chains) -> np.ndarray:
+    """float64 [K + A]: how much of each label there is to begin a transition, and then of each attribute."""
+    values = None if chains.values.size == 0 else np.square(chains.values.astype(np.float64))
+    attributes = np.bincount(chains.attributes, values, chains.attribute_count)
+    return np.concatenate([np.bincount(chains.gold, minlength=chains.labels), attributes]).astype(np.float64)
+
+
+def mark_seen(chains: Chains, seen: np.ndarray) -> None:
+    """seen[j] ← 1 for transitions that are allowed, and for attributes with the right labels of their tokens."""
+    K, gold = chains.labels, np.repeat(chains.gold, np.diff(chains.rows)).astype(np.int64)
+    seen[: K * K] = chains.allowed[:K].ravel()
+    seen[(K * (K + chains.attributes.astype(np.int64)) + gold)[gold >= 0]] = 1.0
+
+
+@kernel
+def add_chain_loss(
+    chains: Chains, state: Predictor, room: MarginalRoom, gradient: np.ndarray, active: np.ndarray,
+    tally: Any,
+) -> None:  # fmt: skip
+    """Add −Σ_i log P(gold_i) and mistakes to ``tally``, its gradient to ``gradient``; active: space."""
+    K = chains.allowed.shape[1]
+    read_transitions(chains, state, room.chain)
+    read_factors(room)
+    for i in range(chains.starts.shape[0] - 1):
+        length, first = score_tokens(chains, i, state, room.chain), chains.starts[i]
+        tally.loss += label_probabilities(length, True, FAINT, room) - gold_score(chains, i, room.chain)
+        wrong = False
+        for t in range(length):
+            gold, row = np.int64(chains.gold[first + t]), room.forward[t]
+            for y in range(K):
+                wrong |= row[y] > row[gold]
+            row[gold] -= 1.0
+            add_token(chains, first + t, row, gradient, active)
+            if t > 0:
+                gradient[np.int64(chains.gold[first + t - 1]) * K + gold] -= 1.0
+        tally.mistakes += wrong
+    for x in range(K):
+        for y in range(K):
+            gradient[x * K + y] += room.pairs[x, y] + room.quotients[x, y] * room.factors[x, y]
+
+
+@kernel
+def add_token(chains: Chains, t: int, row: np.ndarray, gradient: np.ndarray, active: np.ndarray) -> None:
+    """Add the row of a token's labels to the gradient of all its attributes, for labels that are not nearly 0."""
+    K, count = row.shape[0], 0
+    for y in range(K):
+        if abs(row[y]) > FAINT:
+            active[count] = y
+            count += 1
+    for p in range(np.uint64(chains.rows[t]), np.uint64(chains.rows[t + 1])):
+        j = K * (K + np.int64(chains.attributes[p]))
+        value = 1.0 if chains.values.shape[0] == 0 else single(chains.values[p])
+        if count > K // SPARSE:
+            add_multiple(gradient[j : j + K], value, row)
+        else:
+            for r in range(np.uint64(count)):
+                gradient[j + active[r]] += value * row[active[r]]
+
+
+@kernel
+def gold_score(chains: Chains, i: int, room: ChainRoom) -> float:
+    """The score of the right labels of example i, whose tokens were scored last."""
+    first, total = chains.starts[i], 0.0
+    for t in range(first, chains.starts[i + 1]):
+        gold = np.int64(chains.gold[t])
+        total += room.emissions[t - first, gold]
+        if t > first:
+            total += room.transitions[gold, np.int64(chains.gold[t - 1])]
+    return total
+
+
+def marginals(chains: Chains, weights: np.ndarray) -> np.ndarray:
+    """float64 [T, K]: P(label) of every token under P(y) ∝ e^score(y)."""
+    probabilities = np.empty((chains.rows.size - 1, chains.labels))
+    state = state_of(chains, np.asarray(weights, np.float64))
+    all_marginals(chains, state, marginal_room(chains), probabilities)
+    return probabilities

@@ -9,10 +9,26 @@ import numpy as np
 import pytest
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.contrib.structures.chain import Chains, chains_of, entries_of, room_for
-from rerank.contrib.structures.crf import mark_seen, solve_chains
-from rerank.contrib.structures.decoding import best_labels, decode, differing_columns, k_best, marginals, state_of
-from rerank.contrib.structures.training import PENALTIES, pair_for, penalties, train_chains
+from rerank.contrib.structures.chain import (
+    Chains,
+    best_labels,
+    chains_of,
+    decode,
+    differing_columns,
+    entries_of,
+    k_best,
+    room_for,
+    state_of,
+)
+from rerank.contrib.structures.training import (
+    PENALTIES,
+    marginals,
+    mark_seen,
+    pair_for,
+    penalties,
+    solve_chains,
+    train_chains,
+)
 from rerank.data.corpus import Corpus, frozen
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.losses import Cost
@@ -93,7 +109,7 @@ def test_argmax_takes_costs_and_differences_are_those_of_features(mask: np.ndarr
         room, pair = room_for(chains), pair_for(entries_of(chains))[0]
         for i in range(chains.example_count):
             every, totals = all_scores(chains, i, w, tilt)
-            assert best_labels(state_of(w), tilt, i, room, chains) == pytest.approx(totals.max(), abs=1e-12)
+            assert best_labels(state_of(chains, w), tilt, i, room, chains) == pytest.approx(totals.max(), abs=1e-12)
             found, gold = every[int(totals.argmax())], labels_of(chains, chains.gold, i)
             assert tuple(room.output[: len(gold)].tolist()) == found
             count, cost = differing_columns(pair, i, room, chains)
