@@ -12,20 +12,7 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.parseval import Parseval
-from rerank.metrics.parseval_kernel import (
-    CROSSING,
-    GOLD,
-    GOLD_SHIFT,
-    LENGTH,
-    MATCHED,
-    NO_CROSSING,
-    REFUSED,
-    SKIPPED,
-    TAGS,
-    TEST,
-    WORD_SHIFT,
-    WORDS,
-)
+from rerank.metrics.parseval_kernel import LENGTH, REFUSED
 from rerank.readers.base import Lists
 from rerank.readers.trees.treebank import SentenceText
 from rerank.readers.trees.trees import CANDIDATES, Trees, bracket_words, equal_form, normalized, parse_brackets, picked
@@ -104,21 +91,29 @@ class ParsevalResult:
         """A line of EVALB's table for every sentence, in order; ``status`` is 0 (valid), 1 (error: other words) or 2
         (skipped: no words). A sentence that is not valid has no brackets and tags, but the ``words`` of its reference.
         """
-        for number, (row, gold_row) in enumerate(zip(self.stats, self.reference, strict=True), start=1):
-            status = ERROR if row[REFUSED] else SKIP if row[SKIPPED] else OK
-            gold, words = gold_row[GOLD] + row[GOLD_SHIFT], gold_row[WORDS] + (status == OK) * row[WORD_SHIFT]
-            counts = {"matched": row[MATCHED], "gold": gold, "test": row[TEST], "crossing": row[CROSSING]}
+        for number, rows in enumerate(zip(self.stats, self.reference, strict=True), start=1):
+            n = self._named(*rows)
+            status = ERROR if n["refused"] else SKIP if n["skipped"] else OK
+            gold, words = n["gold"] + n["gold_shift"], n["words"] + (n["word_shift"] if status == OK else 0)
             yield {
                 "sentence": number,
-                "length": int(gold_row[LENGTH]),
+                "length": n["length"],
                 "status": status,
-                "recall": float(row[MATCHED] / gold) if gold else 0.0,
-                "precision": float(row[MATCHED] / row[TEST]) if row[TEST] else 0.0,
-                **{name: int(count) for name, count in counts.items()},
-                "words": int(words),
-                "correct_tags": int(row[TAGS]),
-                "tagging_accuracy": float(row[TAGS] / words) if words else 0.0,
+                "recall": n["matched"] / gold if gold else 0.0,
+                "precision": n["matched"] / n["test"] if n["test"] else 0.0,
+                "matched": n["matched"],
+                "gold": gold,
+                "test": n["test"],
+                "crossing": n["crossing"],
+                "words": words,
+                "correct_tags": n["correct_tags"],
+                "tagging_accuracy": n["correct_tags"] / words if words else 0.0,
             }
+
+    def _named(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, int]:
+        """Statistics (float64 [K] and [R]) by their names."""
+        names = *self.metric.columns, *self.metric.reference_columns
+        return dict(zip(names, map(int, (*stats, *reference)), strict=True))
 
     def table(self) -> Iterator[str]:
         """The lines of EVALB's report, F-measure added: a line a sentence, their sums, and a summary by length.
@@ -131,11 +126,11 @@ class ParsevalResult:
         for r in self.sentences():
             yield _ROW.format(**r | {key: 100 * r[key] for key in ("recall", "precision", "tagging_accuracy")})
         yield "=" * 76
-        sums, gold, scores = self.stats.sum(axis=0), self.reference.sum(axis=0), self.scores()
+        n, scores = self._named(self.stats.sum(axis=0), self.reference.sum(axis=0)), self.scores()
         yield (
-            f"{'':16}{100 * scores['recall']:6.2f} {100 * scores['precision']:6.2f}{sums[MATCHED]:7.0f}"
-            f"{gold[GOLD] + sums[GOLD_SHIFT]:7.0f}{sums[TEST]:5.0f}{sums[NO_CROSSING]:7.0f}"
-            f"{gold[WORDS] + sums[WORD_SHIFT]:7.0f}{sums[TAGS]:6.0f}   {100 * scores['tagging_accuracy']:6.2f}"
+            f"{'':16}{100 * scores['recall']:6.2f} {100 * scores['precision']:6.2f}{n['matched']:7}"
+            f"{n['gold'] + n['gold_shift']:7}{n['test']:5}{n['no_crossing']:7}"
+            f"{n['words'] + n['word_shift']:7}{n['correct_tags']:6}   {100 * scores['tagging_accuracy']:6.2f}"
         )
         yield "=== Summary ==="
         for title, scores in zip(("All", f"len<={self.metric.cutoff}"), self.sections().values(), strict=True):

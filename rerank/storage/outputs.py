@@ -25,18 +25,8 @@ import numpy as np
 
 from rerank import __version__
 from rerank.base.errors import RecipeError, RunError
+from rerank.storage import files
 from rerank.storage.documents import as_json, parse_object
-from rerank.storage.files import (
-    DAMAGE,
-    foreign,
-    lock,
-    new_file,
-    read_archive,
-    remove,
-    remove_leftovers,
-    reported,
-    write_text,
-)
 
 log = logging.getLogger("rerank")
 NOTE, LOCK = ".rerank-run", ".rerank.lock"
@@ -64,9 +54,9 @@ def output_directory(
 def sole_run(directory: Path) -> Iterator[None]:
     """Hold a directory, which is made if needed, until the end of the block or of the process."""
     path = directory / LOCK
-    with reported(directory):
+    with files.reported(directory):
         directory.mkdir(parents=True, exist_ok=True)
-        held = lock(path)
+        held = files.lock(path)
         holder = path.read_text(encoding="utf-8", errors="replace").strip()
     if held is None:
         message = f"another run uses this directory ({holder or 'of another process'}); wait or use another --output"
@@ -94,7 +84,7 @@ def output_file(directory: Path, *names: str) -> Path:
         if os.path.lexists(path):
             message = f"the directory holds {name!r}, which was not written by a run; move it, or use another --output"
             raise RecipeError(message, path=str(directory))
-        with reported(directory / NOTE):
+        with files.reported(directory / NOTE):
             directory.mkdir(parents=True, exist_ok=True)
             with (directory / NOTE).open("a", encoding="utf-8") as note:
                 note.write(f"{name}\n" if note.tell() else f"{HEAD}\n{name}\n")
@@ -106,7 +96,7 @@ def output_file(directory: Path, *names: str) -> Path:
 def noted(directory: Path) -> list[str]:
     """The names of what runs have written in ``directory``; empty if there was no run."""
     note = directory / NOTE
-    with reported(note), suppress(FileNotFoundError):
+    with files.reported(note), suppress(FileNotFoundError):
         head, *names = note.read_text(encoding="utf-8", errors="replace").split("\n")
         if head and head != HEAD:
             raise RecipeError("this was not written by a run; move it, or use another --output", path=str(note))
@@ -116,7 +106,7 @@ def noted(directory: Path) -> list[str]:
 
 def prepare_output(directory: Path, resolved: str, results: Sequence[str], *, resume: bool) -> None:
     """Write the resolved recipe; without ``resume``, remove the ``results`` of earlier runs, and nothing else."""
-    with reported(directory):
+    with files.reported(directory):
         names, recipe = noted(directory), directory / RECIPE
         held = [name for name in (*results, RECIPE, LOG, MODEL) if os.path.lexists(directory / name)]
         if held and not names:
@@ -127,16 +117,16 @@ def prepare_output(directory: Path, resolved: str, results: Sequence[str], *, re
         if not fresh and recipe.read_text(encoding="utf-8", errors="replace") != resolved:
             message = "the directory holds a run with other settings; use another --output, or run again without "
             raise RecipeError(message + "--resume", path=str(recipe))
-        if MODEL in names and (other := foreign(directory / MODEL)) is not None:
+        if MODEL in names and (other := files.foreign(directory / MODEL)) is not None:
             raise RecipeError("this was not written by a run; move it, or use another --output", path=str(other))
         for name in (RECIPE, LOG, MODEL, *(name for name in results if name not in HELD)):
             output_file(directory, name)
         for place in (directory, *(directory / name for name in HELD)):
-            remove_leftovers(place)
+            files.remove_leftovers(place)
         if fresh:
-            remove(recipe)
+            files.remove(recipe)
             remove_results(directory, results)
-            write_text(recipe, resolved)
+            files.write_text(recipe, resolved)
         (directory / "predictions").mkdir(exist_ok=True)
 
 
@@ -146,8 +136,8 @@ def remove_results(directory: Path, names: Iterable[str]) -> None:
     for path in [directory / name for name in noted(directory) if name.split("/")[0] in chosen]:
         beside = path.parent.glob(f"{glob.escape(path.stem)}.*.npz") if path.parent.name == RUNS else ()
         for part in (path, *beside):  # of a run also what is kept beside it
-            if foreign(part) is None:
-                remove(part)
+            if files.foreign(part) is None:
+                files.remove(part)
     for name in chosen.intersection(HELD):
         with suppress(OSError):  # something else is there, and stays
             (directory / name).rmdir()
@@ -167,7 +157,7 @@ def check_apart(outputs: Iterable[Path | str], inputs: Iterable[Path | str]) -> 
 @contextmanager
 def log_file(directory: Path) -> Iterator[None]:
     """Within the block, everything that is logged also goes to log.txt in ``directory``."""
-    with reported(directory / LOG):
+    with files.reported(directory / LOG):
         handler = _LogFile(directory / LOG, mode="a", encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     log.addHandler(handler)
@@ -217,7 +207,7 @@ class Work:
         start = time.monotonic()
         text = as_json({"version": FORMAT_VERSION, "key": self._key, "header": header}).encode()
         content: dict[str, Any] = {HEADER: np.frombuffer(text, np.uint8), **arrays}
-        with new_file(self.path) as new, new.open("wb") as out:
+        with files.new_file(self.path) as new, new.open("wb") as out:
             np.savez(out, **content)
         self._last = time.monotonic()
         self._took = self._last - start
@@ -225,7 +215,7 @@ class Work:
     def load(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
         """Header and arrays; None, and the work is to be done, where there are none, of other work, or damaged ones."""
         try:
-            arrays = read_archive(self.path)
+            arrays = files.read_archive(self.path)
             stored = parse_object(arrays.pop(HEADER).tobytes())
             if stored["version"] == FORMAT_VERSION and stored["key"] == self._key:
                 return dict(stored["header"]), arrays
@@ -233,6 +223,6 @@ class Work:
             return None
         except FileNotFoundError:
             return None
-        except DAMAGE as error:
+        except files.DAMAGE as error:
             log.warning("%s cannot be read (%s): its work starts again from the beginning", self.path, error)
             return None

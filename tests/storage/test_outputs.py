@@ -21,7 +21,8 @@ from served import Served, serving
 from rerank.base.errors import DataError, RecipeError, RunError
 from rerank.readers.inputs import Inputs
 from rerank.readers.streams import open_stream
-from rerank.storage import outputs, remote
+from rerank.storage import files as storage
+from rerank.storage import remote
 from rerank.storage.outputs import NOTE, log_file, output_directory, output_file, prepare_output, sole_run
 from rerank.storage.remote import fetched, is_url
 
@@ -120,8 +121,8 @@ class TestPreparing:
             return step
 
         with monkeypatch.context() as patched:
-            patched.setattr(outputs, "write_text", dies(outputs.write_text))
-            patched.setattr(outputs, "remove", dies(outputs.remove))
+            patched.setattr(storage, "write_text", dies(storage.write_text))
+            patched.setattr(storage, "remove", dies(storage.remove))
             try:
                 prepare_output(tmp_path, "new", RESULTS, resume=False)
                 done = True

@@ -6,36 +6,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.progress import track
-from rerank.contrib.classification.fitting import (
-    make_baseline,
-    make_learner,
-    point_of,
-    points_of,
-    require_rule,
-    run_spec,
-)
+from rerank.contrib.classification import fitting
+from rerank.contrib.classification import results as outcomes
 from rerank.contrib.classification.recipe import ClassificationRecipe, Spec
-from rerank.contrib.classification.results import (
-    Classification,
-    Data,
-    Result,
-    Tested,
-    as_data,
-    best_of,
-    compared_of,
-    first_seeds,
-    load_results,
-    paper_of,
-    save_results,
-    selections_of,
-    write_predictions,
-)
 from rerank.contrib.classification.sets import Sets
 from rerank.kernels.sources import COMPILATION
 from rerank.learn.contract import accepted
@@ -71,8 +50,8 @@ class ExampleSteps(Kind[ClassificationRecipe]):
         self.code = code_of(self.recipe, SOURCES)
         if not self.tests:
             raise RecipeError("classification leaves results and no model; run its tests too", key="task")
-        self.fitted = list[Result]()
-        self.tested = dict[str, Tested]()
+        self.fitted = list[outcomes.Result]()
+        self.tested = dict[str, outcomes.Tested]()
 
     def extract(self) -> dict[str, int]:
         """The other sets are read when it is their turn, for they need not fit into memory together."""
@@ -93,20 +72,20 @@ class ExampleSteps(Kind[ClassificationRecipe]):
             drawn = self.sets.draw(name, self.recipe.run_seeds[0])  # still in memory
             part, folds = drawn.tested, drawn.folds
             folds = np.zeros(part.size, np.int64) if folds is None else folds
-            self.tested[name] = Tested(part.label, part.classes, folds)
+            self.tested[name] = outcomes.Tested(part.label, part.classes, folds)
             work.append(line for result in on_set for line in result.lines())
         return {"results": len(self.fitted)}
 
-    def _results(self, single: Spec) -> list[Result]:
+    def _results(self, single: Spec) -> list[outcomes.Result]:
         """The results of a single run, one for every seed, unless they are kept already."""
         digests = [self.inputs.digest(path) for path in files_named(self.sets.sources[single.set].model_dump())]
         settings = [single.run, single.point, single.recipe.model_dump(mode="json"), single.baseline]
         key = key_of(self.code, digests, settings)
         work = Work(output_file(self.directory, RUNS, f"{key}.npz"), key)
-        results = load_results(work, single)
+        results = outcomes.load_results(work, single)
         if results is None:
-            results = run_spec(single, partial(self.sets.draw, single.set), self.engine)
-            save_results(work, results)
+            results = fitting.run_spec(single, partial(self.sets.draw, single.set), self.engine)
+            outcomes.save_results(work, results)
         error = float(np.mean([result.error for result in results]))
         level = f", noise {single.noise:g}" if single.noise else ""
         chosen = f" ({_chosen(results[0].tuned)})" if results[0].tuned else ""
@@ -118,7 +97,7 @@ class ExampleSteps(Kind[ClassificationRecipe]):
 
     def evaluate(self) -> Metrics:
         recipe, results = self.recipe, self.fitted
-        self.compared = compared_of(recipe, self.tested, results)
+        self.compared = outcomes.compared_of(recipe, self.tested, results)
         tests = {
             place: rows.significance(
                 (name, other)
@@ -128,23 +107,23 @@ class ExampleSteps(Kind[ClassificationRecipe]):
             )
             for place, rows in self.compared.items()
         }
-        return self.head(recipe.run_seeds[0], Classification().signature) | {
+        return self.head(recipe.run_seeds[0], outcomes.Classification().signature) | {
             "corpora": self.counts(),
             "reported": recipe.reported.model_dump() if recipe.reported else None,
             "splits": {"test": results[0].splits()} if len(results) == 1 else {},
-            "tables": as_data(recipe, results, tests),
+            "tables": outcomes.as_data(recipe, results, tests),
             "significance": tests,
             "runs": [result.entry() for result in results],
         }
 
     def predict(self) -> None:
         for name, tested in self.tested.items():
-            write_predictions(
+            outcomes.write_predictions(
                 self.directory, name, tested, [result for result in self.fitted if result.spec.set == name]
             )
         if len(self.fitted) == 1:
             (only,) = self.fitted
-            wrong = selections_of(only.predictions, self.tested[only.spec.set].label)
+            wrong = outcomes.selections_of(only.predictions, self.tested[only.spec.set].label)
             wrong.save(output_file(self.directory, "predictions", "test.selections.npz"))
 
     def sections(self, metrics: Metrics) -> list[PageSection]:
@@ -170,13 +149,13 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
         raise RecipeError(f"found {recipe.metric}; classification is measured by {{name: error}}", key="metric")
     specs = recipe.expand()
     for spec in {spec.name: spec for spec in specs}.values():  # of one set, at one noise level
-        for single in [spec.at(point) for point in points_of(spec)] if spec.recipe.tune else [spec]:
+        for single in [spec.at(point) for point in fitting.points_of(spec)] if spec.recipe.tune else [spec]:
             if single.baseline is not None:
-                make_baseline(single.baseline, f"runs.{spec.run}.baseline")
+                fitting.make_baseline(single.baseline, f"runs.{spec.run}.baseline")
             else:
-                learner = accepted(make_learner(single))
+                learner = accepted(fitting.make_learner(single))
                 if (sections := single.recipe.training.sections) is not None:
-                    require_rule(learner, sections.rule)
+                    fitting.require_rule(learner, sections.rule)
     return specs
 
 
@@ -192,10 +171,11 @@ MARKS = {0.001: "†", 0.01: "*", 0.05: "★"}  # of results, by the highest p t
 TIE = 1e-12  # means that are this close are equal: they are sums of the same numbers in another order
 
 
-def headline(metrics: Mapping[str, Any], results: Sequence[Result], compared: Mapping[str, Compared]) -> dict[str, Any]:
+def headline(metrics: Metrics, results: Sequence[outcomes.Result], compared: Mapping[str, Compared]) -> dict[str, Any]:
     """Tiles and a sentence: the best run of the one set, or the best mean ranks over several."""
     ranks = metrics["tables"]["ranks"]
-    groups = {name: runs for (name, noise), runs in first_seeds(results).items() if noise == results[0].spec.noise}
+    every, noise = outcomes.first_seeds(results), results[0].spec.noise
+    groups = {name: runs for (name, level), runs in every.items() if level == noise}
     if len(groups) > 1 and ranks and len(ranks[0]["ranks"]) > 1:
         first, second, *_ = sorted(ranks[0]["ranks"].items(), key=lambda run: run[1])
         tiles = [(name, fixed(rank), f"mean rank over {len(groups)} sets") for name, rank in (first, second)]
@@ -203,7 +183,7 @@ def headline(metrics: Mapping[str, Any], results: Sequence[Result], compared: Ma
         return {"tiles": tiles, "sentence": f"{sentence}; {second[0]} follows with {fixed(second[1])}."}
     tiles, sentences = [], list[str]()
     for name, runs in groups.items():
-        best, error = best_of(runs), Spread.of(best_of(runs).own_errors)
+        best, error = outcomes.best_of(runs), Spread.of(outcomes.best_of(runs).own_errors)
         folds = f"mean of {error.values} folds" if error.values > 1 else "of the test part"
         folds += f" ±{fixed(100 * error.error)}" if error.error is not None else ""
         sentence = f"On {name}, {best.spec.name} errs on {fixed(100 * error.mean)} % of the test examples ({folds})"
@@ -218,13 +198,13 @@ def headline(metrics: Mapping[str, Any], results: Sequence[Result], compared: Ma
 Shown = tuple[str, float]  # a cell's text, and the number that it is compared by
 
 
-def tables_of(recipe: ClassificationRecipe, data: Data) -> list[TextTable]:
+def tables_of(recipe: ClassificationRecipe, data: outcomes.Data) -> list[TextTable]:
     """The tables that the recipe asks for, of what ``as_data`` gives: results, ranks and seconds, with the paper's
     numbers after a slash; without results there are none, and of a single run or set no ranks."""
     return [table for name in recipe.tables if data and (table := _table(name, recipe, data)).rows]
 
 
-def _table(name: Literal["results", "ranks", "seconds"], recipe: ClassificationRecipe, data: Data) -> TextTable:
+def _table(name: str, recipe: ClassificationRecipe, data: outcomes.Data) -> TextTable:
     """Sets, with their noise levels if there are any, × runs; or noise levels × runs, of mean ranks."""
     rows, reported = dict[tuple[str, ...], dict[str, Shown]](), recipe.reported
     runs, sets = (list(dict.fromkeys(cell[key] for cell in data["results"])) for key in ("run", "set"))
@@ -241,12 +221,12 @@ def _table(name: Literal["results", "ranks", "seconds"], recipe: ClassificationR
         head = (cell["set"], f"{cell['noise']:g}") if noisy else (cell["set"],)
         if name == "seconds":
             text, value = f"{cell['seconds']:.3f}", float(cell["seconds"])
-            paper_value = paper_of(recipe, "seconds", cell["set"], cell["run"])
+            paper_value = outcomes.paper_of(recipe, "seconds", cell["set"], cell["run"])
         else:
             text, value = f"{100 * cell['mean']:.2f}", sign * cell["mean"]
             text += "" if cell["se"] is None else f" ±{100 * cell['se']:.2f}"
             text += next((mark for level, mark in MARKS.items() if (p := cell.get("p")) is not None and p < level), "")
-            paper_value = None if cell["noise"] else paper_of(recipe, "values", cell["set"], cell["run"])
+            paper_value = None if cell["noise"] else outcomes.paper_of(recipe, "values", cell["set"], cell["run"])
         rows.setdefault(head, {})[cell["run"]] = _slash(text, paper_value), value
     headings = ["set", "noise"] if noisy else ["set"]
     if name == "seconds":
@@ -299,7 +279,7 @@ def training_table(metrics: Mapping[str, Any]) -> TextTable:
     for run in every:
         training, tested, tuned = run["training"], run["splits"]["test"], run["tuned"]
         mistakes = [sum(epoch) / len(epoch) for epoch in zip(*training["mistakes"], strict=True)]
-        chosen = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in point_of(tuned).items())
+        chosen = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in fitting.point_of(tuned).items())
         rows.append(
             {
                 "set": run["set"], "run": run["name"], "chosen": (chosen or "the recipe's") if tuned else "",

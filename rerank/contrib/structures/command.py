@@ -6,18 +6,7 @@ import typer
 
 from rerank.base.encoding import amount, encoded
 from rerank.base.progress import track
-from rerank.cli.application import (
-    Encoding,
-    ModelPlace,
-    OnBadList,
-    OutputFile,
-    Trusted,
-    allow_local_imports,
-    check_files,
-    command,
-    show,
-    shown_as_json,
-)
+from rerank.cli import application as cli
 
 Sentences = Annotated[str, typer.Argument(metavar="FILE", help="Sentences; - for standard input.")]
 SentenceReader = Annotated[
@@ -26,16 +15,16 @@ SentenceReader = Annotated[
         "--reader",
         help="Format of the sentences, by name or with options, as conllu or {name: conll, columns: [2]}.",
         show_default="that of training, or words",
-        callback=allow_local_imports,
+        callback=cli.allow_local_imports,
     ),
 ]
 
 
-@command("tag", "Use", 'echo "the dog barks" | rerank tag runs/tagging/model')
+@cli.command("tag", "Use", 'echo "the dog barks" | rerank tag runs/tagging/model')
 def tag(
-    model: ModelPlace,
+    model: cli.ModelPlace,
     file: Sentences = "-",
-    output: OutputFile = "-",
+    output: cli.OutputFile = "-",
     *,
     n_best: Annotated[
         int | None,
@@ -46,9 +35,9 @@ def tag(
         ),
     ] = None,
     reader: SentenceReader = None,
-    trust: Trusted = False,
-    encoding: Encoding = None,  # noqa: ARG001 - its callback acts
-    on_bad_list: OnBadList = "error",
+    trust: cli.Trusted = False,
+    encoding: cli.Encoding = None,  # noqa: ARG001 - its callback acts
+    on_bad_list: cli.OnBadList = "error",
 ) -> None:
     """Tag the words of sentences, in the format that they are in, as they come.
 
@@ -67,7 +56,7 @@ def tag(
     from rerank.readers.streams import open_output, read_in
     from rerank.storage.documents import as_json, read_yaml
 
-    check_files(file, None, output, model)
+    cli.check_files(file, None, output, model)
     tagger, count = Tagger.load(model, trust), SkipCount(on_bad_list)
     settings, trained = tagger.settings["data"], tagger.settings["data"]["reader"]
     if reader is not None:
@@ -82,7 +71,7 @@ def tag(
         if n_best is None:
             for batch in as_they_come(track(sentences, "tag", unit="sentences"), file):
                 for sentence, labels in zip(batch, tagger.tag_many(each.tokens for each in batch), strict=True):
-                    if shown_as_json():
+                    if cli.shown_as_json():
                         line = {"id": sentence.id, "words": sentence.words, "labels": labels}
                         out.write(encoded(f"{as_json(line)}\n"))
                     else:
@@ -93,4 +82,4 @@ def tag(
             written = write_lists(out, track(best, "tag", unit="sentences"))
     count.warn()
     if n_best is not None and output != "-":
-        show(f"{amount(written, 'list')}: {output}", lists=written, output=output)
+        cli.show(f"{amount(written, 'list')}: {output}", lists=written, output=output)

@@ -9,16 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.contrib.structures.fitting import (
-    best_of,
-    jackknifed,
-    label_metric,
-    learner_of,
-    sequence_reader,
-    token_features_of,
-    train_tagger,
-    write_lists,
-)
+from rerank.contrib.structures import fitting
 from rerank.contrib.structures.metrics import LabelMetric, SpanScore, counts_of
 from rerank.contrib.structures.readers import TaggedSentence, sentences_of
 from rerank.contrib.structures.recipe import TaggingRecipe, check_labels
@@ -141,11 +132,11 @@ class TaggingSteps(Kind[TaggingRecipe]):
     def check(self) -> None:
         recipe, data = self.recipe, self.recipe.data
         self.singles = recipe.expand()
-        sequence_reader(data.reader)
+        fitting.sequence_reader(data.reader)
         for single in self.singles:
-            learner_of(single.recipe)
-            token_features_of(single.recipe.features, 1)
-        self.metric = label_metric(recipe.metric, ())  # auto: until labels are known
+            fitting.learner_of(single.recipe)
+            fitting.token_features_of(single.recipe.features, 1)
+        self.metric = fitting.label_metric(recipe.metric, ())  # auto: until labels are known
         self.splits = tuple(dict.fromkeys([*data.train, *([data.dev] if data.dev else []), *data.tests]))
         self.files = [data.place(split) for split in self.splits]
         for path in self.files:
@@ -160,7 +151,7 @@ class TaggingSteps(Kind[TaggingRecipe]):
         for split in self.splits:
             count = self.skipped[split] = SkipCount(data.on_bad_list)
             path = data.place(split)
-            read = read_in(data.encoding, sequence_reader(data.reader).read(path))
+            read = read_in(data.encoding, fitting.sequence_reader(data.reader).read(path))
             self.sentences[split] = list(sentences_of(read, count))
             if not self.sentences[split]:
                 raise count.nothing(path)
@@ -169,7 +160,7 @@ class TaggingSteps(Kind[TaggingRecipe]):
                 check_labels(self.sentences[split], data.reader, path)
         self.train_sentences = [sentence for split in data.train for sentence in self.sentences[split]]
         labels = {label for sentence in self.train_sentences for label in sentence.labels}
-        self.metric = label_metric(self.recipe.metric, labels)
+        self.metric = fitting.label_metric(self.recipe.metric, labels)
         return {"sentences": sum(map(len, self.sentences.values()))}
 
     def counts(self) -> dict[str, Any]:
@@ -205,7 +196,7 @@ class TaggingSteps(Kind[TaggingRecipe]):
         if (kept := work.load()) is not None:
             header, arrays = kept
             return Tagger.of(header["tagger"], header["lexicons"], arrays)
-        tagger, training = train_tagger(recipe, self.train_sentences, self.sentences[dev] if dev else None)
+        tagger, training = fitting.train_tagger(recipe, self.train_sentences, self.sentences[dev] if dev else None)
         seconds = sum(line.get("seconds", 0.0) for line in training.history)
         tagger.about["history"] = training.history
         tagger.about["training"] = {
@@ -255,7 +246,7 @@ class TaggingSteps(Kind[TaggingRecipe]):
         every, chosen, usual = self.train_sentences, self.chosen, list[list[str]]()
         log.info("cross-validation: %d sections of the sentences", FOLDS)
         epochs = int(chosen.tagger.about["training"]["epochs"])
-        taggings = jackknifed(chosen.single.recipe, every, FOLDS, 1, epochs)
+        taggings = fitting.jackknifed(chosen.single.recipe, every, FOLDS, 1, epochs)
         chosen.guessed[self.recipe.data.train[0]] = [list(best[0].labels) for _, best in taggings]
         for fold in range(FOLDS):
             first, end = (len(every) * k // FOLDS for k in (fold, fold + 1))
@@ -264,7 +255,7 @@ class TaggingSteps(Kind[TaggingRecipe]):
 
     def predict(self) -> None:
         """Words with the labels of the chosen tagger, in the format of the files, and the rows of statistics."""
-        reader = sequence_reader(self.recipe.data.reader)
+        reader = fitting.sequence_reader(self.recipe.data.reader)
         for split in self.recipe.data.tests:
             with open_output(output_file(self.directory, "predictions", f"{split}.txt")) as out:
                 for sentence, labels in zip(self.sentences[split], self._guess(self.chosen, split), strict=True):
@@ -280,11 +271,12 @@ class TaggingSteps(Kind[TaggingRecipe]):
         place.mkdir(exist_ok=True)
         epochs = int(chosen.tagger.about["training"]["epochs"])
         with open_output(place / "train.jsonl.gz") as out:
-            write_lists(out, jackknifed(chosen.single.recipe, self.train_sentences, stage.folds, stage.n, epochs))
+            recipe = chosen.single.recipe
+            fitting.write_lists(out, fitting.jackknifed(recipe, self.train_sentences, stage.folds, stage.n, epochs))
         others = dict.fromkeys([*([data.dev] if data.dev else []), *data.tests])
         for split in others:
             with open_output(place / f"{split}.jsonl.gz") as out:
-                write_lists(out, best_of(chosen.tagger, [self.sentences[split]], stage.n))
+                fitting.write_lists(out, fitting.best_of(chosen.tagger, [self.sentences[split]], stage.n))
         settings = {
             "name": f"{self.recipe.name}-rerank", "task": "ranking", "seed": chosen.single.recipe.seed,
             "metric": {"name": self.metric.name}, "features": {"set": "labels"},

@@ -21,15 +21,7 @@ from rerank.contrib.structures.attributes import Own, TokenFeatures, read_patter
 from rerank.contrib.structures.chain import Chains, chains_of, decode, k_best
 from rerank.contrib.structures.readers import BATCH, Token
 from rerank.contrib.structures.training import marginals
-from rerank.models.model import (
-    FORMAT_VERSION,
-    HEADER,
-    ModelRoute,
-    check_files,
-    header_digest,
-    read_header,
-    stored_model,
-)
+from rerank.models import model as models
 from rerank.models.provenance import Provenance, Trust, require_trusted_parts
 from rerank.readers.given.nbest import GivenError
 from rerank.recipes.settings import Section
@@ -108,9 +100,9 @@ class Tagger:
         ModelError: no tagger, damaged, or it names code that is not trusted.
         """
         source = str(directory)
-        with stored_model(source, TaggerHeader) as place:
-            header = read_header(place, TaggerHeader)
-            check_files(place, header["files"])
+        with models.stored_model(source, TaggerHeader) as place:
+            header = models.read_header(place, TaggerHeader)
+            models.check_files(place, header["files"])
             parts = ((f"features.functions.{name}", path) for name, path in header["functions"].items())
             require_trusted_parts(parts, trust, source)
             arrays = {
@@ -164,9 +156,9 @@ class Tagger:
             save_arrays(new, arrays)
             (new / LEXICONS).write_text(as_json(lexicons))
             files = {path.name: digest(path) for path in sorted(new.iterdir())}
-            header = {"version": FORMAT_VERSION, **content, "files": files}
-            header["digest"] = header_digest(header)
-            (new / HEADER).write_text(as_json(header, indent=1))
+            header = {"version": models.FORMAT_VERSION, **content, "files": files}
+            header["digest"] = models.header_digest(header)
+            (new / models.HEADER).write_text(as_json(header, indent=1))
 
     def tag(self, tokens: Words) -> list[str]:
         """The best labels of a sentence: words, or tokens with as many columns as in training.
@@ -202,9 +194,9 @@ class Tagger:
         """
         return marginals(self.chains([tokens]), self.weights)
 
-    def routes(self) -> dict[str, ModelRoute]:
+    def routes(self) -> dict[str, models.ModelRoute]:
         """What a service answers."""
-        return {"/tag": ModelRoute(TagRequest, answer_tags)}
+        return {"/tag": models.ModelRoute(TagRequest, answer_tags)}
 
     def health(self) -> dict[str, Any]:
         """What a service says of its model."""

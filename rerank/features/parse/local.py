@@ -6,24 +6,10 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from rerank.base.ranges import Range
+from rerank.features import template as marks
 from rerank.features.forest import FUNCTION, IN_COORDINATION, INSIDE, ROOT_CLAUSE, SEM_HEAD, SYN_HEAD, UPWARD, Forest
 from rerank.features.sink import Places, Sink, begin, emit, put
-from rerank.features.template import (
-    ARROW,
-    BAR,
-    CLOSE,
-    COLON,
-    CONJUNCT,
-    END,
-    LEFT,
-    NESTED,
-    OPEN,
-    RIGHT,
-    SLASH,
-    STAR,
-    UP,
-    Template,
-)
+from rerank.features.template import Template
 from rerank.kernels.compile import kernel
 
 # Choices, which kernels see as their places.
@@ -68,7 +54,7 @@ def put_ancestors(sink: Sink, h: np.uint64, f: Forest, i: int, ancestors: int) -
         i = f.parent[i]
         if i < 0:
             break
-        h = put(sink, put(sink, h, UP), f.symbol[f.label[i]])
+        h = put(sink, put(sink, h, marks.UP), f.symbol[f.label[i]])
     return h
 
 
@@ -77,10 +63,10 @@ def put_context(sink: Sink, h: np.uint64, f: Forest, i: int, o: np.record) -> np
     """Write the ancestors and marks of node i that the options ask for."""
     h = put_ancestors(sink, h, f, i, o.ancestors)
     if o.root and not f.flags[i] & ROOT_CLAUSE:
-        h = put(sink, h, NESTED)
+        h = put(sink, h, marks.NESTED)
     if o["conj"] and f.flags[i] & IN_COORDINATION:
-        h = put(sink, h, CONJUNCT)
-    return put(sink, h, BAR)
+        h = put(sink, h, marks.CONJUNCT)
+    return put(sink, h, marks.BAR)
 
 
 @kernel
@@ -88,16 +74,16 @@ def put_child(sink: Sink, h: np.uint64, f: Forest, i: int, child: int, o: np.rec
     """Write the label of a child of i, with its word or the annotation of its head."""
     is_head = child == (f.sem[i] if o.heads == SEMANTIC else f.syn[i])
     if is_head and o.mark_head:
-        h = put(sink, h, STAR)
+        h = put(sink, h, marks.STAR)
     label = f.label[child]
     h = put(sink, h, f.symbol[label])
     if f.word[child] >= 0 and (o.words == ALL_WORDS or (o.words == FUNCTION_WORDS and f.classes[label] & FUNCTION)):
-        return put(sink, put(sink, h, SLASH), f.symbol[f.word[child]])
+        return put(sink, put(sink, h, marks.SLASH), f.symbol[f.word[child]])
     annotation = o.head if is_head else o.nonhead
     if annotation:
         leaf = f.sem_leaf[child] if o.heads == SEMANTIC else f.syn_leaf[child]
         shown = f.label[leaf] if annotation == POS else f.word[leaf]
-        h = put(sink, put(sink, h, COLON), f.symbol[shown])
+        h = put(sink, put(sink, h, marks.COLON), f.symbol[shown])
     return h
 
 
@@ -123,7 +109,7 @@ class Rule(LocalTree):
             for v in range(ids.shape[0]):
                 h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.label[i]])
                 h = put_context(sink, h, f, i, options[v])
-                h = put(sink, h, ARROW)
+                h = put(sink, h, marks.ARROW)
                 child, stop = i + 1, i + f.size[i]
                 while child < stop:
                     h = put_child(sink, h, f, i, child, options[v])
@@ -163,16 +149,19 @@ class NGram(LocalTree):
                     h = put_context(sink, h, f, i, o)
                     room = o.n
                     if at_start:
-                        h = put(sink, h, END)
+                        h = put(sink, h, marks.END)
                         room -= 1
-                    side, child = RIGHT, first
+                    side, child = marks.RIGHT, first
                     while child < stop and room > 0:
-                        side = STAR if child == head else (LEFT if child < head and side != STAR else side)
+                        if child == head:
+                            side = marks.STAR
+                        elif child < head and side != marks.STAR:
+                            side = marks.LEFT
                         h = put_child(sink, h, f, i, child, o)
                         child += f.size[child]
                         room -= 1
                     if room == 1:
-                        h = put(sink, h, END)
+                        h = put(sink, h, marks.END)
                         room = 0
                     if room > 0:
                         break
@@ -245,7 +234,7 @@ class WProj(Template):
                     continue
                 leaf = f.sem_leaf[i] if semantic else f.syn_leaf[i]
                 h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.word[leaf]])
-                h = put(sink, put(sink, h, f.symbol[f.label[leaf]]), BAR)
+                h = put(sink, put(sink, h, f.symbol[f.label[leaf]]), marks.BAR)
                 h = put(sink, h, f.symbol[f.label[i]])
                 h = put_ancestors(sink, h, f, i, options[v].k)
                 emit(sink, h, places, p)
@@ -255,7 +244,7 @@ class WProj(Template):
 def put_leaf_word(sink: Sink, h: np.uint64, f: Forest, leaf: int, words: int) -> np.uint64:
     """Write ``/ word`` of a preterminal if ``words`` asks for it."""
     if words == ALL_WORDS or (words == FUNCTION_WORDS and f.classes[f.label[leaf]] & FUNCTION):
-        return put(sink, put(sink, h, SLASH), f.symbol[f.word[leaf]])
+        return put(sink, put(sink, h, marks.SLASH), f.symbol[f.word[leaf]])
     return h
 
 
@@ -271,11 +260,11 @@ def _put_fragment(sink: Sink, h: np.uint64, f: Forest, top: int, first: int, las
         if f.start[i] >= last:
             break
         if before == f.parent[i]:
-            h = put(sink, h, OPEN)
+            h = put(sink, h, marks.OPEN)
         while before != f.parent[i]:
             before = f.parent[before]
             if before != f.parent[i]:
-                h = put(sink, h, CLOSE)
+                h = put(sink, h, marks.CLOSE)
         h = put(sink, h, f.symbol[f.label[i]])
         if f.word[i] >= 0:
             h = put_leaf_word(sink, h, f, i, words)
@@ -359,12 +348,12 @@ class HeadTree(Template):
                 h = put_ancestors(sink, h, f, top, o.ancestors)
                 i = top
                 while f.word[i] < 0:
-                    h = put(sink, h, ARROW)
+                    h = put(sink, h, marks.ARROW)
                     head = f.sem[i] if semantic else f.syn[i]
                     child = i + 1
                     while child < i + f.size[i]:
                         if child == head:
-                            h = put(sink, h, STAR)
+                            h = put(sink, h, marks.STAR)
                         h = put(sink, h, f.symbol[f.label[child]])
                         child += f.size[child]
                     i = head

@@ -11,31 +11,9 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from rerank.base.ranges import Range
+from rerank.features import template as marks
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import (
-    ARROW,
-    BAR,
-    COPIED,
-    COUNT,
-    DIFFERENT,
-    DIGITS,
-    FINAL,
-    LENGTH_FROM,
-    LENGTHS,
-    NEW_DIGITS,
-    NUMBER,
-    NUMBER_OFFSET,
-    RATE,
-    RATIO,
-    SAME,
-    SIGNED,
-    SIGNED_OFFSET,
-    TEXT_END,
-    TEXT_START,
-    WORDS,
-    Symbols,
-    TextTemplate,
-)
+from rerank.features.template import Symbols, TextTemplate
 from rerank.features.text.view import DIGIT, PUNCTUATION, SOURCE_BEGIN, SOURCE_END, TARGET_BEGIN, TARGET_END, TextView
 from rerank.kernels.compile import kernel
 from rerank.readers.lists import Lists
@@ -64,14 +42,15 @@ class TargetNGram(TextTemplate):
                 for i in range(first - edge, last + edge - n + 1):
                     h = begin(sink, ids[v], seeds[v])
                     for j in range(i, i + n):
-                        h = put(sink, h, TEXT_START if j < first else (TEXT_END if j >= last else view.words[j]))
+                        end = marks.TEXT_START if j < first else marks.TEXT_END
+                        h = put(sink, h, view.words[j] if first <= j < last else end)
                     emit_value(sink, h, y, 1.0)
 
 
 @kernel
 def emit_pair(sink: Sink, template: int, seed: np.uint64, source: np.uint64, target: np.uint64, y: int) -> None:
     """Count ``source → target`` in candidate y; also for words that take the place of others."""
-    h = put(sink, put(sink, begin(sink, template, seed), source), ARROW)
+    h = put(sink, put(sink, begin(sink, template, seed), source), marks.ARROW)
     emit_value(sink, put(sink, h, target), y, 1.0)
 
 
@@ -182,12 +161,11 @@ class _Phrase(TextTemplate):
                     if part != TARGET:
                         h = put_words(sink, h, view.source, view.spans[i, SOURCE_BEGIN], view.spans[i, SOURCE_END])
                     if part == BOTH:
-                        h = put(sink, h, ARROW)
+                        h = put(sink, h, marks.ARROW)
                     if part != SOURCE:
                         at = view.first[y]
-                        h = put_words(
-                            sink, h, view.words, at + view.spans[i, TARGET_BEGIN], at + view.spans[i, TARGET_END]
-                        )
+                        first, last = at + view.spans[i, TARGET_BEGIN], at + view.spans[i, TARGET_END]
+                        h = put_words(sink, h, view.words, first, last)
                     emit_value(sink, h, y, 1.0)
 
 
@@ -241,7 +219,7 @@ class PhraseLengths(TextTemplate):
     """
 
     needs: ClassVar[str] = "segmentation"
-    most: Annotated[int, Range(1, NUMBER_OFFSET)] = 5
+    most: Annotated[int, Range(1, marks.NUMBER_OFFSET)] = 5
 
     @staticmethod
     @kernel
@@ -252,8 +230,9 @@ class PhraseLengths(TextTemplate):
                     most = options[v].most
                     source = min(view.spans[i, SOURCE_END] - view.spans[i, SOURCE_BEGIN], most)
                     target = min(view.spans[i, TARGET_END] - view.spans[i, TARGET_BEGIN], most)
-                    h = put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + source])
-                    emit_value(sink, put(sink, put(sink, h, ARROW), NUMBER[NUMBER_OFFSET + target]), y, 1.0)
+                    h = put(sink, begin(sink, ids[v], seeds[v]), marks.NUMBER[marks.NUMBER_OFFSET + source])
+                    h = put(sink, put(sink, h, marks.ARROW), marks.NUMBER[marks.NUMBER_OFFSET + target])
+                    emit_value(sink, h, y, 1.0)
 
 
 @dataclass(frozen=True)
@@ -278,7 +257,7 @@ class PhraseBoundary(TextTemplate):
                     continue
                 for v in range(ids.shape[0]):
                     h = put(sink, begin(sink, ids[v], seeds[v]), view.words[at - 1])
-                    emit_value(sink, put(sink, put(sink, h, BAR), view.words[at]), y, 1.0)
+                    emit_value(sink, put(sink, put(sink, h, marks.BAR), view.words[at]), y, 1.0)
 
 
 @dataclass(frozen=True)
@@ -294,7 +273,7 @@ class Jump(TextTemplate):
     """
 
     needs: ClassVar[str] = "segmentation"
-    most: Annotated[int, Range(1, SIGNED_OFFSET)] = 6
+    most: Annotated[int, Range(1, marks.SIGNED_OFFSET)] = 6
 
     @staticmethod
     @kernel
@@ -306,7 +285,7 @@ class Jump(TextTemplate):
                 end = view.spans[i, SOURCE_END]
                 for v in range(ids.shape[0]):
                     most = options[v].most
-                    symbol = SIGNED[SIGNED_OFFSET + max(-most, min(jump, most))]
+                    symbol = marks.SIGNED[marks.SIGNED_OFFSET + max(-most, min(jump, most))]
                     emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), symbol), y, 1.0)
 
 
@@ -343,9 +322,9 @@ class LengthRatio(TextTemplate):
         if S == 0:
             return
         for y in range(view.base.shape[0]):
-            tenths = min((view.first[y + 1] - view.first[y]) * 10 // S, RATIO.shape[0] - 1)
+            tenths = min((view.first[y + 1] - view.first[y]) * 10 // S, marks.RATIO.shape[0] - 1)
             for v in range(ids.shape[0]):
-                _emit_one(sink, ids[v], seeds[v], RATIO[tenths], y, 1.0)
+                _emit_one(sink, ids[v], seeds[v], marks.RATIO[tenths], y, 1.0)
 
 
 @dataclass(frozen=True)
@@ -367,9 +346,9 @@ class Length(TextTemplate):
             length = view.first[y + 1] - view.first[y]
             for v in range(ids.shape[0]):
                 if options[v].binned:
-                    _emit_one(sink, ids[v], seeds[v], LENGTHS[bin_of(length, LENGTH_FROM)], y, 1.0)
+                    _emit_one(sink, ids[v], seeds[v], marks.LENGTHS[bin_of(length, marks.LENGTH_FROM)], y, 1.0)
                 else:
-                    _emit_one(sink, ids[v], seeds[v], WORDS, y, length)
+                    _emit_one(sink, ids[v], seeds[v], marks.WORDS, y, length)
 
 
 @dataclass(frozen=True)
@@ -404,10 +383,10 @@ class Copy(TextTemplate):
                     digits += here
                     new_digits += not here
             for v in range(ids.shape[0]):
-                _emit_one(sink, ids[v], seeds[v], COPIED, y, copied)
-                _emit_one(sink, ids[v], seeds[v], RATE, y, copied / max(last - first, 1))
-                _emit_one(sink, ids[v], seeds[v], DIGITS, y, digits)
-                _emit_one(sink, ids[v], seeds[v], NEW_DIGITS, y, new_digits)
+                _emit_one(sink, ids[v], seeds[v], marks.COPIED, y, copied)
+                _emit_one(sink, ids[v], seeds[v], marks.RATE, y, copied / max(last - first, 1))
+                _emit_one(sink, ids[v], seeds[v], marks.DIGITS, y, digits)
+                _emit_one(sink, ids[v], seeds[v], marks.NEW_DIGITS, y, new_digits)
 
 
 @kernel
@@ -437,7 +416,7 @@ class Punctuation(TextTemplate):
     """
 
     needs: ClassVar[str] = "source"
-    most: Annotated[int, Range(1, SIGNED_OFFSET)] = 3
+    most: Annotated[int, Range(1, marks.SIGNED_OFFSET)] = 3
 
     @staticmethod
     @kernel
@@ -448,13 +427,13 @@ class Punctuation(TextTemplate):
         end, count = _final(view.source, view.source_kinds, 0, S), _marks(view.source_kinds, 0, S)
         for y in range(view.base.shape[0]):
             first, last = view.first[y], view.first[y + 1]
-            agrees = SAME if _final(view.words, view.kinds, first, last) == end else DIFFERENT
+            agrees = marks.SAME if _final(view.words, view.kinds, first, last) == end else marks.DIFFERENT
             more = _marks(view.kinds, first, last) - count
             for v in range(ids.shape[0]):
                 most = options[v].most
-                symbol = SIGNED[SIGNED_OFFSET + max(-most, min(more, most))]
-                emit_value(sink, put(sink, put(sink, begin(sink, ids[v], seeds[v]), FINAL), agrees), y, 1.0)
-                emit_value(sink, put(sink, put(sink, begin(sink, ids[v], seeds[v]), COUNT), symbol), y, 1.0)
+                symbol = marks.SIGNED[marks.SIGNED_OFFSET + max(-most, min(more, most))]
+                emit_value(sink, put(sink, put(sink, begin(sink, ids[v], seeds[v]), marks.FINAL), agrees), y, 1.0)
+                emit_value(sink, put(sink, put(sink, begin(sink, ids[v], seeds[v]), marks.COUNT), symbol), y, 1.0)
 
 
 @dataclass(frozen=True)

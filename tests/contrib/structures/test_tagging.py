@@ -109,7 +109,7 @@ def test_it_goes_on_where_it_stopped(ran: Ran, tmp_path: Path, monkeypatch: pyte
         )
         with pytest.raises(KeyboardInterrupt):
             experiment.run(read_settings(plain), tmp_path / "run")
-    monkeypatch.setattr("rerank.contrib.structures.steps.train_tagger", None)  # nothing is trained again
+    monkeypatch.setattr("rerank.contrib.structures.fitting.train_tagger", None)  # nothing is trained again
     again = experiment.run(read_settings(plain), tmp_path / "run", resume=True)
     assert again["splits"]["test"]["average"] == metrics["splits"]["test"]["average"]
 
@@ -238,7 +238,7 @@ def test_labels_of_spans_in_other_forms_are_no_spans_without_a_word(
 def test_what_is_trained_is_tested_by_the_next_call(ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = read_settings({key: value for key, value in ran[1].items() if key != "rerank"})
     experiment.run(recipe, tmp_path, tests=False)
-    monkeypatch.setattr("rerank.contrib.structures.steps.train_tagger", None)  # what is kept is not trained again
+    monkeypatch.setattr("rerank.contrib.structures.fitting.train_tagger", None)  # what is kept is not trained again
     assert experiment.run(recipe, tmp_path, resume=True)["splits"].keys() == {"test"}
 
 
