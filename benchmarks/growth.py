@@ -27,7 +27,7 @@ from rerank.learn.base import learners
 from rerank.learn.log import UpdateLog
 from rerank.learn.train import epoch_order
 from rerank.learn.voting.voting import vote
-from rerank.metrics.oracle import oracle
+from rerank.metrics.oracle import oracles
 
 LISTS = Path(__file__).parents[1] / "data" / "quickstart"
 EXAMPLES = 5000  # once the size
@@ -53,7 +53,7 @@ def extract(times: int, learner: str) -> Callable[[], Any]:  # noqa: ARG001
 def epoch(times: int, learner: str) -> Callable[[], Any]:
     """A pass of a learner."""
     corpus = Zipf(EXAMPLES * times, 1).draw(0)[0].corpus()
-    rule, targets = build(learners, {"name": learner}, "learner"), oracle(corpus.lists, corpus.gain, corpus.base)
+    rule, targets = build(learners, {"name": learner}, "learner"), oracles(corpus)
     state = rule.init(corpus.width, corpus.candidate_count)
     return lambda: rule.epoch(corpus, targets, epoch_order(corpus.list_count, 1, 0, True), state)
 
@@ -79,7 +79,7 @@ def voting(times: int, learner: str) -> Callable[[], Any]:
 
 def votes_of(corpus: Corpus, learner: str) -> Any:
     """The predictors of a pass."""
-    rule, targets = build(learners, {"name": learner}, "learner"), oracle(corpus.lists, corpus.gain, corpus.base)
+    rule, targets = build(learners, {"name": learner}, "learner"), oracles(corpus)
     log, state = UpdateLog(), rule.init(corpus.width, corpus.candidate_count)
     rule.epoch(corpus, targets, epoch_order(corpus.list_count, 1, 0, True), state, log=log)
     return rule.votes(log, corpus)

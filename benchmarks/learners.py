@@ -34,7 +34,7 @@ from rerank.contrib.classification.sets import Zipf
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.learn.base import learners
-from rerank.metrics.oracle import oracle
+from rerank.metrics.oracle import oracles
 from rerank.readers.svmlight import read_svmlight
 
 warnings.filterwarnings("ignore")
@@ -79,7 +79,7 @@ class Ours:
 
     def __init__(self, corpus: Corpus, spec: dict[str, Any], averaged: bool) -> None:
         self.corpus, self.learner = corpus, build(learners, spec, "learner")
-        self.oracle = oracle(corpus.lists, corpus.gain, corpus.base)
+        self.oracle = oracles(corpus)
         self.averaged, self.passes = averaged, 0
         self.start()
         self.epoch(100)  # compiles

@@ -28,7 +28,7 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.scoring import score_rows
 from rerank.learn.train import epoch_order
 from rerank.learn.voting.voting import vote
-from rerank.metrics.oracle import oracle
+from rerank.metrics.oracle import oracles
 from rerank.models.model import Model
 from rerank.recipes.recipe import ListRecipe, Recipe, TextRecipe
 from rerank.runs.corpora import Data
@@ -150,7 +150,7 @@ def train(root: Path, name: str) -> dict[str, Any]:
     corpora = sections(load(root).training.corpus)
     points = []
     for corpus in corpora:
-        targets, order = oracle(corpus.lists, corpus.gain, corpus.base), epoch_order(corpus.list_count, 1, 0, True)
+        targets, order = oracles(corpus), epoch_order(corpus.list_count, 1, 0, True)
         if name == "gather":
             w, scores = np.ones(corpus.width), np.empty(corpus.candidate_count)
             run = lambda: score_rows(corpus.rows, corpus.columns, corpus.values, w, scores)  # noqa: B023, E731
@@ -167,7 +167,7 @@ def voting(root: Path, name: str) -> dict[str, Any]:
     """Exact voting on sections of the lists, of predictors from one to three epochs on one thread."""
     corpus = load(root).training.corpus
     targets, learner, log = (
-        oracle(corpus.lists, corpus.gain, corpus.base),
+        oracles(corpus),
         build(learners, {"name": name}, "learner"),
         UpdateLog(),
     )

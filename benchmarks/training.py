@@ -22,7 +22,7 @@ from rerank.learn.rules.rda import VotedRDA
 from rerank.learn.scoring import best, score_rows
 from rerank.learn.train import epoch_order
 from rerank.learn.voting.voting import vote
-from rerank.metrics.oracle import oracle
+from rerank.metrics.oracle import oracles
 from rerank.recipes.recipe import Recipe
 
 
@@ -52,7 +52,7 @@ def main() -> None:
 
 def measure(learner: VotedRDA, train: Corpus, test: Corpus, epochs: int) -> dict[str, float | int | list[float]]:
     """Train, gather and vote on the clock."""
-    targets = oracle(train.lists, train.gain, train.base)
+    targets = oracles(train)
     warm = learner.init(train.width)
     few = train.slice(0, min(50, train.list_count))
     learner.epoch(few, targets[: few.list_count], np.arange(few.list_count), warm, log=UpdateLog())

@@ -28,7 +28,7 @@ from rerank.learn.rules.rda import RDA, VotedRDA
 from rerank.learn.rules.sgd import SGD
 from rerank.learn.scoring import score_rows
 from rerank.learn.train import epoch_order
-from rerank.metrics.oracle import oracle
+from rerank.metrics.oracle import oracles
 from rerank.readers.base import SkipCount
 from rerank.recipes.recipe import TextRecipe
 
@@ -77,7 +77,7 @@ def main() -> None:
 
 def measure(corpus: Corpus, epochs: int) -> dict[str, dict[str, float]]:
     """Million nonzeros a second of every learner and of the gather-dot: the median and the best of the epochs."""
-    targets = oracle(corpus.lists, corpus.gain, corpus.base)
+    targets = oracles(corpus)
     learners: list[Learner] = [
         SGD(loss="bayes", eta=1.0),
         RDA(loss="bayes", eta=0.03),

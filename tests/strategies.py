@@ -15,7 +15,7 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource
 from rerank.learn.train import ORACLE_PAIRS, epoch_order
 from rerank.learn.workspace import EpochStats
-from rerank.metrics.oracle import oracle
+from rerank.metrics.oracle import oracles
 
 WIDTH = 6
 # Made once, and of few choices: what draws and checks them takes longer than the tests do.
@@ -118,7 +118,7 @@ def random_corpus(seed: int, lists: int = 30, candidates: int = 6, width: int = 
 
 def targets(corpus: Corpus) -> np.ndarray:
     """The oracles."""
-    return oracle(corpus.lists, corpus.gain, corpus.base)
+    return oracles(corpus)
 
 
 def orders(corpus: Corpus, epochs: int, first: int = 0, seed: int = 1) -> list[np.ndarray]:

@@ -183,7 +183,7 @@ def _find(
     """The list called ``list_id``, and its oracle (-1 without references)."""
     import numpy as np
 
-    from rerank.metrics.oracle import oracle as best_gain
+    from rerank.metrics.oracle import best_of_lists
     from rerank.models.scorer import Opened
     from rerank.readers.base import Problem, SkipCount
     from rerank.readers.streams import stream_name
@@ -207,7 +207,7 @@ def _find(
                     raise DataError(f"the list cannot be used: {next(iter(count.first.values()))}")
                 reference, stats = content.stats(*pair)
                 gain = content.metric.gain(stats, np.broadcast_to(reference, (len(pair.nbest), reference.size)))
-                best = int(best_gain(np.array([0, len(pair.nbest)]), gain, pair.nbest.base)[0])
+                best = int(best_of_lists(np.array([0, len(pair.nbest)]), gain, pair.nbest.base)[0])
                 return Opened(pair.nbest, pair.content), best
     near = difflib.get_close_matches(list_id, ids[:MAX_IDS]) or [*ids[:3], *ids[3:][-1:]]
     named = f"; it has {len(ids):,}, such as {', '.join(map(repr, near))}" if ids else ": it holds none"

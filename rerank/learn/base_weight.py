@@ -28,7 +28,7 @@ from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import scores
 from rerank.learn.train import Epoch, Training
 from rerank.metrics.metric import Metric, owners
-from rerank.metrics.oracle import base_rows, oracles, scored_rows
+from rerank.metrics.oracle import oracles, scored_rows
 
 AUTO = "auto"
 # The weight in training, in standard deviations. Chosen on the last 1,500 of GUM's training lists, with 700 and 8,007
@@ -101,7 +101,7 @@ class BaseSearch:
     @cached_property
     def base_score(self) -> float:
         """The score of the base itself."""
-        return self._score(base_rows(self.dev, self.metric))
+        return self._score(scored_rows(self.dev, self.metric, self.dev.base))
 
     def __call__(self, weights: Weights) -> tuple[Weights, float]:
         """``weights`` with the best weight of the base score (their own where it changes nothing), and the score."""

@@ -36,7 +36,7 @@ from rerank.learn.predictor import State
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights
 from rerank.metrics.metric import Metric
-from rerank.metrics.oracle import base_rows, oracles, rows_of_scores, scored_rows, two_valued
+from rerank.metrics.oracle import oracles, rows_of_scores, scored_rows, two_valued
 from rerank.metrics.significance import compare
 
 # On fresh re-splits of seven sets of 50 to 3,703 lists, with all or 100 of them, such sums are level with shares by the
@@ -138,7 +138,7 @@ def mixture(
     penalties = {trial.name: trial.l2 for trial in best}
     if lists.list_count < 2:
         return Mixture(penalties, tried=every)
-    reference, base = lists.reference, base_rows(lists, metric)
+    reference, base = lists.reference, scored_rows(lists, metric, lists.base)
     members = best
     unit = base_unit(lists)
     if learner.l2 is not None or start is not None or (unit is not None and not learner.base_rate):

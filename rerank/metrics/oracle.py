@@ -35,16 +35,6 @@ def best_of_lists(lists: np.ndarray, scores: np.ndarray, ties: np.ndarray) -> np
     return chosen
 
 
-def oracle(lists: np.ndarray, gain: np.ndarray, base: np.ndarray) -> np.ndarray:
-    """Best gain per list; ties go to the higher base score, then to the lower index: int64 [L]."""
-    return best_of_lists(lists, gain, base)
-
-
-def base_choice(lists: np.ndarray, base: np.ndarray) -> np.ndarray:
-    """Highest base score per list; ties go to the lower index: int64 [L]."""
-    return best_of_lists(lists, base, base)
-
-
 def two_valued(lists: Corpus) -> bool:
     """Whether the gains of all candidates have at most two values, such as right and wrong."""
     gain = lists.gain
@@ -52,13 +42,8 @@ def two_valued(lists: Corpus) -> bool:
 
 
 def oracles(lists: Corpus) -> np.ndarray:
-    """The ``oracle`` of all lists: int64 [L]."""
-    return oracle(lists.lists, lists.gain, lists.base)
-
-
-def statistics_of(lists: Corpus, chosen: np.ndarray) -> np.ndarray:
-    """float64 [L, K]: the statistics of a selection (int64 [L]) from all lists."""
-    return chosen_rows(lists.stats, chosen)
+    """Best gain per list; ties go to the higher base score, then to the lower index: int64 [L]."""
+    return best_of_lists(lists.lists, lists.gain, lists.base)
 
 
 def list_gains(lists: Corpus, chosen: np.ndarray | None = None) -> np.ndarray:
@@ -84,21 +69,6 @@ def rows_of_scores(
 def scored_rows(lists: Corpus, metric: Metric, scores: np.ndarray) -> np.ndarray:
     """``rows_of_scores`` for all lists, ties by the base score."""
     return rows_of_scores(metric, lists.lists, scores, lists.base, lists.stats, lists.reference)
-
-
-def base_rows(lists: Corpus, metric: Metric) -> np.ndarray:
-    """``scored_rows`` by the base score."""
-    return scored_rows(lists, metric, lists.base)
-
-
-def first_rows(lists: Corpus, metric: Metric) -> np.ndarray:
-    """``scored_rows`` by the order in which candidates stand in their lists."""
-    return scored_rows(lists, metric, -np.arange(lists.candidate_count, dtype=np.float64))
-
-
-def oracle_rows(lists: Corpus, metric: Metric) -> np.ndarray:
-    """``scored_rows`` by the gain itself."""
-    return scored_rows(lists, metric, lists.gain)
 
 
 def usual_scores(lists: Corpus) -> dict[str, np.ndarray]:
@@ -216,10 +186,13 @@ class ListStatistics:
         """The statistics of ``corpus``, whose ``stats`` and ``reference`` are those of ``metric``."""
         total, sizes, chosen = corpus.reference.sum(axis=0), np.diff(corpus.lists), oracles(corpus)
         ranks, sharing = oracle_places(corpus, chosen)
-        climbed, best = corpus_oracle(corpus, metric, start=chosen), oracle_rows(corpus, metric)
+        climbed, places = corpus_oracle(corpus, metric, start=chosen), np.arange(float(corpus.candidate_count))
 
         def report(rows: np.ndarray) -> dict[str, float]:
             return metric.report(rows.sum(axis=0), total)
+
+        def by(scores: np.ndarray) -> dict[str, float]:
+            return report(scored_rows(corpus, metric, scores))
 
         return cls(
             signature=metric.signature,
@@ -233,11 +206,11 @@ class ListStatistics:
             singletons=int(np.count_nonzero(sizes == 1)),
             unique_oracle=int(np.count_nonzero(sharing == 1)) / max(1, int(np.count_nonzero(sizes))),
             oracle_ranks=tuple(int(count) for count in np.bincount(ranks[ranks >= 0])),
-            base=report(base_rows(corpus, metric)),
-            first=report(first_rows(corpus, metric)),
-            oracle=report(best),
-            corpus_oracle=report(best if metric.ordered else statistics_of(corpus, climbed)),
-            anti_oracle=report(scored_rows(corpus, metric, -corpus.gain)),
+            base=by(corpus.base),
+            first=by(-places),
+            oracle=by(corpus.gain),
+            corpus_oracle=by(corpus.gain) if metric.ordered else report(chosen_rows(corpus.stats, climbed)),
+            anti_oracle=by(-corpus.gain),
             random=report(_blind_rows(corpus, metric)),
         )
 
@@ -252,7 +225,7 @@ def with_corpus_gains(corpus: Corpus, metric: Metric, around: np.ndarray, share:
     if metric.ordered:
         message = f"{metric.primary} is a mean over lists: there is no gain of the corpus; leave it out"
         raise RecipeError(message, key="oracle.corpus_share")
-    rows, reference = statistics_of(corpus, around), corpus.reference.sum(axis=0)
+    rows, reference = chosen_rows(corpus.stats, around), corpus.reference.sum(axis=0)
     total, owner = rows.sum(axis=0), owners(corpus.lists)
     unit = around.size * metric.percent / metric.gain_percent * metric.sign
     changed = metric.scores(total - rows[owner] + corpus.stats, reference)

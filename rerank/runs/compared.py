@@ -15,7 +15,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.extraction.kinds import metric_of
 from rerank.metrics.metric import Metric, TestName
-from rerank.metrics.oracle import base_choice
+from rerank.metrics.oracle import best_of_lists
 from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.recipes.loading import load_recipe
 from rerank.runs.report.table import TextTable
@@ -196,7 +196,7 @@ def doubt_of_base(name: str, pieces: Iterable[tuple[np.ndarray, np.ndarray, np.n
     apart = list[np.ndarray]()
     for lists, gain, base in pieces:
         filled = np.flatnonzero(np.diff(lists))
-        first, sizes, chosen = lists[filled], np.diff(lists)[filled], base_choice(lists, base)[filled]
+        first, sizes, chosen = lists[filled], np.diff(lists)[filled], best_of_lists(lists, base, base)[filled]
         if filled.size:
             apart.append(np.stack([gain[first], np.add.reduceat(gain, first) / sizes]) - gain[chosen])
     every = np.concatenate([np.zeros((2, 0)), *apart], axis=1)

@@ -22,7 +22,7 @@ from rerank.extraction.seen import LEAST, MOST, SeenSample, shared
 from rerank.features.dense import said_of
 from rerank.features.table import FeatureTable
 from rerank.metrics.metric import Metric
-from rerank.metrics.oracle import ListStatistics, base_choice, list_gains
+from rerank.metrics.oracle import ListStatistics, best_of_lists, list_gains
 from rerank.models.drift import ALPHA, Drift, chance, columns_seen
 from rerank.models.model import Model, recipe_of
 from rerank.pool import Engine
@@ -335,7 +335,7 @@ def below_dev(train: Corpus, dev: Corpus) -> bool:
     They are where the distribution functions differ by more than ``APART`` and what chance explains, with a probability
     of at most ``ALPHA``.
     """
-    bases = (base_choice(lists.lists, lists.base) for lists in (train, dev))
+    bases = (best_of_lists(lists.lists, lists.base, lists.base) for lists in (train, dev))
     low, high = (np.sort(list_gains(lists, base)) for lists, base in zip((train, dev), bases, strict=True))
     places = np.concatenate([low, high])
     apart = np.searchsorted(low, places, "right") / low.size - np.searchsorted(high, places, "right") / high.size

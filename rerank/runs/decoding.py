@@ -13,7 +13,6 @@ from rerank.learn.base_weight import AUTO
 from rerank.learn.scoring import best as best_of
 from rerank.metrics.gain import ColumnMetric, Gain
 from rerank.metrics.metric import Metric, chosen_rows, measures_orders
-from rerank.metrics.oracle import statistics_of
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.wer import Match
 from rerank.models.decoding import gain_functions, require_trees
@@ -261,7 +260,7 @@ def evaluate_decoding(
     _warn_of_long(recipe, split, visit_lists(recipe, data, split, extracted, visitors), every)
     answers, others = None, {} if votes is None else votes.choices(offsets(sizes))
     for name, places in others.items():
-        chosen.add_selection(split, name, statistics_of(extracted.corpus, places), places)
+        chosen.add_selection(split, name, chosen_rows(extracted.corpus.stats, places), places)
     if others:
         chosen.training.setdefault("votes", {})[split] = list(others)
     for run, sweeps_of_run in zip(runs, tried, strict=True):
@@ -280,7 +279,7 @@ def _coverage(sweep: GainSweep, lists: Corpus, metric: Gain) -> dict[str, Any]:
     """The gain on the lists with the largest margins, at up to COVERAGES shares of all lists; ``aurc`` is the
     area under the curve of what is lost there (Geifman & El-Yaniv 2017), the mean over all shares."""
     order = np.argsort(-sweep.margins, kind="stable")
-    rows, reference = statistics_of(lists, sweep.chosen[0])[order], lists.reference[order]
+    rows, reference = chosen_rows(lists.stats, sweep.chosen[0])[order], lists.reference[order]
     scores = metric.scores(np.cumsum(rows, axis=0), np.cumsum(reference, axis=0))
     points = np.unique(np.linspace(0, scores.size - 1, min(scores.size, COVERAGES)).astype(int))
     return {

@@ -20,8 +20,8 @@ from rerank.learn.replay import in_memory
 from rerank.learn.scoring import best, scores, weighed_rows
 from rerank.learn.voting.votes import Votes
 from rerank.metrics.bracket_model import BracketModel
-from rerank.metrics.metric import Metric
-from rerank.metrics.oracle import list_gains, scored_rows, statistics_of, usual_scores
+from rerank.metrics.metric import Metric, chosen_rows
+from rerank.metrics.oracle import list_gains, scored_rows, usual_scores
 from rerank.models.provenance import Decision, Kind
 from rerank.parts import trees as tree_readers
 from rerank.recipes.recipe import ListRecipe
@@ -100,7 +100,7 @@ class Run:
         if votes is not None:
             start = time.perf_counter()
             choices["voted"] = self._voted(split, extracted, votes)
-            rows["voted"] = statistics_of(corpus, choices["voted"])
+            rows["voted"] = chosen_rows(corpus.stats, choices["voted"])
             self.training.setdefault("voting_seconds", {})[split] = round(time.perf_counter() - start, 3)
             if (bound := self.training.get("bound")) and corpus.list_count:  # beside its error of the vote, ours
                 worse = list_gains(corpus, choices["voted"]) < list_gains(corpus)

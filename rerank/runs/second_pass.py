@@ -26,8 +26,7 @@ from rerank.learn.scoring import scores
 from rerank.metrics import bracket_model
 from rerank.metrics.bracket_model import BracketColumns, BracketModel
 from rerank.metrics.fusion import Fusion
-from rerank.metrics.metric import Metric
-from rerank.metrics.oracle import statistics_of
+from rerank.metrics.metric import Metric, chosen_rows
 from rerank.metrics.parseval import Parseval
 from rerank.models.decoding import Evidence, agreed, best_expected, gain_functions, probabilities, settled
 from rerank.models.provenance import Decoding
@@ -145,10 +144,10 @@ class GainSweep(Sweep):
             self.candidates[again.number] = again.own.start + place
 
     def sums(self, corpus: Corpus) -> np.ndarray:
-        return np.stack([statistics_of(corpus, chosen).sum(axis=0) for chosen in self.chosen])
+        return np.stack([chosen_rows(corpus.stats, chosen).sum(axis=0) for chosen in self.chosen])
 
     def rows(self, corpus: Corpus) -> np.ndarray:
-        return statistics_of(corpus, self.candidates)
+        return chosen_rows(corpus.stats, self.candidates)
 
     @property
     def decided(self) -> bool:

@@ -24,7 +24,7 @@ from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import corpus_score, scores
 from rerank.learn.train import Epoch, ListProblem, Training, train
 from rerank.metrics.metric import Metric, owners
-from rerank.metrics.oracle import base_rows, oracles, two_valued, with_corpus_gains
+from rerank.metrics.oracle import oracles, scored_rows, two_valued, with_corpus_gains
 from rerank.models.model import Model, check_state
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
@@ -361,7 +361,7 @@ def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Trai
     line["train"] = corpus_score(corpus, last, metric)
     if dev is not None:
         line["dev"] = corpus_score(dev, last, metric)
-        line["dev_base"] = metric.score(base_rows(dev, metric), dev.reference)
+        line["dev_base"] = metric.score(scored_rows(dev, metric, dev.base), dev.reference)
         log.info("dev %s (base %s)", metric.text(line["dev"]), metric.text(line["dev_base"]))
     _tell(task, stage, line, last)
     return training

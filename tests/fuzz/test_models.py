@@ -23,7 +23,7 @@ from rerank.cli.application import app
 from rerank.data.corpus import Corpus
 from rerank.learn.base import learners
 from rerank.learn.train import ListProblem, train
-from rerank.metrics.oracle import oracle
+from rerank.metrics.oracle import oracles
 from rerank.models.model import Model, check_state
 from rerank.models.scorer import Scorer
 from rerank.readers.base import SkipCount, readers
@@ -93,7 +93,7 @@ def check_corpus(place: Path, draw: Draw) -> None:
     """A learner can pass over it."""
     corpus = Corpus.load(place / "corpus", mmap=draw([True, False]))
     learner = build(learners, {"name": draw(["perceptron", "vrda", "arow", "pa"])}, "learner")
-    best = oracle(corpus.lists, corpus.gain, corpus.base)
+    best = oracles(corpus)
     assert ((best >= 0) & (best < corpus.candidate_count))[np.diff(corpus.lists) > 0].all()
     if corpus.width <= WIDEST:
         try:

@@ -17,7 +17,7 @@ from rerank.base.registry import build
 from rerank.contrib.classification.sets import read_folds
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner, learners
-from rerank.metrics.oracle import oracle
+from rerank.metrics.oracle import oracles
 from rerank.readers.svmlight import read_svmlight
 
 SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "binary"
@@ -87,10 +87,10 @@ def test_reproduces_the_reference_run(split: tuple[str, Labelled, Labelled], alg
     corpus, expected = training.corpus(), expected_of(dataset, algorithm)
     assert sorted(expected) == [1, 3]
     learner = build(learners, ALGORITHMS[algorithm], "learner")
-    oracles, order = oracle(corpus.lists, corpus.gain, corpus.base), np.arange(corpus.list_count)
+    targets, order = oracles(corpus), np.arange(corpus.list_count)
     state, updates, mistakes = learner.init(corpus.width), 0, 0
     for epoch in range(1, 4):
-        stats = learner.epoch(corpus, oracles, order, state)
+        stats = learner.epoch(corpus, targets, order, state)
         updates, mistakes = updates + stats.updates, mistakes + stats.mistakes
         if epoch not in expected:
             continue

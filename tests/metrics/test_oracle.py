@@ -13,7 +13,7 @@ from rerank.base.errors import DataError
 from rerank.data.corpus import Corpus
 from rerank.metrics.gain import Counts, Gain
 from rerank.metrics.metric import Metric, chosen_rows
-from rerank.metrics.oracle import ListStatistics, base_choice, corpus_oracle, oracle
+from rerank.metrics.oracle import ListStatistics, best_of_lists, corpus_oracle, oracles
 from rerank.metrics.parseval import Parseval
 from rerank.readers.lists import Lists
 
@@ -27,10 +27,10 @@ def arrays(*lists):
 class TestSelections:
     def test_empty_lists_have_no_choice(self):
         lists, gain = arrays([], [0.5], [], [])
-        for chosen in (oracle(lists, gain, gain), base_choice(lists, gain)):
+        for chosen in (best_of_lists(lists, gain, gain), best_of_lists(lists, gain, gain)):
             assert chosen.tolist() == [-1, 0, -1, -1]
         assert chosen_rows(np.array([[3.0]]), chosen).tolist() == [[0.0], [3.0], [0.0], [0.0]]
-        assert oracle(np.zeros(1, np.int64), np.zeros(0), np.zeros(0)).tolist() == []
+        assert best_of_lists(np.zeros(1, np.int64), np.zeros(0), np.zeros(0)).tolist() == []
 
     @settings(max_examples=100, deadline=None)
     @given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=6), max_size=5))
@@ -38,7 +38,7 @@ class TestSelections:
         lists, gain = arrays(*[[g for g, _ in one] for one in pairs])
         _, base = arrays(*[[b for _, b in one] for one in pairs])
         for sign in (1, -1):
-            chosen = oracle(lists, sign * gain, base)
+            chosen = best_of_lists(lists, sign * gain, base)
             expected = [
                 min(range(a, z), key=lambda y: (-sign * gain[y], -base[y], y), default=-1) for a, z in pairwise(lists)
             ]
@@ -112,7 +112,7 @@ class TestCorpusOracle:
         metric = FScore()
         climbed = corpus_oracle(corpus, metric)
         reached = score(corpus, metric, climbed)
-        assert reached >= score(corpus, metric, oracle(corpus.lists, corpus.gain, corpus.base))
+        assert reached >= score(corpus, metric, oracles(corpus))
         assert reached <= max(all_scores(corpus, metric)) + 1e-12
         for i in range(corpus.list_count):  # no exchange of one candidate helps
             for y in range(corpus.lists[i], corpus.lists[i + 1]):
@@ -135,7 +135,7 @@ class TestCorpusOracle:
     @settings(max_examples=30, deadline=None)
     @given(corpora(FScore()))
     def test_lower_is_better(self, corpus):
-        assert (corpus_oracle(corpus, ErrorRate(), start=oracle(corpus.lists, corpus.gain, corpus.base))
+        assert (corpus_oracle(corpus, ErrorRate(), start=oracles(corpus))
                 == corpus_oracle(corpus, FScore())).all()  # fmt: skip
 
     def test_refused_candidates_are_never_taken(self):

@@ -16,7 +16,7 @@ from commands import Command, failed
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.kinds import metric_of
 from rerank.learn.scoring import corpus_score
-from rerank.metrics.oracle import statistics_of
+from rerank.metrics.metric import chosen_rows
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.settings import validate
 from rerank.runs import experiment
@@ -183,13 +183,13 @@ def test_the_simplest_within_one_standard_error_is_taken(
     nearly = best.copy()
     unlike = np.flatnonzero(corpus.gain[best] > corpus.gain[worst])
     nearly[unlike[0]] = worst[unlike[0]]  # one list: its error is as large as the difference
-    monkeypatch.setattr(choosing, "weighed_rows", lambda _, selection, metric: statistics_of(corpus, selection))  # noqa: ARG005
+    monkeypatch.setattr(choosing, "weighed_rows", lambda _, selection, metric: chosen_rows(corpus.stats, selection))  # noqa: ARG005
     runs = [fake("best", best, 300, 0.1), fake("nearly", nearly, 200, 0.0), fake("worst", worst, 1, 0.9)]
     chosen, found = choose(settings, runs, corpus, metric)
     assert (found["best"], found["chosen"], chosen.name) == ("best", "nearly", "nearly")
     assert [point["near"] for point in found["points"]] == [True, True, False]
     assert found["settings"] == {"learner.base": 2}
-    sums = statistics_of(corpus, worst).sum(axis=0)
+    sums = chosen_rows(corpus.stats, worst).sum(axis=0)
     assert found["points"][2]["score"] == float(metric.scores(sums, corpus.reference.sum(axis=0)))
     text = choice_table({"choice": found, "measure": "f1"})
     assert [row[1] for row in text.rows] == ["yes", "yes", ""]
