@@ -74,13 +74,7 @@ class Corpus:
             object.__setattr__(self, name, frozen(np.ascontiguousarray(getattr(self, name), dtype=dtype)))
         cuts = self.cuts if len(self.cuts) > 1 else (0, self.lists.size - 1)
         object.__setattr__(self, "cuts", np.asarray(cuts, np.int64))
-        self._check_shapes()
-        for part in () if trusted else self.parts():
-            if code := _disorder(part.lists, part.rows, part.columns, part.width):
-                raise DataError(f"a corpus holds {_DISORDER[code]}; build it again (rerank run)")
-
-    def _check_shapes(self) -> None:
-        """Check, together with ``_disorder``, the invariants that the kernels rely on without checking them again."""
+        # Kernels rely on these invariants, and those of ``_disorder``, without checking them again.
         if self.lists.ndim != 1 or self.lists.size < 1 or self.lists[0] != 0 or self.lists[-1] < 0:
             raise DataError("the list offsets of a corpus are damaged; build it again (rerank run)")
         L, N = self.list_count, self.candidate_count
@@ -97,6 +91,9 @@ class Corpus:
         )
         if wrong:
             raise DataError("the arrays of a corpus do not fit together; build it again (rerank run)")
+        for part in () if trusted else self.parts():
+            if code := _disorder(part.lists, part.rows, part.columns, part.width):
+                raise DataError(f"a corpus holds {_DISORDER[code]}; build it again (rerank run)")
 
     @property
     def list_count(self) -> int:

@@ -289,8 +289,12 @@ class TextExtractor(FeatureExtractor):
         total = view.first.size - 1
         if self.user and len(candidates) != total:
             raise ValueError(f"{total} texts with {len(candidates)} candidates")
-        self._note_lacking(view, total)
-
+        has = {"source": view.source.size, "segmentation": len(view.spans), "alignment": len(view.points)}
+        for need, lacking in self.needs.items():
+            if lacking and total and view.words.size and not has[need]:
+                token = object()
+                if self.lacking.setdefault(need, token) is token:  # only one of several threads is the first
+                    log.warning("a list has no %s: %s give no features there", need, ", ".join(lacking))
         hash_of = self.symbols.hash_of if names else known_hash
         views: dict[Any, tuple[np.ndarray, ...]] = {None: view}
         for look in {family.look for family in self._families if family.look is not None}:
@@ -302,14 +306,6 @@ class TextExtractor(FeatureExtractor):
                 family.fire(views[family.look], sink, family.ids, family.seeds, family.options)
 
         return self._extract(total, candidates, self.symbols if names else None, fire)
-
-    def _note_lacking(self, view: "TextView", total: int) -> None:
-        has = {"source": view.source.size, "segmentation": len(view.spans), "alignment": len(view.points)}
-        for need, names in self.needs.items():
-            if names and total and view.words.size and not has[need]:
-                token = object()
-                if self.lacking.setdefault(need, token) is token:  # only one of several threads is the first
-                    log.warning("a list has no %s: %s give no features there", need, ", ".join(names))
 
 
 Feature = Callable[[ListCandidate, "NBest"], Mapping[str, float]]

@@ -122,18 +122,15 @@ class HeadTable:
         self._rank = np.zeros((1 + len(rules), 1 + len(labels)), np.uint8)
         self._left = np.zeros((1 + len(rules), steps_most), np.bool_)
         for label, row in [("", 0), *self._rows.items()]:
-            self._fill(row, rules.get(label, DEFAULT_RULE))
+            steps = rules.get(label, DEFAULT_RULE)
+            self._rank[row] = len(steps) - 1
+            for number in reversed(range(len(steps))):
+                direction, *sought = steps[number].split()
+                self._left[row, number] = direction == "<"
+                for one in sought:
+                    self._rank[row, self._columns[one] if one != "*" else slice(None)] = number
         self._row_of = LabelArray(symbols, self._rows, np.int16)
         self._column_of = LabelArray(symbols, self._columns, np.int16)
-
-    def _fill(self, row: int, steps: list[str]) -> None:
-        ranks = np.full(self._rank.shape[1], len(steps) - 1, np.uint8)
-        for step in reversed(range(len(steps))):
-            direction, *labels = steps[step].split()
-            self._left[row, step] = direction == "<"
-            for label in labels:
-                ranks[self._columns[label] if label != "*" else slice(None)] = step
-        self._rank[row] = ranks
 
     def ranks(self, symbols: SymbolTable) -> HeadRanks:
         """The rules over all symbols of the table or a copy of it."""
@@ -292,7 +289,12 @@ class Grower:
         """
         n = trees.label.size
         room = zip(("tree", "syn", "sem", "syn_leaf", "sem_leaf", "leaf"), np.empty((6, n), np.int32), strict=True)
-        given = trees._replace(label=self._label(trees), word=np.where(trees.word >= 0, symbols.lower[trees.word], -1))
+        roots, label = trees.first[:-1], trees.label
+        plain = roots[np.isin(label[roots], self._roots) & (trees.word[roots] < 0)]
+        if not np.all(label[plain] == self._roots[0]):
+            label = label.copy()
+            label[plain] = self._roots[0]
+        given = trees._replace(label=label, word=np.where(trees.word >= 0, symbols.lower[trees.word], -1))
         forest = Forest(
             **given._asdict(),
             **dict(room),
@@ -306,30 +308,9 @@ class Grower:
         annotate(forest, self._syn.ranks(symbols), self._sem.ranks(symbols))
         return forest
 
-    def _label(self, trees: Trees) -> np.ndarray:
-        roots = trees.first[:-1]
-        plain = roots[np.isin(trees.label[roots], self._roots) & (trees.word[roots] < 0)]
-        if np.all(trees.label[plain] == self._roots[0]):
-            return trees.label
-        label = trees.label.copy()
-        label[plain] = self._roots[0]
-        return label
-
 
 INSIDE, UPWARD, EDGES, TREE = 0, 1, 2, 3
 EDGE_REACH = 2  # words that templates of scope EDGES may look at on either side of an edge
-
-
-@kernel
-def _upward_key(f: Forest, i: int, depth: int) -> np.uint64:
-    key = np.uint64(f.flags[i])
-    key = combine(key, f.inside[i])
-    for _ in range(depth):
-        i = f.parent[i]
-        if i < 0:
-            break
-        key = combine(combine(key, f.symbol[f.label[i]]), np.uint64(f.flags[i]))
-    return key
 
 
 @kernel
@@ -349,7 +330,13 @@ def _key(f: Forest, i: int, scope: int, depth: int, edges: np.ndarray) -> np.uin
     if scope == INSIDE:
         return combine(f.inside[i], np.uint64(f.flags[i] & (SYN_HEAD | SEM_HEAD)))
     if scope == UPWARD:
-        return _upward_key(f, i, depth)
+        key = combine(np.uint64(f.flags[i]), f.inside[i])
+        for _ in range(depth):
+            i = f.parent[i]
+            if i < 0:
+                break
+            key = combine(combine(key, f.symbol[f.label[i]]), np.uint64(f.flags[i]))
+        return key
     if scope == EDGES:
         first = f.leaf_first[f.tree[i]] + f.tree[i]
         return combine(combine(f.symbol[f.label[i]], edges[first + f.start[i]]), edges[first + f.end[i]])

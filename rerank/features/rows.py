@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.data.corpus import Corpus, frozen, offsets
+from rerank.features.scores import FLOAT32_MAX
 from rerank.features.sink import ListFeatures
 from rerank.kernels.compile import kernel
-
-FLOAT32_MAX = np.finfo(np.float32).max
 
 # Lists are kept by feature until all of train has been counted: only then is it known which features get columns. As
 # this takes more room than anything else in an extraction, it is packed. Most features count how often something

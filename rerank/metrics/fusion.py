@@ -258,7 +258,11 @@ class Fusion:
 
     def __init__(self, trees: Trees, symbols: SymbolTable) -> None:
         self._trees, self.symbols = trees, symbols
-        self._table = _plain_table(symbols)
+        # Symbols as they are: traces are no words, and labels of roots no brackets.
+        known = [symbols.intern(text) for text in (EMPTY_TAG, FOREST, *ROOTS)]
+        flags, same = np.zeros(len(symbols), np.uint8), np.arange(len(symbols), dtype=np.int32)
+        flags[known[0]], flags[known[1:]] = EMPTY, DELETED_BRACKET
+        self._table = BracketLabels(flags, same, same, same)
         T, (counts, leaves) = trees.first.size - 1, words_of(trees, self._table)
         full = np.flatnonzero(counts)
         self.used = np.zeros(T, np.bool_)
@@ -366,15 +370,6 @@ class Fusion:
             for label, start, end, weight, owned in zip(*columns, brackets.owned.T, strict=True)
         ]
         return sorted(votes, key=lambda vote: (-vote.weight, vote.start, -vote.end, vote.label))
-
-
-def _plain_table(symbols: SymbolTable) -> BracketLabels:
-    """Symbols as they are: traces are no words, and labels of roots no brackets."""
-    known = [symbols.intern(text) for text in (EMPTY_TAG, FOREST, *ROOTS)]
-    flags = np.zeros(len(symbols), np.uint8)
-    flags[known[0]], flags[known[1:]] = EMPTY, DELETED_BRACKET
-    same = np.arange(len(symbols), dtype=np.int32)
-    return BracketLabels(flags, same, same, same)
 
 
 def parse_gains(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndarray:

@@ -109,27 +109,15 @@ class Model:
     def save(self, directory: Path | str) -> None:
         """Write the model; it appears under its name only when complete."""
         with new_directory(directory) as new:
-            self._write(new)
-
-    def _write(self, directory: Path) -> None:
-        self.table.save(directory)
-        arrays = {name: weights.w for name, weights in self.weights.items()}
-        arrays |= {f"state_{name}": array for name, array in self.state.items()}
-        arrays |= {f"votes_{name}": array for name, array in self.votes.items()}
-        arrays |= {f"brackets_{name}": array for name, array in self.brackets.items()}
-        arrays |= {SEEN: self.seen} if self.seen.size else {}
-        save_arrays(directory, arrays)
-        if trees := self.weights["last"].trees:
-            (directory / TREES).write_bytes(trees.text.tobytes())
-        header = {
-            "version": FORMAT_VERSION,
-            "settings": self.settings,
-            "about": self.about,
-            "base": {name: weights.base for name, weights in self.weights.items()},
-            "files": {path.name: digest_of(path) for path in sorted(directory.iterdir())},
-        }
-        header["digest"] = header_digest(header)
-        (directory / HEADER).write_text(as_json(header, indent=1))
+            self.table.save(new)
+            arrays = {name: weights.w for name, weights in self.weights.items()}
+            for kind in ("state", "votes", "brackets"):
+                arrays |= {f"{kind}_{name}": array for name, array in getattr(self, kind).items()}
+            save_arrays(new, arrays | ({SEEN: self.seen} if self.seen.size else {}))
+            if trees := self.weights["last"].trees:
+                (new / TREES).write_bytes(trees.text.tobytes())
+            base = {name: weights.base for name, weights in self.weights.items()}
+            write_header(new, {"settings": self.settings, "about": self.about, "base": base})
 
     @staticmethod
     def load(directory: Path | str, trust: Trust = False) -> "Model":
@@ -151,8 +139,13 @@ def stored_model(source: str, kind: type[BaseModel]) -> Iterator[Path]:
     """Within the block, the folder of a model whose header is of this ``kind``, fetched if ``source`` is a URL; what
     cannot be read is a ``ModelError``."""
     try:
-        with _fetched(source, kind) if is_url(source) else nullcontext(standing(Path(source))) as place:
-            yield place
+        with TemporaryDirectory() if is_url(source) else nullcontext(standing(Path(source))) as folder:
+            if is_url(source):
+                place = Path(folder)
+                (place / HEADER).write_bytes(fetched(below(source, HEADER)))
+                for name in read_header(place, kind)["files"]:
+                    (place / name).write_bytes(fetched(below(source, name)))
+            yield Path(folder)
     except NotADirectoryError:
         raise ModelError("is a file; expected the directory of a model", path=source) from None
     except FileNotFoundError as error:
@@ -168,16 +161,6 @@ def stored_model(source: str, kind: type[BaseModel]) -> Iterator[Path]:
         raise ModelError("not a readable model: nested too deep", path=source) from None
     except DAMAGE as error:
         raise ModelError(f"not a readable model: {error}", path=source) from None
-
-
-@contextmanager
-def _fetched(url: str, kind: type[BaseModel]) -> Iterator[Path]:
-    """Within the block, a copy of the model in a folder by URL, whose header says which files belong to it."""
-    with TemporaryDirectory() as place:
-        Path(place, HEADER).write_bytes(fetched(below(url, HEADER)))
-        for name in read_header(Path(place), kind)["files"]:
-            Path(place, name).write_bytes(fetched(below(url, name)))
-        yield Path(place)
 
 
 def _load(source: Path) -> Model:
@@ -335,6 +318,13 @@ def check_state(model: Model, path: str) -> None:
 def model_files(directory: Path | str) -> list[Path]:
     """The contents of a directory that is, or is taken for, a model."""
     return list(Path(directory).iterdir()) if Path(directory).is_dir() else []
+
+
+def write_header(directory: Path, content: dict[str, Any]) -> None:
+    """Write the header of a model: its ``content``, and the digests of the files that are in its directory."""
+    files = {path.name: digest_of(path) for path in sorted(directory.iterdir())}
+    header = {"version": FORMAT_VERSION, **content, "files": files}
+    (directory / HEADER).write_text(as_json(header | {"digest": header_digest(header)}, indent=1))
 
 
 def header_digest(header: dict[str, Any]) -> str:

@@ -164,17 +164,16 @@ def require_trusted(settings: Mapping[str, Any], about: Mapping[str, Any], trust
 
 def require_trusted_parts(parts: Iterable[tuple[str, str]], trust: Trust, path: str) -> None:
     """Refuse parts, keys with names, that ``trust`` does not allow."""
-    if names := [f"{key}: {name}" for key, name in parts if ":" in name and not _allowed(name, trust)]:
+    modules = () if isinstance(trust, bool) else (trust,) if isinstance(trust, str) else trust
+
+    def allowed(name: str) -> bool:
+        module = f"{name.partition(':')[0].strip()}."
+        return trust is True or any(module.startswith(f"{prefix}.") for prefix in modules)
+
+    if names := [f"{key}: {name}" for key, name in parts if ":" in name and not allowed(name)]:
         message = f"names code by import path ({', '.join(names)}), and none of it was imported"
         how = "allow it with --trust, in Python with trust=True or the names of its modules"
         raise ModelError(f"{message}; if you trust it and whoever made the model, {how}", path=path)
-
-
-def _allowed(name: str, trust: Trust) -> bool:
-    if isinstance(trust, bool):
-        return trust
-    module = name.partition(":")[0].strip()
-    return any(f"{module}.".startswith(f"{prefix}.") for prefix in ([trust] if isinstance(trust, str) else trust))
 
 
 def _parts(settings: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -271,10 +271,17 @@ class FoldJob(NamedTuple):
         return f"fold {self.fold + 1} with seed {self.seed}"
 
 
+_COMPILED = set[str]()  # the recipes of single runs whose kernels this process has
+
+
 def fit_fold(job: FoldJob) -> Fit:
     """Fit one fold with one seed."""
     train, test, index = job.draw(job.seed).split(job.fold, job.spec.noise, job.seed)
-    _compile(job.spec, train, test, job.seed)
+    key = job.spec.recipe.model_dump_json()
+    if job.spec.baseline is None and key not in _COMPILED:  # so that no fold's time includes compilation
+        few, some = (side.take(np.arange(min(4, side.size))) for side in (train, test))
+        fit(job.spec.at({"training.epochs": 1}), few, some, seed=job.seed)
+        _COMPILED.add(key)
     return replace(fit(job.spec, train, test, seed=job.seed), index=index)
 
 
@@ -297,18 +304,6 @@ def run_spec(spec: Spec, draw: Draw, engine: Engine | None = None) -> list[Resul
     jobs = [FoldJob(single, draw, seed, fold) for seed in seeds for fold in range(draw(seeds[0]).splits)]
     fits = list(zip(jobs, engine.map(fit_fold, jobs), strict=True))
     return [Result(spec, seed, [fit for job, fit in fits if job.seed == seed], tuned) for seed in seeds]
-
-
-_COMPILED = set[str]()  # the recipes of single runs whose kernels this process has
-
-
-def _compile(spec: Spec, train: Labelled, test: Labelled, seed: int) -> None:
-    """Fit a few examples of a set, once, so that no fold's time includes the compilation of kernels."""
-    key = spec.recipe.model_dump_json()
-    if spec.baseline is None and key not in _COMPILED:
-        few, some = (side.take(np.arange(min(4, side.size))) for side in (train, test))
-        fit(spec.at({"training.epochs": 1}), few, some, seed=seed)
-        _COMPILED.add(key)
 
 
 def require_rule(learner: Learner, rule: str) -> None:

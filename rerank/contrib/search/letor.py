@@ -149,7 +149,11 @@ def _entry(row: DocumentLine, columns: FeatureColumns, parsed: Rows) -> Entry:
     if b"\0" in row.line:
         raise Problem("nul", NUL)
     numbers, comment = [0.0] * len(columns.names), row.line.partition(b"#")[2]
-    numbers[columns.names.index(GAIN)] = _grade(row.grade)
+    try:
+        numbers[columns.names.index(GAIN)] = score_of(row.grade)
+    except Problem as problem:
+        message = f"found {excerpt(row.grade)} as the grade; expected {FORM}"
+        raise Problem(problem.reason, message) from None
     if isinstance(row.features, str):
         raise Problem("fields", row.features)
     features, values = parsed.ids[row.features].tolist(), parsed.values[row.features].tolist()
@@ -160,21 +164,9 @@ def _entry(row: DocumentLine, columns: FeatureColumns, parsed: Rows) -> Entry:
         comment = comment[: scored.start()]
         if columns.names[0] == SCORE:
             numbers[0] = score_of(scored[1])
-    return Entry(_document(comment, row.number), dict(zip(columns.names, numbers, strict=True)))
-
-
-def _grade(text: bytes) -> float:
-    """The grade at the beginning of a line. Raises Problem."""
-    try:
-        return score_of(text)
-    except Problem as problem:
-        raise Problem(problem.reason, f"found {excerpt(text)} as the grade; expected {FORM}") from None
-
-
-def _document(comment: bytes, number: int) -> bytes:
-    """The name of a document by its comment, the number of its line where it has none."""
-    match = _DOCUMENT.search(comment)
-    return match[1] if match else comment.strip() or b"%d" % number
+    named = _DOCUMENT.search(comment)
+    document = named[1] if named else comment.strip() or b"%d" % row.number
+    return Entry(document, dict(zip(columns.names, numbers, strict=True)))
 
 
 def _name(query: bytes) -> str:

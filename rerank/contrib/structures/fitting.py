@@ -172,17 +172,13 @@ def train_tagger(
         patience=settings.patience,
     )
     about = provenance(learner=str(recipe.learner["name"]), seed=recipe.seed, epochs=training.epoch)
-    weights = _pruned(features, training.weights[settings.predictor].w.astype(np.float32), len(labels))
+    K, weights = len(labels), training.weights[settings.predictor].w.astype(np.float32)
+    table = weights[K * K :].reshape(-1, K)
+    kept = np.asarray(table.any(axis=1))  # attributes without any weight are forgotten
+    features.ids = {text: j for j, text in enumerate(text for text, k in features.ids.items() if kept[k])}
+    weights = np.concatenate([weights[: K * K], table[kept].ravel()])
     data, functions = recipe.model_dump(mode="json"), dict(recipe.features.functions)
     return Tagger(data, about, features, labels, allowed, weights, width, functions), training
-
-
-def _pruned(features: TokenFeatures, weights: np.ndarray, K: int) -> np.ndarray:
-    """The weights without attributes that have none, which ``features`` forget."""
-    table = weights[K * K :].reshape(-1, K)
-    kept = np.asarray(table.any(axis=1))
-    features.ids = {text: j for j, text in enumerate(text for text, k in features.ids.items() if kept[k])}
-    return np.concatenate([weights[: K * K], table[kept].ravel()])
 
 
 def tagger(

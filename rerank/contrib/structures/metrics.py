@@ -244,23 +244,6 @@ class LabelTemplate(TextTemplate):
     look = staticmethod(label_view)
 
 
-@kernel
-def _fire_labels(view: LabelView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-    for y in range(view.first.shape[0] - 1 if view.labels.shape[0] else 0):
-        first, last = view.first[y], view.first[y + 1]
-        for v in range(ids.shape[0]):
-            n, words = options[v].n, options[v].words
-            edge = 1 if n > 1 else 0  # one mark at either end
-            for i in range(first - edge, last + edge - n + 1):
-                h = begin(sink, ids[v], seeds[v])
-                for j in range(i, i + n):
-                    inside = first <= j < last
-                    h = put(sink, h, view.labels[j] if inside else (TEXT_START if j < first else TEXT_END))
-                    if inside and (words == ALL or (words == LAST and j == i + n - 1)):
-                        h = put(sink, h, view.forms[j])
-                emit_value(sink, h, y, 1.0)
-
-
 @dataclass(frozen=True)
 class LabelNGram(LabelTemplate):
     """``n`` adjacent labels, with ``words``: none, the last or all; with n > 1, there is a mark before the first and
@@ -276,28 +259,22 @@ class LabelNGram(LabelTemplate):
     n: Annotated[int, Range(1, 9)] = 1
     words: Literal["none", "last", "all"] = "none"
 
-    fire = staticmethod(_fire_labels)
-
-
-@kernel
-def _fire_span(view: LabelView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-    for y in range(view.first.shape[0] - 1):
-        for s in range(view.span_first[y], view.span_first[y + 1]):
-            first, last = view.spans[s, 0], view.spans[s, 1]
+    @staticmethod
+    @kernel
+    def fire(view: LabelView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+        for y in range(view.first.shape[0] - 1 if view.labels.shape[0] else 0):
+            first, last = view.first[y], view.first[y + 1]
             for v in range(ids.shape[0]):
-                h = put(sink, begin(sink, ids[v], seeds[v]), view.types[s])
-                see = options[v].see
-                if see == WORDS:
-                    for j in range(first, last):
-                        h = put(sink, h, view.forms[j])
-                elif see == ENDS:
-                    h = put(sink, put(sink, h, view.forms[first]), view.forms[last - 1])
-                elif see == OUTSIDE:
-                    h = put(sink, h, view.forms[first - 1] if first > view.first[y] else TEXT_START)
-                    h = put(sink, h, view.forms[last] if last < view.first[y + 1] else TEXT_END)
-                else:
-                    h = put(sink, h, NUMBER[NUMBER_OFFSET + min(last - first, 9)])
-                emit_value(sink, h, y, 1.0)
+                n, words = options[v].n, options[v].words
+                edge = 1 if n > 1 else 0  # one mark at either end
+                for i in range(first - edge, last + edge - n + 1):
+                    h = begin(sink, ids[v], seeds[v])
+                    for j in range(i, i + n):
+                        inside = first <= j < last
+                        h = put(sink, h, view.labels[j] if inside else (TEXT_START if j < first else TEXT_END))
+                        if inside and (words == ALL or (words == LAST and j == i + n - 1)):
+                            h = put(sink, h, view.forms[j])
+                    emit_value(sink, h, y, 1.0)
 
 
 @dataclass(frozen=True)
@@ -314,30 +291,26 @@ class LabelSpan(LabelTemplate):
 
     see: Literal["words", "ends", "outside", "length"] = "words"
 
-    fire = staticmethod(_fire_span)
-
-
-@kernel
-def _fire_span_ngram(view: LabelView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-    for y in range(view.first.shape[0] - 1 if view.types.shape[0] else 0):
-        last, end = view.first[y + 1], view.span_first[y + 1]
-        for v in range(ids.shape[0]):
-            at, s = view.first[y], view.span_first[y]
-            while at < last:
-                h, j, span = begin(sink, ids[v], seeds[v]), at, s
-                for k in range(options[v].n):
-                    if j >= last:
-                        h = put(sink, h, TEXT_END)
-                        break
-                    if span < end and view.spans[span, 0] == j:
-                        h = put(sink, h, view.types[span])
-                        j, span = view.spans[span, 1], span + 1
+    @staticmethod
+    @kernel
+    def fire(view: LabelView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+        for y in range(view.first.shape[0] - 1):
+            for s in range(view.span_first[y], view.span_first[y + 1]):
+                first, last = view.spans[s, 0], view.spans[s, 1]
+                for v in range(ids.shape[0]):
+                    h = put(sink, begin(sink, ids[v], seeds[v]), view.types[s])
+                    see = options[v].see
+                    if see == WORDS:
+                        for j in range(first, last):
+                            h = put(sink, h, view.forms[j])
+                    elif see == ENDS:
+                        h = put(sink, put(sink, h, view.forms[first]), view.forms[last - 1])
+                    elif see == OUTSIDE:
+                        h = put(sink, h, view.forms[first - 1] if first > view.first[y] else TEXT_START)
+                        h = put(sink, h, view.forms[last] if last < view.first[y + 1] else TEXT_END)
                     else:
-                        h = put(sink, h, view.forms[j] if options[v].words else NOTHING)
-                        j += 1
-                    if k == 0:
-                        at, s = j, span
-                emit_value(sink, h, y, 1.0)
+                        h = put(sink, h, NUMBER[NUMBER_OFFSET + min(last - first, 9)])
+                    emit_value(sink, h, y, 1.0)
 
 
 @dataclass(frozen=True)
@@ -355,4 +328,25 @@ class SpanNGram(LabelTemplate):
     n: Annotated[int, Range(1, 9)] = 3
     words: bool = True
 
-    fire = staticmethod(_fire_span_ngram)
+    @staticmethod
+    @kernel
+    def fire(view: LabelView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+        for y in range(view.first.shape[0] - 1 if view.types.shape[0] else 0):
+            last, end = view.first[y + 1], view.span_first[y + 1]
+            for v in range(ids.shape[0]):
+                at, s = view.first[y], view.span_first[y]
+                while at < last:
+                    h, j, span = begin(sink, ids[v], seeds[v]), at, s
+                    for k in range(options[v].n):
+                        if j >= last:
+                            h = put(sink, h, TEXT_END)
+                            break
+                        if span < end and view.spans[span, 0] == j:
+                            h = put(sink, h, view.types[span])
+                            j, span = view.spans[span, 1], span + 1
+                        else:
+                            h = put(sink, h, view.forms[j] if options[v].words else NOTHING)
+                            j += 1
+                        if k == 0:
+                            at, s = j, span
+                    emit_value(sink, h, y, 1.0)

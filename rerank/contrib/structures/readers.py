@@ -18,7 +18,7 @@ from rerank.base.ranges import Checked, Range
 from rerank.base.registry import Registry
 from rerank.data.symbols import SymbolTable
 from rerank.readers.lines import LineReader
-from rerank.readers.problems import NUL, Problem, SkipCount, usable
+from rerank.readers.problems import NUL, Problem, SkipCount
 from rerank.readers.streams import PathLike, Writable, must_wait, open_stream, stream_name
 from rerank.readers.trees.treebank import read_trees
 from rerank.readers.trees.trees import TRACE, Trees, parse_brackets, without_features
@@ -95,15 +95,12 @@ sequence_readers: Registry[type[SequenceReader]] = Registry("sequence_reader", S
 
 def sentences_of(items: Iterable[TaggedSentence | Problem], count: SkipCount) -> Iterator[TaggedSentence]:
     """The usable ones of sentences; bad ones are errors, or counted in ``count``, as it says."""
-
-    def take(item: TaggedSentence | Problem, count: SkipCount) -> TaggedSentence | None:
+    for item in items:
         if isinstance(item, Problem):
             count.bad(item)
-            return None
-        count.lists += 1
-        return item
-
-    return usable(items, take, count)
+        else:
+            count.lists += 1
+            yield item
 
 
 def as_they_come(sentences: Iterable[TaggedSentence], path: PathLike) -> Iterator[list[TaggedSentence]]:

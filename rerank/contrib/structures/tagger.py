@@ -26,7 +26,7 @@ from rerank.models.provenance import Provenance, Trust, require_trusted_parts
 from rerank.readers.given.nbest import GivenError
 from rerank.recipes.settings import Section
 from rerank.storage.documents import as_json, read_object
-from rerank.storage.files import digest, new_directory, read_array, save_arrays
+from rerank.storage.files import new_directory, read_array, save_arrays
 
 LEXICONS = "lexicons.json"
 MOST_SENTENCES = 100_000  # of a request
@@ -144,10 +144,7 @@ class Tagger:
             "functions": self.functions or {},
             "width": self.width,
         }
-        lexicons = {
-            "attributes": list(features.ids),
-        }
-        return header, lexicons, {"columns": columns, "values": self.weights[columns]}
+        return header, {"attributes": list(features.ids)}, {"columns": columns, "values": self.weights[columns]}
 
     def save(self, directory: Path | str) -> None:
         """Write the model; it appears under its name only when complete."""
@@ -155,10 +152,7 @@ class Tagger:
         with new_directory(directory) as new:
             save_arrays(new, arrays)
             (new / LEXICONS).write_text(as_json(lexicons))
-            files = {path.name: digest(path) for path in sorted(new.iterdir())}
-            header = {"version": models.FORMAT_VERSION, **content, "files": files}
-            header["digest"] = models.header_digest(header)
-            (new / models.HEADER).write_text(as_json(header, indent=1))
+            models.write_header(new, content)
 
     def tag(self, tokens: Words) -> list[str]:
         """The best labels of a sentence: words, or tokens with as many columns as in training.

@@ -29,14 +29,6 @@ def best_base(view: TextView) -> int:
     return best
 
 
-@kernel
-def _gram(view: TextView, i: int, n: int) -> np.uint64:
-    h = np.uint64(n)
-    for j in range(i, i + n):
-        h = combine(h, view.words[j])
-    return h
-
-
 class GramSlots(NamedTuple):
     """Scratch: a slot for every pair (n-gram, k), which stands for the k-th occurrence of an n-gram in a candidate.
 
@@ -59,7 +51,10 @@ def _number_grams(view: TextView, n: int, slots: GramSlots) -> None:
     last[:] = -1
     for y in range(view.base.shape[0]):
         for i in range(view.first[y], view.first[y + 1] - n + 1):
-            gram = _gram(view, i, n) | np.uint64(1)
+            gram = np.uint64(n)
+            for j in range(i, i + n):
+                gram = combine(gram, view.words[j])
+            gram |= np.uint64(1)
             slot = find_slot(keys, gram)
             keys[slot] = gram
             if last[slot] != y:
