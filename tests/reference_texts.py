@@ -88,7 +88,7 @@ def extracted(specs: Sequence[Any], lines: Lines, **options: Any) -> list[Featur
     extractor = made(tuple(specs), **options)
     nbest = text_list(lines)
     view = make_view(nbest, " ".join(lines.source).encode(), extractor.symbols)
-    features = extractor.features(view, texts=nbest.texts)
+    features = extractor.features(view, nbest)
     return by_candidate(features, names_of(features, extractor), len(lines.candidates))
 
 

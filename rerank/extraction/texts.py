@@ -126,9 +126,8 @@ class TextContent(Content[TextView | None]):
 
     def extract(self, nbest: Lists, content: TextView | None) -> ListFeatures:
         content = self._view(nbest) if content is None else content
-        return self.extractor.features(
-            content, nbest.candidates if self.user else (), names=self.keeps_texts, texts=nbest.texts
-        )
+        candidates = nbest.candidates if self.user else ()
+        return self.extractor.features(content, self.rows(nbest), candidates, names=self.keeps_texts)
 
     def stats(self, nbest: Lists, content: TextView | None, gold: tuple[bytes, ...]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
         if isinstance(self.metric, Match) and nbest.answers is not None:

@@ -10,7 +10,7 @@ from rerank.base.registry import build
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content import Content, Pair, hold, unknown_columns
 from rerank.features.extract import Extractor
-from rerank.features.scores import ScoreView, score_view, unfit
+from rerank.features.scores import unfit
 from rerank.features.sink import ListFeatures
 from rerank.metrics.evaluation import check_errors, refused_list
 from rerank.metrics.metric import metrics
@@ -25,11 +25,11 @@ from rerank.recipes.settings import Settings
 
 
 class Parses(NamedTuple):
-    """The trees of a list, the table that they were read with, and its scores."""
+    """The trees of a list, the table that they were read with, and the list with the scores that it is held to."""
 
     trees: Trees
     symbols: SymbolTable
-    scores: ScoreView
+    rows: Lists
 
 
 class TreeContent(Content[Parses]):
@@ -82,8 +82,7 @@ class TreeContent(Content[Parses]):
 
     def _parses(self, nbest: Lists, trees: Trees, symbols: SymbolTable) -> Parses:
         """The view that templates have of a list: its trees, and the scores that it is held to."""
-        held = nbest if self.columns is None else hold(self.columns, nbest)
-        return Parses(trees, symbols, score_view(held, self.symbols if self.keeps_texts else None))
+        return Parses(trees, symbols, nbest if self.columns is None else hold(self.columns, nbest))
 
     def without_bad(self, nbest: Lists) -> Lists:
         """With a gold tree, candidates need not have the same words."""
@@ -92,7 +91,7 @@ class TreeContent(Content[Parses]):
     def extract(self, nbest: Lists, content: Parses) -> ListFeatures:
         candidates = nbest.candidates if self.user else ()
         return self.extractor.features(
-            content.trees, nbest.base, candidates, scores=content.scores, symbols=content.symbols
+            content.trees, nbest.base, candidates, rows=content.rows, symbols=content.symbols
         )
 
     def stats(self, nbest: Lists, content: Parses, gold: Trees) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002

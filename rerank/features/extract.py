@@ -15,12 +15,13 @@ from rerank.base.errors import RecipeError, RerankError
 from rerank.base.interrupts import check
 from rerank.data.symbols import SymbolTable, known_hash, text_hash
 from rerank.features.forest import SEMANTIC, SYNTACTIC, TREE, UPWARD, Grower, Rules, places_of
-from rerank.features.scores import FLOAT32_MAX, ScoreView
+from rerank.features.scores import FLOAT32_MAX, score_view
 from rerank.features.sink import (
     OVERFLOW,
     ListFeatures,
     Sink,
     TooLargeError,
+    add_column,
     add_named,
     clear,
     collected,
@@ -56,9 +57,12 @@ class KernelCall(NamedTuple):
 
 
 def families_of(templates: Sequence[Template]) -> list[KernelCall]:
-    """Group templates by kernel, view, scope and the names of their options: a list needs one call per group."""
+    """Group templates by kernel, view, scope and the names of their options: a list needs one call per group. Those
+    that give columns alone are in none."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for number, template in enumerate(templates):
+        if template.fire is None:
+            continue
         key = template.fire, template.scope, template.content, tuple(template.record())
         groups.setdefault(key, []).append(number)
     families = []
@@ -118,20 +122,25 @@ class FeatureExtractor:
                     f"name templates of {self.content} (rerank list templates)"
                 )
         self._families = families_of(templates)
-        self._user_first = len(templates)
         self.bits = bits
         self._sinks: list[Sink] = []  # sinks that no call is using
         for text in TEXTS.values():
             symbols.intern(text)
 
     def _extract(
-        self, total: int, candidates: Sequence[Any], symbols: SymbolTable | None, fire: Callable[[Sink], None]
+        self, rows: Lists, candidates: Sequence[Any], symbols: SymbolTable | None, fire: Callable[[Sink], None]
     ) -> ListFeatures:
-        """The features of one list of ``total`` candidates; ``fire`` runs the built-in templates on a sink.
+        """The features of one list with the scores of ``rows``; ``fire`` runs the templates that have kernels.
 
-        symbols: the table to add the names of users' features to, if anybody will ask for them.
+        symbols: the table to add the names of scores and of users' features to, if anybody will ask for them.
         """
-        named = [self._call(name, function, candidates, symbols) for name, function in self.user.items()]
+        hash_of, columns = known_hash if symbols is None else symbols.hash_of, list[tuple[Any, ...]]()
+        for number, template in enumerate(self.templates):
+            if template.fire is None:
+                for names, value in (template.columns(rows, rows.first) or {}).items():
+                    hashes = np.array([hash_of(name) for name in names], np.uint64)
+                    columns.append((number, np.uint64(template.seed), hashes, np.array(value, np.float64)))
+        named = [self._call(name, function, candidates, hash_of) for name, function in self.user.items()]
         try:
             sink = self._sinks.pop()
         except IndexError:
@@ -139,8 +148,10 @@ class FeatureExtractor:
         while True:
             clear(sink)
             fire(sink)
-            for template, arrays in enumerate(named, start=self._user_first):
-                add_named(sink, template, np.uint64(text_hash(self.names[template])), *arrays)
+            for column in columns:
+                add_column(sink, *column)
+            for number, arrays in enumerate(named, start=len(self.templates)):
+                add_named(sink, number, np.uint64(text_hash(self.names[number])), *arrays)
             if not sink.state[OVERFLOW]:
                 break
             from rerank.base.usage import allowed  # psutil: only for lists that need more room
@@ -148,15 +159,14 @@ class FeatureExtractor:
             if (size := sum(array.nbytes for array in sink)) > allowed():
                 raise TooLargeError(f"its features take more than {size / 1e9:.1f} GB, more than this process may have")
             sink = larger(sink)
-        features = collected(sink, total, self.centred, self.relative)
+        features = collected(sink, len(rows), self.centred, self.relative)
         if max(sink.hashes.size, sink.value.size) <= KEPT:
             self._sinks.append(sink)
         return features
 
     def _call(
-        self, name: str, function: UserTemplate, candidates: Sequence[Any], symbols: SymbolTable | None
+        self, name: str, function: UserTemplate, candidates: Sequence[Any], hash_of: Callable[[str], int]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        hash_of = known_hash if symbols is None else symbols.hash_of
         hashes, owner, values = [], [], []
         for y, candidate in enumerate(candidates):
             check()
@@ -235,21 +245,22 @@ class Extractor(FeatureExtractor):
         base: np.ndarray,
         candidates: Sequence[Any] = (),
         *,
-        scores: ScoreView | None = None,
+        rows: Lists | None = None,
         symbols: SymbolTable | None = None,
     ) -> ListFeatures:
         """The features of one list, from its trees and base scores (float64 [N]).
 
-        ``candidates`` are needed only for users' templates, ``scores`` only where scores have names. ``symbols``: the
-        table that the trees were read with, if that is a copy of the extractor's.
+        ``candidates`` are needed only for users' templates, ``rows``, the list, only where scores have names.
+        ``symbols``: the table that the trees were read with, if that is a copy of the extractor's.
         """
         total = trees.first.size - 1
         if base.shape != (total,) or (self.user and len(candidates) != total):
             raise ValueError(f"{total} trees with {base.size} base scores and {len(candidates)} candidates")
         table = self.symbols if symbols is None else symbols
         forest = self._grower.grow(trees, np.ascontiguousarray(base, np.float64), table)
-        nothing = np.empty((total, 0)), np.empty(0, np.uint64), np.full(total, -1, np.int32)
-        seen = scores or ScoreView(forest.base, *nothing, np.ascontiguousarray(forest.base[:, np.newaxis]))
+        if rows is None:
+            rows = Lists.one("", "", 1, [b""] * total, range(total), scores=forest.base[:, np.newaxis])
+        seen = score_view(rows, table)
 
         def fire(sink: Sink) -> None:
             places = places_of(forest, self._scopes, sink)
@@ -258,7 +269,7 @@ class Extractor(FeatureExtractor):
                 given = (seen,) if family.sees == EITHER else (forest, places[self._scope_of[family.scope]])
                 family.fire(*given, sink, family.ids, family.seeds, family.options)
 
-        return self._extract(total, candidates, table, fire)
+        return self._extract(rows, candidates, table, fire)
 
 
 class TextExtractor(FeatureExtractor):
@@ -279,10 +290,9 @@ class TextExtractor(FeatureExtractor):
         self.lacking: dict[str, object] = {}
 
     def features(
-        self, view: "TextView", candidates: Sequence[Any] = (), *, names: bool = True, texts: Sequence[bytes] = ()
+        self, view: "TextView", rows: Lists, candidates: Sequence[Any] = (), *, names: bool = True
     ) -> ListFeatures:
-        """The features of one list; ``candidates`` are needed only for users' templates, ``texts`` for those with a
-        view of their own (``look``).
+        """The features of one list, ``rows``, and the view of it; ``candidates`` are needed only for users' templates.
 
         names: add the names of features to the table of symbols.
         """
@@ -298,14 +308,14 @@ class TextExtractor(FeatureExtractor):
         hash_of = self.symbols.hash_of if names else known_hash
         views: dict[Any, tuple[np.ndarray, ...]] = {None: view}
         for look in {family.look for family in self._families if family.look is not None}:
-            views[look] = look(texts, hash_of)
+            views[look] = look(rows.texts, hash_of)
 
         def fire(sink: Sink) -> None:
             for family in self._families:
                 check()
                 family.fire(views[family.look], sink, family.ids, family.seeds, family.options)
 
-        return self._extract(total, candidates, self.symbols if names else None, fire)
+        return self._extract(rows, candidates, self.symbols if names else None, fire)
 
 
 Feature = Callable[[ListCandidate, "NBest"], Mapping[str, float]]
@@ -347,7 +357,7 @@ def fired(template: Any, *candidates: str, source: str = "", **fields: Any) -> d
     else:
         nbest = Lists.one("", "", 1, texts, range(1, len(texts) + 1), **{"scores": base[:, None]} | fields)
         view = make_view(nbest, source.encode(), symbols)
-        features = TextExtractor([made], symbols, centred=False).features(view, texts=texts)
+        features = TextExtractor([made], symbols, centred=False).features(view, nbest)
     named = {}
     for i, (first, last) in enumerate(zip(features.symbol_first, features.symbol_last, strict=True)):
         name = " ".join(symbols.text_of_hash(int(h)) or "?" for h in features.symbols[first:last])

@@ -1,7 +1,7 @@
 """Dense, BaseScore, Within and SameAnswer: the scores and answers that come with a list, whatever it is a list of."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,6 @@ class ScoreView(NamedTuple):
     base: np.ndarray  # float64 [N]
     scores: np.ndarray  # float64 [N, K]
     names: np.ndarray  # uint64 [K]: names of the scores; 0 for the base score; empty if scores have no names
-    answers: np.ndarray  # int32 [N]: answers, equal numbers for equal ones, -1 for none
-    shared: np.ndarray  # float64 [N, 1 + K]: base score and scores, each the mean over the candidates of an answer
 
 
 def score_view(nbest: Lists, symbols: SymbolTable | None) -> ScoreView:
@@ -36,8 +34,7 @@ def score_view(nbest: Lists, symbols: SymbolTable | None) -> ScoreView:
     if names.size:
         names[nbest.column] = 0
     base, scores = (np.ascontiguousarray(values, np.float64) for values in (nbest.base, nbest.scores))
-    own = np.column_stack([base, scores])
-    return ScoreView(base, scores, names, numbered(nbest), shared(nbest, nbest.first, own))
+    return ScoreView(base, scores, names)
 
 
 def groups(lists: np.ndarray, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -80,12 +77,14 @@ def unfit(nbest: Lists) -> dict[int, Problem]:
 
 @dataclass(frozen=True)
 class ScoreTemplate(Template):
-    """A template over the scores of a list: ``fire(view, sink, ids, seeds, options)``; its columns are free."""
+    """A template over the scores of a list; its columns are free. Where it gives ``columns``, it needs no ``fire(view,
+    sink, ids, seeds, options)``."""
 
     content: ClassVar[str] = EITHER
     free: ClassVar[bool] = True
 
     scope = 0
+    fire: ClassVar[Any] = None
 
 
 @dataclass(frozen=True)
@@ -102,16 +101,6 @@ class Dense(ScoreTemplate):
     """
 
     answers: Literal["mean", "own"] = "mean"
-
-    @staticmethod
-    @kernel
-    def fire(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-        for k in range(view.names.shape[0]):
-            if view.names[k] != np.uint64(0):  # 0: the base score
-                for v in range(ids.shape[0]):
-                    h = put(sink, begin(sink, ids[v], seeds[v]), view.names[k])
-                    for y in range(view.base.shape[0]):
-                        emit_value(sink, h, y, view.scores[y, k] if options[v].answers else view.shared[y, k + 1])
 
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
         scores = rows.scores if self.answers == "own" else shared(rows, lists, rows.scores)
@@ -132,14 +121,6 @@ class BaseScore(ScoreTemplate):
     """
 
     answers: Literal["mean", "own"] = "mean"
-
-    @staticmethod
-    @kernel
-    def fire(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-        for y in range(view.base.shape[0]):
-            for v in range(ids.shape[0]):
-                score = view.base[y] if options[v].answers else view.shared[y, 0]
-                emit_value(sink, begin(sink, ids[v], seeds[v]), y, min(max(score, -FLOAT32_MAX), FLOAT32_MAX))
 
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
         base = rows.base if self.answers == "own" else shared(rows, lists, rows.base[:, np.newaxis])[:, 0]
@@ -202,14 +183,6 @@ class Within(ScoreTemplate):
             )
 
 
-@kernel
-def _emit_values(values: np.ndarray, sink: Sink, ids: np.ndarray, seeds: np.ndarray) -> None:
-    for v in range(ids.shape[0]):
-        h = begin(sink, ids[v], seeds[v])
-        for y in range(values.shape[0]):
-            emit_value(sink, h, y, values[y])
-
-
 @dataclass(frozen=True)
 class SameAnswer(ScoreTemplate):
     """The logarithm of how many candidates of the list have the same answer.
@@ -219,12 +192,6 @@ class SameAnswer(ScoreTemplate):
 
     0 without an answer. One feature per candidate; none for lists without answers.
     """
-
-    @staticmethod
-    def fire(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
-        """Count, then run the kernel."""
-        if view.answers.max(initial=-1) >= 0:
-            _emit_values(votes(np.array([0, view.answers.size]), view.answers), sink, ids, seeds)
 
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
         return {} if rows.answers is None else {(): votes(lists, numbered(rows))}

@@ -202,6 +202,16 @@ def add_named(
         emit_value(sink, h, candidate[i], value[i])
 
 
+@kernel
+def add_column(sink: Sink, template: int, seed: np.uint64, symbols: np.ndarray, value: np.ndarray) -> None:
+    """Add the feature of these symbols (uint64) with its value in every candidate (float64 [N])."""
+    h = begin(sink, template, seed)
+    for symbol in symbols:
+        h = put(sink, h, symbol)
+    for y in range(value.shape[0]):
+        emit_value(sink, h, y, value[y])
+
+
 ROOM = 1 << 22  # room for entries at first
 SHORT = 128  # all candidates of so short a list are looked at, whatever fires in them; of longer ones,
 FEW = 8  # only those in which a feature fires, if these are less than one in this many

@@ -60,7 +60,7 @@ def of_texts(name: str) -> Callable[[int], object]:
     def run(N: int) -> object:
         nbest = random_texts(N)
         view = make_view(nbest, nbest.source or b"", None)
-        return lambda: extractor.features(view, names=False)
+        return lambda: extractor.features(view, nbest, names=False)
 
     return run
 
@@ -107,7 +107,7 @@ def test_candidates_are_compared_with_the_best_alone(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(consensus, "expected_edits", lambda *given: others.append(given[2]) or kernel(*given))
     nbest = random_texts(SMALL)
     view = make_view(nbest, nbest.source or b"", None)
-    TextExtractor([make_template("ConsensusEdits(top=7)")], SymbolTable()).features(view)
+    TextExtractor([make_template("ConsensusEdits(top=7)")], SymbolTable()).features(view, nbest)
     (found,) = others
     assert found.tolist() == sorted(np.argsort(-nbest.base)[:7].tolist())
 

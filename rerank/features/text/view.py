@@ -50,8 +50,6 @@ class TextView(NamedTuple):
     base: np.ndarray  # float64 [N]
     scores: np.ndarray  # float64 [N, K]
     names: np.ndarray  # uint64 [K]: names of the scores; 0 for the base score; empty if scores have no names
-    answers: np.ndarray  # int32 [N]: answers, equal numbers for equal ones, -1 for none
-    shared: np.ndarray  # float64 [N, 1 + K]: base score and scores, each the mean over the candidates of an answer
     given_first: np.ndarray  # int64 [N + 1]
     given_names: np.ndarray  # uint64 [G]: names of the sparse features in the list
     given: np.ndarray  # float64 [G]
