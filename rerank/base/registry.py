@@ -107,9 +107,8 @@ class Registry(Generic[T]):
     def get(self, name: str) -> T:
         """The part called ``name``, or the object at ``module:attribute``.
 
-        Raises
-        ------
-        RecipeError: nothing has that name (the message lists the nearest names), or it does not fulfil the contract.
+        Raises RecipeError: nothing has that name (the message lists the nearest names), or it does not fulfil the
+        contract.
         """
         if name in self:
             return self._load(name, own_parts().get(self.kind, {}).get(name) or installed_parts()[self.kind][name])
@@ -171,9 +170,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def build(registry: Registry[type[T]], spec: Mapping[str, Any], key: str) -> T:
     """An instance of the dataclass that ``spec["name"]`` names; the other entries are its parameters.
 
-    Raises
-    ------
-    RecipeError: unknown name or parameter, or a value that the class refuses; ``key`` is where the spec is found.
+    Raises RecipeError: unknown name or parameter, or a value that the class refuses; ``key`` is where the spec is
+    found.
     """
     if not isinstance(spec.get("name"), str):
         raise RecipeError(f"no {registry.kind} is named; known: {', '.join(registry.names())}", key=f"{key}.name")

@@ -212,9 +212,7 @@ class Corpus:
     def save(self, directory: Path | str) -> None:
         """Write a directory of .npy files, header.json and checksums, which appears under its name only when complete.
 
-        Raises
-        ------
-        RunError: the directory cannot be written.
+        Raises RunError: the directory cannot be written.
         """
         save_joined(directory, self.parts())
 
@@ -226,9 +224,7 @@ class Corpus:
 
         origin: what the user has to remove if it is damaged; trusted: it is not checked.
 
-        Raises
-        ------
-        DataError: a file is missing or damaged, or another version wrote it.
+        Raises DataError: a file is missing or damaged, or another version wrote it.
         """
         source = Path(directory).absolute()
         identity = None if trusted else _identity(source)
@@ -284,9 +280,7 @@ def _advise(array: np.ndarray, advice: str) -> None:
 def concatenate(parts: Sequence[Corpus]) -> Corpus:
     """One corpus of all lists of ``parts``, in order. ``about`` is that of the first part.
 
-    Raises
-    ------
-    DataError: there are no parts, or their feature tables or metrics differ.
+    Raises DataError: there are no parts, or their feature tables or metrics differ.
     """
     if len({(part.width, part.free) for part in parts}) != 1:
         raise DataError(f"cannot join corpora with {sorted({p.width for p in parts})} columns; use one feature table")

@@ -40,9 +40,7 @@ class Labelled:
     ``classes`` are the texts of the labels (see ``canonical_order``), ``width`` is D, the number of columns that exist,
     and ``dropped`` counts the nonzeros that ``align`` left out.
 
-    Raises
-    ------
-    DataError: the arrays do not fit together.
+    Raises DataError: the arrays do not fit together.
     """
 
     rows: np.ndarray

@@ -92,9 +92,7 @@ class FeatureExtractor:
     Values that float32 would not tell apart are relative to their list's mean (see ``narrow``), unless ``relative`` is
     set to False: all values are plain then, as trees need them.
 
-    Raises
-    ------
-    RecipeError: a template is named twice, or looks at another content.
+    Raises RecipeError: a template is named twice, or looks at another content.
     """
 
     content: ClassVar[str]

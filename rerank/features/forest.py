@@ -105,9 +105,7 @@ class HeadRanks(NamedTuple):
 class HeadTable:
     """Head rules compiled to rank matrices over the symbols of a SymbolTable, to which their labels are added.
 
-    Raises
-    ------
-    RecipeError: a step does not start with a direction.
+    Raises RecipeError: a step does not start with a direction.
     """
 
     def __init__(self, rules: Rules, symbols: SymbolTable) -> None:

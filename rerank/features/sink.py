@@ -79,9 +79,7 @@ def new_sink(features: int, symbols: int, spans: int, entries: int, bits: int = 
 def larger(sink: Sink) -> Sink:
     """An empty sink with four times the room.
 
-    Raises
-    ------
-    TooLargeError: the sink is as large as it can be.
+    Raises TooLargeError: the sink is as large as it can be.
     """
     sizes = len(sink.hashes), len(sink.symbols), len(sink.spans), len(sink.value)
     if max(sizes) >= MOST:

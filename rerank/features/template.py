@@ -159,9 +159,7 @@ def option_records(templates: Sequence[Template]) -> np.ndarray:
 def make_template(spec: Any) -> Template:
     """A template from a recipe: ``Rule``, ``"Rule(ancestors=1)"`` or ``{Rule: {ancestors: 1}}``.
 
-    Raises
-    ------
-    RecipeError: an unknown template or option, or a value that the option does not accept.
+    Raises RecipeError: an unknown template or option, or a value that the option does not accept.
     """
     if isinstance(spec, dict) and len(spec) == 1:
         ((name, options),) = spec.items()

@@ -44,17 +44,13 @@ class TextMetric(Metric):
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         """Statistics of N candidates of one list: (reference row float64 [R], rows float64 [N, K]).
 
-        Raises
-        ------
-        DataError: there is no reference.
+        Raises DataError: there is no reference.
         """
 
     def list_stats(self, nbest: Lists, references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         """``stats`` of a list as its reader gives it: float64 [R] and [N, K].
 
-        Raises
-        ------
-        DataError: the list lacks what the metric needs; says path, line and list.
+        Raises DataError: the list lacks what the metric needs; says path, line and list.
         """
         try:
             return self.stats(nbest.texts, references)
@@ -75,9 +71,7 @@ class TextMetric(Metric):
 
         If the field has a reference implementation (sacrebleu), that computes them.
 
-        Raises
-        ------
-        DataError: not as many hypotheses as sets of references, or a text without references.
+        Raises DataError: not as many hypotheses as sets of references, or a text without references.
         """
         return self.of_sums(*self.summed(hypotheses, references))
 

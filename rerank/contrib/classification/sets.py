@@ -176,9 +176,7 @@ def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) ->
 def read_folds(path: PathLike, n: int) -> np.ndarray:
     """The fold numbers of ``n`` examples, one per line: int64 [n].
 
-    Raises
-    ------
-    DataError: a line is not a whole number from 0, there are not ``n`` lines, or all are in one fold.
+    Raises DataError: a line is not a whole number from 0, there are not ``n`` lines, or all are in one fold.
     """
     with open_stream(path, strict=False) as stream:
         lines = list(LineReader(stream))

@@ -65,9 +65,7 @@ class FusedRuns:
 def fused(runs: list[str], qrels: str, metric: dict[str, Any]) -> FusedRuns:
     """Runs of TREC, or in JSON, and their fusions, by a ``metric`` of the order.
 
-    Raises
-    ------
-    DataError: files that cannot be read, or too few queries. RecipeError: a metric of another kind.
+    Raises DataError: files that cannot be read, or too few queries. RecipeError: a metric of another kind.
     """
     if not measures_orders(metric["name"]):
         raise RecipeError(f"found {metric['name']}; expected a measure of the order, such as ndcg@10", key="--metric")

@@ -76,9 +76,7 @@ class LambdaMart(Learner):
     def grown(self, lists: Corpus, dev: Corpus | None, seed: int) -> Training:
         """Trees from ``lists``, as many as are best on ``dev``: the only predictor.
 
-        Raises
-        ------
-        RecipeError: LightGBM is not installed. RunError: it refuses the lists.
+        Raises RecipeError: LightGBM is not installed. RunError: it refuses the lists.
         """
         lightgbm, start, sets = require_lightgbm(), time.perf_counter(), list[Any]()
         corpora = [part for part in (lists, dev) if part is not None]
@@ -217,9 +215,7 @@ def add_trees(
 def read_trees(text: bytes, width: int) -> BoostedTrees:
     """The trees in ``text``, over ``width`` columns and the base score.
 
-    Raises
-    ------
-    ValueError: they are no trees over these columns whose every path ends at a leaf.
+    Raises ValueError: they are no trees over these columns whose every path ends at a leaf.
     """
     blocks = re.split(r"^Tree=\d+\n", text.decode("ascii").partition(END)[0], flags=re.MULTILINE)[1:]
     if not blocks:

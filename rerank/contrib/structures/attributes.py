@@ -116,9 +116,7 @@ FUNCTIONS: dict[str, Callable[[str, int], str | None]] = {  # of a word and a si
 def read_patterns(lines: Iterable[str], key: str = "features.templates") -> list[Pattern]:
     """The templates that lines are.
 
-    Raises
-    ------
-    RecipeError: a line that is no template, or asks for what there is not.
+    Raises RecipeError: a line that is no template, or asks for what there is not.
     """
     patterns = list[Pattern]()
     for number, line in enumerate(lines, start=1):
@@ -257,9 +255,7 @@ def named_values(token: Any, where: str) -> Iterator[tuple[str, float]]:
     False are 1 and 0; a list or set of texts, or a dict, is read as a token of its own, with ``key:`` before all
     attributes. A token may also be a list or set of texts.
 
-    Raises
-    ------
-    DataError: says where, what was found and what is expected.
+    Raises DataError: says where, what was found and what is expected.
 
     Reference: python-crfsuite.readthedocs.io, ItemSequence.
     """

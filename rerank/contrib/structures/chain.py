@@ -101,11 +101,8 @@ def chains_of(
     gold: None where no label is known; allowed: K where every label may follow every other; names: of the labels, for
     messages.
 
-    Raises
-    ------
-    DataError: names the example (from 1) whose labels the mask forbids, or that is so long or short that the mask
-        allows it no labels at all.
-    ValueError: arrays that do not belong together.
+    Raises DataError: names the example (from 1) whose labels the mask forbids, or that is so long or short that the
+    mask allows it no labels at all. ValueError: arrays that do not belong together.
     """
     mask = np.ones((allowed + 2, allowed), np.uint8) if isinstance(allowed, int) else np.asarray(allowed) != 0
     starts, rows = np.asarray(starts, np.int64), np.asarray(rows, np.int64)

@@ -135,9 +135,7 @@ def train_tagger(
 ) -> tuple[Tagger, Training]:
     """Train a tagger by a recipe of a single run.
 
-    Raises
-    ------
-    DataError: sentences whose tokens have different columns, or labels that the constraints forbid.
+    Raises DataError: sentences whose tokens have different columns, or labels that the constraints forbid.
     """
     learner, settings = learner_of(recipe), recipe.training
     width = len(train[0].tokens[0])
@@ -262,9 +260,7 @@ def jackknifed(recipe: TaggingRecipe, sentences: Sequence[TaggedSentence], folds
 
     A fold is a run of sentences, so that documents fall into one or two.
 
-    Raises
-    ------
-    DataError: fewer sentences than folds.
+    Raises DataError: fewer sentences than folds.
     """
     if len(sentences) < folds:
         raise DataError(f"found {len(sentences)} sentences; expected {folds} or more, one for each fold")
@@ -283,9 +279,7 @@ def write_lists(out: OutputStream, best: Best) -> int:
 
     Ids that are not there, or are repeated, are replaced by places in the file, blanks in words by underscores.
 
-    Raises
-    ------
-    DataError: a label with a blank.
+    Raises DataError: a label with a blank.
     """
     seen, number = set[str](), -1
     for number, (sentence, taggings) in enumerate(best):

@@ -35,9 +35,7 @@ _OTHER = re.compile("(?i)([BIESLUM])[-_:/|](.+)|(.+)[-_:/|]([BIESLUM])")
 def parts_of(label: str) -> tuple[str, str]:
     """A label's part in a span, one of B, I, E, S and O, and the type of the span.
 
-    Raises
-    ------
-    DataError: a label that does not speak of spans.
+    Raises DataError: a label that does not speak of spans.
     """
     prefix, _, kind = label.partition("-")
     if prefix not in PREFIXES or (prefix == "O" and kind):
@@ -86,9 +84,7 @@ def has_spans(labels: Iterable[str]) -> bool:
 def labels_of(text: bytes) -> list[str]:
     """The labels of the words of a text.
 
-    Raises
-    ------
-    DataError: a word without one.
+    Raises DataError: a word without one.
     """
     pairs = [parted(word) for word in decoded(text).split()]
     if bare := next((label for word, label in pairs if not (word and label)), None):
@@ -106,9 +102,7 @@ class LabelMetric(TextMetric):
     def rows(self, guessed: Iterable[Sequence[str]], right: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """float64 [R] and [N, K] of N guesses for one sentence.
 
-        Raises
-        ------
-        DataError: a guess for another number of words.
+        Raises DataError: a guess for another number of words.
         """
         rows, reference = list[list[float]](), self.row(right, right)[1]
         for labels in guessed:

@@ -163,10 +163,8 @@ def train_chains(
     ``maxent`` finds its optimum in place of epochs, see ``penalties``. Arguments are those of
     ``rerank.learn.train.train``; the weights of the result are ``training.weights[predictor].w``.
 
-    Raises
-    ------
-    RecipeError: the learner needs all outputs, or cannot keep a state for this many columns.
-    DataError: a token of ``chains`` has no label.
+    Raises RecipeError: the learner needs all outputs, or cannot keep a state for this many columns. DataError: a token
+    of ``chains`` has no label.
     """
     require_structured(accepted(learner))
     if (chains.gold < 0).any():
