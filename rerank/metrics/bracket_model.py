@@ -13,7 +13,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.interrupts import pieces
 from rerank.data.symbols import SymbolTable
 from rerank.kernels.compile import kernel
-from rerank.metrics.fusion import Brackets, Fusion, crossing
+from rerank.metrics.fusion import Brackets, Fusion, crossing, probabilities
 
 FAR = 20.0  # of margins, in deviations: none is larger
 NONE, UNSEEN = -1, -2  # among the symbols around a bracket
@@ -117,7 +117,8 @@ def bracket_columns(fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpn
     """
     brackets, used, W = fusion.brackets, fusion.used, fusion.words.size
     B, n = brackets.label.size, int(np.count_nonzero(used))
-    weights = np.vstack([_softmax(scores, used, sharpness * SCALES), _softmax(base, used, np.ones(1))])
+    taken, of_base = (np.where(used, of, -np.inf) for of in (scores, base))  # the others have the probability 0
+    weights = np.vstack([probabilities(taken, sharpness * SCALES), probabilities(of_base, np.ones(1))])
     total = fusion.weights(weights)
     order = np.argsort(np.where(used, -scores, np.inf), kind="stable")[:n]
     has, ordered = brackets.owned[order], scores[order, None]
@@ -162,20 +163,9 @@ def _at_edges(found: Brackets, symbols: np.ndarray) -> tuple[np.ndarray, ...]:
 
 def right_brackets(fusion: Fusion, gold: Fusion) -> np.ndarray:
     """bool [B]: which brackets the gold tree has."""
-    golds = set(_keys(gold))
-    return np.array([key in golds for key in _keys(fusion)], np.bool_)
-
-
-def _keys(fusion: Fusion) -> list[tuple[int, ...]]:
-    arrays = (getattr(fusion.brackets, name).tolist() for name in ("label", "start", "end", "copy"))
-    return list(zip(*arrays, strict=True))
-
-
-def _softmax(scores: np.ndarray, used: np.ndarray, sharpness: np.ndarray) -> np.ndarray:
-    """float64 [A, T]: probabilities of the candidates that are used, 0 for the others."""
-    taken = np.where(used, scores, -np.inf)
-    raised = np.exp(sharpness[:, None] * (taken - taken.max()))
-    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+    own, right = (map(tuple, np.stack(of.brackets[2:], axis=1).tolist()) for of in (fusion, gold))
+    golds = set(right)
+    return np.array([bracket in golds for bracket in own], np.bool_)
 
 
 def _log_odds(p: np.ndarray, least: float) -> np.ndarray:

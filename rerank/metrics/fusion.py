@@ -32,6 +32,12 @@ LEAST = 0.5  # the smallest threshold
 ROUNDING = 1e-9  # of a weight: the brackets kept have this much more than the threshold, so that no two can cross
 
 
+def probabilities(scores: np.ndarray, sharpness: np.ndarray, deviation: float = 1.0) -> np.ndarray:
+    """float64 [A, N]: p(y) ∝ exp(a · s(y)/σ) for scores float64 [N] and A values of a (float64 [A])."""
+    raised = np.exp(sharpness[:, None] * ((scores - scores.max()) / deviation))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
 class Brackets(NamedTuple):
     """B different brackets and which every tree has, in preorder: those of tree t are bracket[first[t]:first[t + 1]].
 

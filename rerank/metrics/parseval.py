@@ -257,10 +257,8 @@ class Parseval(Metric):
 
         Shares of sentences refer to the valid ones, those neither refused nor skipped, as in EVALB.
         """
-        gold, words = (
-            reference[counts.GOLD] + stats[counts.GOLD_SHIFT],
-            reference[counts.WORDS] + stats[counts.WORD_SHIFT],
-        )
+        gold = reference[counts.GOLD] + stats[counts.GOLD_SHIFT]
+        words = reference[counts.WORDS] + stats[counts.WORD_SHIFT]
         skipped = stats[counts.SKIPPED] + reference[counts.UNPARSED]
         counted = reference[counts.SENTENCES] - stats[counts.REFUSED] - skipped
         return {

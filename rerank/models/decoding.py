@@ -21,7 +21,7 @@ from rerank.extraction.content import Content
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
 from rerank.metrics.bracket_model import BracketModel
-from rerank.metrics.fusion import Fusion, VotedBracket
+from rerank.metrics.fusion import Fusion, VotedBracket, probabilities
 from rerank.models.model import Model
 from rerank.models.provenance import Decoding
 from rerank.readers.lists import Lists, numbered
@@ -52,12 +52,6 @@ class Decoded(NamedTuple):
     left_out: int = 0
     answers: Sequence[tuple[str, float]] = ()
     margin: float = 0.0
-
-
-def probabilities(scores: np.ndarray, sharpness: np.ndarray, deviation: float = 1.0) -> np.ndarray:
-    """float64 [A, N]: p(y) ∝ exp(a · s(y)/σ) for scores float64 [N] and A values of a (float64 [A])."""
-    raised = np.exp(sharpness[:, None] * ((scores - scores.max()) / deviation))
-    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
 def agreed(nbest: Lists, p: np.ndarray) -> tuple[list[tuple[str, float]], float]:
@@ -172,11 +166,9 @@ def decode(
         expected = evidence.expected(scores, a, how.deviation)
         answers, margin = agreed(nbest, p[0])
         place = settled(how, int(best_expected(expected, scores)[0]), margin, nbest.base)
-        text, gains_of = (
-            "" if place is None else _text(nbest, place),
-            np.where(np.isfinite(expected[0]), expected[0], 0.0),
-        )
-        return Decoded(text, place, p[0], gains_of, answers=answers, margin=margin)
+        text = "" if place is None else _text(nbest, place)
+        gained = np.where(np.isfinite(expected[0]), expected[0], 0.0)
+        return Decoded(text, place, p[0], gained, answers=answers, margin=margin)
     from rerank.extraction.trees import TreeContent  # the templates of trees
 
     require_trees(isinstance(content, TreeContent))

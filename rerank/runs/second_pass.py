@@ -25,10 +25,10 @@ from rerank.learn.folds import FOLDS, sections
 from rerank.learn.scoring import scores
 from rerank.metrics import bracket_model
 from rerank.metrics.bracket_model import BracketColumns, BracketModel
-from rerank.metrics.fusion import Fusion
+from rerank.metrics.fusion import Fusion, probabilities
 from rerank.metrics.metric import Metric, chosen_rows
 from rerank.metrics.parseval import Parseval
-from rerank.models.decoding import Evidence, agreed, best_expected, gain_functions, probabilities, settled
+from rerank.models.decoding import Evidence, agreed, best_expected, gain_functions, settled
 from rerank.models.provenance import Decoding
 from rerank.readers.base import ScoreColumns, SkipCount
 from rerank.readers.trees.trees import Trees, brackets, picked

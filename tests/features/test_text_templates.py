@@ -270,9 +270,10 @@ def test_centred_values_differ_by_a_constant_of_the_list(lines: Lines, other: Li
     templates = [make_template(spec) for spec in SPECS_TOGETHER]
     plainly = TextExtractor(templates, SYMBOLS, centred=False)
     centred = TextExtractor(templates, SYMBOLS)
-    centred.features(viewed(text_list(other), " ".join(other.source)))
-    view = viewed(text_list(lines), " ".join(lines.source))
-    found = [extractor.features(view) for extractor in (plainly, centred)]
+    centred.features(viewed(text_list(other), " ".join(other.source)), text_list(other))
+    nbest = text_list(lines)
+    view = viewed(nbest, " ".join(lines.source))
+    found = [extractor.features(view, nbest) for extractor in (plainly, centred)]
     np.testing.assert_array_equal(found[0].hashes, found[1].hashes)
     tables = []
     for features in found:
@@ -290,14 +291,14 @@ def test_what_lists_lack_is_logged_once(caplog: pytest.LogCaptureFixture) -> Non
     extractor = TextExtractor([make_template(spec) for spec in specs], SYMBOLS)
     with caplog.at_level(logging.WARNING, "rerank"):
         for _ in range(3):
-            extractor.features(viewed(plain(b"a", b"b")))
+            extractor.features(viewed(plain(b"a", b"b")), plain(b"a", b"b"))
     assert set(extractor.lacking) == {"segmentation", "alignment", "source"}
     assert [record.getMessage() for record in caplog.records] == [
         "a list has no segmentation: PhrasePair, Jump give no features there",
         "a list has no alignment: WordPair give no features there",
         "a list has no source: LengthRatio give no features there",
     ]
-    assert TextExtractor([], SYMBOLS).features(viewed(plain())).hashes.size == 0
+    assert TextExtractor([], SYMBOLS).features(viewed(plain()), plain()).hashes.size == 0
 
 
 FREE_SPECS = ["TargetNGram", "Dense", "Length(binned=False)", "ConsensusNGram(n=1)"]
@@ -311,8 +312,9 @@ def built(
     builder = TableBuilder(extractor.names, min_lists, extractor.free)
     rows = RowBuilder()
     for lines in lists:
-        view = make_view(text_list(lines), " ".join(lines.source).encode(), extractor.symbols)
-        features = extractor.features(view)
+        nbest = text_list(lines)
+        view = make_view(nbest, " ".join(lines.source).encode(), extractor.symbols)
+        features = extractor.features(view, nbest)
         nothing = np.zeros(view.base.size)
         rows.add(features, builder.add(features), view.base, nothing, nothing[:, None], np.zeros(1))
     table, column = builder.finish(extractor.symbols)
@@ -367,8 +369,9 @@ def test_other_splits_get_the_values_of_training(lists: list[Lines]) -> None:
     corpus, table, extractor = built(lists, scale=standard_scale(built(lists)[0]))
     rows = RowBuilder()
     for lines in lists:
-        view = make_view(text_list(lines), " ".join(lines.source).encode(), extractor.symbols)
-        features = extractor.features(view)
+        nbest = text_list(lines)
+        view = make_view(nbest, " ".join(lines.source).encode(), extractor.symbols)
+        features = extractor.features(view, nbest)
         nothing = np.zeros(view.base.size)
         rows.add(features, table.columns(features), view.base, nothing, nothing[:, None], np.zeros(1))
     again = rows.finish(None, table.width, {}, table.scale)

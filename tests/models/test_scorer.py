@@ -22,7 +22,8 @@ from rerank.data.corpus import Corpus
 from rerank.learn.scoring import scores
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
-from rerank.models.decoding import Decoded, base_model, best_expected, decode, probabilities
+from rerank.metrics.fusion import probabilities
+from rerank.models.decoding import Decoded, base_model, best_expected, decode
 from rerank.models.model import Model
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker

@@ -176,12 +176,6 @@ def points_of(spec: Spec) -> list[Settings]:
     return points if settings.held_out is not None or {} in points else [{}, *points]
 
 
-def tune(spec: Spec, noisy: Labelled, clean: Labelled) -> Tuned:
-    """The best point of the grid of ``spec`` and its number of epochs, or the recipe's own settings; ``noisy``,
-    ``clean``: the examples that may train, with their labels as training sees them and without noise."""
-    return best_point(spec, [held_out_errors(spec.at(point), noisy, clean) for point in points_of(spec)])
-
-
 def best_point(spec: Spec, curves: Iterable[list[list[float]]]) -> Tuned:
     """The point and epoch with the lowest mean error, if it is better than the recipe's settings by a standard error.
 
@@ -212,7 +206,10 @@ def best_point(spec: Spec, curves: Iterable[list[list[float]]]) -> Tuned:
 
 
 def held_out_errors(spec: Spec, noisy: Labelled, clean: Labelled) -> list[list[float]]:
-    """The errors of ``spec``, a point of a grid, on held-out examples after every epoch; one line for each division."""
+    """The errors of ``spec``, a point of a grid, on held-out examples after every epoch; one line for each division.
+
+    noisy, clean: the examples that may train, with their labels as training sees them and without noise.
+    """
     settings = spec.recipe.tune
     assert settings is not None
     judged = clean if settings.clean else noisy

@@ -77,8 +77,15 @@ def make_app(
         encode, kind = choose_encoder(request.headers.get("accept", ""))
         return Response(encode(measures.registry), headers={"content-type": kind})
 
-    endpoints: dict[str, tuple[str, Endpoint]] = {"/health": ("GET", _health(model)), "/metrics": ("GET", metrics)}
+    about: dict[str, Any]
+
+    async def health(_: Request) -> Response:
+        return JSONResponse({"status": "ok", "version": __version__, "model": about})
+
+    endpoints: dict[str, tuple[str, Endpoint]] = {"/health": ("GET", health), "/metrics": ("GET", metrics)}
     if isinstance(model, Reranker):
+        about = {"task": model.recipe.task, "predictor": model.predictor, "columns": model.columns}
+        about |= {"source": model.sees_source, "trained": _trained(model)}
         endpoints["/"] = "GET", _page
         alone = {*map(str.lower, hosts)} <= {*LOOPBACK}  # others are not shown what the model was trained on
         endpoints["/examples"] = "GET", _examples(model, SHOWN if alone else 0)
@@ -86,6 +93,7 @@ def make_app(
         for path, version in DOCUMENTS.items():
             endpoints[path] = "POST", ranking(partial(answer_documents, version=version))
     else:
+        about = model.health()
         for path, route in model.routes().items():
             endpoints[path] = "POST", ranking(partial(answer_as, route))
     app = Starlette(
@@ -196,19 +204,6 @@ async def _body(request: Request, most: int) -> bytes:
         except TimeoutError:
             raise HTTPException(408, f"the body did not arrive in {PATIENCE:g} seconds") from None
     raise HTTPException(413, f"the body has more than {most} bytes")
-
-
-def _health(model: Any) -> Endpoint:
-    about: dict[str, Any] = {} if isinstance(model, Reranker) else model.health()
-    if isinstance(model, Reranker):
-        about = {"task": model.recipe.task, "predictor": model.predictor, "columns": model.columns}
-        about |= {"source": model.sees_source, "trained": _trained(model)}
-    state = {"status": "ok", "version": __version__, "model": about}
-
-    async def health(_: Request) -> Response:
-        return JSONResponse(state)
-
-    return health
 
 
 def _examples(model: Reranker, count: int) -> Endpoint:

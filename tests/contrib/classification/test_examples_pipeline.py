@@ -13,7 +13,16 @@ from small_classes import examples_of
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.classification import fitting
-from rerank.contrib.classification.fitting import Tuned, fit, fit_baseline, point_of, points_of, run_spec, tune
+from rerank.contrib.classification.fitting import (
+    Tuned,
+    best_point,
+    fit,
+    fit_baseline,
+    held_out_errors,
+    point_of,
+    points_of,
+    run_spec,
+)
 from rerank.contrib.classification.recipe import Spec
 from rerank.contrib.classification.sets import Sets
 from rerank.data.labelled import Labelled
@@ -171,6 +180,10 @@ def spec_of(**tune_settings: Any) -> Spec:
     learner = {"name": "pa", "variant": "1"}
     settings = {"held_out": 0.2, **tune_settings}
     return small_classes.recipe(Path("."), learner=learner, tune=settings).expand()[0]
+
+
+def tune(spec: Spec, noisy: Labelled, clean: Labelled) -> Tuned:
+    return best_point(spec, [held_out_errors(spec.at(point), noisy, clean) for point in points_of(spec)])
 
 
 def with_errors(monkeypatch: pytest.MonkeyPatch, errors: dict[float, list[float]]) -> None:

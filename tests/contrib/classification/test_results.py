@@ -25,7 +25,7 @@ from rerank.contrib.classification.steps import tables_of
 from rerank.learn.base import learners
 from rerank.learn.train import ListProblem, Training, epoch_order, train
 from rerank.metrics.metric import chosen_rows
-from rerank.metrics.oracle import ListStatistics, corpus_oracle, oracle
+from rerank.metrics.oracle import ListStatistics, corpus_oracle, oracles
 from rerank.recipes.loading import load_recipe
 from rerank.runs import experiment
 from rerank.runs.report.table import Spread
@@ -214,7 +214,7 @@ def test_error_is_the_share_of_the_wrong(wrong) -> None:
 
 def test_it_is_the_metric_of_a_classification_corpus() -> None:
     corpus = examples_of(np.eye(4), [0, 1, 1, 2]).corpus()
-    best = oracle(corpus.lists, corpus.gain, corpus.base)
+    best = oracles(corpus)
     assert METRIC.gain(corpus.stats, np.ones_like(corpus.stats)).tolist() == corpus.gain.tolist()
     assert not chosen_rows(corpus.stats, best).any()
     assert corpus_oracle(corpus, METRIC).tolist() == best.tolist()
