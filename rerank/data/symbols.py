@@ -259,7 +259,6 @@ class LabelArray:
         return of[:size]
 
 
-_ROOM = 1 << 12  # new words that the first attempt has room for
 # By which a byte continues a hash (see symbols.hash_bytes), 0 if it is white space: in C and, below, for str.split.
 _WHITE = b" \t\n\v\f\r", b" \t\n\v\f\r\x1c\x1d\x1e\x1f"
 FACTORS = np.array([[0 if byte in white else int(FNV_PRIME) for byte in range(256)] for white in _WHITE], np.uint64)
@@ -299,33 +298,6 @@ def cut_words(data: np.ndarray, controls: int, first: np.ndarray, hashes: np.nda
     return True
 
 
-@kernel
-def enter_words(
-    data: np.ndarray, hashes: np.ndarray, keys: np.ndarray, ids: np.ndarray, known: int, new: np.ndarray
-) -> int:
-    """Add the words of ``cut_words`` that ``keys, ids`` (a HashIndex with room) lack, as ids known, known + 1, ...
-
-    Their places (first and last byte) go to ``new`` (int64 [:, 2]); returns how many there are, -1 if ``new`` is full.
-    """
-    at, fresh, position = 0, 0, 0
-    while at < hashes.shape[0]:
-        if FACTORS[0, data[position]] == np.uint64(0):
-            position += 1
-            continue
-        begin = position
-        while FACTORS[0, data[position]] != np.uint64(0):
-            position += 1
-        slot = find_slot(keys, hashes[at])
-        if keys[slot] != hashes[at]:
-            if fresh == new.shape[0]:
-                return -1
-            keys[slot], ids[slot] = hashes[at], known + fresh
-            new[fresh, 0], new[fresh, 1] = begin, position
-            fresh += 1
-        at += 1
-    return fresh
-
-
 def lines(texts: Sequence[bytes]) -> bytes:
     """The texts, each with a line feed at its end, and none within."""
     if b"\n" in b"".join(texts):
@@ -344,12 +316,11 @@ def tokenise(texts: Sequence[bytes], symbols: SymbolTable | None = None) -> Toke
     """The words of ``texts``; new ones are added to ``symbols``, if given, so that they can be shown."""
     raw = lines(texts)
     tokens = words_of_lines(np.frombuffer(raw, np.uint8), len(texts))
-    fresh, room = (-1 if symbols is not None else 0), _ROOM
-    while symbols is not None and fresh < 0:
-        symbols.reserve(room)
-        new = np.empty((room, 2), np.int64)
-        index = symbols.index
-        fresh = enter_words(np.frombuffer(raw, np.uint8), tokens.hashes, index.keys, index.number, len(symbols), new)
-        symbols.adopt(raw, new[:fresh] if fresh >= 0 else new)  # the others are added in the next round
-        room *= 4
+    if symbols is not None:
+        numbers = np.empty(tokens.hashes.size, np.int32)
+        look_up(symbols.index, tokens.hashes, numbers)
+        if (new := np.flatnonzero(numbers == ABSENT)).size:
+            words = raw.split()
+            for word in dict.fromkeys(words[i] for i in new.tolist()):
+                symbols.intern(word.decode("utf-8", "surrogateescape"))
     return tokens
