@@ -170,11 +170,6 @@ class Reader(ABC):
         their places; a DataError where the stream itself cannot be read.
         """
 
-    def cut(self, data: bytes) -> int:  # noqa: ARG002
-        """The length of the longest beginning of ``data`` that is whole lists whatever follows, so that it can be read
-        apart from the rest; 0 by default, for formats that can be cut nowhere."""
-        return 0
-
     def read(self, path: PathLike) -> Iterator[Lists]:
         """``blocks``, list by list."""
         return one_by_one(self.blocks(path))

@@ -18,7 +18,7 @@ from rerank.readers.base import Reader, ScoreColumns, legible, looked_into
 from rerank.readers.lines import CHUNK, LineReader, ListReader, Place
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.sides import LOOK, Side
-from rerank.readers.streams import START, InputStream, encoding, open_file, open_stream, read_once, running
+from rerank.readers.streams import InputStream, encoding, open_file, open_stream, read_once, running
 from rerank.storage.remote import is_url
 
 RATIO = 16  # of texts of n-best lists, which repeat themselves, to their compressed size
@@ -128,7 +128,7 @@ class SplitFile:
         try:
             with open_file(path) as stream:
                 packed = stream.compression != "plain"
-                if stream.size * (RATIO if packed else 1) < SMALL or not reader.cut(stream.read(START)):
+                if stream.size * (RATIO if packed else 1) < SMALL:
                     return None
             with open_file(path) as stream:
                 lines = LineReader(stream)

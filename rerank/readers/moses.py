@@ -102,6 +102,7 @@ class Moses(ListReader):
         return tuple(name for name in dict.fromkeys((*self.known.names, self.base)) if name != TOTAL)
 
     def cut(self, data: bytes) -> int:
+        """The length of the longest beginning of ``data`` that is whole lists whatever follows."""
         end, begin, last = data.rfind(b"\n") + 1, 0, None
         while end:
             start = data.rfind(b"\n", 0, end - 1) + 1
@@ -166,9 +167,10 @@ class Moses(ListReader):
         file = copy(lines.told["file"]) if self.parts(lines.told) else File(self, lines.path)
         file.next = self.first_id + lines.records
         for k, record in enumerate(records):
-            yield from file.lists(*record.content, nul=lines.nul)
-            if k == 0 and file.settled:
-                lines.told["file"] = copy(file)
+            for lists in file.lists(*record.content, nul=lines.nul):
+                if k == 0 and file.settled:
+                    lines.told.setdefault("file", copy(file))
+                yield lists
 
     def lists(
         self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None  # noqa: ARG002

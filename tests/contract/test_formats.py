@@ -2,7 +2,7 @@
 
 import gzip
 import io
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,9 @@ from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, lists_in
 
 from rerank.base.errors import DataError
 from rerank.readers.base import SkipCount, make_reader, read_lists
+from rerank.readers.lines import LineReader, ListReader
 from rerank.readers.lists import one_by_one
+from rerank.readers.streams import InputStream
 
 every_format = pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if name != "espnet"])
 PLAIN = [case for case in CASES if case.name not in ("joined", "merged")]
@@ -86,21 +88,37 @@ def test_candidates_that_come_twice_are_counted_and_kept_or_dropped(tmp_path: Pa
 CUT = {"moses": True, "charniak": False, "jsonl": True, "sockeye": True, "trees": False, "stanford": False}
 
 
+def lines_of(data: bytes, told: dict[str, Any], line: int = 0, ordinal: int = 0) -> LineReader:
+    """The lines of a stretch, given what is told of the file, and the numbers of lines and lists before it."""
+    lines = LineReader(InputStream(io.BytesIO(data), ""))
+    lines.number, lines.records, lines.told = line, ordinal, told
+    return lines
+
+
 @pytest.mark.parametrize("name", CUT)
-def test_stretches_between_cuts_are_read_as_the_file_is(name: str) -> None:
-    data, reader, cuts = lists_in(name), make_reader(spec_of(name)), set[int]()
+def test_stretches_are_read_as_the_file_is(name: str) -> None:
+    data, reader = lists_in(name), make_reader(spec_of(name))
+    assert isinstance(reader, ListReader)
 
-    def lists(part: bytes) -> list[tuple[Any, ...]]:
-        return [(one.id, one.texts, one.scores.tolist()) for one in one_by_one(reader.parse(part)) if len(one)]
+    def lists(lines: LineReader) -> list[tuple[Any, ...]]:
+        found = one_by_one(reader.lists(lines, reader.records(lines)))
+        return [(one.id, one.texts, one.scores.tolist(), list(one.lines)) for one in found]
 
-    for size in range(len(data) + 1):
-        cuts.add(cut := reader.cut(data[:size]))
-        assert cut <= size
-    assert (len(cuts) > LISTS - 1) == CUT[name]
-    for cut in cuts:
-        assert lists(data[:cut]) + lists(data[cut:]) == lists(data)
+    expected = lists(whole := lines_of(data, {}))
+    assert reader.parts(whole.told) == CUT[name]
+    for count, size in ((1, 1), (2, 40), (3, 1 << 20)) if CUT[name] else ():
+        parts = list(reader.stretches(InputStream(io.BytesIO(data), ""), count, size))
+        found = [lists(lines_of(part, dict(whole.told), line, ordinal)) for part, line, ordinal, _ in parts]
+        assert (b"".join(part for part, *_ in parts), [*chain(*found)]) == (data, expected)
+        assert list(map(len, found)) == [part[-1] for part in parts]
 
 
 def test_rows_of_lists_and_arrays_are_cut_nowhere() -> None:
-    for text in ('{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}\n' * 2, '[{"candidates": ["x"]},\n{}]\n'):
-        assert make_reader("jsonl").cut(text.encode()) == 0
+    reader = make_reader("jsonl")
+    assert isinstance(reader, ListReader)
+    few = '[{"text": "x"}, {"text": "y"}]'
+    arrays = '[{"candidates": ["x"]},\n{"candidates": ["y"]}]\n', f'{{"a": {few}, "b": {few}}}\n'
+    for text in ('{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}\n' * 2, *arrays):
+        lines = lines_of(text.encode(), {})
+        assert list(reader.lists(lines, reader.records(lines)))
+        assert not reader.parts(lines.told)

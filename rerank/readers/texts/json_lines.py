@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from itertools import chain, islice
 from sys import float_info
 from typing import Any, Literal, cast
@@ -21,7 +20,7 @@ from rerank.readers.base import excerpt, nameless
 from rerank.readers.lines import LineReader, Record
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, Problem
-from rerank.readers.streams import InputStream, Writable
+from rerank.readers.streams import Writable
 from rerank.readers.texts.text_list import Pieces, TextReader
 from rerank.storage.documents import as_json
 
@@ -48,12 +47,9 @@ class JsonReader(TextReader):
         """The contents of an object without candidates besides its id."""
         return {"candidates": []}
 
-    def cut(self, data: bytes) -> int:
-        """Behind the last line; an array can be cut nowhere."""
-        return 0 if LineReader(InputStream(BytesIO(data), "")).begins_array else data.rfind(b"\n") + 1
-
     def parts(self, told: Mapping[str, Any]) -> bool:
-        return {"named", "columns"} <= told.keys()
+        """An array can be cut nowhere."""
+        return {"named", "columns"} <= told.keys() and told["by_line"]
 
     def records(self, lines: LineReader) -> Iterator[Record]:
         objects = iter(self.objects(lines))
@@ -82,8 +78,9 @@ class JsonReader(TextReader):
             yield from enumerate(lines.objects, start=1)
             return
         array = lines.begins_array if self.general else lines.begins() == b"["
+        by_line = lines.told.setdefault("by_line", not array)
         items = ((number, text) for number, _, text in items_of(lines, "[", "a JSON array of objects"))
-        for number, text in items if array else lines:
+        for number, text in lines if by_line else items:
             if start := text.strip()[:1]:
                 listed = self.general and start == b"["  # an array is the candidates of a list
                 line = b'{"candidates":' + text + b"}" if listed else text

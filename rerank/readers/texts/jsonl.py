@@ -16,8 +16,7 @@ all candidates of the file must then have; the others are sparse features. Texts
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from io import BytesIO
-from itertools import chain, islice
+from itertools import chain
 from math import isfinite
 from typing import Any, ClassVar
 
@@ -27,7 +26,7 @@ from rerank.readers.base import Order, Reader, Scores, check_names
 from rerank.readers.lines import LineReader
 from rerank.readers.lists import Lists, plain_texts
 from rerank.readers.problems import Problem
-from rerank.readers.streams import InputStream, Writable
+from rerank.readers.streams import Writable
 from rerank.readers.texts.answers import check_rule, plain
 from rerank.readers.texts.forms import as_number
 from rerank.readers.texts.json_lines import (
@@ -46,8 +45,8 @@ from rerank.readers.texts.json_lines import (
     texts_of,
     written,
 )
-from rerank.readers.texts.roles import as_lists, check_roles, roles_of
-from rerank.readers.texts.text_list import BASE_SCORE, LOOK, NUMBERS, PARTS, SCORE, Draft, Pieces
+from rerank.readers.texts.roles import as_lists, check_roles
+from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, PARTS, SCORE, Draft, Pieces
 
 
 @dataclass(frozen=True)
@@ -100,13 +99,6 @@ class JsonlReader(JsonReader):
     def parts(self, told: Mapping[str, Any]) -> bool:
         """Rows of one list may stand anywhere, and gains by answers are counted to the end of a file."""
         return super().parts(told) and "roles" in told and not (told["roles"].group or told["roles"].right)
-
-    def cut(self, data: bytes) -> int:
-        """Behind the last line, where each holds a list; rows of one list may stand anywhere."""
-        lines = LineReader(InputStream(BytesIO(data[: super().cut(data)]), ""))
-        first = [item for _, item in islice(self.found(lines), LOOK) if not isinstance(item, Problem)]
-        roles = roles_of(first, self.roles or {}) if first else None
-        return 0 if roles is None or roles.group else super().cut(data)
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """A new score is "score", the old one "base_score" unless there is one already.

@@ -239,7 +239,7 @@ def as_lists(
             if left:
                 log.info("%s: one object holds all lists; not used of it: %s", lines.path, ", ".join(left))
             head = [(number, one) for number, item in head for one in (lists if item is sound[0] else [item])]
-            sound = lists
+            sound, lines.told["by_line"] = lists, False
     try:
         roles = roles_of(sound, asked, named, used=look == 1) if sound else roles
     except Problem as problem:
