@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain
 from typing import Any, Literal, TypeVar
 
@@ -229,6 +230,12 @@ def usable(items: Iterable[T], take: Callable[[T, SkipCount], U | None], count: 
     """The results of ``take`` for lists (or for lists and what goes with them), where it has one; it counts a list as
     good or bad."""
     return (result for item in items if (result := take(item, count)) is not None)
+
+
+@cache
+def say_once(message: str, level: int = logging.INFO) -> None:
+    """Log a line, once for all times that a file is read."""
+    logging.getLogger("rerank").log(level, "%s", message)
 
 
 def check_choice(key: str, value: object, choices: tuple[str, ...]) -> None:

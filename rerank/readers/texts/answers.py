@@ -32,7 +32,7 @@ import regex  # type: ignore[import-untyped] # unlike re, it can be told when to
 from rerank.base.encoding import amount, decoded, encoded
 from rerank.base.errors import RecipeError
 from rerank.readers.lists import Lists
-from rerank.readers.problems import Problem
+from rerank.readers.problems import Problem, say_once
 from rerank.storage.documents import as_json
 
 LONGEST = 300  # characters of an answer that is looked into; a longer one is a number or a text
@@ -420,22 +420,16 @@ class Grader:
         n, advice = self._count, "check the right answers, and the rule that finds those of candidates (answer)"
         if not n["all"]:
             return
-        said = f"gains by answers ({', '.join(self._rules)}): {n['right']:,} of {n['all']:,} right"
+        path = f"{path}: " if path else ""
+        said = f"{path}gains by answers ({', '.join(self._rules)}): {n['right']:,} of {n['all']:,} right"
         hopeless = f"{amount(n['hopeless'], 'list')} whose right answer nobody gives"
-        _once(logging.INFO, path, f"{said}; {hopeless}; {100 * n['none'] / n['all']:.0f} % without an answer")
+        say_once(f"{said}; {hopeless}; {100 * n['none'] / n['all']:.0f} % without an answer")
         if not n["right"]:
-            _once(logging.WARNING, path, f"all gains by answers are 0; {advice}")
+            say_once(f"{path}all gains by answers are 0; {advice}", logging.WARNING)
         means = [n["right"] / n["all"], n["first"] / max(n["logs"], 1)]
         if n["logs"] and min(abs(n["logged"] / n["logs"] - mean) for mean in means) > UNLIKE:
-            told = (
-                f"the mean gain by answers is {means[0]:.2f}, the log's own exact_match {n['logged'] / n['logs']:.2f}"
-            )
-            _once(logging.WARNING, path, f"{told}; {advice}")
-
-
-@cache
-def _once(level: int, path: str, message: str) -> None:
-    logging.getLogger("rerank").log(level, "%s", f"{path}: {message}" if path else message)
+            log = f"the log's own exact_match {n['logged'] / n['logs']:.2f}"
+            say_once(f"{path}the mean gain by answers is {means[0]:.2f}, {log}; {advice}", logging.WARNING)
 
 
 def _names(right: Any) -> list[str]:

@@ -78,7 +78,10 @@ class Roles:
 
     def lacking(self, item: Object) -> str | None:
         """The first key of the form that an object does not have, or with another kind of value."""
-        return next((key for key, kind in self.keys.items() if not _is_of(item.get(key), kind)), None)
+        for key, kind in self.keys.items():
+            if not is_of(item.get(key), kind):
+                return key
+        return None
 
     @property
     def inner(self) -> set[str]:
@@ -145,20 +148,22 @@ class Roles:
                 key = self.along[name]
                 raise Problem("columns", f"found {found} under {key!r}; expected one for each of {len(entries)} texts")
         for k, entry in enumerate(entries):
-            inner = isinstance(entry, dict) or self.text[:1] == ("0",)
-            values = {name: first_of(entry, paths) for name, paths in columns.items()}
-            values |= {name: of_list[k] for name, of_list in along.items()}
-            numbers = {name: value if name == "answer" else as_number(value) for name, value in values.items()}
-            kept = entry if self.whole and isinstance(entry, dict) else {}
-            kept = {key: value for key, value in kept.items() if key not in self.dropped}
-            text = said_of(first_of(entry, self.text)) if inner else said_of(entry)
-            made = {**kept, "text": text, **{name: value for name, value in numbers.items() if value is not None}}
-            if text is None and self.group:
-                del made["text"]
+            inner = isinstance(entry, dict)
+            made = {key: entry[key] for key in entry if key not in self.dropped} if self.whole and inner else {}
+            text = said_of(first_of(entry, self.text) if inner or self.text[:1] == ("0",) else entry)
+            if text is not None or not self.group:
+                made["text"] = text
+            for name, paths in columns.items():
+                if (value := first_of(entry, paths)) is not None:
+                    made[name] = value if name == "answer" else as_number(value)
+            for name, of_list in along.items():
+                if of_list[k] is not None:
+                    made[name] = of_list[k] if name == "answer" else as_number(of_list[k])
             yield made
 
 
-def _is_of(value: Any, kind: type | list[type]) -> bool:
+def is_of(value: Any, kind: type | list[type]) -> bool:
+    """Whether a value is of a kind; ``[dict]``: a list of objects."""
     if isinstance(kind, type):
         return value is not None and isinstance(value, kind)
     return isinstance(value, list) and bool(value) and all(isinstance(one, kind[0]) for one in value)
@@ -183,6 +188,8 @@ def as_number(value: Any) -> Any:
 def first_of(item: Any, paths: Paths) -> Any:
     """The value under the first path that leads somewhere, None if none does."""
     for path in paths:
+        if isinstance(item, dict) and (value := item.get(path)) is not None:
+            return value
         value = item
         for key in path.rstrip("#+").split("."):
             if isinstance(value, list) and key.isdigit():

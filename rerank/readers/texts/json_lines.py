@@ -18,7 +18,7 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.readers.base import excerpt, nameless
 from rerank.readers.lines import LineReader, Record
-from rerank.readers.lists import Lists
+from rerank.readers.lists import Lists, plain_texts
 from rerank.readers.problems import NUL, Problem
 from rerank.readers.streams import Writable
 from rerank.readers.texts.text_list import Pieces, TextReader
@@ -245,6 +245,8 @@ def texts_of(value: Any, what: str) -> tuple[bytes, ...]:
     """A JSON list of texts. Raises Problem."""
     if not isinstance(value, list):
         raise Problem("text", f"found {shown(value)}; expected {what} as a list of strings")
+    if (held := plain_texts(value)) is not None:
+        return tuple(map(bytes.strip, held))
     return tuple(text_of(one, what) for one in value)
 
 

@@ -31,7 +31,18 @@ from rerank.base.errors import RecipeError
 from rerank.readers.lines import LineReader
 from rerank.readers.problems import Problem
 from rerank.readers.texts.answers import Grader
-from rerank.readers.texts.forms import FORMS, NUMERAL, VERDICTS, Object, Paths, Roles, as_number, first_of, said_of
+from rerank.readers.texts.forms import (
+    FORMS,
+    NUMERAL,
+    VERDICTS,
+    Object,
+    Paths,
+    Roles,
+    as_number,
+    first_of,
+    is_of,
+    said_of,
+)
 from rerank.readers.texts.json_lines import FINISH, shown
 from rerank.readers.texts.text_list import MOSTLY, NUMBERS, SCORE
 
@@ -293,24 +304,18 @@ def _spread(entry: tuple[int, Object | Problem]) -> Iterable[tuple[int, Object |
             return ((number, {**body, "id": item["custom_id"]}),)
         error = first_of({**item, "of": body}, ("error.message", "error", "of.error.message", "of.error"))
         return ((number, Problem("text", f"the request has no response: {shown(error)}; send it again")),)
-
-    within = [key for key, value in item.items() if _holds_candidates(value)]
-    rest = {key: value for key, value in item.items() if key not in within}
-    if len(within) == 1 and not any(key.lower() in SAID or _are_candidates(one) for key, one in rest.items()):
-        response = item[within[0]]
-        lost = {f"{within[0]}.{key}": value for key, value in response.items() if rest.get(key, value) != value}
-        return ((number, {**response, **lost, **rest}),)
-
-    def holds_lists(value: Any) -> bool:
-        lists = list(value.values()) if isinstance(value, dict) else []
-        return bool(lists) and all(
-            isinstance(one, list) and one and all(isinstance(each, dict) for each in one) for one in lists
-        )
-
-    inner = list(filter(holds_lists, item.values()))
-    if len(inner) != 1:
+    objects = {key: value for key, value in item.items() if isinstance(value, dict) and value}
+    within = [key for key, value in objects.items() if _holds_candidates(value)]
+    if len(within) == 1:
+        name, response = within[0], item[within[0]]
+        rest = {key: value for key, value in item.items() if key != name}
+        if not any(key.lower() in SAID or _are_candidates(value) for key, value in rest.items()):
+            lost = {f"{name}.{key}": value for key, value in response.items() if rest.get(key, value) != value}
+            return ((number, {**response, **lost, **rest}),)
+    by_ids = [value for value in objects.values() if all(is_of(one, [dict]) for one in value.values())]
+    if len(by_ids) != 1:
         return ((number, item),)
-    return [(number, {"id": key, "candidates": entries}) for key, entries in inner[0].items()]
+    return [(number, {"id": key, "candidates": entries}) for key, entries in by_ids[0].items()]
 
 
 def _holds_candidates(value: Any) -> bool:
@@ -339,7 +344,7 @@ def _beside(item: Object) -> Object:
 def _alone(item: Object) -> list[Object]:
     """The lists, or their candidates, that the only object of a file holds, under one key or by their ids; itself where
     its keys are those of one list."""
-    several = [one for one in item.values() if isinstance(one, list) and {*map(type, one)} == {dict}]
+    several: list[list[Object]] = [one for one in item.values() if is_of(one, [dict])]
     if len(several) == 1 and not any(_called(role, item) for role in ("candidates", "source", "reference", "answer")):
         (entries,) = several
         rows = _called("group", keys_of(entries)) and _of_rows(entries, {})

@@ -14,11 +14,9 @@ have letters and digits and none is a word of a text; the others are ids of them
 form overrules it.
 """
 
-import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -27,12 +25,10 @@ from rerank.base.errors import DataError
 from rerank.readers.base import Problem, Reader, SkipCount, check_choice, counted, excerpt
 from rerank.readers.lines import LineReader
 from rerank.readers.lists import Lists
-from rerank.readers.problems import NUL
+from rerank.readers.problems import NUL, say_once
 from rerank.readers.sides import Side, in_step
 from rerank.readers.streams import PathLike, open_stream, stream_name
 from rerank.readers.texts.json_lines import list_id, parse_object, text_of, texts_of
-
-log = logging.getLogger("rerank")
 
 FORMS = ("auto", "lines", "tab", "id")
 Texts = tuple[bytes, ...]  # those of a list: one, or several references
@@ -151,13 +147,13 @@ class TextFile:
         shared = {way: sum(name in named for name in ids) for way, named in self.ways.items()}
         if not own and 2 * (numbered := shared.pop(FIRST_WORD, 0)) >= len(ids) and numbered:
             said = "taken for text, though lists have these numbers (form: id takes it for their ids)"
-            _say(f"{self.path}: {FIRST_WORD.said} is {said}")
+            say_once(f"{self.path}: {FIRST_WORD.said} is {said}")
         way = max(shared, key=lambda way: shared[way], default=COLUMNS)
         if self.form == "id":
             return next(iter(self.ways.values()), {})
         always = own and way.sure and len(self.ways.get(way, ())) == sum(line != b"" for _, line in self._held) > 0
         if shared.get(way, 0) and (always or 2 * shared[way] >= len(ids)):
-            _say(f"{self.path}: {way.said} is taken for the id of a list (form: lines takes it for text)")
+            say_once(f"{self.path}: {way.said} is taken for the id of a list (form: lines takes it for text)")
             return self.ways[way]
         if always:
             message = f"{way.said} is an id, as {next(iter(self.ways[way]))!r}, but none is that of a list, as "
@@ -172,7 +168,7 @@ class TextFile:
             message = "a tab on every line: form: tab takes what is between tabs for several texts, form: lines the "
             raise DataError(f"{message}whole line for one", path=self.path, line=1)
         if way is not None and self.ways[way]:
-            _say(f"{self.path}: {way.said} is left out, as it is no text (form: lines takes it for text)")
+            say_once(f"{self.path}: {way.said} is left out, as it is no text (form: lines takes it for text)")
         if way == BARS or self.form == "id":
             yield from self.ways.get(way or BARS, {}).values()
             return
@@ -211,12 +207,6 @@ def paired(first: TextFile, others: Sequence[TextFile]) -> list[list[Texts]]:
 def present(texts: Iterable[bytes]) -> Texts:
     """The references that are not missing."""
     return tuple(filter(None, texts)) or (b"",)
-
-
-@cache
-def _say(line: str) -> None:
-    """Log a line, once for all times that a file is read."""
-    log.info("%s", line)
 
 
 REFERENCES_KEY = "data.references"  # the setting that names the files
