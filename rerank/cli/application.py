@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from rerank.models.model import Model
+    from rerank.runs.report.table import TextTable
 
 # Trees, features and names are shown as they are, whatever brackets and colons they hold. Without a terminal there
 # is no width to fit: tables keep their natural one.
@@ -59,13 +60,20 @@ def shown_as_json() -> bool:
     return Command.found is not None
 
 
-def show(*lines: "RenderableType", **found: Any) -> None:
+def show(*lines: "str | TextTable", **found: Any) -> None:
     """Print lines and tables; with --json, keep in their place what they show: values by name, in full precision."""
     if Command.found is not None:
         Command.found |= found
         return
     for line in lines:
-        out.print(line)
+        out.print(line if isinstance(line, str) else _fitting(line))
+
+
+def _fitting(table: "TextTable") -> "RenderableType":
+    """A table as the output has room for it: narrow on a terminal, else as text of its natural width."""
+    from rerank.runs.report.table import plain_text
+
+    return table.rich(narrow=True) if out.is_terminal else plain_text(table.rich()).rstrip("\n")
 
 
 @contextmanager
@@ -265,7 +273,7 @@ Roles = Annotated[
     typer.Option(
         "--roles",
         metavar="KEY=ROLE,...",
-        help="Roles of keys of JSON, as response=text,passed=gain,reward=column; see `rerank look`.",
+        help="Roles of keys of JSON, as answer=text,passed=gain; see `rerank look`.",
     ),
 ]
 Trusted = Annotated[

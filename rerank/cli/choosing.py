@@ -307,7 +307,7 @@ def vote(
     how["use"] = columns.split(",") if columns else None
     table = table_of_votes(every, measure, curve=curve is not None, **how)
     text = table.table()
-    show(*filter(None, [table.compared.doubt]), text.rich(), **table.as_data())
+    show(*filter(None, [table.compared.doubt]), text, **table.as_data())
     show(text.note)
     if curve is not None:
         write_curve(table, curve)
@@ -354,7 +354,7 @@ def weigh(
     table = table_of_weights(lists, measure, seed=seed, use=use, **how)
     show(*filter(None, [table.compared.doubt]))
     for part in table.tables():
-        show(part.rich())
+        show(part)
         show(part.note)
     show(**table.as_data())
     if save is not None:

@@ -233,22 +233,19 @@ def _show_account(path: str, first: "list[Lists]", measure: "Metric", roles: Any
 def _show_statistics(of: "ListStatistics", count: "SkipCount", measure: "Metric") -> None:
     from dataclasses import asdict
 
-    from rich.table import Table
-
     from rerank.metrics.parseval import Parseval
+    from rerank.runs.report.table import TextTable
 
     keys = {"precision": "P", "recall": "R", "f1": "F", "exact_match": "exact match", "valid": "valid sentences"}
     texts = {"length_ratio": "{:.3f}".format, "valid": "{:,.0f}".format}
     if not isinstance(measure, Parseval):
         keys = {key: key for key in (measure.primary, "length_ratio") if key in of.base}
-    table = Table("selection", *keys.values())
-    first = [] if of.first == of.base else ["first"]
+    rows, first = [], [] if of.first == of.base else ["first"]
     for name in ("base", *first, "oracle", "corpus_oracle", "anti_oracle", "random"):
         report = getattr(of, name)
-        cells = [texts.get(key, measure.text)(report[key]) for key in keys]
-        table.add_row(name.replace("_", " "), *cells)
+        rows.append([name.replace("_", " "), *(texts.get(key, measure.text)(report[key]) for key in keys)])
     skipped = {"skipped": count.skipped, "skipped_candidates": count.skipped_candidates, "duplicates": count.duplicates}
-    show(table, **asdict(of), **skipped)
+    show(TextTable("", ["chosen by", *keys.values()], rows), **asdict(of), **skipped)
     show(
         f"lists {of.lists:,}: {of.empty} without, {of.singletons} with one candidate; {count.skipped} skipped",
         f"candidates {of.candidates:,}: least {of.smallest}, mean {of.mean:.1f}, median {of.median:g}, "
@@ -311,20 +308,19 @@ def evaluate(
         compared = Compared(measure, of_references, rows_of, names[0], (), doubt=doubt)
         note = f"Δ and p: against {names[0]}."
         table = compared.table("", note, heading=measure.primary, of="system")
-        show(table.rich(), table.note, compared=compared.as_data())
+        show(table, table.note, compared=compared.as_data())
 
 
 def _evaluate_trees(
     measure: "Parseval", systems: list[str], reference: str, sentences: bool, normalize: bool
 ) -> "Rows":
     """Show the scores of files of trees; returns their statistics."""
-    from rich.table import Table
-
     from rerank.metrics.evaluation import evaluate as evaluate_trees
     from rerank.readers.account import Account, said_of, tell
     from rerank.readers.streams import stream_name
     from rerank.readers.trees.treebank import gold_sentences, read_sentences, treebank_files
     from rerank.readers.trees.trees import changes, unchanged
+    from rerank.runs.report.table import TextTable
 
     results, said = [], []
     for path in systems:
@@ -349,14 +345,15 @@ def _evaluate_trees(
             errors = f"{amount(int(result.scores()['refused']), 'sentence')} in error, left out of the scores"
             log.warning("%s; the first: %s", errors, result.first_error)
     names = shown_names(systems)
-    table = Table("", *names)
+    rows = list[list[str]]()
     for section in results[0].sections():
-        table.add_row(section, *([""] * len(results)))
+        rows.append([section, *([""] * len(results))])
         for key in results[0].sections()[section]:
             values = [result.sections()[section][key] for result in results]
             text = "{:,.0f}" if key in COUNTS else "{:.2f}" if key == "average_crossing" else "{:.2%}"
-            table.add_row(f"  {key}", *(text.format(value).removesuffix("%") for value in values))
+            rows.append([f"  {key}", *(text.format(value).removesuffix("%") for value in values)])
     scores = {name: result.sections() for name, result in zip(names, results, strict=True)}
+    table = TextTable("", ["", *names], rows)
     show(table, *said, measure.signature, scores=scores, signature=measure.signature, changes=said)
     return [result.stats for result in results], results[0].reference, ""
 
@@ -366,12 +363,12 @@ def _evaluate_texts(
 ) -> "Rows":
     """Show the scores of files of texts, one sentence per line; returns their statistics."""
     import numpy as np
-    from rich.table import Table
 
     from rerank.extraction.list_checks import doubts_of_references
     from rerank.readers.account import MOST, Account, quoted, said_of, tell
     from rerank.readers.streams import stream_name
     from rerank.readers.texts.text_files import TextFile, paired, present
+    from rerank.runs.report.table import TextTable
 
     files = [TextFile(path, form) for path in references]
     files += [TextFile(path, "lines" if form == "lines" else "auto") for path in systems]
@@ -406,10 +403,11 @@ def _evaluate_texts(
         gains = measure.gain(stats[0], reference)
         show(*(f"{gain:.6f}" for gain in gains), sentences=[float(gain) for gain in gains])
     names, signature = shown_names(systems), measure.corpus_signature(shown_golds)
-    table = Table("", *names)
+    cells = list[list[str]]()
     for key in reports[0]:
         written = {"length_ratio": "{:.3f}".format, measure.primary: measure.text}.get(key, "{:,.4g}".format)
-        table.add_row(key, *(written(report[key]) for report in reports))
+        cells.append([key, *(written(report[key]) for report in reports)])
+    table = TextTable("", ["", *names], cells)
     show(table, signature, scores=dict(zip(names, reports, strict=True)), signature=signature)
     return stats, reference, " ".join(amiss)
 

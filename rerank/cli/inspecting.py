@@ -36,10 +36,9 @@ def inspect(
     predictor: Predictor = None,
 ) -> None:
     """Show the strongest weights of a model, and the share of each template."""
-    from rich.table import Table
-
     from rerank.models.model import Model
     from rerank.models.weights import find_features
+    from rerank.runs.report.table import TextTable
     from rerank.storage.documents import as_yaml
 
     loaded = Model.load(model, trust=True)  # nothing that it names is imported for this
@@ -52,10 +51,9 @@ def inspect(
         raise RecipeError("the voted predictor has no weights of its own; inspect average or last")
     weights, counts = loaded.weights_of(predictor, linear=False), loaded.table.about
     if feature is not None:
-        features, table = find_features(loaded, predictor, feature), Table("feature", "weight")
-        for name, weight in features:
-            table.add_row(plain(name), f"{weight:+.5g}")
-        return show(table, features=dict(features))
+        features = find_features(loaded, predictor, feature)
+        rows = [[name, f"{weight:+.5g}"] for name, weight in features]
+        return show(TextTable("", ["feature", "weight"], rows), features=dict(features))
     learner, nonzero = str(loaded.about.get("learner", "")), int((weights.strength != 0).sum())
     seen, kept = counts.get("seen", 0), counts.get("kept", 0)
     show(
@@ -68,16 +66,15 @@ def inspect(
 
 
 def _show_shares(model: "Model", predictor: str, top: int) -> None:
-    from rich.table import Table
-
     from rerank.models.weights import shares
+    from rerank.runs.report.table import TextTable
 
-    entries, templates, table = shares(model, predictor, top), [], Table("template", "columns", "nonzero", "share")
+    entries, templates, rows = shares(model, predictor, top), [], []
     for entry in entries:
-        cells = plain(entry.template), f"{entry.columns:,}", f"{entry.nonzero:,}", f"{100 * entry.share:.1f} %"
-        table.add_row(*cells)
+        rows.append([entry.template, f"{entry.columns:,}", f"{entry.nonzero:,}", f"{100 * entry.share:.1f} %"])
         strongest = [{"feature": name, "weight": weight} for name, weight in entry.strongest]
         templates.append({**vars(entry), "strongest": strongest})
+    table = TextTable("", ["template", "columns", "nonzero", "share"], rows)
     show(table, templates=templates)
     for entry in entries if top else []:
         lines = (f"  {weight:+9.4g}  {plain(name.partition('|')[2])}" for name, weight in entry.strongest)
@@ -104,10 +101,9 @@ def explain(
 
     The winner is compared with the base choice and, given --gold, with the oracle.
     """
-    from rich.table import Table
-
     from rerank.models.scorer import Ranked, Scorer, rank
     from rerank.readers.base import make_reader
+    from rerank.runs.report.table import TextTable
 
     scorer = Scorer(model_for(nbest, model, trust), predictor)
     form = scorer.reader if reader is None else make_reader(reader)
@@ -118,13 +114,15 @@ def explain(
     winner = int(ranked.order[0])
     base = int(rank(item.nbest.base, item.nbest.base)[0])
     places = [("winner", winner), ("base choice", base)] + ([("oracle", best)] if best >= 0 else [])
-    table, candidates = Table("", "candidate", "score", "base score", "text"), list[dict[str, Any]]()
+    rows, texts, candidates = [], [], list[dict[str, Any]]()
     for name, y in places:
         text = item.nbest.written(y).decode("utf-8", "replace")
         score, base_score = float(ranked.scores[y]), float(item.nbest.base[y])
-        table.add_row(name, str(y + 1), f"{score:.4f}", f"{base_score:.4f}", plain(text))
+        rows.append([name, str(y + 1), f"{score:.4f}", f"{base_score:.4f}"])
+        texts.append(f"{name}: {plain(text)}")
         candidates.append({"name": name, "candidate": y + 1, "score": score, "base_score": base_score, "text": text})
-    show(table, list=list_id, candidates=candidates)
+    table = TextTable("", ["", "candidate", "score", "base score"], rows)
+    show(table, *texts, list=list_id, candidates=candidates)
     _show_answer(scorer, item)
     against = dict[str, Any]()
     for name, other in places[1:]:
@@ -137,7 +135,7 @@ def explain(
 
 def _show_answer(scorer: "Scorer", item: "Opened") -> None:
     """Show what the model decodes a list to and, for a fused tree, which candidates have its brackets."""
-    from rich.table import Table
+    from rerank.runs.report.table import TextTable
 
     how, use = scorer.how, scorer.predictor
     show(f"predictor {use}", predictor=use)
@@ -148,31 +146,31 @@ def _show_answer(scorer: "Scorer", item: "Opened") -> None:
     show(f"decoded by {use}: {of}", plain(answer.text), decoded={"by": use, "place": answer.place, "text": answer.text})
     if not answer.votes:
         return
-    head = ("bracket", "words", "probability", "in the answer", "candidates")
-    table = Table(*head, title="who has which open bracket")
+    rows = []
     for vote in (vote for vote in answer.votes if OPEN[0] <= vote.weight < OPEN[1]):
         voters = [str(y + 1) for y in vote.candidates]
         if voters[MAX_VOTERS:]:
             voters[MAX_VOTERS - 1 :] = [f"{voters[MAX_VOTERS - 1]} ..."]
         in_answer, words = "yes" if vote.weight > how.threshold else "", f"{vote.start + 1} to {vote.end}"
-        table.add_row(plain(vote.label), words, f"{vote.weight:.3f}", in_answer, ", ".join(voters))
-    show(table, brackets=[vote.as_object() for vote in answer.votes])
+        rows.append([vote.label, words, ", ".join(voters), in_answer, f"{vote.weight:.3f}"])
+    head = "bracket", "words", "candidates that have it", "in the answer", "probability"
+    show(TextTable("brackets in question", head, rows, texts=4), brackets=[vote.as_object() for vote in answer.votes])
 
 
 def _show_parts(name: str, parts: "list[Contribution]", top: int) -> dict[str, Any]:
     """Show by what the winner is ahead of the candidate called ``name``; returns the same as values."""
-    from rich.table import Table
+    from rerank.runs.report.table import TextTable
 
-    table = Table("feature", "weight", "winner", name, "contribution", title=f"winner against {name}")
-    for part in parts[:top]:
-        table.add_row(
-            plain(part.feature), f"{part.weight:+.4g}", f"{part.value:g}", f"{part.other:g}", f"{part.amount:+.4f}"
-        )
+    rows = [
+        [part.feature, f"{part.weight:+.4g}", f"{part.value:g}", f"{part.other:g}", f"{part.amount:+.4f}"]
+        for part in parts[:top]
+    ]
     rest, whole = sum(part.amount for part in parts[top:]), sum(part.amount for part in parts)
     if parts[top:]:
-        table.add_row(f"{len(parts[top:])} more", "", "", "", f"{rest:+.4f}")
-    table.add_row("all", "", "", "", f"{whole:+.4f}")
-    show(table)
+        rows.append([f"{len(parts[top:])} more", "", "", "", f"{rest:+.4f}"])
+    rows.append(["all", "", "", "", f"{whole:+.4f}"])
+    head = "feature", "weight", "winner", name, "contribution"
+    show(TextTable(f"winner against {name}", head, rows))
     features = [{**part._asdict(), "amount": part.amount} for part in parts[:top]]
     return {"features": features, "more": len(parts[top:]), "amount_of_more": rest, "amount": whole}
 

@@ -13,12 +13,9 @@ from rerank.base.registry import imported
 from rerank.cli.application import MAX_SAMPLES, Command, Seed, allow_local_imports, command, out, show
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from rerank.pool import Engine
     from rerank.recipes.recipe import TaskRecipe
     from rerank.runs.experiment import Metrics
-    from rerank.runs.report.table import TextTable
 
 
 Resume = Annotated[bool, typer.Option("--resume", help="Keep the finished stages and runs of an interrupted run.")]
@@ -127,7 +124,7 @@ def run(
         done = experiment(settings, Inputs(), directory, until=until, resume=resume, engine=engine)
     if until == "extract":
         corpora = done.counts()
-        show(fitting(imported(task_named(settings.task).sizes)(corpora)), corpora=corpora)
+        show(imported(task_named(settings.task).sizes)(corpora), corpora=corpora)
         return
     result = done.metrics
     if until == "train":
@@ -170,13 +167,6 @@ def without_template(recipe: "TaskRecipe", name: str) -> "TaskRecipe":
     return recipe.changed({"features.user": {mine: path for mine, path in own.items() if mine != key}})
 
 
-def fitting(table: "TextTable") -> "RenderableType":
-    """A table as the output has room for it: narrow on a terminal, else as text of its natural width."""
-    from rerank.runs.report.table import plain_text
-
-    return table.rich(narrow=True) if out.is_terminal else plain_text(table.rich()).rstrip("\n")
-
-
 def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
     """Show ``result``, the content of metrics.json."""
     from rerank.recipes.loading import task_named
@@ -184,17 +174,17 @@ def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
 
     if tables := task_named(recipe.task).tables:
         for table in imported(tables)(recipe, result["tables"]):
-            show(fitting(table), f"{table.note}\n")
+            show(table, f"{table.note}\n")
         show(metrics=result)
         return
     for split in result["splits"]:
-        show(fitting(results_table(result, split, narrow=out.is_terminal)))
+        show(results_table(result, split, narrow=out.is_terminal))
     show(*(f"{name}: {text}" for name, text in signatures(result)), metrics=result)
     show(*filter(None, [crossed(result)]))
     if said := headline(result):
         show(said["sentence"], headline=said["sentence"])
     if reported := reported_table(result):
-        show(fitting(reported))
+        show(reported)
 
 
 @command("compare", "Look", "rerank compare runs/quickstart runs/quickstart-voted")
@@ -233,7 +223,7 @@ def show_comparison(run_a: Path, run_b: Path, predictor: str | None = None, **ho
         metric, result = both.metric, both.tested("A", "B").as_dict() | ({"p": None} if both.doubt else {})
         by_what = " and ".join(dict.fromkeys(predictors))
         table = both.table(split, "", heading=metric.primary, of=f"by {by_what}")
-        show(*filter(None, [both.doubt]), fitting(table), table.note)
+        show(*filter(None, [both.doubt]), table, table.note)
         splits[split] = {
             "measure": metric.primary, "lower_is_better": metric.lower_is_better, "predictors": predictors,
             "a": both.score("A"), "b": both.score("B"), "signature": metric.signature, **result, "rows": both.as_data(),
@@ -296,4 +286,4 @@ def tune(
     target = output_file(output, experiment.CHOSEN)
     write_text(target, chosen_recipe(settings, metrics["choice"]).as_yaml())
     table = choice_table(metrics)
-    show(fitting(table), table.note, f"recipe: {target}", choice=metrics["choice"], recipe=target)
+    show(table, table.note, f"recipe: {target}", choice=metrics["choice"], recipe=target)

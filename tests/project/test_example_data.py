@@ -241,8 +241,8 @@ def write(name: str, *lines: str) -> None:
 
 def figures(printed: str, choice: str) -> list[float]:
     """The line of a choice in the table of ``rerank oracle``."""
-    (found,) = re.findall(rf"^│ {choice} +│(.*)│$", printed, re.MULTILINE)
-    return [float(figure) for figure in found.split("│")]
+    (found,) = re.findall(rf"^ {choice}  +(.*)$", printed, re.MULTILINE)
+    return [float(figure) for figure in found.split()]
 
 
 def test_every_script_is_called_on_its_page() -> None:
