@@ -164,7 +164,7 @@ def held_out(lists: Corpus) -> Iterator[tuple[Corpus, Corpus]]:
 
 def sections(count: int, folds: int = FOLDS) -> list[tuple[int, int]]:
     """The sections of ``count`` lists, each from its first list to the one after its last."""
-    return list(pairwise(np.linspace(0, count, folds + 1).astype(int).tolist()))
+    return list(pairwise(count * fold // folds for fold in range(folds + 1)))
 
 
 def padded(weights: Weights, width: int) -> Weights:

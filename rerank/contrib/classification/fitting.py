@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib import import_module
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from rerank.contrib.classification.sets import Draw, draw_folds
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner, Weights, learners
+from rerank.learn.folds import sections as sections_of
 from rerank.learn.predictor import named
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.scoring import best, scores
@@ -316,10 +316,9 @@ def divided(examples: int, count: int, seed: int) -> list[tuple[np.ndarray, int]
     """``count`` sections (int64, examples in a random order) whose sizes differ by one at most, each with a seed of its
     own; one of every example where these are fewer, and a single one with the seed itself."""
     order, count = np.random.default_rng([seed, examples]).permutation(examples), max(1, min(count, examples))
-    bounds = [examples * number // count for number in range(count + 1)]
     seeds = [int(np.random.SeedSequence([seed, number]).generate_state(1)[0]) for number in range(count)]
     seeds = seeds if count > 1 else [seed]
-    return [(order[first:last], own) for (first, last), own in zip(pairwise(bounds), seeds, strict=True)]
+    return [(order[first:last], own) for (first, last), own in zip(sections_of(examples, count), seeds, strict=True)]
 
 
 def combined(trainings: Sequence[Training], rule: str) -> dict[str, Weights]:

@@ -27,6 +27,7 @@ from rerank.contrib.structures.tagger import Tagger, Tagging, token_features
 from rerank.contrib.structures.training import require_structured, train_chains
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import make_learner
+from rerank.learn.folds import sections
 from rerank.learn.train import Training
 from rerank.metrics.metric import metrics
 from rerank.models.provenance import provenance
@@ -265,8 +266,7 @@ def jackknifed(recipe: TaggingRecipe, sentences: Sequence[TaggedSentence], folds
     if len(sentences) < folds:
         raise DataError(f"found {len(sentences)} sentences; expected {folds} or more, one for each fold")
     shorter = recipe.changed({"training.epochs": epochs, "training.patience": None})
-    for fold in range(folds):
-        first, end = (len(sentences) * k // folds for k in (fold, fold + 1))
+    for first, end in sections(len(sentences), folds):
         tagger, _ = train_tagger(shorter, [*sentences[:first], *sentences[end:]])
         yield from best_of(tagger, [sentences[first:end]], n)
 

@@ -15,7 +15,7 @@ from rerank.contrib.structures.readers import TaggedSentence, sentences_of
 from rerank.contrib.structures.recipe import TaggingRecipe, check_labels
 from rerank.contrib.structures.tagger import Tagger
 from rerank.kernels.sources import COMPILATION
-from rerank.learn.folds import FOLDS
+from rerank.learn.folds import FOLDS, sections
 from rerank.readers.problems import SkipCount
 from rerank.readers.streams import open_output, read_in
 from rerank.recipes.loading import read_settings
@@ -248,8 +248,7 @@ class TaggingSteps(Kind[TaggingRecipe]):
         epochs = int(chosen.tagger.about["training"]["epochs"])
         taggings = fitting.jackknifed(chosen.single.recipe, every, FOLDS, 1, epochs)
         chosen.guessed[self.recipe.data.train[0]] = [list(best[0].labels) for _, best in taggings]
-        for fold in range(FOLDS):
-            first, end = (len(every) * k // FOLDS for k in (fold, fold + 1))
+        for first, end in sections(len(every)):
             usual += most_frequent([*every[:first], *every[end:]], every[first:end])
         return usual
 
