@@ -32,7 +32,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     learner: the name of a learner ("perceptron", "pa", "arow", "vrda", ...), a dict of its name and parameters as in
         recipes ({"name": "vrda", "l1": 0.1}), or a learner. "maxent" makes a conditional random field: it finds the
         optimum, with the penalty ``l2`` (by default one of 1, .1, .01 and .001, by which most labels are right in
-        sections of the last sequences, held out in turn), and has no epochs and no seed.
+        sequences held out), and has no epochs and no seed.
     epochs: passes over the sequences, ≥ 1.
     shuffle: visit the sequences in an order that is drawn again for every pass.
     average: the predictor: "average", the mean of all weights by the sequences that they survived, or "last".
