@@ -177,8 +177,8 @@ def oracle(
     from rerank.extraction.kinds import content_of
     from rerank.extraction.seen import SeenLists
     from rerank.metrics.oracle import ListStatistics, measured_corpus
-    from rerank.readers.account import MOST
     from rerank.readers.base import Lists, SkipCount, format_of, make_reader
+    from rerank.readers.detection import MOST
     from rerank.readers.given.reading import ListFile, read
     from rerank.readers.lists import one_by_one
     from rerank.readers.streams import stream_name
@@ -221,7 +221,7 @@ def oracle(
 def _show_account(path: str, first: "list[Lists]", measure: "Metric", roles: Any) -> list[str]:
     """Show what the first lists are taken for, and what is amiss with them, which is returned."""
     from rerank.extraction.list_checks import doubts_of_lists
-    from rerank.readers.account import Account, said_of, tell
+    from rerank.readers.detection import Account, said_of, tell
 
     account = Account.of(path, first, measure=measure.words)
     tell(account)
@@ -316,7 +316,7 @@ def _evaluate_trees(
 ) -> "Rows":
     """Show the scores of files of trees; returns their statistics."""
     from rerank.metrics.evaluation import evaluate as evaluate_trees
-    from rerank.readers.account import Account, said_of, tell
+    from rerank.readers.detection import Account, said_of, tell
     from rerank.readers.streams import stream_name
     from rerank.readers.trees.treebank import gold_sentences, read_sentences, treebank_files
     from rerank.readers.trees.trees import changes, unchanged
@@ -365,7 +365,7 @@ def _evaluate_texts(
     import numpy as np
 
     from rerank.extraction.list_checks import doubts_of_references
-    from rerank.readers.account import MOST, Account, quoted, said_of, tell
+    from rerank.readers.detection import MOST, Account, quoted, said_of, tell
     from rerank.readers.streams import stream_name
     from rerank.readers.texts.text_files import TextFile, paired, present
     from rerank.runs.report.table import TextTable

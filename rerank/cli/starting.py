@@ -30,8 +30,8 @@ def look(
     It is what every command says before its results, with the keys that are not used; --roles overrules it.
     """
     from rerank.extraction.list_checks import doubts_of_lists
-    from rerank.readers.account import MOST, Account, filled
     from rerank.readers.base import SkipCount, counted, usable
+    from rerank.readers.detection import MOST, Account, filled
     from rerank.readers.given.reading import ListFile, read
     from rerank.readers.lists import one_by_one
 

@@ -63,13 +63,6 @@ class Texts(NamedTuple):
         return texts
 
 
-class Shared(NamedTuple):
-    """For hashed features: the whole hash of the first of every identity, and whether others share the identity."""
-
-    owner: np.ndarray  # uint64 [U]
-    shared: np.ndarray  # bool [U]
-
-
 @dataclass(frozen=True)
 class Spool:
     """Where blocks are left, by number and name of array: a directory or, without one, the memory of this process."""
@@ -249,17 +242,16 @@ def extract_block(job: BlockJob, block: Block) -> Summary:
         met, warnings = SkipCount(**left["met"]), [(level, text) for level, text in left["warnings"]]
         return Summary(left["ids"], met, left["features"], warnings, left["seen"])
     with collected_warnings() as warnings:
-        summary, parts = _extract(job, block)
+        summary, arrays = _extract(job, block)
     summary = summary._replace(warnings=warnings)
-    arrays = {name: array for part in parts for name, array in part._asdict().items()}
     if job.spool.directory is None:
         return summary._replace(arrays=arrays)
     job.spool.save(block.number, arrays, summary._asdict() | {"met": vars(summary.met)})
     return summary
 
 
-def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
-    """The summary of a block, and what is left in the spool: tuples of arrays."""
+def _extract(job: BlockJob, block: Block) -> tuple[Summary, dict[str, np.ndarray]]:
+    """The summary of a block, and the arrays that are left in the spool."""
     content, known = job.content(), job.numbering
     hashed = bool(job.recipe.features.hash_bits) and known is None
     count = SkipCount(job.recipe.data.on_bad_list)
@@ -278,10 +270,11 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
         ids += found.lists.ids
     places = {name: place for name, place in places.items() if name not in block.seen}
     if known is not None:
-        return Summary(ids, count, 0, [], places), [rows.rows(), seen.finish()]
+        return Summary(ids, count, 0, [], places), rows.rows()._asdict() | seen.finish()._asdict()
     counts, symbols, place = counter.finish()
-    parts: list[Any] = [rows.rows().numbered(place), seen.finish(), counts, symbols, Texts.of(content.symbols)]
-    if hashed:
+    arrays = rows.rows().numbered(place)._asdict() | seen.finish()._asdict() | counts._asdict() | symbols._asdict()
+    arrays |= Texts.of(content.symbols)._asdict()
+    if hashed:  # the whole hash of the first of every identity (uint64 [U]), and whether others share it (bool [U])
         order = np.argsort(place)
-        parts.append(Shared(collisions.owner[order], collisions.shared[order]))
-    return Summary(ids, count, counter.seen, [], places), parts
+        arrays |= {"owner": collisions.owner[order], "shared": collisions.shared[order]}
+    return Summary(ids, count, counter.seen, [], places), arrays

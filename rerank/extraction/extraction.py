@@ -21,7 +21,7 @@ from rerank.base.progress import counting
 from rerank.base.usage import require
 from rerank.data.corpus import Corpus, concatenate, save_joined
 from rerank.data.labelled import MOST_COLUMNS
-from rerank.extraction.blocks import Block, BlockJob, Numbering, Shared, Spool, Summary, Texts, cut, extract_block
+from rerank.extraction.blocks import Block, BlockJob, Numbering, Spool, Summary, Texts, cut, extract_block
 from rerank.extraction.content import columns_of
 from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import doubts_of_lists, inputs_of, mixed_answers
@@ -40,8 +40,8 @@ from rerank.features.dense import ColumnSpread
 from rerank.features.rows import ListRows, make_corpus
 from rerank.features.table import FeatureTable, HashedTable, dense_columns, hashed_columns
 from rerank.pool import Engine
-from rerank.readers.account import MOST, Account, filled, said_of
 from rerank.readers.base import ScoreColumns, SkipCount, make_reader
+from rerank.readers.detection import MOST, Account, filled, said_of
 from rerank.readers.inputs import Inputs
 from rerank.readers.lines import Place
 from rerank.readers.lists import Lists
@@ -250,7 +250,8 @@ class Extraction:
             hashed = HashedTable.of(features.hash_bits, names, {})
             collisions = CollisionCount(hashed.width)
             for block in range(blocks):
-                collisions.add(hashed_columns(spool.array(block, "hashes")), *spool.load(block, Shared))
+                hashes, owner, shared = (spool.array(block, name) for name in ("hashes", "owner", "shared"))
+                collisions.add(hashed_columns(hashes), owner, shared)
             hashed.about.update(collisions.about(), **scores)
             self._check_kept(hashed)
             return hashed
@@ -320,7 +321,7 @@ class Extraction:
             corpus, *origins = [Corpus.load(self._directory / name, trusted=True) for name in names]
         known = {**self._count.as_dict(), "seconds": time.monotonic() - self._start}
         account = Account.of("", self._first, measure=self._content.metric.words)
-        roles = getattr(self._first[0], "roles", None) if self._first else None
+        roles = self._first[0].roles if self._first else None
         known |= said_of(account) | {"roles": {} if roles is None else roles.found}
         named = getattr(self._recipe.data, "roles", None)
         known["amiss"] = doubts_of_lists(self._first, self._content.metric, named)

@@ -13,8 +13,8 @@ from itertools import chain, islice
 from typing import Any, NamedTuple, Self
 
 from rerank.base.errors import DataError
-from rerank.readers.account import MOST
 from rerank.readers.base import Reader, ScoreColumns, legible, looked_into
+from rerank.readers.detection import MOST
 from rerank.readers.lines import CHUNK, LineReader, ListReader, Place
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.sides import LOOK, Side

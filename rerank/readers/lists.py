@@ -185,7 +185,7 @@ class SparseScores(NamedTuple):
 OF_LIST: Mapping[str, Any] = {
     "source": None,  # the input (bytes)
     "references": (),  # bytes each
-    "gold": None,  # the gold tree, a GoldText
+    "gold": None,  # the gold tree, a SentenceText
     "unlisted": (),  # grades of documents that should be in the list, but are not
     "missing": None,  # the Problem why an empty list takes the place of one that should be there
     "raw": None,  # what the reader needs to write it back; has ``some`` if by candidate

@@ -28,8 +28,8 @@ from rerank.models.model import HEADER, Model, one_base, raw_weights
 from rerank.models.provenance import provenance
 from rerank.models.scorer import Scorer
 from rerank.pool import check_visible
-from rerank.readers.account import Account, tell
 from rerank.readers.base import ScoreColumns, make_reader, says_scores
+from rerank.readers.detection import Account, tell
 from rerank.recipes.recipe import ListRecipe, Single, TextRecipe, tree_learner
 from rerank.recipes.sections import HOLDOUT
 from rerank.recipes.settings import Settings, files_named

@@ -23,8 +23,8 @@ from rerank.metrics.significance import Significance
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Opened, Ranked, Scorer
-from rerank.readers.account import MOST, Account, tell
 from rerank.readers.base import SkipCount
+from rerank.readers.detection import MOST, Account, tell
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.nbest import each_of, row_of, told
 from rerank.readers.given.reading import blocks_given, first_list, lists_from

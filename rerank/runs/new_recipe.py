@@ -16,9 +16,8 @@ from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import UNSPACED, UNSUITED, Inputs, doubts_of_lists, inputs_of, shared
 from rerank.learn.folds import FOLDS
 from rerank.metrics.gain import LOWER, REWARD
-from rerank.readers.account import Account
 from rerank.readers.base import lists_of, make_reader, readers, settings_of
-from rerank.readers.detection import format_of, recognised
+from rerank.readers.detection import Account, format_of, recognised
 from rerank.readers.given.nbest import GAIN
 from rerank.readers.given.reading import ListFile, read
 from rerank.readers.lines import LineReader

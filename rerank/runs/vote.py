@@ -30,9 +30,9 @@ from rerank.learn.scoring import Weights, scores
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import oracles
-from rerank.readers.account import MOST as FIRST_LISTS
-from rerank.readers.account import Account, said_of, tell
 from rerank.readers.base import ScoreColumns, SkipCount, counted, says_scores, usable
+from rerank.readers.detection import MOST as FIRST_LISTS
+from rerank.readers.detection import Account, said_of, tell
 from rerank.readers.given.reading import ListFile, blocks_given, lists_from
 from rerank.readers.lists import Lists, first_filled, numbered
 from rerank.recipes.loading import measuring_recipe

@@ -12,8 +12,8 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.shipped import shipped_files
 from rerank.readers import base, detection
-from rerank.readers.account import MOST, Account, filled
 from rerank.readers.base import OnBadList, Reader, ScoreColumns, check_choice, lists_of, readers
+from rerank.readers.detection import MOST, Account, filled
 from rerank.readers.given.frames import FrameLists, FrameNames, check_keys, is_frame
 from rerank.readers.given.nbest import (
     GAIN,
@@ -36,7 +36,7 @@ from rerank.readers.texts.roles import ROWS, roles_given
 from rerank.readers.texts.table import is_table, table
 from rerank.readers.texts.text_files import lists_of_texts
 from rerank.readers.trees.charniak import ParseReader
-from rerank.readers.trees.treebank import GoldText, lists_of_trees, treebank_files
+from rerank.readers.trees.treebank import SentenceText, lists_of_trees, treebank_files
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ def _rows(nbest: NBest, texts: bool, columns: ScoreColumns | None) -> Lists:
     if len(nbest.references) > 1:
         raise DataError(f"found {len(nbest.references)} gold trees as references; expected one")
     if rows.gold is None and nbest.references:
-        return rows.changed(gold=GoldText(_text(nbest.references[0]), 0, ""))
+        return rows.changed(gold=SentenceText(_text(nbest.references[0]), 0, ""))
     return rows
 
 

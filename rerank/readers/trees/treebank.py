@@ -114,12 +114,12 @@ def _unclosed(where: str, depth: int, margin: int, path: str, line: int) -> Data
 ENDINGS = (".mrg", ".prd", ".psd")
 
 
-class GoldText(NamedTuple):
-    """A gold tree before it is parsed."""
+class SentenceText(NamedTuple):
+    """The tree of a sentence before it is parsed, or its trees; empty for an empty line."""
 
     text: bytes
     line: int
-    path: str
+    path: str = ""
 
 
 def treebank_files(*names: PathLike) -> list[str]:
@@ -175,16 +175,16 @@ def _folder(name: str) -> Iterable[str]:
     return files.values()
 
 
-def read_treebank(paths: Iterable[PathLike]) -> Iterator[GoldText]:
+def read_treebank(paths: Iterable[PathLike]) -> Iterator[SentenceText]:
     """Every tree of the files ``paths`` ("-": standard input), one file after the other."""
     for path in paths:
         name = stream_name(path)
         for text, line in read_trees(path):
-            yield GoldText(text, line, name)
+            yield SentenceText(text, line, name)
 
 
 class TreebankSide(Side):
-    """The gold trees of lists, as a side file of ``GoldText``; messages name the file of the last tree taken."""
+    """The gold trees of lists, as a side file of ``SentenceText``; messages name the file of the last tree taken."""
 
     def __init__(self, paths: Sequence[PathLike]) -> None:
         golds = ((gold.line, gold) for gold in read_treebank(paths))
@@ -206,13 +206,6 @@ class TreebankSide(Side):
     @property
     def _rule(self) -> str:
         return super()._rule + self._unlike
-
-
-class SentenceText(NamedTuple):
-    """The tree of a sentence before it is parsed, or its trees; empty for an empty line."""
-
-    text: bytes
-    line: int
 
 
 def read_sentences(path: PathLike, *, chunk: int = CHUNK) -> Iterator[SentenceText]:
@@ -284,7 +277,7 @@ def parse_pair(nbest: Lists, symbols: SymbolTable, changed: Counter[str] | None 
     The metric says whose words are those of the gold tree.
     """
     nbest, trees = open_list(nbest.sound(), symbols, changed)
-    gold: GoldText = nbest.gold
+    gold: SentenceText = nbest.gold
     texts = [gold.text] if changed is None else bracket_words([gold.text])
     try:
         tree = parse_brackets(texts, symbols, lines=[gold.line])
