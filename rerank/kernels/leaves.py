@@ -103,7 +103,7 @@ class _Compiling(event.Listener):  # type: ignore[misc]
     """Shows when kernels are compiled, each with those that it calls.
 
     A compiler leaves little garbage among many objects, and looking for it takes a tenth of the time, so Python's
-    collector waits.
+    collector waits, and takes them for old ones then: it would go through all of them at once as soon as it may.
     """
 
     depth = 0
@@ -125,6 +125,9 @@ class _Compiling(event.Listener):  # type: ignore[misc]
         if self.depth == 0:
             Compilation.end()
             if self.collects:
+                if not gc.get_freeze_count():  # what a program has frozen itself stays so
+                    gc.freeze()
+                    gc.unfreeze()  # to the oldest objects
                 gc.enable()
 
 

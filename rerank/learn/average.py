@@ -18,8 +18,8 @@ import numpy as np
 
 from rerank.kernels.by_type import body, by_type
 from rerank.kernels.compile import kernel, prefetch
-from rerank.learn.predictor import State, cells_of, look_up_sum, named, slope_of
-from rerank.learn.workspace import Scratch
+from rerank.learn.predictor import State, cells_of, look_up_sum, named, score, score_list, score_shrunk, slope_of
+from rerank.learn.workspace import ListArrays, Scratch
 
 # A column's cell in an epoch: Σ c_k w_k up to a predictor, its place in the sums, and P and Q there. They lie together:
 # entering a column costs one access to memory.
@@ -51,6 +51,17 @@ def look_up_cell(j: Any, state: Any, sums: PredictorSums) -> None:
     """Prefetch the cell of column j."""
     if sums.cells.shape[0] > 0:
         prefetch(sums.cells, j)
+
+
+@body(score, PredictorSums)
+def score_plain_or_shrunk(
+    data: ListArrays, i: int, state: Any, sums: PredictorSums, weight: float, scores: np.ndarray
+) -> None:  # fmt: skip
+    """``score`` where a threshold may have risen; by a plain sum where nothing shrinks."""
+    if state.now.tau * state.now.slope > 0.0 or (data.free > 0 and state.now.d != state.now.d_free):
+        score_shrunk(data, i, state, weight, scores)
+    else:
+        score_list(data, i, state.a, state.now.d, weight, scores)
 
 
 @by_type

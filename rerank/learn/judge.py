@@ -15,8 +15,8 @@ def look_ahead(data: ListArrays, order: np.ndarray, at: int) -> None:
         prefetch(data.lists, order[at + 12])  # and its oracle
     if at + 8 < n:
         i = order[at + 8]
-        first = data.lists[i]
-        for y in range(first, min(data.lists[i + 1], first + 64), 8):
+        first, last = data.lists[i], data.lists[i + 1]
+        for y in range(first, last if last < first + 64 else first + 64, 8):
             prefetch(data.rows, y)
             prefetch(data.gain, y)
             prefetch(data.base, y)
@@ -24,7 +24,7 @@ def look_ahead(data: ListArrays, order: np.ndarray, at: int) -> None:
     if at + 4 < n:
         i = order[at + 4]
         begin, end = data.rows[data.lists[i]], data.rows[data.lists[i + 1]]
-        end = min(end, begin + 256)  # the processor itself prefetches the rest
+        end = end if end < begin + 256 else begin + 256  # the processor itself prefetches the rest
         for p in range(begin, end, 16):
             prefetch(data.columns, p)
         for p in range(begin, end, 8):  # 8 float64 are a line of the caches, 16 float32
@@ -73,7 +73,7 @@ def merge(data: ListArrays, x: int, a: float, y: int, b: float, column: np.ndarr
         if k <= j:
             total += b * single(data.values[q])
             q += 1
-        column[count], value[count] = min(j, k), total
+        column[count], value[count] = j if j <= k else k, total
         count += total != 0.0
     while p < p_end:
         column[count], value[count] = data.columns[p], a * single(data.values[p])
@@ -124,7 +124,7 @@ def subgradient(data: ListArrays, scratch: Scratch, n: int) -> int:
 def append(scratch: Scratch, count: int, column: int, value: float) -> int:
     """Put one more entry behind those of a vector, if it is not 0; returns how many there are."""
     scratch.column[count], scratch.value[count] = column, value
-    return int(count + (value != 0.0))
+    return count + (value != 0.0)
 
 
 @kernel

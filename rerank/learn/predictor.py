@@ -247,14 +247,8 @@ def score_list(data: ListArrays, i: int, a: np.ndarray, d: float, weight: float,
 
 @by_type
 def score(data: ListArrays, i: int, state: Any, sums: Any, weight: float, scores: np.ndarray) -> None:
-    """β·b(y) + w·φ(y) for the candidates of list i; β is ``weight``. Where nothing shrinks, by a plain sum."""
-    d = state.now.d
-    if sums is None:  # no threshold rises
-        score_list(data, i, state.a, d, weight, scores)
-    elif state.now.tau * state.now.slope > 0.0 or (data.free > 0 and d != state.now.d_free):
-        score_shrunk(data, i, state, weight, scores)
-    else:
-        score_list(data, i, state.a, d, weight, scores)
+    """β·b(y) + w·φ(y) for the candidates of list i; β is ``weight``."""
+    score_list(data, i, state.a, state.now.d, weight, scores)
 
 
 @kernel
@@ -282,7 +276,7 @@ def look_up(data: ListArrays, order: np.ndarray, at: int, state: Any, sums: Any,
     if at + 1 < order.shape[0]:
         i = order[at + 1]
         begin, end = data.rows[data.lists[i]], data.rows[data.lists[i + 1]]
-        for p in range(np.uint64(begin), np.uint64(min(end, begin + 256))):
+        for p in range(np.uint64(begin), np.uint64(end if end < begin + 256 else begin + 256)):
             prefetch(state.a, data.columns[p])
             if average:
                 look_up_sum(data.columns[p], state, sums)

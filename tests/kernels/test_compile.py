@@ -69,6 +69,22 @@ def test_the_collector_waits_while_kernels_are_compiled(monkeypatch: pytest.Monk
     assert switched == ["disable", "enable"]
 
 
+@pytest.mark.parametrize("frozen", [False, True])
+def test_what_a_compiler_leaves_is_old_unless_a_program_has_frozen_objects(frozen: bool) -> None:
+    listener = leaves._Compiling()
+    if frozen:
+        gc.freeze()
+    before = gc.get_freeze_count()
+    try:
+        listener.on_start(None)
+        made = [[]]
+        listener.on_end(None)
+        assert any(made is held for held in gc.get_objects(generation=2)) != frozen
+        assert gc.get_freeze_count() == before
+    finally:
+        gc.unfreeze()
+
+
 @kernel
 def ratio(x: float, y: float) -> float:
     return x / y
