@@ -23,10 +23,9 @@ from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import GroupKFold
 
 from rerank.contrib.search.lambdamart import vote_by_trees
-from rerank.data.corpus import Corpus
+from rerank.data.corpus import Corpus, dense_alone, free_values
 from rerank.extraction.extraction import extract_training
 from rerank.extraction.kinds import metric_of
-from rerank.features.dense import dense_alone, free_values
 from rerank.learn.base import Weights
 from rerank.learn.folds import padded, with_base_column
 from rerank.learn.members import best_column, mixture

@@ -19,7 +19,7 @@ import numpy as np
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.base.usage import require
-from rerank.data.corpus import Corpus, concatenate, save_joined
+from rerank.data.corpus import ColumnSpread, Corpus, concatenate, save_joined
 from rerank.data.labelled import MOST_COLUMNS
 from rerank.extraction.blocks import Block, BlockJob, Numbering, Spool, Summary, Texts, cut, extract_block
 from rerank.extraction.content import columns_of
@@ -36,7 +36,6 @@ from rerank.features.counting import (
     by_block,
     make_table,
 )
-from rerank.features.dense import ColumnSpread
 from rerank.features.rows import ListRows, make_corpus
 from rerank.features.table import FeatureTable, HashedTable, dense_columns, hashed_columns
 from rerank.pool import Engine

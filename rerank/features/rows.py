@@ -191,8 +191,7 @@ def restored(small: np.ndarray, long: np.ndarray) -> np.ndarray:
 def make_corpus(rows: ListRows, width: int, about: dict[str, Any], scale: np.ndarray | None = None) -> Corpus:
     """The lists of ``rows``, whose ids are columns, as a corpus.
 
-    The table's ``scale`` (float64 [free]) multiplies the values of the first columns, which are the corpus's free ones;
-    see dense.py.
+    The table's ``scale`` (float64 [free]) multiplies the values of the first columns, which are the corpus's free ones.
     """
     starts = np.zeros(int(rows.lists[-1]) + 1, np.int64)
     for part in _runs_of(rows):

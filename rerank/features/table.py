@@ -24,7 +24,7 @@ class FeatureTable:
     hashes: uint64 [D], sorted except that the free columns come first, sorted among themselves; template:
     int32 [D], into ``templates``; symbols: uint64, those of column j are symbols[first[j]:first[j + 1]]; texts: the
     texts of the symbols by hash; about: counts of seen, kept and pruned features; scale: float64 [free], the factors
-    for the values of the free columns (see dense.py).
+    for the values of the free columns (see ``rerank.data.corpus``).
     """
 
     hashes: np.ndarray

@@ -20,8 +20,7 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
-from rerank.data.corpus import Corpus
-from rerank.features.dense import standard_scale
+from rerank.data.corpus import Corpus, standard_scale
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.error_surface import ErrorSurface, Line
 from rerank.learn.rules.maxent import Maxent

@@ -12,8 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from rerank.data.corpus import Corpus
-from rerank.features.dense import dense_alone
+from rerank.data.corpus import Corpus, dense_alone
 from rerank.learn.base_weight import base_unit
 from rerank.learn.predictor import State, copy_state
 from rerank.learn.rules.maxent import Maxent

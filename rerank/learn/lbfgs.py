@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.data.corpus import Corpus
-from rerank.features.dense import ColumnSpread
+from rerank.data.corpus import ColumnSpread, Corpus
 from rerank.kernels.compile import kernel, kernel_of
 from rerank.learn.base import State
 from rerank.learn.losses import judge

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.data.corpus import Corpus
-from rerank.features.dense import dense_alone, free_values
+from rerank.data.corpus import Corpus, dense_alone, free_values
 from rerank.learn.base_weight import base_squares, base_unit
 from rerank.learn.folds import (
     FOLDS,

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.corpus import Corpus, share_of
+from rerank.data.corpus import Corpus, said_of, share_of
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content import Content
 from rerank.extraction.extraction import Extracted, extract_split, extract_training
 from rerank.extraction.list_checks import WRITTEN
 from rerank.extraction.list_checks import shared as same_inputs
 from rerank.extraction.seen import LEAST, MOST, SeenSample, shared
-from rerank.features.dense import said_of
 from rerank.features.table import FeatureTable
 from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import ListStatistics, best_of_lists, list_gains

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rerank.data.corpus import Corpus
-from rerank.features.dense import dense_alone, free_values
+from rerank.data.corpus import Corpus, dense_alone, free_values
 from rerank.features.table import FeatureTable, dense_columns
 from rerank.learn.base import Weights
 from rerank.learn.folds import best_trial, latest, padded, trials, with_base_column

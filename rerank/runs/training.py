@@ -11,9 +11,8 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import DETAIL, counting
 from rerank.base.registry import build
-from rerank.data.corpus import Corpus
+from rerank.data.corpus import Corpus, dense_alone
 from rerank.extraction.kinds import metric_of
-from rerank.features.dense import dense_alone
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, START, BaseSearch, make_learner, start_weight

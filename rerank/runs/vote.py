@@ -19,10 +19,9 @@ import numpy as np
 from rerank.base.encoding import amount
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry
-from rerank.data.corpus import Corpus, offsets
+from rerank.data.corpus import Corpus, offsets, said_of_all
 from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import doubts_of_lists
-from rerank.features.dense import said_of_all
 from rerank.features.scores import means_of_answers, votes
 from rerank.learn.folds import best_trial, trials
 from rerank.learn.rules.maxent import Maxent

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rerank.data.corpus import free_values
 from rerank.extraction.extraction import Extracted, extract_split, extract_training
 from rerank.extraction.texts import TextContent
-from rerank.features.dense import free_values
 from rerank.features.table import FeatureTable
 from rerank.readers.lists import OF_LIST, Lists
 from rerank.readers.texts import json_lines, text_list

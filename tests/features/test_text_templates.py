@@ -34,9 +34,8 @@ from rendered_features import TableBuilder
 from rerank.base import interrupts
 from rerank.base.errors import ModelError, RecipeError
 from rerank.base.interrupts import Deadline, GivenUpError, check
-from rerank.data.corpus import Corpus
+from rerank.data.corpus import Corpus, standard_scale
 from rerank.data.symbols import SymbolTable
-from rerank.features.dense import standard_scale
 from rerank.features.extract import Extractor, TextExtractor
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable, load_table

@@ -7,8 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from strategies import corpus_of
 
-from rerank.data.corpus import Corpus
-from rerank.features.dense import free_values
+from rerank.data.corpus import Corpus, free_values
 from rerank.learn import folds
 from rerank.learn.folds import FEW, held_out, sections, trials, with_base_column
 from rerank.learn.members import Member, Mixture, best_column, mixture, pairs_with_nothing, weighed, weighed_again

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from rerank.base import usage
 from rerank.base.errors import RecipeError
-from rerank.features.dense import free_values
+from rerank.data.corpus import free_values
 from rerank.learn import folds
 from rerank.learn.scoring import choices
 from rerank.metrics.gain import Gain

@@ -16,8 +16,8 @@ from scipy import sparse
 import rerank
 from rerank.contrib.sklearn import ListRanker
 from rerank.contrib.sklearn.matrix import lists_of
+from rerank.data.corpus import said_of
 from rerank.extraction.extraction import extract_training
-from rerank.features.dense import said_of
 from rerank.features.sink import narrow
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe

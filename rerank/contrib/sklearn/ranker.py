@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rerank.base.ranges import Range
 from rerank.base.registry import build
 from rerank.contrib.sklearn.matrix import MATRIX, lists_of, numbers, offsets_of, require_differences
-from rerank.data.corpus import Corpus
-from rerank.features.dense import said_of_all
+from rerank.data.corpus import Corpus, said_of_all
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import BaseSearch, start_weight
 from rerank.learn.folds import with_base_column
