@@ -262,6 +262,7 @@ class TextReader(ListReader):
         what is there of a pipe is then one."""
         named = self.of_records(lines, records, lambda name, record: (name, record))
         ahead, run, full = list[Draft | Problem](), list[Draft](), 0.0
+        nothing = FileColumns((self.base,), scored=False, others=())
         if "columns" not in lines.told:
             ahead = list(self._drafts(lines, islice(named, self.look)))
             lines.told |= {"columns": columns} if (columns := self.columns_of(ahead)) else {}
@@ -275,7 +276,7 @@ class TextReader(ListReader):
             if "columns" not in lines.told and isinstance(draft, Draft):  # the first list that can be used tells
                 columns = self.columns_of([next(draft.each(), draft)])
                 lines.told |= {"columns": columns} if columns else {}
-            for one in self._settled(draft, lines.told.get("columns"), lines):
+            for one in self._settled(draft, lines.told.get("columns") or nothing, lines):
                 if run and (isinstance(one, Lists) or not one.alike(run[0])):
                     yield block()
                 if isinstance(one, Lists):
@@ -333,43 +334,30 @@ class TextReader(ListReader):
         names = names if dense is None else [*dense, *(name for name in names if name in NUMBERS)]
         return FileColumns(tuple(dict.fromkeys([self.base, *names])), self.base in shared, others)
 
-    def _settled(
-        self, draft: Draft | Problem, columns: FileColumns | None, lines: LineReader
-    ) -> Iterator[Draft | Lists]:
+    def _settled(self, draft: Draft | Problem, columns: FileColumns, lines: LineReader) -> Iterator[Draft | Lists]:
         """A draft that fits the columns or, where some of its lists do not, each of these, without bad candidates."""
         if isinstance(draft, Problem):
             yield Lists.of(draft)
-            return
-        try:
-            fitted = self._fitted(draft, columns)
-        except Problem as problem:
-            if not draft.sizes:
-                yield Lists.of(problem.at(draft.ids[0], lines.path, draft.starts[0]))
-                return
-            fitted = draft
-        if fitted is not draft and not fitted.bad:
+        elif not (fitted := self._fitted(draft, columns)).bad:
             yield fitted
         elif draft.sizes:
             yield from chain.from_iterable(self._settled(one, columns, lines) for one in draft.each())
         else:
             yield lists_of([fitted], lines.path, self.form, lines.told.get("roles")).without(fitted.bad)
 
-    def _fitted(self, draft: Draft, columns: FileColumns | None) -> Draft:
-        """A draft with its numbers in columns; candidates that lack some, or have what lists before had not, are bad.
-        Raises Problem where none has a base score."""
+    def _fitted(self, draft: Draft, columns: FileColumns) -> Draft:
+        """A draft with its numbers in columns; candidates that lack some, or have what lists before had not, are bad, and
+        all where none has a base score."""
         draft = replace(draft, numbers={**draft.numbers}, bad={**draft.bad})
         if draft.names is not None:
             return draft.settled()
-        scores = enumerate(draft.numbers.get(self.base, ()))
+        every, scores = range(len(draft.texts)), enumerate(draft.numbers.get(self.base, ()))
+        draft.names, draft.others = columns.names, columns.others
         draft.unscored = all(score is None or k in draft.bad for k, score in scores)
-        every = range(len(draft.texts))
-        if columns is None:
-            draft.names = (self.base,)
-            return draft.settled()
         if draft.unscored and len(draft.bad) < len(every) and (self.base != SCORE or columns.scored):
             advice = "; the reader's option base names another" if self.offers("dense") else ""
-            raise Problem("score", f"no candidate has a number {self.base!r}, the base score{advice}")
-        draft.names, draft.others = columns.names, columns.others
+            message = f"no candidate has a number {self.base!r}, the base score{advice}"
+            draft.bad = dict.fromkeys(every, Problem("score", message))
         if draft.unscored:
             draft.numbers[self.base] = [0.0 for _ in every]
         for name in columns.names:
