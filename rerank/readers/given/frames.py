@@ -13,7 +13,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.readers.base import ScoreColumns, check_names
 from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, each_of, list_given
-from rerank.readers.texts.answers import answer_in, check_rule
+from rerank.readers.texts.answers import check_rule, with_answers
 from rerank.readers.texts.forms import as_number
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.table import EXTRA
@@ -139,8 +139,6 @@ class FrameLists:
             dict(zip(numbers, row, strict=True))
             for row in zip(*(self._column(name, numeric=True) for name in numbers), strict=True)
         ] or [{}] * len(self.frame)
-        if self.answer is not None:
-            of_key["answer"] = [text and answer_in(self.answer, str(text)) for text in of_key[kind]]
         keys = [key for key in (kind, SCORE, "columns", "answer") if key in of_key]
         every = [dict(zip(keys, row, strict=True)) for row in zip(*(of_key[key] for key in keys), strict=True)]
         for name, rows in self.places.items():
@@ -148,7 +146,8 @@ class FrameLists:
                              for key in ("source", "references"))  # fmt: skip
             gains = [of_key[GAIN][row] for row in rows] if GAIN in of_key else None
             given = list_given([every[row] for row in rows], columns, name=name, texts=kind == "text")
-            yield NBest(name, given.candidates, source, () if right is None else right, gains)
+            candidates = with_answers(given, self.answer).candidates
+            yield NBest(name, candidates, source, () if right is None else right, gains)
 
     @cached_property
     def places(self) -> dict[str, list[int]]:

@@ -294,9 +294,10 @@ def list_given(
     are 0 where no candidate has one and they have no name of their own. gains: those of the candidates, where they are
     known; no column "gain" may say anything else.
     """
-    if texts and source is None and gains is None and columns and (lists := _alike(given, columns, name)) is not None:
-        return lists
     with told(name or None):
+        held = source and _source(source)
+        if texts and gains is None and columns and (lists := _alike(given, columns, name)) is not None:
+            return lists if source is None else lists.changed(source=held)
         rows = [row_of(candidate, k) for k, candidate in enumerate(given, start=1)]
         columns = columns if columns is None or gains is None else columns.without({GAIN})
         base = SCORE if columns is None else columns.base or SCORE
@@ -341,7 +342,7 @@ def list_given(
         return lists.changed(
             column=columns.names.index(base) if named else 0, names=columns.names if named else (),
             sources=columns.sources, others=tuple(others), of_trees=not texts,
-            sparse=lists.sparse if texts else None, sides={"source": [source and _source(source)]} if texts else {},
+            sparse=lists.sparse if texts else None, sides={"source": [held]} if texts else {},
         )  # fmt: skip
 
 

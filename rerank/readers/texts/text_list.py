@@ -346,8 +346,8 @@ class TextReader(ListReader):
             yield lists_of([fitted], lines.path, self.form, lines.told.get("roles")).without(fitted.bad)
 
     def _fitted(self, draft: Draft, columns: FileColumns) -> Draft:
-        """A draft with its numbers in columns; candidates that lack some, or have what lists before had not, are bad, and
-        all where none has a base score."""
+        """A draft with its numbers in columns. Candidates that lack some, or have what lists before had not, are bad;
+        all of them where none has a base score."""
         draft = replace(draft, numbers={**draft.numbers}, bad={**draft.bad})
         if draft.names is not None:
             return draft.settled()
