@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from rerank.extraction.cache import CorpusCache
-from rerank.pool import EngineSettings, open_engine
+from rerank.pool import open_engine
 from rerank.recipes.recipe import Recipe
 
 NAMES = ("processes", "dask")
@@ -46,8 +46,7 @@ def measure(recipe: Recipe, directory: Path, arguments: argparse.Namespace) -> d
     """Extraction on both engines, in turn."""
     times: dict[str, list[float]] = {name: [] for name in NAMES}
     with ExitStack() as opened:
-        settings = [EngineSettings.model_validate({"name": name, "workers": arguments.workers}) for name in NAMES]
-        engines = {each.name: opened.enter_context(open_engine(each)) for each in settings}
+        engines = {name: opened.enter_context(open_engine(name, arguments.workers)) for name in NAMES}
         for repeat in range(arguments.repeats + 1):  # the first time does not count
             for name, engine in engines.items():
                 start = time.perf_counter()

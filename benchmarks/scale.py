@@ -23,7 +23,7 @@ import numpy as np
 
 from rerank.extraction import blocks
 from rerank.extraction.extraction import Extraction
-from rerank.pool import EngineSettings, open_engine
+from rerank.pool import open_engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import TextRecipe
 
@@ -77,9 +77,8 @@ def extract(path: Path, place: Path, workers: int) -> dict[str, Any]:
     spool, found = place / "spool", {}
     spool.mkdir(parents=True)
     (place / "corpus").mkdir()
-    settings = EngineSettings(name="local") if workers < 2 else EngineSettings(name="processes", workers=workers)
     begun = seconds()
-    with open_engine(settings) as engine, Inputs() as inputs:
+    with open_engine("local" if workers < 2 else "processes", workers) as engine, Inputs() as inputs:
         extraction = Extraction(recipe_of(path), "train", place / "corpus", spool, engine, inputs)
         table: Any = None
         for stage in STAGES:

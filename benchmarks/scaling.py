@@ -17,7 +17,7 @@ from typing import Any
 
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.extraction import extract_training
-from rerank.pool import Engine, EngineSettings, open_engine
+from rerank.pool import Engine, open_engine
 from rerank.recipes.recipe import Recipe
 
 
@@ -61,8 +61,7 @@ def recipe_of(templates: str, root: str, split: str, shard_size: float) -> Recip
 
 def engine_of(name: str, workers: int) -> Engine:
     """One worker is this process."""
-    settings = {"name": "local"} if workers == 1 else {"name": name, "workers": workers}
-    return open_engine(EngineSettings.model_validate(settings))
+    return open_engine("local") if workers == 1 else open_engine(name, workers)
 
 
 def load_kernels(recipe: Recipe) -> int:

@@ -67,8 +67,8 @@ LOSSES = {
 PAIRS = {"oracle": "Oracle", "hope-fear": "HopeFear", "sampled": "Sampled"}
 TASKS = "ranking", "speech", "translation", "parse"
 COMMANDS = {  # by module
-    "evaluating": "evaluate oracle", "inspecting": "explain export import inspect", "choosing": "rank vote weigh",
-    "running": "compare run tune", "starting": "list look new",
+    "choosing": "rank vote weigh", "evaluating": "evaluate oracle", "running": "compare run tune",
+    "looking": "explain export import inspect list look new",
 }  # fmt: skip
 # By the names of learners whose predictors are trees, and no sums of weights: what reads these from a text (bytes) over
 # a number of columns, see ``rerank.learn.scoring.TreePredictor``.

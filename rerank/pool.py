@@ -16,13 +16,10 @@ from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
 from textwrap import shorten
-from typing import Annotated, Any, Literal, Self, TypeVar
-
-from pydantic import BaseModel, ConfigDict
+from typing import Any, Self, TypeVar
 
 from rerank.base.errors import RecipeError, RerankError, RunError, UnforeseenError, Warnings, collected_warnings
 from rerank.base.interrupts import deferred, held_back
-from rerank.base.ranges import Range
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -228,21 +225,6 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-class EngineSettings(BaseModel):
-    """name: local (this process), processes (on this machine), dask (on a cluster, or on this machine); auto is this
-    process, and processes for work that turns out to be long.
-
-    workers: how many work at once, all cores by default; a running cluster brings its own. address: the address of a
-    running Dask scheduler.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: Literal["auto", "local", "processes", "dask"] = "auto"
-    workers: Annotated[int, Range(1, 1024)] | None = None
-    address: str | None = None
-
-
 def cores() -> int:
     """The number of processors that this process may use."""
     from joblib.externals.loky import cpu_count
@@ -250,10 +232,9 @@ def cores() -> int:
     return int(cpu_count())
 
 
-def open_engine(settings: EngineSettings) -> Engine:
-    """The engine of ``settings``, to be used as a context manager."""
-    name, workers = settings.name, settings.workers
-    if settings.address is not None and name != "dask":
+def open_engine(name: str = "auto", workers: int | None = None, address: str | None = None) -> Engine:
+    """An engine, to be used as a context manager; see ``EngineSettings`` of recipes."""
+    if address is not None and name != "dask":
         raise RecipeError(f"the engine {name} has no address; use dask", key="engine.address")
     if name == "local" and workers not in (None, 1):
         message = f"found {workers}, but the engine local is this process alone; use processes"
@@ -262,5 +243,5 @@ def open_engine(settings: EngineSettings) -> Engine:
     if name == "local" or (name == "auto" and workers == 1):
         return Engine()
     if name == "dask":
-        return Engine(Dask(workers, settings.address))
+        return Engine(Dask(workers, address))
     return Engine(Processes(workers), patience=PATIENCE if name == "auto" else 0.0)

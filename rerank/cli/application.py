@@ -110,19 +110,14 @@ def unforeseen(error: BaseException) -> RunError:
         raise error
     report = UnforeseenError.of(error)
     command = shlex.join(word if word.isprintable() else ascii(word) for word in command_line())
-    kept = _kept(f"{command}\n{report.traceback}".encode("utf-8", "backslashreplace"))
-    return RunError(f"{report}\nThis ended `{command}`; {kept}, or set {DEVELOPER}=1 to see it.")
-
-
-def _kept(text: bytes) -> str:
-    """Store the traceback ``text``; returns where it is."""
     try:
         number, name = tempfile.mkstemp(prefix="rerank-traceback-", suffix=".txt")
-        with os.fdopen(number, "wb") as out:
-            out.write(text)
-        return f"the traceback is in {name}"
-    except OSError as error:
-        return f"the traceback cannot be written ({error.strerror or error})"
+        with os.fdopen(number, "wb") as file:
+            file.write(f"{command}\n{report.traceback}".encode("utf-8", "backslashreplace"))
+        kept = f"the traceback is in {name}"
+    except OSError as failure:
+        kept = f"the traceback cannot be written ({failure.strerror or failure})"
+    return RunError(f"{report}\nThis ended `{command}`; {kept}, or set {DEVELOPER}=1 to see it.")
 
 
 log = logging.getLogger("rerank")

@@ -3,6 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,15 +34,11 @@ if TYPE_CHECKING:
     from rerank.models.model import Model
     from rerank.models.scorer import Opened, Ranked, Scorer
     from rerank.readers.problems import Problem
+    from rerank.runs.vote import SourceTable
 
     Lists = Iterator[Opened | Problem]
 
 log = logging.getLogger("rerank")
-Columns = Annotated[
-    str | None, typer.Option(metavar="NAMES", help="Score columns to use, comma-separated.", show_default="all")
-]
-Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-validation of what is learned.")]
-Samples = Annotated[int, typer.Option(min=1, max=MAX_SAMPLES, help="Resamples of a test of significance.")]
 BASE = "base"  # in place of a model
 AHEAD = 1000  # lists that tell how far scores deviate, if nothing was tuned; of a file, ranked before one is written
 
@@ -165,10 +162,12 @@ def _base_model(settings: dict[str, Any]) -> "Model":
 
 def _tuned(scorer: "Scorer", untuned: str | None, settings: str | None, lists: "Lists") -> "Lists":
     """Set how ``scorer`` decodes: as its model was tuned to, or by an ``untuned`` kind, or as the settings say; returns
-    the lists, some of which may have been read."""
+    the lists, some of which may have been read to see how far scores deviate from their lists' means."""
+    import numpy as np
     from pydantic import ValidationError
 
     from rerank.models.provenance import Decoding
+    from rerank.readers.problems import Problem
     from rerank.recipes.settings import first_fault
     from rerank.storage.documents import read_yaml
 
@@ -182,7 +181,11 @@ def _tuned(scorer: "Scorer", untuned: str | None, settings: str | None, lists: "
     usual = {"kind": untuned, "sharpness": 1.0} if untuned or scorer.how is None else scorer.how.model_dump()
     if untuned and "deviation" not in settings_of_user:
         ahead = list(islice(lists, AHEAD))
-        usual["deviation"], lists = _deviation(scorer, ahead), chain(ahead, lists)
+        by_list = [ranked.scores for ranked in scorer.scored(ahead) if not isinstance(ranked, Problem)]
+        apart = np.concatenate([np.zeros(0), *(scores - scores.mean() for scores in by_list if scores.size)])
+        deviation = float(np.sqrt(np.mean(apart**2))) if apart.size else 1.0
+        usual["deviation"] = deviation if deviation > 0 and np.isfinite(deviation) else 1.0
+        lists = chain(ahead, lists)
     try:
         scorer.how = Decoding.model_validate(usual | settings_of_user)
     except ValidationError as error:
@@ -190,18 +193,6 @@ def _tuned(scorer: "Scorer", untuned: str | None, settings: str | None, lists: "
         raise RecipeError(f"--decode: {place[0]}: {message}") from None
     scorer.predictor = scorer.how.kind
     return lists
-
-
-def _deviation(scorer: "Scorer", lists: "list[Opened | Problem]") -> float:
-    """The standard deviation of scores from their lists' means; 1 where all are alike."""
-    import numpy as np
-
-    from rerank.readers.problems import Problem
-
-    by_list = [ranked.scores for ranked in scorer.scored(lists) if not isinstance(ranked, Problem)]
-    apart = np.concatenate([np.zeros(0), *(scores - scores.mean() for scores in by_list if scores.size)])
-    deviation = float(np.sqrt(np.mean(apart**2))) if apart.size else 1.0
-    return deviation if deviation > 0 and np.isfinite(deviation) else 1.0
 
 
 def _count_lists(lists: "Iterable[Ranked | Problem]", counts: Counter[str]) -> "Iterator[Ranked | Problem]":
@@ -259,6 +250,32 @@ def _best_line(ranked: "Ranked | Problem") -> bytes:
     return text + b"\n"
 
 
+@dataclass
+class Comparing:
+    """The options of a table of ways to choose."""
+
+    metric: ComparedMetric = None
+    columns: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Score columns to use, comma-separated.", show_default="all")
+    ] = None
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation of what is learned.")] = 5
+    samples: Annotated[int, typer.Option(min=1, max=MAX_SAMPLES, help="Resamples of a test of significance.")] = 1000
+    seed: Seed = 1
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """The arguments of the function that makes the table."""
+        use = self.columns.split(",") if self.columns else None
+        return {"folds": self.folds, "samples": self.samples, "seed": self.seed, "use": use}
+
+
+def show_table(table: "SourceTable") -> None:
+    """Show ways to choose, and what else there is about them."""
+    show(*filter(None, [table.compared.doubt]), **table.as_data())
+    for part in table.tables():
+        show(part, *filter(None, [part.note]))
+
+
 @command("vote", "Start", "rerank vote sums")
 def vote(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Lists with gains.")],
@@ -272,11 +289,7 @@ def vote(
             show_default="what the lists say",
         ),
     ] = None,
-    metric: ComparedMetric = None,
-    columns: Columns = None,
-    folds: Folds = 5,
-    samples: Samples = 1000,
-    seed: Seed = 1,
+    comparing: Comparing,
     curve: Annotated[
         Path | None,
         typer.Option(help="Write accuracy over the number of samples, as FILE.svg and FILE.json."),
@@ -290,7 +303,7 @@ def vote(
     """
     if twice := next((path for path in files if files.count(path) > 1), None):
         raise typer.BadParameter(f"{twice} is named twice; its lists would count twice, leave one out")
-    if save is not None and columns is not None:
+    if save is not None and comparing.columns is not None:
         raise typer.BadParameter("--columns chooses what the table looks at; --save learns from all, leave out one")
     from rerank.readers.streams import read_once
     from rerank.runs.vote import table_of_votes, write_curve
@@ -298,23 +311,19 @@ def vote(
 
     for output in filter(None, (curve, save)):
         check_output(output)
-    measure = None if metric is None else metric_settings(metric)
+    measure = None if comparing.metric is None else metric_settings(comparing.metric)
     chosen: dict[str, Any] = {} if answer is None else {"answer": answer}
     lists = [reading.read(path, **chosen) for path in files]
     kept = save is None or (len(lists) == 1 and not read_once(files[0]))
     every: Any = lists if kept else list(chain.from_iterable(lists))
-    how: dict[str, Any] = {"folds": folds, "samples": samples, "seed": seed}
-    how["use"] = columns.split(",") if columns else None
-    table = table_of_votes(every, measure, curve=curve is not None, **how)
-    text = table.table()
-    show(*filter(None, [table.compared.doubt]), text, **table.as_data())
-    show(text.note)
+    table = table_of_votes(every, measure, curve=curve is not None, **comparing.how)
+    show_table(table)
     if curve is not None:
         write_curve(table, curve)
     if save is not None:
         from rerank.runs.fitting import fit
 
-        fit(every[0] if every is lists else every, metric=measure, seed=seed, **chosen).save(save)
+        fit(every[0] if every is lists else every, metric=measure, seed=comparing.seed, **chosen).save(save)
         show(f"{save}: a model of all lists, by the defaults of `rerank.fit`; the rows above do not measure it")
 
 
@@ -323,16 +332,12 @@ def weigh(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Lists with scores.")],
     references: ListReferences = None,
     *,
-    metric: ComparedMetric = None,
+    comparing: Comparing,
     reading: ListOptions,
-    columns: Columns = None,
-    folds: Folds = 5,
     resamples: Annotated[
         int, typer.Option(min=2, max=MAX_SAMPLES, help="Bootstrap resamples for intervals of weights.")
     ] = 20,
     restarts: Annotated[int, typer.Option(min=0, max=10_000, help="Random restarts of the search.")] = 3,
-    samples: Samples = 1000,
-    seed: Seed = 1,
     save: Annotated[Path | None, typer.Option(help="Write a model with the weights of all lists here.")] = None,
 ) -> None:
     """Weigh the few scores of lists so that a metric comes out best.
@@ -345,18 +350,12 @@ def weigh(
     from rerank.runs.weigh import table_of_weights, weighed_model
 
     single_stdin(file, *(references or []))
-    measure = metric_settings(metric or "gain")
+    measure = metric_settings(comparing.metric or "gain")
     lists: Any = reading.read(file, references=references or None)
     if save is not None and read_once(file):
         lists = list(lists)
-    use = columns.split(",") if columns else None
-    how: dict[str, Any] = {"folds": folds, "resamples": resamples, "restarts": restarts, "samples": samples}
-    table = table_of_weights(lists, measure, seed=seed, use=use, **how)
-    show(*filter(None, [table.compared.doubt]))
-    for part in table.tables():
-        show(part)
-        show(part.note)
-    show(**table.as_data())
+    table = table_of_weights(lists, measure, resamples=resamples, restarts=restarts, **comparing.how)
+    show_table(table)
     if save is not None:
         weighed_model(lists, measure, table).save(save)
         show(f"{save}: a model with the weights of the row {table.learned}", model=save)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rerank.metrics.oracle import ListStatistics
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric
-    from rerank.readers.base import Lists, SkipCount
+    from rerank.readers.base import SkipCount
 
     # statistics of every system (float64 [L, K]), and of the references [L, R]
     Rows = tuple[list[np.ndarray], np.ndarray, str]
@@ -175,10 +175,11 @@ def oracle(
     from dataclasses import asdict
 
     from rerank.extraction.kinds import content_of
+    from rerank.extraction.list_checks import doubts_of_lists
     from rerank.extraction.seen import SeenLists
     from rerank.metrics.oracle import ListStatistics, measured_corpus
     from rerank.readers.base import Lists, SkipCount, format_of, make_reader
-    from rerank.readers.detection import MOST
+    from rerank.readers.detection import MOST, Account, said_of, tell
     from rerank.readers.given.reading import ListFile, read
     from rerank.readers.lists import one_by_one
     from rerank.readers.streams import stream_name
@@ -211,23 +212,13 @@ def oracle(
     if not every:
         raise count.nothing(path)
     content.check(count)
-    amiss = _show_account(path, first, measure, form.get("roles"))
+    tell(account := Account.of(path, first, measure=measure.words))
+    amiss = doubts_of_lists(first, measure, form.get("roles"))
+    show(*amiss, doubts=amiss, **said_of(account))
     statistics = ListStatistics.of(measured_corpus(every, measure), measure)
     _show_statistics(statistics, count, measure)
     for line in references_amiss(measure, asdict(statistics), seen.finish().lengths, written_apart(amiss)):
         log.warning("%s", line)
-
-
-def _show_account(path: str, first: "list[Lists]", measure: "Metric", roles: Any) -> list[str]:
-    """Show what the first lists are taken for, and what is amiss with them, which is returned."""
-    from rerank.extraction.list_checks import doubts_of_lists
-    from rerank.readers.detection import Account, said_of, tell
-
-    account = Account.of(path, first, measure=measure.words)
-    tell(account)
-    amiss = doubts_of_lists(first, measure, roles)
-    show(*amiss, doubts=amiss, **said_of(account))
-    return amiss
 
 
 def _show_statistics(of: "ListStatistics", count: "SkipCount", measure: "Metric") -> None:

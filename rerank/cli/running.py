@@ -1,7 +1,7 @@
 """Commands that carry out recipes, and compare what they left: run, tune, compare."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -38,16 +38,17 @@ class RecipeOptions:
         typer.Option("--set", metavar="KEY.PATH=VALUE", help="Change a setting of the recipe; the value is YAML."),
     ] = None
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Directory of the results; runs/NAME by default.")
+        Path | None,
+        typer.Option("--output", "-o", help="Directory of the results; runs/NAME by default, of tune runs/NAME-tune."),
     ] = None
 
-    def read(self, quick: bool = False) -> "tuple[TaskRecipe, Path]":
-        """The recipe, and the directory of its results."""
+    def read(self, quick: bool = False, ending: str = "") -> "tuple[TaskRecipe, Path]":
+        """The recipe, and the directory of its results, whose name by default ends so."""
         from rerank.recipes.loading import find_recipe, load_recipe
 
         Command.sets = self.set_ or []
         recipe = load_recipe(self.recipe, self.set_, quick=quick)
-        directory = self.output if self.output is not None else Path("runs") / file_name(recipe.name)
+        directory = self.output if self.output is not None else Path("runs", file_name(recipe.name + ending))
         stored, path = directory / "recipe.yaml", find_recipe(self.recipe)
         if stored.exists() and stored.samefile(path) and stored.read_text(encoding="utf-8") != recipe.as_yaml():
             message = "the recipe.yaml of the results would replace this file; use another --output"
@@ -73,16 +74,15 @@ class EngineOptions:
 
     def open(self, recipe: "TaskRecipe") -> "Engine":
         """The engine of the recipe, changed as the command line says; results do not depend on it."""
-        from rerank.pool import EngineSettings, open_engine
+        from rerank.pool import open_engine
 
-        settings, name = recipe.engine, self.engine
-        if name is None and self.workers is not None and settings.name == "auto":
+        settings, name = recipe.engine.model_dump(), self.engine
+        if name is None and self.workers is not None and settings["name"] == "auto":
             name = "processes"
+        if name not in (None, settings["name"]):
+            settings = {}
         options = {"name": name, "workers": self.workers, "address": self.address}
-        if name not in (None, settings.name):
-            settings = EngineSettings()
-        changes = {key: value for key, value in options.items() if value is not None}
-        return open_engine(settings.model_copy(update=changes))
+        return open_engine(**settings | {key: value for key, value in options.items() if value is not None})
 
 
 @command("run", "Start", "rerank run quickstart", seldom="until")
@@ -235,19 +235,9 @@ def show_comparison(run_a: Path, run_b: Path, predictor: str | None = None, **ho
 SEEDS = 3  # of a recipe that names none
 
 
-@dataclass
-class TunedRecipe(RecipeOptions):
-    """A recipe whose results go elsewhere by default."""
-
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Directory of the results; runs/NAME-tune by default."),
-    ] = None
-
-
 @command("tune", "Train", "rerank tune tuning --output runs/tuned")
 def tune(
-    recipe: TunedRecipe,
+    recipe: RecipeOptions,
     *,
     share: Annotated[
         float, typer.Option("--holdout", min=0.01, max=0.9, help="The share set apart, unless the recipe has one.")
@@ -267,13 +257,11 @@ def tune(
     from rerank.storage.files import write_text
     from rerank.storage.outputs import output_file
 
-    original, output = recipe.read()
+    original, output = recipe.read(ending="-tune")
     if not isinstance(original, ListRecipe):
         message = f"`rerank tune` is not for recipes of the task {original.task}; `rerank run` trains and tests"
         raise RecipeError(message, key="task")
     settings = original
-    if recipe.output is None:
-        output = replace(recipe, output=Path("runs", file_name(f"{settings.name}-tune"))).read()[1]
     if len(settings.points()) < 2:
         message = "only one setting, so nothing to choose; name values, as grid: {learner.eta: [0.1, 1]}"
         raise RecipeError(message, key="grid")

@@ -31,6 +31,7 @@ from rerank.storage.files import DAMAGE, ArrayFile, new_directory, read_array, s
 
 FORMAT_VERSION = 1
 FAINT = 1e-6  # in a free column: what is so much smaller is lost
+MOST_COLUMNS = 2**31 - 1  # columns are int32
 
 DTYPES = {
     "lists": np.int64, "rows": np.int64, "columns": np.int32, "values": np.float32, "base": np.float64,

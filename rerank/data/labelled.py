@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.corpus import Corpus, frozen, offsets
+from rerank.data.corpus import MOST_COLUMNS, Corpus, frozen, offsets
 from rerank.kernels.compile import kernel, prefetch
 
 AHEAD, MOST_AHEAD = 8, 512  # rows, and numbers of a row, that are fetched ahead
@@ -20,7 +20,6 @@ _DTYPES = {
     "rows": np.int64, "columns": np.int32, "values": np.float32, "label": np.int64, "group": np.int64,
     "weight": np.float64,
 }  # fmt: skip
-MOST_COLUMNS = 2**31 - 1  # columns are int32
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 

@@ -19,8 +19,7 @@ import numpy as np
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.base.usage import require
-from rerank.data.corpus import ColumnSpread, Corpus, concatenate, save_joined
-from rerank.data.labelled import MOST_COLUMNS
+from rerank.data.corpus import MOST_COLUMNS, ColumnSpread, Corpus, concatenate, save_joined
 from rerank.extraction.blocks import Block, BlockJob, Numbering, Spool, Summary, Texts, cut, extract_block
 from rerank.extraction.content import columns_of
 from rerank.extraction.kinds import content_of

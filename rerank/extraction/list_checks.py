@@ -8,14 +8,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, pairwise
+from typing import Any, cast
 
 import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.metrics.metric import Metric
-from rerank.metrics.ngrams import Bleu
 from rerank.metrics.text import Form, NormalizingMetric, normalized
-from rerank.metrics.wer import Wer
 from rerank.readers.base import Reader
 from rerank.readers.lines import whole_number
 from rerank.readers.lists import Lists
@@ -71,7 +70,7 @@ def _ways(metric: Metric | None, *, unspaced: bool) -> Iterator[Way]:
             how += "; bring lists and references to this form" * (len(forms) > 1)
         yield what, partial(normalized, forms=forms), how
     yield "with word pieces joined", joined, "join them in the lists, or let the decoder write words"
-    if unspaced and isinstance(metric, Wer | Bleu):
+    if unspaced and metric is not None and metric.name in ("wer", "bleu"):
         how = "no blanks tell words apart: set metric: cer"
         yield "by characters", lambda text: " ".join("".join(text.split())), how
 
@@ -124,12 +123,12 @@ def doubts_of_references(sides: Sides, metric: Metric | None = None) -> list[str
 def _written(sides: Sides, metric: Metric | None) -> str:
     """What makes up for at least half of the tokens of references that no candidate has."""
     forms: dict[Form, bool] = {"case": getattr(metric, "lowercase", False), **getattr(metric, "normalize", {})}
-    cut = isinstance(metric, Bleu) and metric.tokenize != "none"
+    cut, measure = getattr(metric, "tokenize", "none") != "none", cast(Any, metric)
 
     def tokens(text: str) -> list[str]:
         """Those that the metric compares."""
         text = normalized(text, forms)
-        return (decoded(metric.prepared([encoded(text)])[0]) if cut and isinstance(metric, Bleu) else text).split()
+        return (decoded(measure.prepared([encoded(text)])[0]) if cut else text).split()
 
     def lacking(change: Callable[[str], str] = str, part: slice = slice(None)) -> np.ndarray:
         """The shares of the tokens of references that no candidate of their list has, and that the first one lacks."""

@@ -22,8 +22,8 @@ PACKAGE = Path(__file__).parents[1]
 COMPILATION = ("kernels/compile.py", "kernels/leaves.py")
 EXTRACTION = (*COMPILATION, "data", "extraction", "features", "metrics", "readers")
 TRAINING = (
-    *EXTRACTION, "kernels/by_type.py", "learn", "runs/dense.py",
-    "runs/ensembles.py", "runs/run.py", "runs/training.py",
+    *EXTRACTION, "kernels/by_type.py", "learn", "runs/combination.py",
+    "runs/run.py", "runs/training.py",
 )  # fmt: skip
 
 

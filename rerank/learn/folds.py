@@ -13,7 +13,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from rerank.data.corpus import Corpus, dense_alone
-from rerank.learn.base_weight import base_unit
 from rerank.learn.predictor import State, copy_state
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights, scores, weighed_rows
@@ -54,6 +53,8 @@ class Member:
 
 def with_base_column(learner: Maxent, lists: Corpus) -> Maxent:
     """``learner`` with the base score as one more dense column, in units of its deviation within ``lists``."""
+    from rerank.learn.base_weight import base_unit  # with the search for it
+
     return replace(learner, base=0.0, base_rate=base_unit(lists) or 1.0)
 
 

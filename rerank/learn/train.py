@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import Oracle, PairSource
 from rerank.learn.predictor import copy_state, sums_of
 from rerank.learn.workspace import EpochStats
-from rerank.storage.outputs import Work
+
+if TYPE_CHECKING:
+    from rerank.storage.outputs import Work
 
 logger = logging.getLogger("rerank")
 ORACLE_PAIRS: PairSource = Oracle()
@@ -134,7 +136,7 @@ def train(
     start: tuple[State, int] | None = None,
     keep_log: bool | int = False,
     observers: Sequence[Observer] = (),
-    checkpoint: Work | None = None,
+    checkpoint: "Work | None" = None,
 ) -> Training:
     """Train for ``epochs`` passes and keep the best; a learner that is ``batch`` has one, in which it finds its
     optimum.

@@ -71,10 +71,14 @@ def scored_rows(lists: Corpus, metric: Metric, scores: np.ndarray) -> np.ndarray
     return rows_of_scores(metric, lists.lists, scores, lists.base, lists.stats, lists.reference)
 
 
-def usual_scores(lists: Corpus) -> dict[str, np.ndarray]:
-    """float64 [N] by row: the scores of the choices that every table has."""
-    first = -np.arange(lists.candidate_count, dtype=np.float64)
-    return {"base": lists.base, "first": first, "oracle": lists.gain}
+def usual_scores(lists: Corpus, metric: Metric) -> dict[str, np.ndarray]:
+    """float64 [N] by row: the scores of the choices that every table has, the first candidates' if these are others
+    than those of the base."""
+    scores = {"base": lists.base, "first": -np.arange(lists.candidate_count, dtype=np.float64), "oracle": lists.gain}
+    base, first = (scored_rows(lists, metric, scores[name]) for name in ("base", "first"))
+    if np.array_equal(base, first):
+        del scores["first"]
+    return scores
 
 
 def measured_corpus(lists: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]], metric: Metric) -> Corpus:

@@ -15,8 +15,8 @@ import numpy as np
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
-from rerank.data.corpus import offsets
-from rerank.data.labelled import MOST_COLUMNS, Labelled, canonical, canonical_order
+from rerank.data.corpus import MOST_COLUMNS, offsets
+from rerank.data.labelled import Labelled, canonical, canonical_order
 from rerank.readers.base import excerpt
 from rerank.readers.lines import DECIMAL, LineReader
 from rerank.readers.streams import PathLike, open_stream

@@ -115,29 +115,16 @@ def load_recipe(path: str | Path, overrides: list[str] | None = None, *, quick: 
         raise RecipeError("expected a mapping of settings", path=str(path))
     settings.setdefault("name", path.stem)
     if quick:
-        _hasten(settings, str(path))
+        faster = settings.pop("quick", None)
+        if not isinstance(faster, dict) or not faster:
+            message = "the recipe says nothing of a quick run; leave out --quick, or add to it, as "
+            raise RecipeError(message + "quick: {training.epochs: 1}", key="quick", path=str(path))
+        assign_all(settings, faster)
     changes = yaml_options(overrides or [], "--set key.path=value")
     for said in assign_all(settings, changes):
         log.info("--set %s of the recipe", said)
     recipe = validate(_class_of(settings.get("task", "parse"), str(path)), settings, path=str(path))
-    _require_heeded(recipe, settings, changes)
-    return recipe
-
-
-def _hasten(settings: Settings, path: str) -> None:
-    """Put the values under ``quick`` in their places."""
-    quick = settings.pop("quick", None)
-    if not isinstance(quick, dict) or not quick:
-        message = (
-            "the recipe says nothing of a quick run; leave out --quick, or add to it, as quick: {training.epochs: 1}"
-        )
-        raise RecipeError(message, key="quick", path=path)
-    assign_all(settings, quick)
-
-
-def _require_heeded(recipe: TaskRecipe, settings: Settings, changes: Settings) -> None:
-    """Refuse ``changes`` given by --set that the recipe's seeds, its grid or every one of its runs would override."""
-    for key in changes:
+    for key in changes:  # what seeds, the grid or every one of the runs would override
         runs = [run.get("set") or {} for run in settings.get("runs") or []]
         by = "seeds" if key == "seed" and recipe.seeds else "grid" if undone(key, settings.get("grid") or {}) else None
         if runs and all(undone(key, run) for run in runs):
@@ -145,6 +132,7 @@ def _require_heeded(recipe: TaskRecipe, settings: Settings, changes: Settings) -
         if by is not None and by not in changes:
             message = f"--set changes nothing: the recipe's {by} override it; add --set '{by}=...' for others"
             raise RecipeError(message, key=key)
+    return recipe
 
 
 def _class_of(task: Any, path: str) -> type[TaskRecipe]:

@@ -13,12 +13,12 @@ from pydantic import AfterValidator, Field, model_validator
 from rerank.base.errors import RecipeError
 from rerank.base.registry import texts_in
 from rerank.parts import trees
-from rerank.pool import EngineSettings
 from rerank.readers.base import make_reader, readers
 from rerank.readers.detection import named_like
 from rerank.readers.trees.treebank import treebank_files
 from rerank.recipes.sections import (
     DecodeSettings,
+    EngineSettings,
     OracleSettings,
     ReportedSettings,
     RunSettings,
@@ -260,15 +260,12 @@ class ListRecipe(TaskRecipe):
     def expand(self) -> list[Single[Self]]:
         """Every single run, with one seed; see ``singles``."""
         runs = self.singles(Single[Self], inner=[{"seed": seed, "seeds": ()} for seed in self.run_seeds])
-        return [self._settled(run) for run in runs]
-
-    def _settled(self, run: "Single[Self]") -> "Single[Self]":
-        """A single run that votes or does not."""
-        training = run.recipe.training
-        if training.vote != "first":
-            return run
-        vote = {"vote": run.recipe.seed == self.run_seeds[0]}
-        return run.with_sections({"training": training.model_copy(update=vote)})
+        for k, run in enumerate(runs):
+            training = run.recipe.training
+            if training.vote == "first":
+                vote = {"vote": run.recipe.seed == self.run_seeds[0]}
+                runs[k] = run.with_sections({"training": training.model_copy(update=vote)})
+        return runs
 
 
 class DataSettings(SplitSettings):
@@ -388,15 +385,6 @@ class TextDataSettings(SplitSettings):
         return self.model_copy(update=changes)
 
 
-def _names_alone(values: dict[str, Any]) -> bool:
-    """Whether the lists of a recipe have names of documents as texts."""
-    data = values.get("data")
-    reader = named(data.get("reader", {})) if isinstance(data, dict) else None
-    if not isinstance(data, dict) or not isinstance(reader, dict):
-        return False
-    return _of_search(reader.get("name", named_like(str(data.get("nbest")))))
-
-
 def _of_search(name: Any) -> bool:
     """Whether the texts of a reader are names of documents, which are nothing to learn from."""
     return name in readers and readers.get(name).use == "search"
@@ -448,8 +436,12 @@ class TextRecipe(ListRecipe):
     @classmethod
     def _of_names(cls, values: Any) -> Any:
         """Names of documents are nothing to learn from."""
-        alone = isinstance(values, dict) and _names_alone(values)
-        return values | {"features": named(values.get("features", {}), "dense", "set")} if alone else values
+        data = values.get("data") if isinstance(values, dict) else None
+        if not isinstance(data, dict) or not isinstance(reader := named(data.get("reader", {})), dict):
+            return values
+        if not _of_search(reader.get("name", named_like(str(data.get("nbest"))))):
+            return values
+        return values | {"features": named(values.get("features", {}), "dense", "set")}
 
     @model_validator(mode="after")
     def _weighed(self) -> Self:

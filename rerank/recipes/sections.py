@@ -20,6 +20,7 @@ from rerank.recipes.settings import (
     Seed,
     Settings,
     Share,
+    Workers,
     distinct,
     one_or_many,
     part,
@@ -182,6 +183,19 @@ class TemplateSettings(Section):
     centred: bool = True
 
 
+class EngineSettings(Section):
+    """name: local (this process), processes (on this machine), dask (on a cluster, or on this machine); auto is this
+    process, and processes for work that turns out to be long.
+
+    workers: how many work at once, all cores by default; a running cluster brings its own. address: the address of a
+    running Dask scheduler.
+    """
+
+    name: Literal["auto", "local", "processes", "dask"] = "auto"
+    workers: Workers | None = None
+    address: str | None = None
+
+
 class OracleSettings(Section):
     """The candidates of a list that are right.
 
@@ -198,11 +212,7 @@ class OracleSettings(Section):
 
 def with_base(learner: Any) -> Any:
     """The settings of a learner over lists; if they do not mention the base score, its weight is found on dev."""
-    if not isinstance(learner, dict) or "base" in learner:
-        return learner
-    from rerank.learn.base_weight import AUTO  # with what only training needs
-
-    return {**learner, "base": AUTO}
+    return {**learner, "base": learner.get("base", "auto")} if isinstance(learner, dict) else learner
 
 
 class SelectSettings(Section):

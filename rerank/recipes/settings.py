@@ -156,21 +156,14 @@ def _setting_at(model: type[BaseModel], place: Iterable[int | str]) -> tuple[typ
     for key in place:
         if key in inner.model_fields:
             section, hint = inner, hints_of(inner)[str(key)]
-        else:
-            section, hint = inner, _entry_of(hint)
+        else:  # the entries of a list or mapping
+            while (parts := [part for part in get_args(hint) if part is not Ellipsis]) and (
+                get_origin(hint) not in (list, tuple, dict)
+            ):
+                hint = parts[0]
+            section, hint = inner, parts[-1] if parts else None
         inner = _section_in(hint) or inner
     return section, hint
-
-
-def _entry_of(hint: Any) -> Any:
-    """The annotation of the entries of a list or mapping."""
-    while (parts := [part for part in get_args(hint) if part is not Ellipsis]) and get_origin(hint) not in (
-        list,
-        tuple,
-        dict,
-    ):
-        hint = parts[0]
-    return parts[-1] if parts else None
 
 
 def _section_in(hint: Any) -> type[BaseModel] | None:

@@ -54,29 +54,29 @@ class Data:
     ) -> "Data":
         """Extract, by ``engine``, the training split and ``splits``, from ``inputs``, or take them from the cache that
         all runs beside ``place`` share; without a place they are in memory. start: a model with the table to use."""
-        old_table = None if start is None else table_of(start, recipe)
-        if place is None:
-            training, table = (
-                extract_training(recipe, engine)
-                if old_table is None
-                else (extract_split(recipe, recipe.data.training, old_table, engine), old_table)
-            )
+        store = None if place is None else CorpusCache(place.absolute().parent / ".cache", inputs)
+
+        def extracted(split: str, table: FeatureTable, key: str) -> Extracted:
+            """A split with the columns of ``table``, which is that of lists, or of a model, with this ``key``."""
+            if store is None:
+                return extract_split(recipe, split, table, engine)
+            return store.split(recipe, split, table, key, engine)
+
+        if start is not None:
+            table = table_of(start, recipe)
+            training = extracted(recipe.data.training, table, start.digest)
+        elif store is None:
+            training, table = extract_training(recipe, engine)
+        else:
+            training, table, _ = store.training(recipe, engine)
+        if store is None:
             settings = recipe.model_dump(mode="json", include={"data", "features", "metric"})
             training = dataclasses.replace(training, key=key_of(settings, training.seen.digests.tolist()))
-        else:
-            store = CorpusCache(place.absolute().parent / ".cache", inputs)
-            if start is None or old_table is None:
-                training, table, _ = store.training(recipe, engine)
-            else:
-                training, table = store.split(recipe, recipe.data.training, old_table, start.digest, engine), old_table
-        others, key = dict[str, Extracted](), training.key
-        for split in (split for split in splits if not recipe.data.is_holdout(split)):
-            if split == recipe.data.training:
-                others[split] = training
-            elif place is None:
-                others[split] = extract_split(recipe, split, table, engine)
-            else:
-                others[split] = store.split(recipe, split, table, key, engine)
+        others = {
+            split: training if split == recipe.data.training else extracted(split, table, training.key)
+            for split in splits
+            if not recipe.data.is_holdout(split)
+        }
         if recipe.data.holdout is not None:
             training, others[HOLDOUT] = set_apart(training, recipe.data.holdout)
         return Data(training, table, others)
@@ -96,6 +96,12 @@ class Data:
         by_split = {}
         for split, extracted in {recipe.data.training: self.training, **self.others}.items():
             corpus = extracted.corpus
+            sources = dict[str, Any]()
+            if "sources" in corpus.about:
+                names, lists = zip(*corpus.about["sources"], strict=True)
+                sizes = np.split(np.diff(corpus.lists), np.cumsum(lists)[:-1])
+                counts = ({"lists": own.size, "candidates": int(own.sum())} for own in sizes)
+                sources = {"sources": dict(zip(names, counts, strict=True))}
             by_split[split] = {
                 "lists": corpus.list_count,
                 "candidates": corpus.candidate_count,
@@ -106,7 +112,7 @@ class Data:
                 "skipped_candidates": extracted.about["skipped_candidates"],
                 "duplicates": extracted.about["duplicates"],
                 **{key: extracted.about[key] for key in ODD if key in extracted.about},
-                **sources_in(extracted),
+                **sources,
                 "statistics": dataclasses.asdict(ListStatistics.of(corpus, metric)),
             }
         return by_split
@@ -180,19 +186,9 @@ def part_of(extracted: Extracted, chosen: np.ndarray, key: str) -> Extracted:
     return dataclasses.replace(extracted, corpus=corpus, ids=ids, key=key)
 
 
-def sources_in(extracted: Extracted) -> dict[str, Any]:
-    """The lists and candidates from each source, where a split has several."""
-    if "sources" not in extracted.corpus.about:
-        return {}
-    names, lists = zip(*extracted.corpus.about["sources"], strict=True)
-    sizes = np.split(np.diff(extracted.corpus.lists), np.cumsum(lists)[:-1])
-    counts = ({"lists": part_sizes.size, "candidates": int(part_sizes.sum())} for part_sizes in sizes)
-    return {"sources": dict(zip(names, counts, strict=True))}
-
-
 def open_files(recipe: ListRecipe, inputs: Inputs) -> None:
     """Open every file of the recipe's splits. For a missing file, no file of another split is suggested; unless the
-    split is a test split, none with "test" in its name.
+    split is a test split, none with "test" in its name. Warn where scores are of lists that the model knows.
     """
     files = {split: recipe.data.files(split) for split in recipe.splits}
     for split, kinds in files.items():
@@ -215,20 +211,16 @@ def open_files(recipe: ListRecipe, inputs: Inputs) -> None:
                     if not os.path.exists(path) and split == recipe.data.dev:
                         message += "; `data.dev: null` trains without a dev split"
                     raise DataError(message, path=path) from None
-    _warn_of_seen_lists(recipe, {split: kinds.get("nbest", []) for split, kinds in files.items()})
-
-
-def _warn_of_seen_lists(recipe: ListRecipe, lists: dict[str, list[str]]) -> None:
-    """Warn where scores are of lists that the model knows; ``lists`` are the files of every split."""
     data = recipe.data
     beside = data.reader.values()  # files that are named there go with the lists of every split
-    files = {path: "trained" for path in lists[data.training] if path not in beside}
+    known = {path: "trained" for path in files[data.training].get("nbest", []) if path not in beside}
     for split in (*([data.dev] if data.dev and not data.is_holdout(data.dev) else []), *data.tests):
-        for path in [path for path in lists[split] if path in files][:1]:
+        own = files[split].get("nbest", [])
+        for path in [path for path in own if path in known][:1]:
             message = "%s: the model is %s on its lists (%s): scores on them say little about other lists"
-            log.warning(message, split, files[path], path)
+            log.warning(message, split, known[path], path)
         if split == data.dev:
-            files = {path: "chosen" for path in lists[split] if path not in beside} | files
+            known = {path: "chosen" for path in own if path not in beside} | known
 
 
 APART = 0.5  # how far the gains of train are below those of dev at the least, as a difference of distribution functions

@@ -10,9 +10,10 @@ from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus, offsets
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base_weight import AUTO
-from rerank.learn.scoring import best as best_of
+from rerank.metrics import bracket_model
 from rerank.metrics.gain import ColumnMetric, Gain
 from rerank.metrics.metric import Metric, chosen_rows, measures_orders
+from rerank.metrics.oracle import scored_rows
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.wer import Match
 from rerank.models.decoding import gain_functions, require_trees
@@ -20,8 +21,8 @@ from rerank.models.provenance import LEAST, Decoding, Kind
 from rerank.readers.base import ScoreColumns
 from rerank.readers.lists import numbered
 from rerank.recipes.recipe import DECODERS, ListRecipe
+from rerank.runs.combination import deviation_of, spread
 from rerank.runs.corpora import Data, last_lists, shared_lists
-from rerank.runs.ensembles import deviation_of, spread
 from rerank.runs.run import Run, weight_counts
 from rerank.runs.second_pass import (
     MEANT,
@@ -30,7 +31,6 @@ from rerank.runs.second_pass import (
     RereadList,
     Sweep,
     Visitor,
-    check_learning,
     learn_brackets,
     make_sweep,
     run_scores,
@@ -95,7 +95,10 @@ def check_decoding(recipe: ListRecipe) -> None:
     if {"fuse", "learned"} & {*kinds, settings.use}:
         require_trees(recipe.task == "parse")
     if "learned" in kinds:
-        check_learning(recipe)
+        bracket_model.require_classifier()
+        if recipe.training.start is not None:
+            message = "brackets are learned from lists that a model has not seen: leave it out, or decode by mbr and "
+            raise RecipeError(f"{message}fuse", key="training.start")
     if settings.gains is not None:
         gain_functions.get(settings.gains)
     if settings.use not in ("auto", "best", *kinds):
@@ -140,12 +143,17 @@ def tune_decoding(recipe: ListRecipe, data: Data, runs: list[Run], metric: Metri
         every = [sweep for *_, sweeps in group for sweep in sweeps.values()]
         if any(sweep.points.sharpness.size * sweep.points.thresholds.size > 1 for sweep in every):
             extracted = group[0][1]
-            _warn_of_long(recipe, split, visit_lists(recipe, data, split, extracted, every), every)
+            visit_lists(recipe, data, split, extracted, every)
     again = list[Run]()
     for run, extracted, scores, sweeps in tried:
-        best = _score_of(extracted.corpus, scores, metric)
+        best = metric.score(scored_rows(extracted.corpus, metric, scores), extracted.corpus.reference)
         tuned = {kind: _best_point(recipe, kind, sweep, extracted.corpus, metric) for kind, sweep in sweeps.items()}
-        if _unbeaten(run, extracted.corpus, metric, [best, *(entry["dev"] for entry in tuned.values())]):
+        base, scored = run.training["base"], [best, *(entry["dev"] for entry in tuned.values())]
+        left_open = base["beaten"] is False and base["setting"] == AUTO and not base["kept"] and dev is None
+        if left_open and max(metric.sign * score for score in scored if score is not None) <= EQUAL + (
+            metric.sign
+            * metric.score(scored_rows(extracted.corpus, metric, extracted.corpus.base), extracted.corpus.reference)
+        ):
             log.warning(NOT_BEATEN)
             run.weights, tuned = base_alone(run.weights, run.training, data.training.corpus), {}
             run.training["base"]["kept"] = True
@@ -159,15 +167,6 @@ def tune_decoding(recipe: ListRecipe, data: Data, runs: list[Run], metric: Metri
         tune_decoding(recipe, data, again, metric)
 
 
-def _unbeaten(run: Run, lists: Corpus, metric: Metric, scores: list[float | None]) -> bool:
-    """Whether no use of what a run has learned is better on ``lists`` than the base is, where that was left open."""
-    base = run.training["base"]
-    if base["beaten"] is not False or base["setting"] != AUTO or base["kept"] or run.recipe.data.dev is not None:
-        return False
-    alone = _score_of(lists, lists.base, metric)
-    return max(metric.sign * score for score in scores if score is not None) <= metric.sign * alone + EQUAL
-
-
 def _tuned_on(recipe: ListRecipe, data: Data, run: Run) -> tuple[Extracted, np.ndarray] | None:
     """The lists that decoding is tuned on and the scores of their candidates (float64 [N]) by a training without them;
     None if there are none. Where nothing is tuned, or the model is the base itself, all training lists."""
@@ -178,11 +177,6 @@ def _tuned_on(recipe: ListRecipe, data: Data, run: Run) -> tuple[Extracted, np.n
     if recipe.decode.sharpness is not None or run.training["base"]["kept"]:
         return training, run_scores(run, training.corpus)
     return (last_lists(training, run.held.size), run.held) if run.held.size else None
-
-
-def _score_of(lists: Corpus, scores: np.ndarray, metric: Metric) -> float:
-    """The metric of the candidates with the best scores (float64 [N])."""
-    return metric.score(chosen_rows(lists.stats, best_of(lists, scores)), lists.reference)
 
 
 def _grid(recipe: ListRecipe, kind: str, threshold: float, slack: float) -> tuple[np.ndarray, ...]:
@@ -257,7 +251,7 @@ def evaluate_decoding(
     visitors: list[Visitor] = [*every, *([] if votes is None else [votes])]
     if not visitors:
         return None
-    _warn_of_long(recipe, split, visit_lists(recipe, data, split, extracted, visitors), every)
+    visit_lists(recipe, data, split, extracted, visitors)
     answers, others = None, {} if votes is None else votes.choices(offsets(sizes))
     for name, places in others.items():
         chosen.add_selection(split, name, chosen_rows(extracted.corpus.stats, places), places)
@@ -288,10 +282,3 @@ def _coverage(sweep: GainSweep, lists: Corpus, metric: Gain) -> dict[str, Any]:
         "margin": sweep.margins[order][points].tolist(),
         "score": scores[points].tolist(),
     }
-
-
-def _warn_of_long(recipe: ListRecipe, split: str, long: int, sweeps: list[Sweep]) -> None:
-    """Say that not all candidates were compared with each other."""
-    if long and any(isinstance(sweep, GainSweep) for sweep in sweeps):
-        message = "%s: of %d lists only the %d candidates with the best scores were compared with each other"
-        log.warning(f"{message} (decode.most)", split, long, recipe.decode.most)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from rerank import __version__
 from rerank.base.errors import RunError
@@ -38,7 +38,6 @@ CHOSEN = "chosen.yaml"  # the recipe that `rerank tune` leaves
 # What is removed before a new run.
 RESULTS = (RUNS, "metrics.json", "history.jsonl", "report.html", "predictions", CHOSEN)
 R = TypeVar("R", bound=TaskRecipe)
-F = TypeVar("F", covariant=True)
 Metrics = dict[str, Any]
 Until = Literal["extract", "train", "test"]
 
@@ -73,11 +72,18 @@ def experiment(
         else:
             results = RESULTS + kind.results
             with output_directory(place, kind.recipe.as_yaml(), results, resume=resume, inputs=kind.files):
-                finished = _finished(place / "metrics.json", "report" if tests else "model")
+                finished, last = None, "report" if tests else "model"
+                with suppress(*DAMAGE):
+                    there = read_object(place / "metrics.json")
+                    finished = there if last in dict(there["stages"]) and "code" in there else None
                 if finished is None:
                     work = Stages(place / "history.jsonl")
                     _stages(kind, work, start)
-                    kind.metrics |= {"stages": work.summary(), "seconds": _since(start), "code": kind.code}
+                    kind.metrics |= {
+                        "stages": work.summary(),
+                        "seconds": round(time.monotonic() - start, 3),
+                        "code": kind.code,
+                    }
                     write_text(place / "metrics.json", as_json(kind.metrics, indent=1) + "\n")
                 else:
                     kind.metrics = finished
@@ -111,15 +117,6 @@ def check(
     return kind
 
 
-def _finished(path: Path, last: str) -> Metrics | None:
-    """The metrics.json of a run that has finished its ``last`` stage."""
-    try:
-        metrics = read_object(path)
-        return metrics if last in dict(metrics["stages"]) and "code" in metrics else None
-    except DAMAGE:
-        return None
-
-
 def _stages(kind: "Kind[Any]", work: "Stages", start: float) -> None:
     """Stage by stage; leaves the content of metrics.json except for the stages, the time and the code."""
     place, recipe = kind.place, kind.recipe
@@ -147,11 +144,7 @@ def _stages(kind: "Kind[Any]", work: "Stages", start: float) -> None:
             with work.stage("curve", shares=len(recipe.training.curve)):
                 metrics["curve"] = kind.curve()
         with work.stage("report"):
-            kind.report(metrics, _since(start))
-
-
-def _since(start: float) -> float:
-    return round(time.monotonic() - start, 3)
+            kind.report(metrics, round(time.monotonic() - start, 3))
 
 
 class Stages:
@@ -230,39 +223,6 @@ def stage_lines(history: Path) -> list[dict[str, Any]]:
     return lines
 
 
-class Fitting(Protocol[F]):
-    """A single run that is to be fitted: a task, which a worker may be given; ``str`` says which run it is."""
-
-    def kept(self) -> F | None:
-        """The run as it was fitted before, where that is kept."""
-
-    def fit(self) -> F:
-        """Fit it, and keep it where there is a place for it."""
-
-
-def fit_all(tasks: Sequence[Fitting[F]], engine: Engine, *, here: bool = False) -> list[F]:
-    """Fit all single runs: those that are kept not again, the others side by side where there are workers.
-
-    here: in this process, as somebody watches.
-    """
-    runs = {number: task.kept() for number, task in enumerate(tasks)}
-    pending = {f"run {number + 1} of {len(tasks)}: {tasks[number]}": number for number, run in runs.items() if not run}
-    aside, left = len(pending) > 1 and engine.workers > 1 and not here, [tasks[number] for number in pending.values()]
-    if aside:
-        log.info("training %d runs, %d at once", len(pending), min(engine.workers, len(pending)))
-    results = engine.map(_fit, left) if aside else map(_fit, left)
-    for line, number in pending.items():
-        log.info("%s", line)
-        runs[number] = next(results) or tasks[number].kept()
-    return [run for run in runs.values() if run is not None]
-
-
-def _fit(task: Fitting[F]) -> F | None:
-    """Fit a run; None stands for one that is kept on a disk, and read from there."""
-    fitted = task.fit()
-    return None if task.kept() is not None else fitted
-
-
 class Kind(ABC, Generic[R]):
     """The subject of an experiment: a method for each of the stages that ``experiment`` owns, in their order.
 
@@ -306,7 +266,7 @@ class Kind(ABC, Generic[R]):
 
     @abstractmethod
     def train(self, work: Stages) -> dict[str, int]:
-        """Fit all single runs, see ``fit_all``, and put their epochs into the history; returns what was done."""
+        """Fit all single runs, and put their epochs into the history; returns what was done."""
 
     def decode(self) -> None:
         """Choose among the runs, and tune how lists are decoded."""
@@ -339,7 +299,7 @@ class Kind(ABC, Generic[R]):
         """The sections of the page."""
 
     def summary(self, metrics: Metrics) -> dict[str, Any] | None:
-        """The beginning of the page, see ``page``."""
+        """The beginning of the page, see ``report``."""
         return headline(metrics)
 
     def report(self, metrics: Metrics, seconds: float) -> None:

@@ -5,7 +5,7 @@ import difflib
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content import user_templates
@@ -119,43 +119,39 @@ def fit(
         settings["data"] = {**_mapping(settings.get("data"), "data"), "answer": answer}
     first, lists = first_list(lists)
     settings["task"] = task_of(settings, first)
-    how = {"texts": settings["task"] in METRICS, "gains": task_gains(settings)}
+    usual = METRICS.get(settings["task"])
+    measure = settings.get("metric") or usual
+    measure = measure.get("name", usual) if isinstance(measure, Mapping) else measure
+    how = {"texts": settings["task"] in METRICS, "gains": _takes_gains(measure)}
     names_of_start = None if start is None else ScoreColumns.of_table(start.model.table.about)
-    held = {TRAIN: _held(lists, names_of_start, **how)}
+    source, data, names = _held(lists, names_of_start, **how)
+    sources = {TRAIN: source}
     if dev is not None:
-        held[DEV] = _held(dev, held[TRAIN].columns, **how)
-    model = _fitted(settings, held, start, callback)
+        sources[DEV], *_ = _held(dev, names, **how)
+    model = _fitted(settings, data, sources, start, callback)
     if frame:
         model = dataclasses.replace(model, about={**model.about, "frame": frame})
     return Reranker(model)
 
 
-class Held(NamedTuple):
-    """The lists of a split: how to go through them, what a recipe says of lists like these, and the columns of the
-    first list if a program has made them."""
-
-    source: Source
-    data: Settings
-    columns: ScoreColumns | None = None
-
-
-def _fitted(settings: Settings, held: Mapping[str, Held], start: Reranker | None, callback: Callback | None) -> Model:
-    """The model that a recipe with these ``settings`` makes of the lists."""
+def _fitted(
+    settings: Settings, data: Settings, lists: Mapping[str, Source], start: Reranker | None, callback: Callback | None
+) -> Model:
+    """The model that a recipe with these ``settings``, and these of the ``data``, makes of the lists of its splits."""
     asked = {key: value for key, value in _mapping(settings.get("data"), "data").items() if key in KEPT}
-    data, training = {**held[TRAIN].data, **asked}, dict(_mapping(settings.get("training"), "training"))
+    data, training = {**data, **asked}, dict(_mapping(settings.get("training"), "training"))
     if start is not None:
         if twice := [key for key in ("start", "warm_start") if training.pop(key, None) is not None]:
             raise RecipeError("found a second model to start from, beside start=...", key=f"training.{twice[0]}")
         settings["training"] = {**training, "start": IN_MEMORY}
-    splits: Settings = {"train": TRAIN, "dev": DEV if DEV in held else None, "tests": []}
+    splits: Settings = {"train": TRAIN, "dev": DEV if DEV in lists else None, "tests": []}
     recipe = read_settings({"name": "fit", **settings, "data": {**data, **splits}})
     assert isinstance(recipe, ListRecipe)
-    if missing := set(recipe.splits) - held.keys():
-        message = f"the recipe needs a split {min(missing)!r}; found only {' and '.join(held)}"
+    if missing := set(recipe.splits) - lists.keys():
+        message = f"the recipe needs a split {min(missing)!r}; found only {' and '.join(lists)}"
         tuning = "; MERT can tune on dev: say mert: {split: dev}" if getattr(recipe, "mert", None) else ""
         raise RecipeError(message + tuning, key="recipe")
-    lists = {split: memory.source for split, memory in held.items()}
-    with told(), open_engine(recipe.engine) as engine:
+    with told(), open_engine(**recipe.engine.model_dump()) as engine:
         source = Inputs(lists, None if start is None else start.model)
         model: Model = experiment(recipe, source, None, until="train", engine=engine, callback=callback).served
     data |= {key: value for key, value in model.settings["data"].items() if key in ("answer", "reader")}
@@ -181,12 +177,6 @@ def _mapping(section: Any, key: str) -> Mapping[str, Any]:
     return section or {}
 
 
-def task_gains(settings: Settings) -> bool:
-    """Whether the metric of a recipe is the gains that lists hold."""
-    metric = settings.get("metric") or METRICS.get(settings["task"])
-    return _takes_gains(metric.get("name", METRICS.get(settings["task"])) if isinstance(metric, Mapping) else metric)
-
-
 def _takes_gains(metric: Any, kind: type = Gain) -> bool:
     """Whether a metric of this name is of gains, as those of an order are, or of another ``kind``."""
     name = named(metric)["name"] if isinstance(metric, str) else ""
@@ -207,8 +197,12 @@ def task_of(settings: Settings, first: NBest) -> str:
     return "translation" if first.gains is None else "ranking"
 
 
-def _held(lists: AnyLists, columns: ScoreColumns | None, *, texts: bool, gains: bool) -> Held:
-    """Lists as a split of a recipe; those of a file, which is read again whenever they are gone through, as they are.
+def _held(
+    lists: AnyLists, columns: ScoreColumns | None, *, texts: bool, gains: bool
+) -> tuple[Source, Settings, ScoreColumns | None]:
+    """Lists as a split of a recipe: how to go through them, what a recipe says of lists like these, and the columns of
+    the first list if a program has made them. Those of a file, which is read again whenever they are gone through, stay
+    as they are.
 
     texts: whether they are lists of texts, not trees; gains: whether their gains are what is trained for.
     """
@@ -217,7 +211,7 @@ def _held(lists: AnyLists, columns: ScoreColumns | None, *, texts: bool, gains: 
         if texts:
             data |= {"sources": lists.sources and "{root}/{split}.src.gz", "form": lists.form}
             data |= {} if lists.references else {"references": None}
-        return Held(lists.blocks, data)
+        return lists.blocks, data, None
     with told():
         blocks = blocks_given(lists, texts=texts, gains=gains, columns=columns)
         kept = (
@@ -233,7 +227,7 @@ def _held(lists: AnyLists, columns: ScoreColumns | None, *, texts: bool, gains: 
     dense = [name for name in columns.names if name not in (columns.base, GAIN)]
     reader = {"name": "jsonl", "base": columns.base, "dense": dense}
     data = {"nbest": "{root}/{split}.jsonl.gz", "reader": reader, "sources": None, "references": None}
-    return Held(lambda *_: iter(rows), data if texts else {}, columns)
+    return lambda *_: iter(rows), data if texts else {}, columns
 
 
 def _learner(learner: Any) -> Any:

@@ -1,7 +1,7 @@
 """The course of a recipe over lists: corpora (cached), runs, the choice of the best on dev, tests, artefacts."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -34,12 +34,11 @@ from rerank.recipes.recipe import ListRecipe, Single, TextRecipe, tree_learner
 from rerank.recipes.sections import HOLDOUT
 from rerank.recipes.settings import Settings, files_named
 from rerank.runs import results
+from rerank.runs.combination import LINE, dense_line, make_mert, train_ensemble, tune_run
 from rerank.runs.compared import Compared, doubt_of_base
 from rerank.runs.corpora import Data, doubts, open_files, part_of
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
-from rerank.runs.dense import LINE, dense_line, make_mert, tune_run
-from rerank.runs.ensembles import train_ensemble
-from rerank.runs.experiment import Kind, Metrics, Stages, code_of, fit_all
+from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import own_measure
 from rerank.runs.run import Run, blind, choose, weight_counts
@@ -83,7 +82,7 @@ class ListKind(Kind[ListRecipe]):
         self.tested = recipe.data.tests if self.tests else ()
         self.answers, self.decoded = dict[str, results.Answers](), dict[str, list[bytes] | None]()  # by test split
         self.size = {"splits": len(self.tested)}
-        self.predictions = [name for split in recipe.data.tests for name in results.prediction_files(split)]
+        self.predictions = [name.format(split) for split in recipe.data.tests for name in results.PREDICTIONS]
         lists = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
         start = recipe.training.start
         self.files = [*lists, *files_named(recipe.model_dump()), *([str(Path(start) / HEADER)] if start else [])]
@@ -134,13 +133,23 @@ class ListKind(Kind[ListRecipe]):
     def train(self, work: Stages) -> dict[str, int]:
         each = enumerate(self.singles)
         tasks = [self._task(self.data, single.name, single.recipe, f"{number:04d}") for number, single in each]
-        self.runs = fit_all(tasks, self.engine, here=self.callback is not None)
+        runs = [task.kept() for task in tasks]
+        pending = [number for number, run in enumerate(runs) if run is None]
+        left = [tasks[number] for number in pending]
+        results: Iterator[Run | None] = map(_fit, left)
+        if len(pending) > 1 and self.engine.workers > 1 and self.callback is None:  # nobody watches
+            log.info("training %d runs, %d at once", len(pending), min(self.engine.workers, len(pending)))
+            results = self.engine.map(_fit, left)
+        for number in pending:
+            log.info("run %d of %d: %s", number + 1, len(tasks), tasks[number])
+            runs[number] = next(results) or tasks[number].kept()
+        self.runs = [run for run in runs if run is not None]
         for task, run in zip(tasks, self.runs, strict=True):
             join_base(run, self.data.table)
             work.append({"run": task.name, "seed": task.recipe.seed, **line} for line in run.history)
         return {"epochs": sum(run.training["epochs_run"] for run in self.runs)}
 
-    def _task(self, data: Data, name: str, single: ListRecipe, stage: str) -> "SingleRun":
+    def _task(self, data: Data, name: str, single: ListRecipe, stage: str) -> RunTask:
         """A run with what it needs of the data."""
         mert, start = single.mert if isinstance(single, TextRecipe) else None, self._start(single)
         dev = data.others[single.data.dev].corpus if single.data.dev else None
@@ -150,7 +159,7 @@ class ListKind(Kind[ListRecipe]):
         splits = [single.data.dev, mert.split if mert is not None else None]
         lists = [data.others[split].key for split in splits if split]
         digests = (data.training.key, *lists, code_of(single, TRAINING), *([] if start is None else [start.digest]))
-        return SingleRun(name, single, data.training.corpus, dev, digests, place, tuned, table, start, self.callback)
+        return RunTask(name, single, data.training.corpus, dev, digests, place, tuned, table, start, self.callback)
 
     def decode(self) -> None:
         apart = self.data.others[HOLDOUT].corpus if self.recipe.data.holdout else None
@@ -179,7 +188,11 @@ class ListKind(Kind[ListRecipe]):
             decision=chosen.decision,
             start=start.digest or IN_MEMORY if (start := self._start(self.recipe)) else "",
         )
-        settings = with_roles(chosen.recipe.model_dump(mode="json"), data.training.about["roles"])
+        settings, roles = chosen.recipe.model_dump(mode="json"), data.training.about["roles"]
+        reader = settings["data"]["reader"]
+        if roles and reader["name"] == "jsonl":  # those that were found in training, for use
+            roles = {**roles, **(reader.get("roles") or {})}
+            settings["data"] |= {"roles": roles, "reader": {**reader, "roles": roles}}
         votes = chosen.votes(data.training.corpus)
         arrays = votes.arrays() if votes else {}
         weights = {name: raw_weights(weights, data.table) for name, weights in chosen.weights.items()}
@@ -248,7 +261,7 @@ class ListKind(Kind[ListRecipe]):
             rest, held = (part_of(every, taken, f"{every.key} {first}") for taken in (~apart, apart))
             data = Data(rest, self.data.table, {**self.data.others, split: held})
             task = self._task(data, chosen.name, chosen.recipe, f"without-{first}")
-            parts.append(task.fit())
+            parts.append(fit(task))
             join_base(parts[-1], data.table)
             tune_decoding(self.recipe, data, parts[-1:], self.metric)
             self._measure(data, parts[-1:], parts[-1], (split,))
@@ -264,7 +277,7 @@ class ListKind(Kind[ListRecipe]):
             read = recipe, self.directory, split, extracted, *chosen, answers.kept
             self._add_described(split, results.write_predictions(*read))
         for split, selections in self.chosen.selections.items():
-            selections.save(output_file(self.directory, "predictions", results.prediction_files(split)[1]))
+            selections.save(results.prediction_file(self.directory, split, 1))
 
     def _add_described(self, split: str, described: Description) -> None:
         """Add what needs the texts of a split to the results of the chosen run."""
@@ -283,7 +296,7 @@ class ListKind(Kind[ListRecipe]):
             log.info("learning curve: %g %% of the training lists", 100 * share)
             single = recipe.changed({"training.share": share})
             try:
-                by_share[share] = self._task(self.data, chosen.name, single, f"share-{share:g}").fit()
+                by_share[share] = fit(self._task(self.data, chosen.name, single, f"share-{share:g}"))
             except (DataError, RecipeError) as error:
                 log.warning("training.curve: a share of %g cannot be trained on, and is left out: %s", share, error)
         if not by_share:
@@ -321,15 +334,6 @@ class ListKind(Kind[ListRecipe]):
         )  # fmt: skip
 
 
-def with_roles(settings: Settings, keys: Mapping[str, str]) -> Settings:
-    """The settings of a recipe over JSON with the roles of keys that were ``found`` in training, for use."""
-    data, reader = settings["data"], settings["data"]["reader"]
-    if not keys or reader["name"] != "jsonl":
-        return settings
-    roles = {**keys, **(reader.get("roles") or {})}
-    return settings | {"data": {**data, "roles": roles, "reader": {**reader, "roles": roles}}}
-
-
 def join_base(run: Run, table: FeatureTable) -> None:
     """Let the base score of a run have one weight: that of the template BaseScore, if there is one, is added to it."""
     run.weights = {name: one_base(predictor, table, standard=True) for name, predictor in run.weights.items()}
@@ -338,20 +342,23 @@ def join_base(run: Run, table: FeatureTable) -> None:
     run.training["base"] = base | {"weights": {name: run.weights[name].base for name in base["weights"]}}
 
 
-class SingleRun(RunTask):
-    """A run of one or several members, tuned by MERT where the recipe says so."""
-
-    def fit(self) -> Run:
-        """Train it, unless that is done, and keep it."""
-        if self.place is not None:
-            check_visible(self.place.parent.parent)  # the directory of the results
-        return trained_once(self, _trained)
+def fit(task: RunTask) -> Run:
+    """Train a run of one or several members, tuned by MERT where the recipe says so, and keep it, unless it is kept."""
+    if task.place is not None:
+        check_visible(task.place.parent.parent)  # the directory of the results
+    return trained_once(task, _trained)
 
 
 def _trained(task: RunTask) -> Run:
     run = train_run(task) if task.recipe.training.ensemble is None or task.dev is None else train_ensemble(task)
     tune_run(run, task)
     return run
+
+
+def _fit(task: RunTask) -> Run | None:
+    """Fit a run; None stands for one that is kept on a disk, and read from there."""
+    run = fit(task)
+    return run if task.work() is None else None
 
 
 TREES_BYTES = 12 + 20  # of a nonzero: for LightGBM, and on the way there
@@ -367,34 +374,32 @@ def check_single(single: ListRecipe, start: Model | None = None) -> None:
     """
     settings, learner = single.training, accepted(make_learner(single.learner))
     check_pairs(learner, settings.pairs)
-    if learner.batch and settings.vote:
-        message = f"{single.learner['name']} finds one optimum, in one go; leave it out"
-        raise RecipeError(message, key="training.vote")
-    every = {"mert": getattr(single, "mert", None)}
-    every |= {f"training.{key}": getattr(settings, key) for key in ("select", "ensemble")}
+    ensemble, select, mert = settings.ensemble, settings.select, getattr(single, "mert", None)
+    every = {"mert": mert, "training.select": select, "training.ensemble": ensemble}
     stages = {key: stage for key, stage in every.items() if stage is not None}
-    if name := tree_learner([single.learner, *(stage.model_dump() for stage in stages.values())]):
-        make_learner({"name": name}).require()
-        for key in stages:
-            raise RecipeError(f"works with weights, and {name} has trees; leave one of them out", key=key)
-    check_room(single)
-    if settings.ensemble is not None:
-        for number, member in enumerate(settings.ensemble.learners):
-            make_learner(member, f"training.ensemble.learners.{number}")
-        if single.data.dev is None:
-            raise RecipeError("the scores of its members are compared on dev; name data.dev", key="training.ensemble")
-        for key in ("start", "vote"):
-            if getattr(settings, key):
-                raise RecipeError("an ensemble has no such training; leave it out", key=f"training.{key}")
-    if isinstance(single, TextRecipe) and single.mert is not None:
+    if trees := tree_learner([single.learner, *(stage.model_dump() for stage in stages.values())]):
+        make_learner({"name": trees}).require()
+    for number, member in enumerate(ensemble.learners if ensemble is not None else ()):
+        make_learner(member, f"training.ensemble.learners.{number}")
+    if isinstance(single, TextRecipe) and mert is not None:
         make_mert(single)
-    if settings.select is not None:
-        accepted(make_learner(settings.select.learner, "training.select.learner"))
-        if settings.start is not None:
-            message = "a selection starts from the beginning; leave out start or select"
-            raise RecipeError(message, key="training.start")
-    if start is not None and not learner.linear:
-        raise RecipeError(f"{learner.name} grows its trees from the beginning; leave it out", key="training.start")
+    if select is not None:
+        accepted(make_learner(select.learner, "training.select.learner"))
+    name, no_such = single.learner["name"], "an ensemble has no such training; leave it out"
+    for key, refused, message in (
+        ("training.vote", learner.batch and settings.vote, f"{name} finds one optimum, in one go; leave it out"),
+        *((key, trees, f"works with weights, and {trees} has trees; leave one of them out") for key in stages),
+        ("training.ensemble", ensemble is not None and single.data.dev is None,
+         "the scores of its members are compared on dev; name data.dev"),
+        *((f"training.{key}", ensemble is not None and getattr(settings, key), no_such) for key in ("start", "vote")),
+        ("training.start", select is not None and settings.start is not None,
+         "a selection starts from the beginning; leave out start or select"),
+        ("training.start", start is not None and not learner.linear,
+         f"{learner.name} grows its trees from the beginning; leave it out"),
+    ):  # fmt: skip
+        if refused:
+            raise RecipeError(message, key=key)
+    check_room(single)
 
 
 def check_pairs(learner: Learner, settings: Settings) -> None:

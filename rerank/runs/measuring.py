@@ -1,7 +1,7 @@
 """``rerank.evaluate``: what a model's choices, or anybody's, are worth."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -12,7 +12,8 @@ import numpy as np
 from rerank.base.encoding import amount, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
-from rerank.extraction.content import Pair
+from rerank.data.corpus import Corpus
+from rerank.extraction.content import Content, Measured, Pair
 from rerank.extraction.kinds import content_of
 from rerank.extraction.seen import SeenLists
 from rerank.extraction.texts import TextContent
@@ -144,34 +145,32 @@ def evaluate(
     if len(models) > 2:
         raise RecipeError(f"found {len(models)} models; expected one, or two to compare", key="model")
     lists = list(lists) if isinstance(lists, Iterator) and len(models) > 1 else lists
-    (measure, by, every), *others = (_measured(one, lists, metric, decode, columns) for one in models)
-    for other, _, same in others:
-        if measure.signature != other.signature:
-            raise RecipeError(f"found {measure.signature} and {other.signature}; name one", key="metric")
-        if [nbest.id for nbest in every] != [nbest.id for nbest in same]:
+    one, *others = (_measured(each, lists, metric, decode, columns) for each in models)
+    for other in others:
+        if one.metric.signature != other.metric.signature:
+            message = f"found {one.metric.signature} and {other.metric.signature}; name one"
+            raise RecipeError(message, key="metric")
+        if one.ids != other.ids:
             raise DataError("the two models do not use the same lists: one cannot use lists that the other can")
-    corpus = measured_corpus(((one.base, one.stats, one.reference) for one in every), measure)
-    rows = {name: scored_rows(corpus, measure, own) for name, own in usual_scores(corpus).items()}
-    if np.array_equal(rows["first"], rows["base"]):
-        del rows["first"]
-    rows["choice"] = np.stack([one.answer for one in every])
-    for *_, same in others:
-        rows["other"] = np.stack([one.answer for one in same])
-    return Evaluation(Compared(measure, corpus.reference, rows, test=test, samples=samples, seed=seed), by)
+    usual = usual_scores(one.corpus, one.metric)
+    rows = {name: scored_rows(one.corpus, one.metric, scores) for name, scores in usual.items()}
+    rows |= dict(zip(("choice", "other"), [one.rows, *(other.rows for other in others)], strict=False))
+    how: Any = {"test": test, "samples": samples, "seed": seed}
+    return Evaluation(Compared(one.metric, one.corpus.reference, rows, **how), one.predictor)
 
 
 _MISSING = object()
 Answer = int | bytes | np.ndarray  # a candidate's place, -1 for none; the text of what is no candidate; or all scores
 
 
-class MeasuredList(NamedTuple):
-    """A list's base scores and statistics (float64 [N], [N, K], [1, R]), and those of the answer (float64 [K])."""
+class MeasuredChoices(NamedTuple):
+    """Lists by a metric, the rows (float64 [L, K]) of what was chosen from them, and by which predictor."""
 
-    id: str
-    base: np.ndarray
-    stats: np.ndarray
-    reference: np.ndarray
-    answer: np.ndarray
+    metric: Metric
+    ids: list[str]
+    corpus: Corpus
+    rows: np.ndarray
+    predictor: str
 
 
 def _measured(
@@ -180,8 +179,8 @@ def _measured(
     metric: str | Mapping[str, Any] | None,
     decode: bool | str,
     columns: Mapping[str, Any],
-) -> tuple[Metric, str, list[MeasuredList]]:
-    """The metric, what has chosen, and its answers to all lists."""
+) -> MeasuredChoices:
+    """The lists, and the answers of a model, or of anybody, to all of them."""
     if isinstance(model, Reranker) and (is_frame(lists) or is_table(lists)):
         lists = model.frame_lists(lists, columns, known=True)
     first, lists = first_list(lists_from(lists, columns if not isinstance(lists, FrameLists) else {}))
@@ -192,12 +191,14 @@ def _measured(
         settings["metric"] = named(metric)
     recipe = read_settings({"name": "evaluate", "task": task_of(settings, first), **settings})
     assert isinstance(recipe, ListRecipe)
-    scorer, content, every, looked_at = None, content_of(recipe), list[MeasuredList](), list[Lists]()
+    scorer, content, looked_at = None, content_of(recipe), list[Lists]()
+    ids, every, rows = list[str](), list[tuple[np.ndarray, np.ndarray, np.ndarray]](), list[np.ndarray]()
     if isinstance(model, Reranker):
         scorer = Scorer(model.model, model.predictor)  # decoding is by the model's own metric
         settled = model.model if metric is None else replace(model.model, settings=recipe.model_dump(mode="json"))
         content = Scorer(settled, model.predictor).content
     ordered = content.metric.ordered  # by scores, which decoding does not give
+    choose: Callable[[list[Pair]], Sequence[Answer]]
     if scorer is not None:
         how = scorer.decoding(decode if isinstance(decode, str) else "best" if ordered or not decode else None)
         choose, by = partial(_by_model, scorer, how, ordered), scorer.ranked_by if how is None else how.kind
@@ -206,23 +207,17 @@ def _measured(
     else:
         what = ("a choice for every list", "the scores of every list's candidates")[ordered]
         choices = each_of(model, f"a model, or {what}", "model")
-        choose, by = partial(_as_given, choices, _scores if ordered else _place), ""
+        take, by = _scores if ordered else _place, ""
+        choose = lambda pairs: [take(next(choices, _MISSING), pair.nbest) for pair in pairs]  # noqa: E731
     count, seen = SkipCount(getattr(lists, "on_bad_list", "error")), SeenLists(content.held)
     how_given: Any = {"texts": isinstance(content, TextContent), "gains": isinstance(content.metric, Gain)}
     with told():
         usable = content.measured(one_by_one(blocks_given(lists, **how_given)), count)
         while batch := list(islice(usable, BATCH)):
             for one, answer in zip(batch, choose([one.pair for one in batch if one.pair]), strict=True):
-                if isinstance(answer, np.ndarray):
-                    (row,) = rows_of_scores(
-                        content.metric, one.lists.first, answer, one.held.base, one.stats, one.reference
-                    )
-                elif isinstance(answer, bytes):
-                    assert one.pair is not None
-                    row = content.text_stats(one.pair, answer)
-                else:
-                    (row,) = chosen_rows(one.stats, np.array([answer]))
-                every.append(MeasuredList(one.lists.id, one.held.base, one.stats, one.reference, row))
+                ids.append(one.lists.id)
+                every.append((one.held.base, one.stats, one.reference))
+                rows.append(_row_of(content, one, answer))
                 seen.add(one.lists)
                 looked_at += [one.lists][: MOST - len(looked_at)]
         count.warn()
@@ -235,12 +230,18 @@ def _measured(
         raise DataError(f"found more choices than the {len(every):,} lists; expected one for each")
     if not every:
         raise DataError("no lists to evaluate")
-    return content.metric, by, every
+    return MeasuredChoices(content.metric, ids, measured_corpus(every, content.metric), np.stack(rows), by)
 
 
-def _as_given(choices: Iterator[Any], take: Callable[[Any, Lists], Answer], pairs: list[Pair]) -> list[Answer]:
-    """The next of the answers that are ``given``."""
-    return [take(next(choices, _MISSING), pair.nbest) for pair in pairs]
+def _row_of(content: Content[Any], one: Measured, answer: Answer) -> np.ndarray:
+    """float64 [K]: the statistics of the answer to a list."""
+    if isinstance(answer, bytes):
+        assert one.pair is not None
+        return content.text_stats(one.pair, answer)
+    if isinstance(answer, np.ndarray):
+        lists = one.lists.first, answer, one.held.base, one.stats, one.reference
+        return np.asarray(rows_of_scores(content.metric, *lists)[0])
+    return np.asarray(chosen_rows(one.stats, np.array([answer]))[0])
 
 
 def _by_model(scorer: Scorer, how: Decoding | None, ordered: bool, pairs: list[Pair]) -> list[Answer]:

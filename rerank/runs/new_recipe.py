@@ -27,7 +27,7 @@ from rerank.readers.texts.roles import ROWS, roles_given
 from rerank.readers.texts.text_files import TextFile, lists_of_texts
 from rerank.recipes.loading import TaskFiles, read_settings, tasks
 from rerank.recipes.recipe import TASKS, ListRecipe
-from rerank.recipes.settings import Settings, named
+from rerank.recipes.settings import Settings, literal, named
 from rerank.runs.corpora import written_apart
 from rerank.storage.documents import as_json, read_yaml
 from rerank.storage.remote import is_url
@@ -112,7 +112,7 @@ def _recipe(
     train, dev, tests = _splits(files, splits)
     head = [f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml", f"name: {_quoted(name)}"]
     root = _placed(files)[0]
-    own = TaskFiles(files, train, dev, tests, splits, root, partial(_pattern, files, splits), _quoted, reader)
+    own = TaskFiles(files, train, dev, tests, splits, root, partial(_pattern, files, files, splits), _quoted, reader)
     for _, each in tasks:
         if each.new and (of_task := imported(each.new)(own)):
             return _settled([*head, *of_task[1:]], of_task[0], files, tests)
@@ -129,7 +129,7 @@ def _recipe(
         "",
         "data:",
         f"  root: {_quoted(root)}",
-        f"  nbest: {_quoted(_pattern(files, splits))}",
+        f"  nbest: {_quoted(_pattern(files, files, splits))}",
         f"  reader: {{name: {format_name}, qrels: {_quoted(settings['qrels'])}}}" if judged else
         f"  reader: {reader or format_name}",
         *([f"  roles: {as_json(settings['roles'])}"] if roles else []),
@@ -146,7 +146,7 @@ def _recipe(
     if trees:
         if not references:
             raise DataError("lists of trees need gold trees; name their files with --references", path=files[0])
-        lines.append(f"  gold: {_quoted(_beside(references, files, splits, 'references'))}")
+        lines.append(f"  gold: {_quoted(_pattern(references, files, splits, 'references'))}")
     else:
         assert not shown.of_trees
         list(map(TextFile, references))  # which refuses annotations
@@ -157,7 +157,7 @@ def _recipe(
             lacking["sources"] = "unknown; with them (--sources), pairs of phrases are features"
         for key, given in (("references", references), ("sources", sources)):
             lines.append(
-                f"  {key}: {_quoted(_beside(given, files, splits, key)) if given else f'null  # {lacking[key]}'}"
+                f"  {key}: {_quoted(_pattern(given, files, splits, key)) if given else f'null  # {lacking[key]}'}"
             )
         if gains and shown.answers is None and use != "search":
             lines.append(
@@ -267,7 +267,7 @@ def _fused(
     if len(set(map(len, groups))) > 1:
         message = f"files with the same {what} are those of systems to fuse, but not as many in each split: "
         raise DataError(message + "; ".join(map(", ".join, groups)), path=groups[0][0])
-    beside = [_beside(column, firsts, splits, "another system") for column in [*zip(*groups, strict=True)][1:]]
+    beside = [_pattern(column, firsts, splits, "another system") for column in [*zip(*groups, strict=True)][1:]]
     if _judged(reader["name"]) and len(groups) == 1:
         first, *others = groups[0]
         changed, right, of_use = {**reader, "others": others}, [], f"others: [{', '.join(map(_quoted, others))}]"
@@ -386,40 +386,20 @@ def _names(files: Sequence[str]) -> dict[str, str]:
     return {path: part or each for path, part, each in zip(files, parts, inner, strict=True)}
 
 
-def _pattern(files: Sequence[str], splits: dict[str, str]) -> str:
-    """The pattern of the files of lists, as recipes have it."""
-    patterns = {_with_split(path, splits[of]) for path, of in zip(_placed(files)[1], files, strict=True)}
-    if len(patterns) > 1:
-        raise DataError(
-            f"found {', '.join(files)}; expected files whose names differ in one place, as train, dev and test do"
-        )
-    return "{root}/" + patterns.pop()
-
-
-def _beside(paths: Sequence[str], files: Sequence[str], splits: dict[str, str], key: str) -> str:
-    """The pattern of the files that go with those of lists."""
+def _pattern(paths: Sequence[str], files: Sequence[str], splits: dict[str, str], key: str = "") -> str:
+    """The pattern of the ``files`` of lists, as recipes have it, or of the files of ``key`` that go with them."""
     if len(paths) != len(files):
-        raise DataError(
-            f"found {len(paths)} files of {key} for {len(files)} of lists; expected one for each, in their order"
-        )
-    folder, inner = _placed(paths)
-    patterns = {_with_split(path, splits[of]) for path, of in zip(inner, files, strict=True)}
+        found = f"found {len(paths)} files of {key} for {len(files)} of lists"
+        raise DataError(f"{found}; expected one for each, in their order")
+    (folder, inner), patterns = _placed(paths), set[str]()
+    for path, of in zip(inner, files, strict=True):
+        split = re.escape(literal(splits[of]))  # left open wherever it stands as a word
+        patterns.add(re.sub(rf"(?<![^\W_]){split}(?![^\W_])", "{split}", literal(path)))
     if len(patterns) > 1:
-        raise DataError(
-            f"found {', '.join(paths)}; expected files called like those of the lists, in this order: "
-            f"{', '.join(splits.values())}"
-        )
-    return os.path.join(_literal(folder), patterns.pop())
-
-
-def _with_split(path: str, split: str) -> str:
-    """The pattern of a path: the name of its split, wherever it stands as a word, is left open."""
-    return re.sub(rf"(?<![^\W_]){re.escape(_literal(split))}(?![^\W_])", "{split}", _literal(path))
-
-
-def _literal(text: str) -> str:
-    """A text as patterns have it."""
-    return text.replace("{", "{{").replace("}", "}}")
+        beside = f"called like those of the lists, in this order: {', '.join(splits.values())}"
+        expected = beside if key else "whose names differ in one place, as train, dev and test do"
+        raise DataError(f"found {', '.join(paths)}; expected files {expected}")
+    return os.path.join(literal(folder) if key else "{root}", patterns.pop())
 
 
 def _listed(files: Sequence[str]) -> str:

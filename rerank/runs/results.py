@@ -25,6 +25,7 @@ from rerank.readers.base import ListWriter, Problem, SkipCount
 from rerank.readers.lists import Lists
 from rerank.readers.streams import open_output
 from rerank.recipes.recipe import ListRecipe
+from rerank.runs.compared import FILE
 from rerank.runs.report import page
 from rerank.runs.report import results as tables
 from rerank.runs.report.differences import KEY, compare_texts, compare_trees
@@ -44,15 +45,13 @@ def describe(
     return content.describe(split, lists, places)
 
 
-def prediction_files(split: str) -> tuple[str, str, str, str]:
-    """The files in ``predictions`` that ``write_predictions``, ``Compared.save`` and ``write_answers``, one of two,
-    write for a split."""
-    return f"{split}.nbest.gz", f"{split}.selections.npz", f"{split}.decoded.gz", f"{split}.decoded.jsonl.gz"
+# In ``predictions``, of a split: by ``write_predictions``, ``Compared.save`` and, one of two, ``write_answers``.
+PREDICTIONS = "{}.nbest.gz", FILE, "{}.decoded.gz", "{}.decoded.jsonl.gz"
 
 
-def made_room(directory: Path, split: str, number: int) -> Path:
-    """The path of one of the ``prediction_files`` of a split."""
-    target = output_file(directory, "predictions", prediction_files(split)[number])
+def prediction_file(directory: Path, split: str, number: int) -> Path:
+    """The path of one of the PREDICTIONS of a split, in a folder that is there."""
+    target = output_file(directory, "predictions", PREDICTIONS[number].format(split))
     target.parent.mkdir(parents=True, exist_ok=True)
     return target
 
@@ -60,7 +59,7 @@ def made_room(directory: Path, split: str, number: int) -> Path:
 def write_answers(directory: Path, split: str, answers: list[bytes]) -> None:
     """The answers that lists are decoded to, one per line; as JSON strings where one has line ends."""
     plain = not any(b"\n" in text or b"\r" in text for text in answers)
-    with open_output(made_room(directory, split, 2 if plain else 3)) as out:
+    with open_output(prediction_file(directory, split, 2 if plain else 3)) as out:
         for text in answers:
             out.write((text if plain else as_json(text.decode("utf-8", "surrogatepass")).encode()) + b"\n")
 
@@ -78,7 +77,7 @@ def write_predictions(
     """
     scorer, weights = Scorer(model), chosen.weights[recipe.predictor]
     lists = scorer.content.read_again(recipe.data, split, extracted.ids, np.diff(extracted.corpus.lists))
-    with open_output(made_room(directory, split, 0)) as out:
+    with open_output(prediction_file(directory, split, 0)) as out:
         writer = ListWriter(out, scorer.reader)
         passed = _written(writer, scorer, lists, extracted, weights, chosen.answers.get(split), kept)
         passed = iter(track(passed, f"predict {split}", total=extracted.corpus.list_count))
@@ -204,9 +203,18 @@ class Example:
         heading = "gain" if measure.lower_is_better else measure.heading
         gains = {"base": self.base_gain, "chosen": self.chosen_gain, "oracle": self.oracle_gain}
         numbers = ", ".join(f"{name} {measure.gain(gain)}" for name, gain in gains.items())
+        columns = {
+            "feature": [part.feature for part in self.contributions],
+            "weight": reals([part.weight for part in self.contributions]),
+            "chosen − base": reals([part.value - part.other for part in self.contributions]),
+            "contribution": reals([part.amount for part in self.contributions]),
+        }
+        bars = [Bar(min(part.amount, 0.0), max(part.amount, 0.0)) for part in self.contributions]
+        caption = "Features that decided; above zero for the chosen candidate"
+        deciding = TextTable(caption, [*columns], [*zip(*columns.values(), strict=True)], bars=bars)
         return Folded(
             f"{self.list_id} ({self.split}) · {heading}: {numbers}",
-            [candidates, contributions_table(self.contributions)],
+            [candidates, deciding],
             open=open,
         )
 
@@ -280,19 +288,6 @@ def changes_row(split: str, answers: Answers) -> dict[str, str]:
         "the same candidate": count((~answers.changed).sum()),
         "lists": count(difference.size),
     }
-
-
-def contributions_table(contributions: Sequence[Contribution]) -> TextTable:
-    """The strongest contributions, each with its bar."""
-    columns = {
-        "feature": [part.feature for part in contributions],
-        "weight": reals([part.weight for part in contributions]),
-        "chosen − base": reals([part.value - part.other for part in contributions]),
-        "contribution": reals([part.amount for part in contributions]),
-    }
-    bars = [Bar(min(part.amount, 0.0), max(part.amount, 0.0)) for part in contributions]
-    caption = "Features that decided; above zero for the chosen candidate"
-    return TextTable(caption, [*columns], [*zip(*columns.values(), strict=True)], bars=bars)
 
 
 def weight_tables(model: Model, predictor: str) -> list[TextTable]:

@@ -91,21 +91,29 @@ class Run:
     def evaluate(self, split: str, extracted: Extracted, training: Corpus, metric: Metric) -> None:
         """Choose from the lists of a split by base score, oracle and all predictors."""
         corpus = extracted.corpus
-        by = usual_scores(corpus) | {name: scores(corpus, weights) for name, weights in self.weights.items()}
+        by = usual_scores(corpus, metric) | {name: scores(corpus, weights) for name, weights in self.weights.items()}
         choices = {name: best(corpus, own) for name, own in by.items()}
         rows = {name: scored_rows(corpus, metric, own) for name, own in by.items()}
-        if np.array_equal(rows["first"], rows["base"]):
-            del choices["first"], rows["first"]
         votes = None if metric.ordered else self.votes(training)
         if votes is not None:
-            start = time.perf_counter()
-            choices["voted"] = self._voted(split, extracted, votes)
+            start, kept = time.perf_counter(), None
+            if self.place is not None and extracted.key:  # kept beside the run, for splits from a cache
+                kept = Work(beside(self.place, f"votes-{split}"), run_key(self.recipe, extracted.key, self.data))
+            if kept is not None and (stored := kept.load()) is not None:
+                choices["voted"] = stored[1]["winners"]
+            else:
+                from rerank.learn.voting.voting import vote  # with its kernels
+
+                with counting(f"vote {split}", total=corpus.list_count, unit="lists") as progress:
+                    choices["voted"] = best(corpus, vote(votes, corpus, on_list=progress.advance))
+                if kept is not None:
+                    kept.save({}, {"winners": choices["voted"]})
             rows["voted"] = chosen_rows(corpus.stats, choices["voted"])
             self.training.setdefault("voting_seconds", {})[split] = round(time.perf_counter() - start, 3)
             if (bound := self.training.get("bound")) and corpus.list_count:  # beside its error of the vote, ours
                 worse = list_gains(corpus, choices["voted"]) < list_gains(corpus)
                 bound[f"vote_error_{split}"] = float(np.mean(worse))
-        self._keep(split, choices, rows, extracted, metric)
+        self.choices[split], self.selections[split] = choices, self._compared(extracted, rows, metric)
 
     def take_over(self, split: str, extracted: Extracted, parts: Sequence["Run"], metric: Metric) -> None:
         """Score on a split what runs like this one, trained without a section of it each, selected from theirs.
@@ -126,21 +134,11 @@ class Run:
             }
             for each in (rows, choices)
         )
-        self._keep(split, chosen, every, extracted, metric)
+        self.choices[split], self.selections[split] = chosen, self._compared(extracted, every, metric)
         self.training |= {key: value for key, value in parts[0].training.items() if key == "votes"}
 
-    def _keep(
-        self,
-        split: str,
-        choices: dict[str, np.ndarray],
-        rows: dict[str, np.ndarray],
-        extracted: Extracted,
-        metric: Metric,
-    ) -> None:
-        self.choices[split] = choices
-        self.selections[split] = Compared(
-            metric, extracted.corpus.reference, rows, ids=extracted.ids, **self.recipe.testing
-        )
+    def _compared(self, lists: Extracted, rows: dict[str, np.ndarray], metric: Metric) -> Compared:
+        return Compared(metric, lists.corpus.reference, rows, ids=lists.ids, **self.recipe.testing)
 
     def add_selection(self, split: str, name: str, rows: np.ndarray, chosen: np.ndarray | None = None) -> None:
         """Add what else was selected on an evaluated split, by its statistics (float64 [L, K]); ``chosen`` (int64 [L]):
@@ -148,21 +146,6 @@ class Run:
         self.selections[split].rows[name] = rows
         if chosen is not None:
             self.choices[split][name] = chosen
-
-    def _voted(self, split: str, extracted: Extracted, votes: Votes) -> np.ndarray:
-        """The candidates (int64 [L]) that win the vote; kept beside the run, for splits from a cache."""
-        kept = None
-        if self.place is not None and extracted.key:
-            kept = Work(beside(self.place, f"votes-{split}"), run_key(self.recipe, extracted.key, self.data))
-            if (stored := kept.load()) is not None:
-                return stored[1]["winners"]
-        from rerank.learn.voting.voting import vote  # with its kernels
-
-        with counting(f"vote {split}", total=extracted.corpus.list_count, unit="lists") as progress:
-            winners = best(extracted.corpus, vote(votes, extracted.corpus, on_list=progress.advance))
-        if kept is not None:
-            kept.save({}, {"winners": winners})
-        return winners
 
     def entry(self, *, tested: bool = True) -> dict[str, Any]:
         """The run in metrics.json; tested: whether rows are tested against the base; alike: ways to decode that choose

@@ -33,8 +33,8 @@ from rerank.models.provenance import Decoding
 from rerank.readers.base import ScoreColumns, SkipCount
 from rerank.readers.trees.trees import Trees, brackets, picked
 from rerank.recipes.recipe import ListRecipe
+from rerank.runs.combination import members, spread
 from rerank.runs.corpora import Data, shared_lists
-from rerank.runs.ensembles import members, spread
 from rerank.runs.run import Run, beside
 from rerank.runs.training import RunTask, trained_on, trained_once
 
@@ -60,9 +60,8 @@ class Visitor(ABC):
         return
 
 
-def visit_lists(recipe: ListRecipe, data: Data, split: str, extracted: Extracted, visitors: Sequence[Visitor]) -> int:
-    """Read all lists of a split again, for all ``visitors``; returns how many have more candidates than
-    ``decode.most``."""
+def visit_lists(recipe: ListRecipe, data: Data, split: str, extracted: Extracted, visitors: Sequence[Visitor]) -> None:
+    """Read all lists of a split again, for all ``visitors``."""
     content = content_of(recipe, columns=ScoreColumns.of_table(data.table.about))
     sizes = np.diff(extracted.corpus.lists)
     gains = None if recipe.decode.gains is None else gain_functions.get(recipe.decode.gains)
@@ -79,7 +78,9 @@ def visit_lists(recipe: ListRecipe, data: Data, split: str, extracted: Extracted
         again = RereadList(number, slice(int(ends[number] - sizes[number]), int(ends[number])), pair, evidence)
         for visitor in visitors:
             visitor.see(again)
-    return long
+    if long and any(isinstance(visitor, GainSweep) for visitor in visitors):
+        message = "%s: of %d lists only the %d candidates with the best scores were compared with each other"
+        log.warning(f"{message} (decode.most)", split, long, recipe.decode.most)
 
 
 def run_scores(run: Run, corpus: Corpus) -> np.ndarray:
@@ -285,14 +286,6 @@ class FoldedFusion(Visitor):
         best = int(np.argmax(score[:, 0]))
         slack = int(np.argmax(np.where(score[best] >= score[best, 0], exact[best], -np.inf)))
         return float(points.thresholds[best]), float(points.slacks[slack])
-
-
-def check_learning(recipe: ListRecipe) -> None:
-    """Refuse to learn where models that have not seen a list cannot be had, or scikit-learn."""
-    bracket_model.require_classifier()
-    if recipe.training.start is not None:
-        message = "brackets are learned from lists that a model has not seen: leave it out, or decode by mbr and fuse"
-        raise RecipeError(message, key="training.start")
 
 
 def learn_brackets(

@@ -26,7 +26,6 @@ from rerank.metrics.metric import Metric, owners
 from rerank.metrics.oracle import oracles, scored_rows, two_valued, with_corpus_gains
 from rerank.models.model import Model, check_state
 from rerank.recipes.recipe import ListRecipe
-from rerank.recipes.sections import SelectSettings
 from rerank.recipes.settings import Settings
 from rerank.runs.run import Run, beside, run_key, weight_counts
 from rerank.storage.outputs import Work
@@ -113,14 +112,23 @@ def train_run(task: RunTask) -> Run:
     """
     recipe, dev, metric, split = task.recipe, task.dev, task.metric, task.recipe.data.dev
     corpus = task.corpus.shared(recipe.training.share, recipe.seed)
-    _warn_of_nothing(corpus)
+    starts, gain = corpus.lists[:-1][np.diff(corpus.lists) > 0], corpus.gain
+    if not starts.size or not (np.maximum.reduceat(gain, starts) > np.minimum.reduceat(gain, starts)).any():
+        log.warning(
+            "nothing to learn from %d training lists: in each, all candidates are equally good; see that the gains, or "
+            "the references, are those of these lists", corpus.list_count,
+        )  # fmt: skip
     folds = isinstance(make_learner(recipe.learner), Maxent)  # hold lists out in turn
     if dev is None and recipe.learner.get("base") == AUTO and not folds:
         corpus, dev, split = *_held_out(corpus), HELD_OUT
     columns: np.ndarray | None = None
     chosen: dict[str, Any] = {}
-    if recipe.training.select is not None:
-        columns = _select(replace(task, corpus=corpus, dev=dev), recipe.training.select)
+    if (select := recipe.training.select) is not None:
+        log.info("selecting features with %s", select.learner)
+        first = _train(replace(task, corpus=corpus, dev=dev), select.learner, "selection", epochs=select.epochs)
+        size = np.abs(first.weights["average"].w)
+        size *= column_norms(corpus) if select.by == "contribution" else 1.0
+        columns = largest(size, corpus.free, select.keep)
         chosen = {"selected_columns": int(np.count_nonzero(columns))}
         corpus = corpus.keep_columns(columns)
     if not recipe.training.dense and corpus.free:
@@ -143,9 +151,26 @@ def train_run(task: RunTask) -> Run:
         log.warning("nothing was learned: all weights are 0, or as good as 0; take settings nearer to the defaults")
     updates = training.log.arrays() if training.log is not None else {}
     ties = "any" if any_ties(recipe, corpus) else "base"
-    about = (
-        _about(recipe, training, corpus) | training.about | {"base": base, "ties": ties, "reached": reached} | chosen
-    )
+    seconds = sum(line["seconds"] for line in training.history)
+    processed = sum(line["nonzeros_per_second"] * line["seconds"] for line in training.history)
+    about = {
+        "learner": recipe.learner["name"],
+        "loss": getattr(training.learner, "loss", "perceptron"),
+        "settings": dict(recipe.learner),
+        "lists": corpus.list_count,
+        "epochs": training.epoch,
+        "epochs_run": len(training.history),
+        "mistakes": [line["mistakes"] for line in training.history],
+        "updates": training.learner.updates(training.state),
+        **weight_counts(training.weights, recipe.training.predictor),
+        "seconds": round(seconds, 3),
+        "nonzeros_per_second": round(processed / seconds) if seconds > 0 else 0,
+        **training.about,
+        "base": base,
+        "ties": ties,
+        "reached": reached,
+        **chosen,
+    }
     warm = recipe.training.start is not None
     if recipe.training.bound:
         about["bound"] = {} if warm else _bounds(recipe, training, corpus, metric)
@@ -155,17 +180,6 @@ def train_run(task: RunTask) -> Run:
     apart = dev if split == HELD_OUT else None
     held = training.held if apart is None else scores(apart, weights[recipe.training.predictor])
     return Run(task.name, recipe, weights, state, kept, columns, about, history, task.digests, held)
-
-
-def _warn_of_nothing(corpus: Corpus) -> None:
-    """Say so where the candidates of every list are equally good."""
-    starts, gain = corpus.lists[:-1][np.diff(corpus.lists) > 0], corpus.gain
-    if starts.size and (np.maximum.reduceat(gain, starts) > np.minimum.reduceat(gain, starts)).any():
-        return
-    log.warning(
-        "nothing to learn from %d training lists: in each, all candidates are equally good; see that the gains, or the "
-        "references, are those of these lists", corpus.list_count,
-    )  # fmt: skip
 
 
 def trained_once(task: RunTask, how: Callable[[RunTask], Run] | None = None) -> Run:
@@ -348,14 +362,35 @@ def _train(
 
 
 def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Training:
-    """Train a learner without epochs."""
+    """Train a learner without epochs. Members of ``maxent`` are chosen by cross-validation, and what they learn on all
+    training lists is summed."""
     corpus, dev, metric, made = task.corpus, task.dev, task.metric, make_learner(settings, base=0.0)
     if not made.linear:
         training: Training = made.grown(corpus, dev, task.recipe.seed)
     else:
+        from rerank.learn.members import mixture  # with the search for penalties
+
         assert isinstance(made, Maxent)
+        warm, width = _warm(task, settings, corpus), corpus.width
         made = with_base_column(made, corpus) if settings.get("base") == AUTO else made
-        training = _optimum(task, made, several, _warm(task, settings, corpus))
+        start, done = (made.init(width), 0) if warm is None else (made.drawn_to(warm[0]), warm[1])
+        if np.any(start.cells[corpus.free : -1]):
+            made = replace(made, columns="all")
+        with counting("train", total=2, unit="steps", lines=False) as count:
+            members = mixture(made, corpus, metric, oracles, None if warm is None else start, any_ties=several)
+            count.advance(left=1)
+            log.info("maxent: %s", members.text(metric))
+            fitted = dict[Columns, Weights]()
+            for columns, l2 in reversed(members.learned().items()):  # the better one at last
+                lists = dense_alone(corpus) if columns == "dense" else corpus
+                problem = ListProblem(lists, oracles(lists), task.recipe.seed, any_ties=several)
+                cut = cut_state(start, lists.width)
+                training = train(replace(made, l2=l2), problem, epochs=1, start=(cut, done))
+                fitted[columns] = training.weights["last"]
+        summed, state = members.summed(fitted, width), padded_state(training.state, width)
+        state.cells[:] = np.append(summed.w, summed.base - made.base)
+        training.weights, training.state = dict.fromkeys(training.weights, summed), state
+        training.held, training.about["columns"] = members.held, members.as_dict(metric)
     line, last = training.history[-1], training.weights["last"]
     line["train"] = corpus_score(corpus, last, metric)
     if dev is not None:
@@ -363,31 +398,6 @@ def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Trai
         line["dev_base"] = metric.score(scored_rows(dev, metric, dev.base), dev.reference)
         log.info("dev %s (base %s)", metric.text(line["dev"]), metric.text(line["dev_base"]))
     _tell(task, stage, line, last)
-    return training
-
-
-def _optimum(task: RunTask, made: Maxent, several: bool, warm: tuple[Any, int] | None) -> Training:
-    """``maxent``: members are chosen by cross-validation, and what they learn on all training lists is summed."""
-    from rerank.learn.members import mixture  # with the search for penalties
-
-    recipe, corpus, metric, width = task.recipe, task.corpus, task.metric, task.corpus.width
-    start, done = (made.init(width), 0) if warm is None else (made.drawn_to(warm[0]), warm[1])
-    if np.any(start.cells[corpus.free : -1]):
-        made = replace(made, columns="all")
-    with counting("train", total=2, unit="steps", lines=False) as count:
-        members = mixture(made, corpus, metric, oracles, None if warm is None else start, any_ties=several)
-        count.advance(left=1)
-        log.info("maxent: %s", members.text(metric))
-        fitted = dict[Columns, Weights]()
-        for columns, l2 in reversed(members.learned().items()):  # the better one at last
-            lists = dense_alone(corpus) if columns == "dense" else corpus
-            problem = ListProblem(lists, oracles(lists), recipe.seed, any_ties=several)
-            training = train(replace(made, l2=l2), problem, epochs=1, start=(cut_state(start, lists.width), done))
-            fitted[columns] = training.weights["last"]
-    summed, state = members.summed(fitted, width), padded_state(training.state, width)
-    state.cells[:] = np.append(summed.w, summed.base - made.base)
-    training.weights, training.state = dict.fromkeys(training.weights, summed), state
-    training.held, training.about["columns"] = members.held, members.as_dict(metric)
     return training
 
 
@@ -425,16 +435,6 @@ def _warm(task: RunTask, learner: Settings, corpus: Corpus, data: str = "") -> t
     return state, int(model.about["epochs"])
 
 
-def _select(task: RunTask, settings: SelectSettings) -> np.ndarray:
-    """The columns (bool [D]) that a first training keeps."""
-    log.info("selecting features with %s", settings.learner)
-    first = _train(task, settings.learner, "selection", epochs=settings.epochs)
-    size = np.abs(first.weights["average"].w)
-    if settings.by == "contribution":
-        size = size * column_norms(task.corpus)
-    return largest(size, task.corpus.free, settings.keep)
-
-
 def column_norms(corpus: Corpus) -> np.ndarray:
     """float64 [D]: the Euclidean norms of the columns."""
     squares = np.zeros(corpus.width)
@@ -459,22 +459,3 @@ def largest(size: np.ndarray, free: int, keep: float | None) -> np.ndarray:
     log.info("selected %s of %s columns", f"{np.count_nonzero(columns):,}", f"{size.size:,}")
     columns[:free] = True
     return columns
-
-
-def _about(recipe: ListRecipe, training: Training, corpus: Corpus) -> dict[str, Any]:
-    """The entry of metrics.json on a training."""
-    seconds = sum(line["seconds"] for line in training.history)
-    processed = sum(line["nonzeros_per_second"] * line["seconds"] for line in training.history)
-    return {
-        "learner": recipe.learner["name"],
-        "loss": getattr(training.learner, "loss", "perceptron"),
-        "settings": dict(recipe.learner),
-        "lists": corpus.list_count,
-        "epochs": training.epoch,
-        "epochs_run": len(training.history),
-        "mistakes": [line["mistakes"] for line in training.history],
-        "updates": training.learner.updates(training.state),
-        **weight_counts(training.weights, recipe.training.predictor),
-        "seconds": round(seconds, 3),
-        "nonzeros_per_second": round(processed / seconds) if seconds > 0 else 0,
-    }

@@ -95,14 +95,9 @@ class ListSource(NamedTuple):
         return bool(self.answers.max(initial=-1) >= 0)
 
     @property
-    def right_or_wrong(self) -> bool:
-        """Whether every candidate is either right or wrong by its gain, which is a verdict."""
-        return isinstance(self.metric, Gain) and bool(np.isin(self.gain, (0, 1)).all())
-
-    @property
     def heading(self) -> str:
-        """The heading of scores: "right" for verdicts, else the measure."""
-        return "right" if self.right_or_wrong else self.metric.primary
+        """The heading of scores: "right" where the gain of every candidate is a verdict, else the measure."""
+        return "right" if isinstance(self.metric, Gain) and np.isin(self.gain, (0, 1)).all() else self.metric.primary
 
     def percent_of(self, rows: np.ndarray) -> float:
         """The score of what is chosen of all lists (float64 [L, K]), in the unit that figures show."""
@@ -152,15 +147,13 @@ def vote_winners(samples: ListSource, weight: np.ndarray) -> np.ndarray:
     return best_by(samples, np.where(elected, weight, -np.inf))
 
 
-def softmax(samples: ListSource, values: np.ndarray, *, scaled: bool) -> np.ndarray:
-    """float64 [n]: e^value over the sum of those of the list; ``scaled``: in units of the deviation in the list."""
+def softmax(samples: ListSource, values: np.ndarray) -> np.ndarray:
+    """float64 [n]: e^value over the sum of those of the list, for values in units of their deviation in the list."""
     sizes, starts = np.diff(samples.first), samples.first[:-1]
     away = values - np.repeat(np.maximum.reduceat(values, starts), sizes)
-    if scaled:
-        mean = np.add.reduceat(away, starts) / sizes
-        spread = np.sqrt(np.add.reduceat((away - np.repeat(mean, sizes)) ** 2, starts) / sizes)
-        away = away / np.repeat(np.where(spread > 0, spread, 1.0), sizes)
-    raised = np.exp(away)
+    mean = np.add.reduceat(away, starts) / sizes
+    spread = np.sqrt(np.add.reduceat((away - np.repeat(mean, sizes)) ** 2, starts) / sizes)
+    raised = np.exp(away / np.repeat(np.where(spread > 0, spread, 1.0), sizes))
     return np.asarray(raised / np.repeat(np.add.reduceat(raised, starts), sizes))
 
 
@@ -193,9 +186,7 @@ def baselines(source: ListSource) -> dict[str, System]:
     for k, name in enumerate(source.names):
         ways[f"best {name}"] = lambda lists, k=k: best_by(lists, lists.columns[k])  # type: ignore[misc]
         if source.answered:
-            ways[f"vote by {name}"] = lambda lists, k=k: vote_winners(
-                lists, softmax(lists, lists.columns[k], scaled=True)
-            )  # type: ignore[misc]
+            ways[f"vote by {name}"] = lambda lists, k=k: vote_winners(lists, softmax(lists, lists.columns[k]))  # type: ignore[misc]
     return ways
 
 
@@ -374,10 +365,13 @@ def table_of_votes(
     if source.metric.ordered:
         message = f"{source.metric.primary} measures the order of all candidates; votes choose one: expected gain"
         raise RecipeError(message, key="metric")
-    oracle = ANY if source.right_or_wrong else BEST
+    oracle = ANY if source.heading == "right" else BEST
     ways: dict[str, System] = {oracle: lambda lists: best_by(lists, lists.gain)}
     ways |= baselines(source) | learned(source, seed)
-    rows = {name: source.stats[chosen_by(way, source)] for name, way in ways.items()}
+    parts = np.array_split(np.arange(source.fold.size), -(-source.fold.size // LISTS_AT_ONCE))
+    rows = {
+        name: np.concatenate([own.stats[way(own)] for own in map(source.lists, parts)]) for name, way in ways.items()
+    }
     ordered = dict(
         sorted(rows.items(), key=lambda item: -source.metric.sign * source.metric.score(item[1], source.reference))
     )
@@ -386,12 +380,6 @@ def table_of_votes(
         source.metric, source.reference, ordered, against, (oracle,), samples=samples, seed=seed, doubt=source.doubt
     )
     return SourceTable(compared, source, folds, curve=curve_of(source, ways, seed) if curve else None)
-
-
-def chosen_by(way: System, samples: ListSource) -> np.ndarray:
-    """int64 [L]: what a way chooses of all lists, of some LISTS_AT_ONCE at a time."""
-    parts = np.array_split(np.arange(samples.fold.size), -(-samples.fold.size // LISTS_AT_ONCE))
-    return np.concatenate([samples.first[part[0]] + way(samples.lists(part)) for part in parts])
 
 
 def curve_of(source: ListSource, ways: Mapping[str, System], seed: int) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from programs import PATIENCE, program
 from rerank.base import usage
 from rerank.base.errors import DataError, RecipeError, RunError, UnforeseenError
 from rerank.base.ranges import Checked, Range
-from rerank.pool import Engine, EngineSettings, Processes, carry_out, open_engine
+from rerank.pool import Engine, Processes, carry_out, open_engine
 
 
 @pytest.fixture(scope="module", params=["local", "auto", "processes", "dask"])
@@ -40,7 +40,7 @@ def engine(name: str) -> Iterator[Engine]:
     if name == "dask":
         pytest.importorskip("distributed", reason="rerank[dask] is not installed")
     workers = 1 if name == "local" else 2
-    with open_engine(EngineSettings.model_validate({"name": name, "workers": workers})) as opened:
+    with open_engine(name, workers) as opened:
         if name == "auto":
             opened.expect_long()
         yield opened
@@ -122,7 +122,7 @@ def test_warnings_are_logged_here_in_order(engine: Engine, caplog: pytest.LogCap
 
 
 def test_processes_are_several_and_have_one_thread_each(tmp_path: Path) -> None:
-    with open_engine(EngineSettings(name="processes", workers=2)) as engine:
+    with open_engine(name="processes", workers=2) as engine:
         found = set(engine.map(meet, [(tmp_path, number) for number in range(8)]))
         assert {threads for _, threads in found} == {"1"}
         assert len(found) == 2
@@ -156,11 +156,11 @@ import json, sys
 from pathlib import Path
 from engine_tasks import meet
 from rerank.base.interrupts import Interrupted, handled
-from rerank.pool import EngineSettings, open_engine
+from rerank.pool import open_engine
 
 if __name__ == "__main__":
     try:
-        with handled(), open_engine(EngineSettings(name=sys.argv[1], workers=2)) as engine:
+        with handled(), open_engine(sys.argv[1], 2) as engine:
             found = engine.map(meet, ((Path(sys.argv[2]), number) for number in range(10**9)))
             print(json.dumps([next(found)[0] for _ in range(8)]), flush=True)
             list(found)
@@ -207,12 +207,12 @@ def test_workers_end_with_a_run_that_is_killed(tmp_path: Path) -> None:
 
 def test_settings_that_exclude_one_another() -> None:
     with pytest.raises(RecipeError, match=r"engine\.address: the engine processes has no address"):
-        open_engine(EngineSettings(name="processes", address="tcp://somewhere:1"))
+        open_engine(name="processes", address="tcp://somewhere:1")
     with pytest.raises(RecipeError, match=r"engine\.workers: found 2, but the engine local"):
-        open_engine(EngineSettings(name="local", workers=2))
-    assert isinstance(open_engine(EngineSettings(name="local")), Engine)
-    assert open_engine(EngineSettings(name="auto", workers=4)).workers == 1  # run of a recipe at once
-    assert open_engine(EngineSettings(name="processes", workers=4)).workers == 4
+        open_engine(name="local", workers=2)
+    assert isinstance(open_engine(name="local"), Engine)
+    assert open_engine(name="auto", workers=4).workers == 1  # run of a recipe at once
+    assert open_engine(name="processes", workers=4).workers == 4
 
 
 def test_work_that_turns_out_to_be_long_goes_to_workers() -> None:
@@ -243,7 +243,7 @@ def test_a_client_that_does_not_start_in_time(monkeypatch: pytest.MonkeyPatch) -
     with socket.create_server(("127.0.0.1", 0)) as busy:
         address = f"127.0.0.1:{busy.getsockname()[1]}"
         with pytest.raises(RunError, match=rf"^{address}: no Dask scheduler .* \(its client did not start in time"):
-            open_engine(EngineSettings(name="dask", address=address))
+            open_engine(name="dask", address=address)
 
 
 @pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:1"])
@@ -252,13 +252,13 @@ def test_an_address_where_nothing_answers(address: str, monkeypatch: pytest.Monk
     distributed = pytest.importorskip("distributed", reason="rerank[dask] is not installed")
     monkeypatch.delattr(distributed, "Client")
     with pytest.raises(RunError, match=rf"^{address}: no Dask scheduler with workers answers \(.*correct --address"):
-        open_engine(EngineSettings(name="dask", address=address))
+        open_engine(name="dask", address=address)
 
 
 def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(RecipeError, match=r"engine\.name: .* install rerank\[dask\]"):
-        open_engine(EngineSettings(name="dask"))
+        open_engine(name="dask")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from programs import PATIENCE
 
 import rerank as library
 from rerank import __version__
-from rerank.cli.starting import WIDTH
+from rerank.cli.looking import WIDTH
 from rerank.learn.base import learners
 from rerank.metrics.metric import metrics
 from rerank.parts import LOSSES

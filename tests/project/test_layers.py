@@ -142,7 +142,7 @@ def neutral(name: str) -> bool:
     ("roots", "parts"),
     [
         (["rerank.extraction.extraction"], EXTRACTION),
-        (["rerank.runs.training", "rerank.runs.dense", "rerank.runs.ensembles"], TRAINING),
+        (["rerank.runs.training", "rerank.runs.combination"], TRAINING),
     ],
 )
 def test_what_decides_results_is_named(roots: list[str], parts: tuple[str, ...]) -> None:

@@ -12,7 +12,7 @@ import small_classes
 import small_texts
 
 from rerank.contrib.classification.recipe import ClassificationRecipe
-from rerank.pool import Engine, EngineSettings, open_engine
+from rerank.pool import Engine, open_engine
 from rerank.recipes.loading import load_recipe, shipped_recipes
 from rerank.recipes.recipe import TaskRecipe
 from rerank.runs import experiment
@@ -131,7 +131,7 @@ def carried_out(recipe: TaskRecipe, directory: Path, engine: Engine | None) -> d
 def pool(name: str) -> Iterator[Engine]:
     if name != "processes":
         pytest.importorskip("distributed", reason="rerank[dask] is not installed")
-    with open_engine(EngineSettings.model_validate({"name": name, "workers": 2})) as engine:
+    with open_engine(name, 2) as engine:
         yield engine
 
 

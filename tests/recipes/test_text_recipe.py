@@ -13,7 +13,7 @@ from rerank.metrics.text import TextMetric
 from rerank.models.model import Model, recipe_of
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import METRICS, TASKS, TextRecipe
-from rerank.runs.dense import make_mert
+from rerank.runs.combination import make_mert
 
 
 def recipe(**settings: Any) -> TextRecipe:

@@ -15,9 +15,9 @@ from rerank.learn import folds
 from rerank.learn.scoring import choices
 from rerank.metrics.gain import Gain
 from rerank.runs import experiment, list_kind
+from rerank.runs.combination import dense_line
 from rerank.runs.compared import Compared, compare_runs
 from rerank.runs.corpora import Data
-from rerank.runs.dense import dense_line
 from rerank.runs.report.results import results_table
 from rerank.runs.report.table import plain_text
 

@@ -15,7 +15,7 @@ from rerank.learn.scoring import choices, scores
 from rerank.models.model import Model
 from rerank.readers.inputs import Inputs
 from rerank.runs import experiment
-from rerank.runs.ensembles import members, train_ensemble
+from rerank.runs.combination import members, train_ensemble
 from rerank.runs.training import RunTask, train_run
 
 LEARNERS = [{"name": "perceptron", "base": 0.5}, {"name": "vrda", "base": 2.0}]

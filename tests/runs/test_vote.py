@@ -32,7 +32,7 @@ def lists_of(count: int = 60, seed: int = 0) -> list[dict[str, Any]]:
 def test_votes_are_those_of_a_counter() -> None:
     lists = lists_of()
     samples = load_source(list(rerank.read(lists)), None, None, 5, 1)
-    weight = softmax(samples, samples.columns[1], scaled=False)
+    weight = softmax(samples, samples.columns[1])
     for values in (np.ones(weight.size), weight):
         for line, first, last, y in zip(
             lists, samples.first, samples.first[1:], vote_winners(samples, values), strict=False

@@ -19,6 +19,7 @@ def fuse(
     Every row is tested against reciprocal rank fusion. Learned weights are cross-validated over queries. They are
     weights of scores from 0 to 1 in each run, as OpenSearch and Elasticsearch take them.
     """
+    from rerank.cli.choosing import show_table
     from rerank.cli.evaluating import metric_settings
     from rerank.contrib.search.fuse import fused
     from rerank.readers.streams import single_stdin
@@ -27,8 +28,5 @@ def fuse(
     if len(runs) < 2:
         raise typer.BadParameter("found one run; expected two or more to fuse")
     table = fused(runs, qrels, metric_settings(metric))
-    text, weights = table.tables()
-    show(*filter(None, [table.compared.doubt]), text, **table.rows.as_data())
-    show(text.note)
-    show(weights, weights=table.weights)
+    show_table(table)
     show(table.advice, pipeline=table.pipeline)

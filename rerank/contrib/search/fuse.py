@@ -10,10 +10,9 @@ from rerank.cli.evaluating import shown_names
 from rerank.metrics.metric import measures_orders
 from rerank.readers.base import MINMAX
 from rerank.readers.given.reading import read
-from rerank.runs.compared import Compared
 from rerank.runs.report.table import TextTable
 from rerank.runs.vote import SourceTable
-from rerank.runs.weigh import BASE, COMBSUM, MAXENT, ORACLE, WEIGHED, WeightTable, rows_by, table_of_weights
+from rerank.runs.weigh import BASE, COMBSUM, MAXENT, ORACLE, WEIGHED, rows_by, table_of_weights
 from rerank.storage.documents import as_json
 
 RRF = "RRF"
@@ -22,23 +21,19 @@ ROWS = {BASE: RRF, COMBSUM: COMBSUM, MAXENT: f"learned: {MAXENT}", WEIGHED: f"le
 
 
 @dataclass(frozen=True)
-class FusedRuns:
-    """The rows of ``table`` under the names of runs; weights: of the better learned row, by run."""
+class FusedRuns(SourceTable):
+    """What runs and their fusions are worth; weights: of the better learned row, by run."""
 
-    table: WeightTable
-    compared: Compared
     weights: dict[str, float]
 
-    @property
-    def rows(self) -> SourceTable:
-        """What runs and their fusions are worth."""
-        return SourceTable(self.compared, self.table.source, self.table.folds)
+    def as_data(self) -> dict[str, Any]:
+        return super().as_data() | {"weights": self.weights}
 
-    def tables(self) -> tuple[TextTable, TextTable]:
+    def tables(self) -> tuple[TextTable, ...]:
         """What runs and their fusions are worth, and the weights."""
-        note = f"Learned weights are cross-validated over queries in {self.table.folds} folds."
+        note = f"Learned weights are cross-validated over queries in {self.folds} folds."
         rows = [{"run": name, "weight": f"{weight:.3f}"} for name, weight in self.weights.items()]
-        return self.rows.table(note), TextTable.of("Weights of all queries", rows)
+        return self.table(note), TextTable.of("Weights of all queries", rows)
 
     @property
     def pipeline(self) -> dict[str, Any] | None:
@@ -82,4 +77,4 @@ def fused(runs: list[str], qrels: str, metric: dict[str, Any]) -> FusedRuns:
     learned = {line.column: line.weight if table.learned == WEIGHED else line.maxent for line in table.weights}
     weights = {name: learned.get(column, 0.0) for name, column in zip(names, columns, strict=True)}
     total = sum(map(abs, weights.values()))
-    return FusedRuns(table, compared, {name: weight / total for name, weight in weights.items()})
+    return FusedRuns(compared, source, table.folds, {name: weight / total for name, weight in weights.items()})

@@ -303,25 +303,6 @@ def _environment() -> "Environment":
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_plain, trim_blocks=True)
 
 
-def page(
-    title: str,
-    sections: Iterable[PageSection],
-    *,
-    kicker: str = "rerank",
-    facts: Sequence[str] = (),
-    about: str = "",
-    summary: Mapping[str, Any] | None = None,
-) -> str:
-    """A page; summary: ``tiles`` of (name, value, note), the second of which stands out, and a ``sentence``.
-
-    The same content gives the same text.
-    """
-    filled = [section for section in sections if any(section.parts)]
-    template = _environment().get_template("page.html.j2")
-    text = template.render(title=title, sections=filled, kicker=kicker, facts=facts, about=about, summary=summary or {})
-    return _FORBIDDEN.sub("\ufffd", text)
-
-
 def report(
     metrics: Mapping[str, Any],
     sections: Sequence[PageSection],
@@ -333,10 +314,11 @@ def report(
     about: str = "",
     summary: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page of a run.
+    """The page of a run; the same content gives the same text.
 
     metrics: the content of metrics.json. recipe: the resolved one, as YAML. date: when the run ended, now by default;
-    seconds: how long it took. machine: lines about machine, Python and libraries, by default these here.
+    seconds: how long it took. machine: lines about machine, Python and libraries, by default these here. summary:
+    ``tiles`` of (name, value, note), the second of which stands out, and a ``sentence``.
     """
     ended = (date or datetime.now().astimezone()).strftime("%Y-%m-%d %H:%M %Z").strip()
     number = len(metrics.get("runs") or [metrics])
@@ -350,14 +332,16 @@ def report(
     }
     yaml = markup('<pre tabindex="0"><code>{}</code></pre>', recipe.rstrip("\n"))
     settings = PageSection("Settings", [Folded("The recipe with all defaults", [yaml]), provenance])
-    return page(
-        str(metrics.get("name") or "Unnamed run"),
-        [*sections, settings],
+    template = _environment().get_template("page.html.j2")
+    text = template.render(
+        title=str(metrics.get("name") or "Unnamed run"),
+        sections=[section for section in [*sections, settings] if any(section.parts)],
         kicker=f"rerank report · {metrics.get('task', '')}",
         facts=[ended, f"{number} run{'s' if number > 1 else ''}", duration(seconds)],
         about=about,
-        summary=summary,
+        summary=summary or {},
     )
+    return _FORBIDDEN.sub("\ufffd", text)
 
 
 def environment() -> list[str]:

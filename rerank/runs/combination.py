@@ -1,7 +1,10 @@
-"""Dense columns, the few numbers of every candidate: what they are worth alone, and their weights by MERT.
+"""What is made of trained weights: the sum of several trainings, and MERT's weights of dense columns.
 
-Sparse features cost time, memory and care: a run that is no better than ``maxent`` on the dense columns and the base
-score has gained nothing from them. So every results table has a line for these.
+An ensemble is the sum of the weights of its members, each in units of the deviation of its scores.
+
+Dense columns are the few numbers of every candidate. Sparse features cost time, memory and care: a run that is no
+better than ``maxent`` on the dense columns and the base score has gained nothing from them. So every results table has
+a line for these.
 
 After training, MERT sets the weights of dense columns, base score and learned sparse score on a split. The protocol is
 that of Gao et al. (section 5): what was learned from many lists with sparse features becomes one more dense feature of
@@ -10,6 +13,7 @@ the log-linear model, and minimum error rate training sets the few weights of th
 
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,21 +22,104 @@ import numpy as np
 from rerank.data.corpus import Corpus, dense_alone, free_values
 from rerank.features.table import FeatureTable, dense_columns
 from rerank.learn.base import Weights
+from rerank.learn.base_weight import AUTO, BaseSearch, base_squares
 from rerank.learn.folds import best_trial, latest, padded, trials, with_base_column
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import corpus_score, scores
 from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import oracles
 from rerank.models.model import one_base, raw_weights
-from rerank.recipes.recipe import TextRecipe
+from rerank.recipes.recipe import ListRecipe, TextRecipe
 from rerank.recipes.settings import dataclass_of
-from rerank.runs.run import Run
-from rerank.runs.training import RunTask
+from rerank.runs.run import Run, beside, weight_counts
+from rerank.runs.training import RunTask, column_norms, largest, trained_on, trained_once
 
 if TYPE_CHECKING:
     from rerank.learn.mert import MertSettings
 
 log = logging.getLogger("rerank")
+APART = 1000  # seeds of members: runs with neighbouring seeds share none
+
+
+def members(recipe: ListRecipe) -> list[ListRecipe]:
+    """The recipes of all members of an ensemble, all of which see the same share of the lists."""
+    settings = recipe.training.ensemble
+    assert settings is not None
+    plain = {"training.ensemble": None, "training.vote": False, "training.share": 1.0}
+    return [
+        recipe.changed({**plain, "learner": learner, "seed": recipe.seed + APART * number})
+        for learner in settings.learners or (recipe.learner,)
+        for number in range(settings.seeds)
+    ]
+
+
+def train_ensemble(task: RunTask) -> Run:
+    """Train all members and sum up their weights.
+
+    Members that an interrupted call has finished are kept beside the place of the run. The history is that of the first
+    member.
+    """
+    recipe, dev, metric = task.recipe, task.dev, task.metric
+    assert dev is not None
+    corpus = task.corpus.shared(recipe.training.share, recipe.seed)
+    digests = trained_on(task.digests[0], recipe), *task.digests[1:]
+    runs = list[Run]()
+    for number, single in enumerate(every := members(recipe)):
+        log.info("member %d of %d: %s, seed %d", number + 1, len(every), single.learner["name"], single.seed)
+        place = None if task.place is None else beside(task.place, f"member-{number}")
+        member = replace(task, recipe=single, corpus=corpus, digests=digests, place=place)
+        runs.append(trained_once(member))
+    first, predictor, settings = runs[0], recipe.training.predictor, recipe.training.ensemble
+    assert settings is not None
+    weights = {kind: summed([run.weights[kind] for run in runs], dev) for kind in ("last", "average")}
+    columns = np.ones(corpus.width, np.bool_)
+    if settings.keep is not None:
+        size = np.abs(weights[predictor].w) * column_norms(corpus)
+        columns = largest(size, corpus.free, settings.keep)
+    search = BaseSearch(dev, metric)
+    for kind, summed_weights in weights.items():
+        summed_weights.w[~columns] = 0.0
+        if recipe.learner.get("base") == AUTO:
+            weights[kind] = search(summed_weights)[0]
+    score, base_score = corpus_score(dev, weights[predictor], metric), metric.sign * search.base_score
+    log.info("ensemble of %d: dev %s", len(runs), metric.text(score))
+    of_members = [
+        {"learner": run.recipe.learner, "seed": run.recipe.seed, "dev": run.dev_score,
+         "deviation": spread(dev, run.weights[predictor]), "seconds": run.training["seconds"]}
+        for run in runs
+    ]  # fmt: skip
+    base, beaten = first.training["base"], metric.sign * score > search.base_score
+    about = first.training | {"ensemble": {"members": of_members, "dev": score}} | weight_counts(weights, predictor)
+    about["base"] = base | {
+        "weights": {kind: own.base for kind, own in weights.items()}, "dev": base_score, "beaten": beaten,
+        "kept": not beaten and base["setting"] == AUTO,
+    }  # fmt: skip
+    if about["base"]["kept"]:
+        weights = {kind: Weights(np.zeros_like(summed_weights.w), 1.0) for kind, summed_weights in weights.items()}
+        about |= weight_counts(weights, predictor)
+    return Run(task.name, recipe, weights, {}, {}, None, about, first.history, task.digests, np.zeros(0))
+
+
+def summed(weights: Sequence[Weights], dev: Corpus) -> Weights:
+    """The sum of weights, each divided by the deviation of its scores on ``dev``."""
+    w, base = np.zeros_like(weights[0].w), 0.0
+    for predictor in weights:
+        deviation = spread(dev, predictor)
+        w, base = w + predictor.w / deviation, base + predictor.base / deviation
+    return Weights(w, base)
+
+
+def spread(lists: Corpus, weights: Weights) -> float:
+    """``deviation_of`` the scores that ``weights`` give."""
+    return deviation_of(lists, scores(lists, weights))
+
+
+def deviation_of(lists: Corpus, scored: np.ndarray) -> float:
+    """The standard deviation of scores (float64 [N]) from the means of their lists; 1 where all are alike."""
+    deviation = float(np.sqrt(base_squares(lists.lists, scored) / max(lists.candidate_count, 1)))
+    return deviation if deviation > 0 and np.isfinite(deviation) else 1.0
+
+
 PREDICTOR = "mert"
 LINE = "logistic"  # of the choices by dense columns alone, among those of the predictors
 

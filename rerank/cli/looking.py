@@ -1,21 +1,40 @@
-"""Commands that look into models: inspect, explain, and export and import of weights as text."""
+"""Commands that look: what a file of lists is taken for, and a recipe for it; the parts that a recipe may name; what is
+in models, and their weights as text."""
 
+import dataclasses
 import difflib
 import logging
+import re
+import shlex
+import textwrap
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
 from rerank.base.encoding import plain
 from rerank.base.errors import DataError, ModelError, RecipeError
-from rerank.cli.application import ListReader, ModelPlace, OutputFile, Predictor, Trusted, command, model_for, show
+from rerank.base.registry import Registry
+from rerank.cli.application import (
+    ListReader,
+    ListReferences,
+    ModelPlace,
+    OutputFile,
+    Predictor,
+    ReadOptions,
+    Roles,
+    Trusted,
+    command,
+    model_for,
+    out,
+    show,
+    shown_as_json,
+)
 
 if TYPE_CHECKING:
-    from rerank.models.model import Model
     from rerank.models.scorer import Contribution, Opened, Scorer
     from rerank.readers.base import Reader
 
@@ -23,6 +42,7 @@ MAX_VOTERS = 12  # candidates that are shown of those who have a bracket
 OPEN = 0.05, 0.9995  # probabilities of brackets that are shown: the others are hardly in question
 MAX_IDS = 10_000  # ids that are compared with an unknown one
 log = logging.getLogger("rerank")
+SHOWN = 5  # lines of a file that is there
 
 
 @command("inspect", "Look", "rerank inspect runs/quickstart/model --top 5", seldom="provenance")
@@ -37,7 +57,7 @@ def inspect(
 ) -> None:
     """Show the strongest weights of a model, and the share of each template."""
     from rerank.models.model import Model
-    from rerank.models.weights import find_features
+    from rerank.models.weights import find_features, shares
     from rerank.runs.report.table import TextTable
     from rerank.storage.documents import as_yaml
 
@@ -62,14 +82,7 @@ def inspect(
         learner=learner, predictor=predictor, nonzero=nonzero, columns=loaded.table.width, base=weights.base,
         seen=seen, kept=kept,
     )  # fmt: skip
-    _show_shares(loaded, predictor, top)
-
-
-def _show_shares(model: "Model", predictor: str, top: int) -> None:
-    from rerank.models.weights import shares
-    from rerank.runs.report.table import TextTable
-
-    entries, templates, rows = shares(model, predictor, top), [], []
+    entries, templates, rows = shares(loaded, predictor, top), [], []
     for entry in entries:
         rows.append([entry.template, f"{entry.columns:,}", f"{entry.nonzero:,}", f"{100 * entry.share:.1f} %"])
         strongest = [{"feature": name, "weight": weight} for name, weight in entry.strongest]
@@ -279,5 +292,165 @@ def import_weights(
     imported_weights = read_weights(file, model.table)
     weights = dict.fromkeys(("last", "average"), imported_weights.weights)
     about = imported(model.about, stream_name(file), imported_weights.sha256)
-    replace(model, about=about, weights=weights, state={}, votes={}, brackets={}).save(output)
+    dataclasses.replace(model, about=about, weights=weights, state={}, votes={}, brackets={}).save(output)
     log.info("%s weights, the others are 0", f"{imported_weights.features:,}")
+
+
+@command("look", "Look", "rerank look llm/test")
+def look(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Lists, in any format.")],
+    references: ListReferences = None,
+    *,
+    reading: ReadOptions,
+) -> None:
+    """Say what a file is taken for: candidates, base score, what is right, columns.
+
+    It is what every command says before its results, with the keys that are not used; --roles overrules it.
+    """
+    from rerank.extraction.list_checks import doubts_of_lists
+    from rerank.readers.base import SkipCount, counted, usable
+    from rerank.readers.detection import MOST, Account, filled
+    from rerank.readers.given.reading import ListFile, read
+    from rerank.readers.lists import one_by_one
+
+    lists = read(file, reading.reader, references=references or None, roles=reading.roles)
+    count = SkipCount("skip")
+    assert isinstance(lists, ListFile)
+    first = list(filled(usable(islice(one_by_one(lists.blocks()), MOST), counted, count)))
+    if (account := Account.of(file, first, str(lists.settings["name"]))) is None:
+        list(lists)  # says why no list is good, if there is one
+        raise DataError("no list with candidates", path=file)
+    show(*account.lines, account=account.as_data())
+    count.warn()
+    doubts = doubts_of_lists(first, roles=lists.settings.get("roles"))
+    show(*doubts, doubts=doubts)
+
+
+@command("new", "Start", "rerank new lists/train.jsonl lists/dev.jsonl lists/test.jsonl")
+def new(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Lists: of training, dev and tests.")],
+    *,
+    references: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="References, or gold trees, of each file in turn; judgements (qrels) of all.",
+        ),
+    ] = None,
+    sources: Annotated[list[str] | None, typer.Option(metavar="FILE", help="Inputs of each file in turn.")] = None,
+    reader: ListReader = None,
+    roles: Roles = None,
+    metric: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Metric of the recipe.", show_default="as the lists suggest")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Recipe to write; NAME.yaml.")] = None,
+) -> None:
+    """Look at your files of lists, and write a recipe with comments for them.
+
+    The names say which file is trained on and which is dev; the rest are tests.
+    """
+    from rerank.recipes.loading import task_named
+    from rerank.runs.new_recipe import new_recipe
+    from rerank.storage.files import write_text
+
+    name = (
+        output.stem
+        if output is not None
+        else re.sub(r"\W+", "-", Path(files[0]).resolve().parent.name).strip("-") or "lists"
+    )
+    place = output if output is not None else Path(f"{name}.yaml")
+    made = new_recipe(name, files, references or [], sources or [], reader, roles, metric)
+    if place.exists():
+        kept = place.read_text(encoding="utf-8", errors="replace").splitlines()
+        lost = [line for line in kept if line.strip() and line not in made.text.splitlines()]
+        what = f"and would lose: {' / '.join(lost[:SHOWN])}" if lost else "the same that would be written"
+        raise RecipeError(
+            f"there is already a file, {what}; choose another with --output, or remove it", path=str(place)
+        )
+    write_text(place, made.text)
+    model, tried = shlex.quote(f"runs/{name}/model"), shlex.join(made.tried)
+    tries = [text.replace("MODEL", model).replace("FILE", tried) for text in task_named(made.task).tries]
+    commands = [f"rerank run {shlex.quote(str(place))}", *tries]
+    later = [f"  {line}" for line in commands[1:]]
+    show(
+        f"{place}: {made.found}",
+        "later:",
+        *later,
+        f"now: {commands[0]}  # {made.shows}",
+        recipe=str(place),
+        next=commands,
+    )
+
+
+Kind = Literal["readers", "templates", "metrics", "learners", "losses", "pairs", "recipes"]
+REGISTRIES = {
+    "readers": "reader", "templates": "template", "metrics": "metric", "learners": "learner", "losses": "loss",
+    "pairs": "pair source",
+}  # fmt: skip
+PAPERS, WIDTH = "papers", 120
+
+
+@command("list", "Look", "rerank list recipes")
+def list_(
+    kind: Annotated[Kind | None, typer.Argument(help="Kind of parts; everything by default.")] = None,
+    *,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="All learners, not only those that docs/choosing.md recommends; and settings."),
+    ] = False,
+) -> None:
+    """List the parts that a recipe can name; with --all or --json, with their settings."""
+    from rerank.recipes.loading import uses
+
+    recommended = Registry[str]("recommended")  # learners that docs/choosing.md names
+    for registry in [kind] if kind else get_args(Kind):
+        if kind is None and not shown_as_json():
+            out.print(registry, style="bold")
+        parts = _parts(registry)
+        listed = [part for part in parts if every or registry != "learners" or part["name"] in recommended]
+        lines = [_line(part, every) for part in listed]
+        if registry == "recipes":  # in groups, those of papers last
+            of_use = {use: [f"  {_line(part)}" for part in parts if part["use"] == use] for use in (*uses(), PAPERS)}
+            lines = [line for use, own in of_use.items() if own for line in (f"{use}:", *own)]
+        show(*lines, **{registry: parts})
+        if len(listed) < len(parts):
+            show(f"and {len(parts) - len(listed)} more: rerank list learners --all")
+        if registry == "templates":
+            from rerank.features.template import SETS
+
+            sets = [{"name": name, "templates": list(members)} for name, members in SETS.items()]
+            show(*(f"set {name}: {len(members)} templates" for name, members in SETS.items()), sets=sets)
+        if registry == "readers":
+            note = "every reader: scores='score', or 'cost' where lower is better"
+            show(note, note=note)
+
+
+def _parts(kind: Kind) -> list[dict[str, Any]]:
+    """Name, settings with their defaults (as Python writes them; null where one must be given), and a sentence."""
+    if kind == "recipes":
+        from rerank.recipes.loading import about_recipe, shipped_recipes, task_named
+
+        recipes = [{"name": name, "about": about_recipe(path)} for name, path in shipped_recipes().items()]
+        for recipe, path in zip(recipes, shipped_recipes().values(), strict=True):
+            task = re.search(r"^task: *(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+            of_paper = recipe["name"].startswith(f"{PAPERS}/")
+            recipe["use"] = PAPERS if of_paper else task_named(task[1] if task else "parse").use
+        return recipes
+    parts = list[dict[str, Any]]()
+    for name, part in Registry[type](REGISTRIES[kind]):
+        settings = {
+            f.name: None if f.default is dataclasses.MISSING else repr(f.default) for f in dataclasses.fields(part)
+        }
+        about = " ".join((part.__doc__ or "").strip().split("\n\n")[0].split()).replace("``", "")
+        parts.append({"name": name, "settings": settings, "about": about})
+    return parts
+
+
+def _line(part: dict[str, Any], full: bool = False) -> str:
+    """A part and what it is in one line, its first sentence; ``full``: all of it, with settings and their defaults."""
+    settings = [key if default is None else f"{key}={default}" for key, default in part.get("settings", {}).items()]
+    name = f"{part['name']}({', '.join(settings)})" if full and "settings" in part else part["name"]
+    about = part.get("about", "")
+    about = about if full else re.split(r"(?<=[\w)]\.) (?=[A-Z])", about)[0]
+    line = "  ".join(filter(None, [name, about]))
+    return line if full else textwrap.shorten(line, WIDTH, placeholder=" ...").replace(f"{name} ", f"{name}  ", 1)
