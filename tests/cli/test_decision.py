@@ -1,19 +1,23 @@
-"""A model has one decision: the headline of its run, commands, methods, service and tests are about it, and name it."""
+"""What a model hands out: its decision, its decoding, and its weights in other formats."""
 
+import gzip
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import small
 import small_texts
-from commands import Command
+from commands import Command, refused
 
 import rerank as library
 from rerank.base.errors import ModelError
 from rerank.metrics.evaluation import evaluate
 from rerank.models.model import Model
 from rerank.models.scorer import Scorer
+from rerank.models.weights import moses_lines
 from rerank.runs import experiment
 from rerank.runs.decoding import _used
 from rerank.runs.report.results import headline
@@ -179,3 +183,163 @@ def test_of_equal_ways_the_simplest_is_taken(small_data: Path) -> None:
     ):  # fmt: skip
         tuned: dict[str, dict[str, Any]] = {"fuse": {"dev": fuse}, "mbr": {"dev": mbr}}
         assert _used(recipe, tuned, best, metric) == used
+
+
+TREES = """3\ta
+0
+(S1 (S (A (X 0) (X 1)) (X 2)))
+0
+(S1 (S (X 0) (A (X 1) (X 2))))
+0
+(S1 (S (B (X 0) (X 1)) (X 2)))
+
+2\tb
+0
+(())
+-1
+(S1 (S (X 0)))
+
+"""
+TEXTS = "0 ||| a b c d ||| lm=1 ||| -1\n0 ||| a b c e ||| lm=1 ||| -1.1\n0 ||| x y z w ||| lm=1 ||| -0.9\n"
+
+
+def test_base_scores_are_decoded_without_a_model(rerank: Command, tmp_path: Path) -> None:
+    (tmp_path / "lists").write_text(TREES)
+    result = rerank("rank", "base", tmp_path / "lists")
+    assert (result.code, result.out) == (0, "(S1 (S (X 0) (X 1) (X 2)))\n(S1 (S (X 0)))\n")
+    assert "1 candidate without a vote: other words than the best has" in result.err
+    objects = [json.loads(line) for line in rerank("rank", "base", tmp_path / "lists", "--json").out.splitlines()]
+    assert [(each["id"], each["place"]) for each in objects] == [("a", None), ("b", 2)]  # that of b is a candidate
+    assert objects[0]["probabilities"] == pytest.approx([1 / 3] * 3)
+    brackets = [(each["label"], each["candidates"]) for each in objects[0]["brackets"]]
+    assert brackets == [("S", [1, 2, 3]), ("A", [1]), ("B", [3]), ("A", [2])]
+    mbr = json.loads(rerank("rank", "base", tmp_path / "lists", "--predictor", "mbr", "--json").out.splitlines()[0])
+    assert (mbr["place"], len(mbr["expected_gains"])) == (1, 3)
+
+
+def test_texts_are_decoded_by_expected_gain(rerank: Command, tmp_path: Path) -> None:
+    (tmp_path / "lists").write_text(TEXTS)
+    for metric in ("bleu", "chrf", "wer"):
+        result = rerank(
+            "rank", "base", tmp_path / "lists", "--metric", metric, "--reader", "moses", "--decode", "{sharpness: 0.1}"
+        )
+        assert (result.code, result.out) == (0, "a b c d\n"), metric
+    assert (
+        rerank("rank", "base", tmp_path / "lists", "--metric", "bleu", "--reader", "moses", "--predictor", "base").out
+        == "x y z w\n"
+    )
+
+
+def test_what_cannot_be_decoded_is_refused(rerank: Command, tmp_path: Path) -> None:
+    (tmp_path / "trees").write_text(TREES)
+    (tmp_path / "texts").write_text(TEXTS)
+    refused(rerank("rank", "base", tmp_path / "trees", "--decode", "{threshold: 0.3}"), "threshold: found 0.3")
+    refused(rerank("rank", "base", tmp_path / "trees", "--decode", "{sharpness: 0.0}"), "--decode: sharpness: found 0")
+    texts = ("rank", "base", tmp_path / "texts", "--metric", "bleu", "--reader", "moses")
+    refused(rerank(*texts, "--predictor", "fuse"), "only trees can be fused; use mbr for texts")
+    refused(rerank(*texts, "--predictor", "mbr", "--decode", "{gains: nowhere:gains}"), "cannot import gain function")
+
+
+def test_how_to_decode_needs_a_way_to(rerank: Command, small_run: Path, small_data: Path) -> None:
+    """Where the model takes the best candidate, no sharpness changes anything."""
+    lists, model = small_data / "test.nbest.gz", small_run / "model"
+    refused(rerank("rank", model, lists, "--predictor", "average", "--decode", "{sharpness: 2}"), "--predictor")
+    assert rerank("rank", model, lists, "--predictor", "mbr", "--decode", "{sharpness: 2}").code == 0
+    refused(rerank("rank", model, lists, "--metric", "bleu"), "a model has its own metric")
+
+
+def test_a_model_decodes_as_it_was_tuned(rerank: Command, small_data: Path, workspace: Path, tmp_path: Path) -> None:
+    recipe = small.recipe(small_data, training={"epochs": 1, "vote": False}, decode={"use": "fuse"})
+    experiment.run(recipe, workspace / "fused by command")
+    model, lists, output = workspace / "fused by command" / "model", small_data / "test.nbest.gz", tmp_path / "out.gz"
+    assert rerank("rank", model, lists, "--output", output).code == 0
+    answers = small.lines_of(output)
+    sharp = rerank("rank", model, lists, "--decode", "{sharpness: 1.0e+6}").out.splitlines()
+    for text, ranking in zip(sharp, library.load(model, "average").rank_many(lists), strict=True):
+        if len(ranking) < 2 or ranking.scores[0] > ranking.scores[1] + 1e-4:  # one candidate has all the probability
+            assert text.replace(" ", "") == ranking.best.text.replace(" ", "")
+    name = next(library.read(lists, "charniak").__iter__()).id
+    shown = rerank("explain", model, lists, "--list", name).out
+    assert "decoded by fuse: " in shown
+    assert answers[0] in shown.replace("\n", " ")
+    explained = json.loads(rerank("explain", model, lists, "--list", name, "--json").out)
+    assert explained["decoded"]["text"] == answers[0]
+    assert all(each["candidates"] for each in explained["brackets"])
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory, workspace: Path) -> Path:
+    """The model of a run over translations."""
+    root = tmp_path_factory.mktemp("texts")
+    small_texts.write_task(root)
+    experiment.run(small_texts.recipe(root), workspace / "export")
+    return workspace / "export" / "model"
+
+
+def test_out_and_in_again(small_run: Path, tmp_path: Path, rerank: Command) -> None:
+    model, file = small_run / "model", tmp_path / "weights.txt.gz"
+    assert rerank("export", model, "-o", file).code == 0
+    done = rerank("import", file, "--like", model, "-o", tmp_path / "again")
+    assert done.code == 0, done.err
+    old, new = Model.load(model), Model.load(tmp_path / "again")
+    for name in ("last", "average"):
+        assert new.weights[name].w.tobytes() == old.weights["average"].w.tobytes()
+        assert new.weights[name].base == old.weights["average"].base
+    assert (new.state, new.votes) == ({}, {})
+    assert new.settings == old.settings
+    assert new.about["imported"]["file"] == str(file)
+    again = rerank("export", tmp_path / "again")
+    assert again.out.encode() == gzip.decompress(file.read_bytes())
+    refused = rerank("import", file, "--like", model, "-o", tmp_path / "again")
+    assert refused.code == 2
+    assert "already exists" in refused.err
+
+
+def test_the_strongest_by_name(small_run: Path, rerank: Command) -> None:
+    model = small_run / "model"
+    w = np.sort(np.abs(Model.load(model).weights["last"].w))[::-1]
+    rows = [line.split(" ") for line in rerank("export", model, "--predictor", "last", "--top", 5).out.splitlines()]
+    assert rows[0][0] == "base"
+    assert [abs(float(weight)) for _, weight in rows[1:]] == w[:5].tolist()
+
+
+def test_errors_of_import_name_the_line(small_run: Path, tmp_path: Path, rerank: Command) -> None:
+    (tmp_path / "w").write_text("base 1\nRule|NP 3\n")
+    done = rerank("import", tmp_path / "w", "--like", small_run / "model", "-o", tmp_path / "m")
+    assert done.code == 2
+    assert f"{tmp_path / 'w'}:2: the model has no feature 'Rule|NP'" in done.err.replace("\n", "")
+    assert not (tmp_path / "m").exists()
+
+
+def test_errors_of_export(small_run: Path, tmp_path: Path, rerank: Command) -> None:
+    model = small_run / "model"
+    for arguments, message in [
+        (("--predictor", "voted"), "no weights of 'voted'; it has last, average"),
+        (("--format", "moses", "-o", tmp_path / "w.gz"), "Moses does not read compressed weights"),
+    ]:
+        done = rerank("export", model, *arguments)
+        assert done.code == 2
+        assert message in done.err.replace("\n", " ")
+    assert not (tmp_path / "w.gz").exists()
+
+
+def test_weights_for_moses(texts: Path, rerank: Command) -> None:
+    model, done = Model.load(texts), rerank("export", texts, "--format", "moses")
+    assert done.out.splitlines() == list(moses_lines(model.table, model.weights["average"], Counter()))
+    assert len(done.out.splitlines()) > 10, done.err
+
+
+def test_provenance(small_run: Path, tmp_path: Path, rerank: Command) -> None:
+    model = small_run / "model"
+    about = Model.load(model).about
+    done = rerank("inspect", model, "--provenance")
+    assert done.code == 0, done.err
+    for known in (about["training_data"], about["date"], about["version"], *about["files"]["nbest"]):
+        assert known in done.out
+    for line in ("learner: ", "seed: ", "measure: f1", "templates:"):
+        assert line in done.out
+    rerank("export", model, "-o", tmp_path / "w")
+    rerank("import", tmp_path / "w", "--like", model, "-o", tmp_path / "again")
+    shown = rerank("inspect", tmp_path / "again", "--provenance").out
+    assert str(tmp_path / "w") in shown
+    assert "measure: f1" not in shown

@@ -1,5 +1,6 @@
-"""What a run did not write it does not touch, whatever it is called, and whatever a recipe says."""
+"""Files that are not what a command was told, and models of other lists."""
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -7,9 +8,11 @@ from typing import Any
 import pytest
 import small
 import small_classes
+import small_texts
 import yaml
 from commands import Command, refused
 
+from rerank.runs import experiment
 from rerank.storage.outputs import HEAD, NOTE
 
 # What a run writes or removes at the top of its output directory, as files of somebody else's.
@@ -34,9 +37,7 @@ def recipe(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("name", "until"), [*((name, "test") for name in [*NAMES, "all"]), ("all", "train")])
-def test_a_directory_of_somebody_elses_is_left_as_it_is(
-    rerank: Command, recipe: Path, tmp_path: Path, name: str, until: str
-) -> None:
+def test_what_is_of_somebody_else_stays(rerank: Command, recipe: Path, tmp_path: Path, name: str, until: str) -> None:
     out = tmp_path / "out"
     for each in NAMES if name == "all" else [name]:
         (out / each).parent.mkdir(parents=True, exist_ok=True)
@@ -75,9 +76,7 @@ def test_files_beside_those_of_a_run(rerank: Command, recipe: Path, small_run: P
     assert small.files_of(out) == before
 
 
-def test_predictions_of_a_split_that_somebody_else_has_written(
-    rerank: Command, small_data: Path, tmp_path: Path
-) -> None:
+def test_predictions_that_somebody_else_has_written(rerank: Command, small_data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     recipe = recipe_at(tmp_path, small.settings(small_data))
     (out / "predictions").mkdir(parents=True)
@@ -102,9 +101,7 @@ def test_a_split_that_is_a_path(rerank: Command, small_data: Path, tmp_path: Pat
         assert small.files_of(tmp_path) == before
 
 
-def test_a_recipe_named_after_a_place_elsewhere(
-    rerank: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recipe_named_after_another_place(rerank: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
@@ -131,9 +128,7 @@ def test_names_of_sets_and_runs(rerank: Command, tmp_path: Path) -> None:
     assert len(list((tmp_path / "out" / "predictions").iterdir())) == 4
 
 
-def test_a_run_never_writes_over_what_it_reads(
-    rerank: Command, small_run: Path, small_data: Path, tmp_path: Path
-) -> None:
+def test_a_run_keeps_what_it_reads(rerank: Command, small_run: Path, small_data: Path, tmp_path: Path) -> None:
     """Predictions and the model of a run before, as input of the next one into the same directory."""
     out = tmp_path / "out"
     shutil.copytree(small_run, out)
@@ -148,9 +143,7 @@ def test_a_run_never_writes_over_what_it_reads(
         assert small.files_of(out) == before
 
 
-def test_commands_never_write_over_what_they_read(
-    rerank: Command, small_run: Path, small_data: Path, tmp_path: Path
-) -> None:
+def test_commands_keep_what_they_read(rerank: Command, small_run: Path, small_data: Path, tmp_path: Path) -> None:
     model, lists = tmp_path / "model", tmp_path / "test.nbest.gz"
     shutil.copytree(small_run / "model", model)
     shutil.copy(small_data / "test.nbest.gz", lists)
@@ -167,3 +160,164 @@ def test_commands_never_write_over_what_they_read(
         ended = rerank(*arguments)
         assert ended.code == 2, ended
         assert small.files_of(tmp_path) == before
+
+
+REWARD = {"name": "gain", "column": "reward"}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A task of texts, each list of which also has rewards, about -6, in {split}.reward.gz."""
+    root = tmp_path_factory.mktemp("texts")
+    small_texts.write_task(root)
+    for split in small_texts.SIZES:
+        lines = [line.split(" ||| ") for line in small_texts.lines_of(root / f"{split}.nbest.gz")]
+        for fields in lines:
+            fields[2] += f" reward= {float(fields[2].split()[1]) - 8:.4f}"
+        small_texts.write_lines(root / f"{split}.reward.gz", [" ||| ".join(fields) for fields in lines])
+    return root
+
+
+def settings(root: Path, **changes: Any) -> dict[str, Any]:
+    """A recipe over few templates."""
+    few = {
+        "training": {"epochs": 2},
+        "learner": {"name": "perceptron"},
+        "features": {"set": None, "templates": ["Dense", "TargetNGram"], "min_lists": 1},
+        "significance": {"samples": 100},
+    }
+    return small_texts.settings(root, **{**few, **changes})
+
+
+@pytest.fixture(scope="module")
+def texts_run(data: Path, workspace: Path) -> Path:
+    """The output of a run over texts, without MERT."""
+    output = workspace / "mismatches" / "texts"
+    experiment.run(small_texts.TextRecipe.model_validate(settings(data)), output)
+    return output
+
+
+@pytest.fixture(scope="module")
+def gains_run(data: Path, workspace: Path) -> Path:
+    """The output of a run for translations' rewards, with MERT and without references."""
+    output, lists = workspace / "mismatches" / "gains", {"references": None, "nbest": "{root}/{split}.reward.gz"}
+    mert = {"split": "tune", "settings": {"restarts": 1}}
+    recipe = settings(data, metric=REWARD, data=lists, mert=mert)
+    experiment.run(small_texts.TextRecipe.model_validate(recipe), output)
+    return output
+
+
+# Gains
+
+
+def test_a_gain_of_translations_needs_no_references(gains_run: Path, workspace: Path, rerank: Command) -> None:
+    output = workspace / "mismatches" / "again"
+    result = rerank("run", gains_run / "recipe.yaml", "-o", output)
+    assert result.code == 0, result
+    log, page = (output / "log.txt").read_text(), (output / "report.html").read_text()
+    compared = rerank("compare", gains_run, gains_run)
+    for shown in (result.out, log, page, compared.out):
+        values = [float(value.replace("−", "-")) for value in re.findall(r"[-−]\d+\.\d{4}\b", shown)]
+        assert any(-9 < value < -4 for value in values), shown
+        assert not re.search(r"[-−][4-9]\d\d\.\d\d\b", shown)
+    assert "mert on tune: -" in log
+    assert "no bleu, chrf, as there are lists without references" in log
+
+
+def test_a_gain_out_of_range_has_its_place(data: Path, tmp_path: Path, workspace: Path, rerank: Command) -> None:
+    lines = small_texts.lines_of(data / "train.reward.gz")
+    lines[8] = re.sub(r"reward= \S+", "reward= 1e308", lines[8])
+    for split in ("dev", "test"):
+        shutil.copy(data / f"{split}.reward.gz", tmp_path)
+    small_texts.write_lines(tmp_path / "train.reward.gz", lines)
+    changes = {"root": str(tmp_path), "references": None, "nbest": "{root}/{split}.reward.gz"}
+    changes["sources"] = f"{data}/{{split}}.src.gz"
+    path = tmp_path / "recipe.yaml"
+    path.write_text(yaml.safe_dump(settings(data, metric=REWARD, data=changes)))
+    result = rerank("--quiet", "run", path, "-o", workspace / "mismatches" / "huge")
+    refused(result, "train.reward.gz:9: list 1", "1e+308 as 'reward'", "from -1e+30 to 1e+30")
+
+
+# Runs
+
+
+@pytest.mark.parametrize("other", ["trees", "gains", "recipe", "recipe of trees"])
+def test_compare_with_a_run_of_another_kind(
+    other: str, texts_run: Path, gains_run: Path, small_run: Path, tmp_path: Path, rerank: Command
+) -> None:
+    if other in ("trees", "gains"):
+        run = small_run if other == "trees" else gains_run
+        for pair in ((texts_run, run), (run, texts_run)):
+            refused(rerank("compare", *pair), "the runs were scored differently")
+        return
+    mixed, given = (texts_run, small_run) if other == "recipe" else (small_run, texts_run)
+    shutil.copytree(mixed, tmp_path / "mixed")
+    shutil.copy(given / "recipe.yaml", tmp_path / "mixed")
+    refused(rerank("compare", tmp_path / "mixed", mixed), "test.selections.npz", "the files are of different runs")
+
+
+# Settings
+
+
+@pytest.mark.parametrize("metric", ["bleu", "chrf", "ter", "wer", "cer"])
+@pytest.mark.parametrize("references", ["a b c\n\nf g\n", "\n\n\n"], ids=["one is missing", "all are missing"])
+def test_texts_without_references(metric: str, references: str, tmp_path: Path, rerank: Command) -> None:
+    """An empty reference where a text has no other is one that is missing: nothing matches it."""
+    (tmp_path / "texts").write_text("a b c\nd e\nf g\n")
+    (tmp_path / "references").write_text(references)
+    (tmp_path / "more").write_text("a\n\n\n")
+    for further in ([], ["--reference", tmp_path / "more"]):
+        paths = tmp_path / "texts", tmp_path / "references"
+        result = rerank("evaluate", *paths, "--metric", metric, "--sentences", *further)
+        assert result.code == 0, result
+        assert "nan" not in result.out
+
+
+# Arguments
+
+
+def test_arguments_the_wrong_way_round(
+    small_run: Path, small_data: Path, data: Path, tmp_path: Path, rerank: Command
+) -> None:
+    model, lists, gold = small_run / "model", small_data / "test.nbest.gz", small_data / "test.gold.gz"
+    said = f"{model} is a model, and {lists} is none: they are given the wrong way round"
+    for words in (["rank", lists, model], ["explain", lists, model, "--list", 1]):
+        refused(rerank(*words), said)
+    refused(rerank("inspect", lists), f"{lists}: is a file; expected the directory of a model")
+    said = f"{lists} holds lists, and {gold} does not: they are given the wrong way round; expected NBEST REF"
+    refused(rerank("oracle", gold, lists), said)
+    texts, references = data / "test.nbest.gz", data / "test.ref.gz"
+    refused(rerank("oracle", references, texts, "--metric", "bleu"), f"{texts} holds lists, and {references} does not")
+    small.write_golds(tmp_path / "few.gz", small.golds_of(gold)[:-1])
+    assert "wrong way round" not in rerank("oracle", lists, tmp_path / "few.gz").err
+
+
+def test_texts_where_trees_are_measured_name_the_option(data: Path, small_data: Path, rerank: Command) -> None:
+    texts, lists, gold = data / "test.ref.gz", data / "test.nbest.gz", small_data / "test.gold.gz"
+    said = f"{texts}:1: text outside of a tree; a tree starts with '(' (near 'good'); for texts, name their measure, "
+    refused(rerank("oracle", lists, texts), "for texts, name their measure, as --metric bleu")
+    for words in (["evaluate", texts, texts], ["evaluate", gold, texts]):
+        refused(rerank(*words), said[: said.index("'good'")], "for texts, name their measure, as --metric bleu")
+
+
+def test_a_reader_of_other_lists_is_not_advised(
+    small_run: Path, texts_run: Path, small_data: Path, data: Path, rerank: Command
+) -> None:
+    result = rerank("rank", small_run / "model", data / "test.nbest.gz")
+    refused(result, "this looks like moses, whose lists hold texts; expected trees, as the model or the recipe's task")
+    result = rerank("rank", texts_run / "model", small_data / "test.nbest.gz")
+    refused(result, "this looks like charniak, whose lists hold trees; expected texts, as the model or the recipe's")
+
+
+def test_a_model_without_sources_misses_none(texts_run: Path, data: Path, workspace: Path, rerank: Command) -> None:
+    for split in ("train", "dev", "test"):
+        lines = [line.rpartition(" ||| ")[0] for line in small_texts.lines_of(data / f"{split}.nbest.gz")]
+        small_texts.write_lines(data / f"{split}.plain.gz", lines)
+    features, output = {"set": "text", "min_lists": 1}, workspace / "mismatches" / "no-sources"
+    lists = {"nbest": "{root}/{split}.plain.gz", "sources": None, "tests": []}
+    recipe = settings(data, data=lists, features=features)
+    experiment.run(small_texts.TextRecipe.model_validate(recipe), output)
+    for run in (texts_run, output):
+        result = rerank("rank", run / "model", data / "test.plain.gz")
+        assert result.code == 0
+        assert "source" not in result.err

@@ -74,9 +74,7 @@ def test_a_recipe_by_url_gives_the_same_model(served: Served, small_data: Path, 
     assert (models[0].weights["average"].w == fitted.model.weights["average"].w).all()
 
 
-def test_commands_take_models_by_url(
-    served: Served, small_run: Path, small_data: Path, rerank: Command, tmp_path: Path
-) -> None:
+def test_models_by_url(served: Served, small_run: Path, small_data: Path, rerank: Command, tmp_path: Path) -> None:
     model, lists = f"{served.url}/model", small_data / "test.nbest.gz"
     weights = tmp_path / "weights"
     weights.write_text(rerank("export", model).out)

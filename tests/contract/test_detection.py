@@ -92,9 +92,7 @@ def test_a_reader_that_reads_through_another_is_told_of_its_option(tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", [name for name, _ in readers if tried(name)])
-def test_readers_that_need_options_and_those_of_folders_and_of_several_files_are_named(
-    tmp_path: Path, name: str
-) -> None:
+def test_readers_of_folders_and_of_several_files_and_with_options_are_named(tmp_path: Path, name: str) -> None:
     texts = lists_in("opennmt")
     for data in (texts, b"it rains .\t-0.35\nit rain .\t-0.5\n"):
         assert advice(name, "opennmt", "n") in error_of(name, tmp_path / "o", data)
@@ -187,9 +185,7 @@ def test_statements_that_errors_show_make_lists_of_other_programs(
 
 
 @pytest.mark.parametrize("name", ["look", "new", "vote"])
-def test_commands_that_find_the_format_say_which_program_wrote_a_file(
-    name: str, tmp_path: Path, rerank: Command
-) -> None:
+def test_commands_that_find_the_format_say_who_wrote_a_file(name: str, tmp_path: Path, rerank: Command) -> None:
     expected = {name.partition(" ")[0]: data for name, (data, _) in FOREIGN.items()}
     expected["SQLite"] = "SQLite format 3\0"
     expected["M2"] = "S It rain\nA 1 2|||R:VERB|||rains|||REQUIRED|||-NONE-|||0\n\n"
@@ -203,9 +199,7 @@ def test_a_file_of_no_known_form_is_said_to_be_so(name: str, tmp_path: Path, rer
     path, right = tmp_path / "texts.tsv", [tmp_path / "right"] * (name == "oracle")
     path.write_text("a\tit rains\na\tit rain\nb\tyes\nb\tyes ,\n")
     (tmp_path / "right").write_text("it rains\nyes\n")
-    refused(
-        rerank(name, path, *right), f"{path}: no known form: the first line is 'a", "charniak, ", "--reader NAME says"
-    )
+    refused(rerank(name, path, *right), f"{path}: no known form: the first line is 'a", "charniak, ", "--reader NAME")
 
 
 def test_one_long_word_is_of_no_known_form(tmp_path: Path) -> None:
@@ -296,9 +290,7 @@ def test_lists_under_another_key_are_lists(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dense", [None, ["lm"]])
-def test_a_number_that_one_list_in_four_lacks_is_no_column_unless_it_is_named(
-    tmp_path: Path, dense: list[str] | None
-) -> None:
+def test_a_number_that_a_list_in_four_lacks_is_no_column_unless_named(tmp_path: Path, dense: list[str] | None) -> None:
     (case,) = (case for case in CASES if str(case) == "jsonl")
     lacks = FORMATS["jsonl"].damages["no number"][1]
     path = case.write(tmp_path, lambda i, k, text: lacks(text) if (i, k) == (1, 1) else text)
@@ -312,9 +304,7 @@ def test_a_number_that_one_list_in_four_lacks_is_no_column_unless_it_is_named(
 
 @pytest.mark.parametrize("ruined", [(0, 1), (LISTS - 1,), tuple(range(LISTS))], ids=str)
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_bad_lists_are_written_and_read_again_as_empty_ones(
-    tmp_path: Path, case: Case, ruined: tuple[int, ...]
-) -> None:
+def test_bad_lists_are_written_as_empty_ones(tmp_path: Path, case: Case, ruined: tuple[int, ...]) -> None:
     found = opened(case, case.write(tmp_path / "given", whole, ruined))
     assert [i for i, one in enumerate(found) if one.problem is not None] == list(ruined)
     if case.name in ("trec", "letor"):

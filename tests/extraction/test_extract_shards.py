@@ -259,9 +259,7 @@ def test_a_warning_is_given_once(data, monkeypatch, caplog):
 
 def test_a_folder_that_a_worker_does_not_see_is_named(tmp_path):
     spool = Spool(str(tmp_path / "gone"))
-    with pytest.raises(
-        RunError, match=rf"gone: the worker {socket.gethostname()}, process \d+, does not see this folder"
-    ):
+    with pytest.raises(RunError, match=rf"gone: the worker {socket.gethostname()}, process \d+, does not see this"):
         spool.save(4, {}, {})
     assert not (tmp_path / "gone").exists()
 

@@ -109,15 +109,7 @@ def test_compression_is_no_change_and_other_code_is_one(data, tmp_path, monkeypa
     assert store.training(recipe)[2] != key
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "split.json",
-        "corpus/header.json",
-        "corpus/values.npy",
-        "table/table_hashes.npy",
-    ],
-)
+@pytest.mark.parametrize("damage", ["split.json", "corpus/header.json", "corpus/values.npy", "table/table_hashes.npy"])
 @pytest.mark.parametrize("how", ["missing", "cut short", "a bit flipped"])
 def test_a_damaged_entry_is_an_error_that_names_it(data, tmp_path, damage, how):
     store, recipe = CorpusCache(tmp_path / "cache"), small.recipe(data)
@@ -243,12 +235,8 @@ def test_the_base_score_alone_can_be_asked_for(small_data: Path, hashed: dict[st
 
 def test_a_table_that_cannot_be_numbered_or_held_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     check_width(2_000_000)
-    with pytest.raises(
-        RecipeError, match=r"^features.min_lists: 2,147,483,648 features .* at most 2,147,483,647 columns;"
-    ):
+    with pytest.raises(RecipeError, match=r"^features.min_lists: 2,147,483,648 features .* at most 2,147,483,647"):
         check_width(1 << 31)
     monkeypatch.setattr(usage, "allowed", lambda: 10**9)
-    with pytest.raises(
-        RecipeError, match=r"^features.min_lists: a table of 9,000,000 columns takes 1.8 GB, .*hash_bits"
-    ):
+    with pytest.raises(RecipeError, match=r"^features.min_lists: a table of 9,000,000 columns takes 1.8 GB, .*hash"):
         check_width(9_000_000)

@@ -185,9 +185,7 @@ def test_parts_of_blocks_have_the_lists_of_the_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("alike", [True, False])
-def test_gains_that_are_not_those_of_the_answers_are_said(
-    alike: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_gains_of_other_answers_are_said(alike: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     def sample(k: int) -> dict[str, Any]:
         return {
             "text": f"so {k}",

@@ -97,7 +97,7 @@ PAIRS = [
 ]
 
 
-def extract_list(
+def list_of(
     templates: list[Template], trees: list[Any], base: list[float], **options: Any
 ) -> tuple[ListFeatures, Extractor]:
     extractor = Extractor(templates, SymbolTable(), **options)
@@ -128,14 +128,14 @@ def hash_of(name: str) -> int:
 
 
 def assert_kernels_equal_the_naive_extractor(trees: list[nltk.Tree], base: list[float]) -> None:
-    features, extractor = extract_list(ALL, trees, base, centred=False)
+    features, extractor = list_of(ALL, trees, base, centred=False)
     names = names_of(features, extractor)
     assert len(set(names)) == len(names)  # one name, one feature
     assert [hash_of(name) for name in names] == features.full.tolist()
     naive = reference_features(ALL, trees, base)
     assert_same(by_candidate(features, names, len(trees)), varying(naive))
     # Centred: the same up to one number a feature, and never more entries than before.
-    centred, extractor = extract_list(ALL, trees, base, centred=True)
+    centred, extractor = list_of(ALL, trees, base, centred=True)
     names = names_of(centred, extractor)
     assert set(names) == {name for one in varying(naive) for name in one}
     stored = by_candidate(centred, names, len(trees))
@@ -168,7 +168,7 @@ def test_labels_of_roots_that_say_nothing_are_the_same() -> None:
     trees = ["(S1 (S (NP (NN tea)) (VP (VB go))))", "(S1 (NP (NN tea)) (S (VP (VB go))))", "(S1 (NP (NN tea) (VB go)))"]
     found = []
     for root in ("S1", "TOP", "ROOT", ""):
-        features, extractor = extract_list(ALL, [tree.replace("(S1", f"({root}") for tree in trees], [0.0] * 3)
+        features, extractor = list_of(ALL, [tree.replace("(S1", f"({root}") for tree in trees], [0.0] * 3)
         found.append(by_candidate(features, names_of(features, extractor), 3))
     assert found[0][0] != found[0][1]
     assert found[1:] == [found[0]] * 3
@@ -190,7 +190,7 @@ def test_centring_takes_away_the_most_frequent_value() -> None:
 def test_a_sink_that_overflows_gives_the_same(room: tuple[int, int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     trees = [CHASES, ATTACHED, NOUN] * 30
     base = list(np.linspace(-9, -1, 90))
-    expected, _ = extract_list(ALL, trees, base)
+    expected, _ = list_of(ALL, trees, base)
     grown = []
 
     def small_at_first(*sizes: int) -> Any:
@@ -203,7 +203,7 @@ def test_a_sink_that_overflows_gives_the_same(room: tuple[int, int, int, int], m
     monkeypatch.setattr(extract, "new_sink", small_at_first)
     monkeypatch.setattr(extract, "larger", noted)
     monkeypatch.setattr(sink, "ROOM", 0)
-    found, _ = extract_list(ALL, trees, base)
+    found, _ = list_of(ALL, trees, base)
     assert len(grown) > 3
     for name in ListFeatures._fields:
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
@@ -213,7 +213,7 @@ def test_a_sink_that_overflows_gives_the_same(room: tuple[int, int, int, int], m
 @given(lists_of_trees().flatmap(lambda trees: st.tuples(st.just(trees), scores(len(trees)), st.sampled_from([4, 10]))))
 def test_hashed_features_share_columns_and_add_up(drawn: tuple[list[nltk.Tree], list[float], int]) -> None:
     trees, base, bits = drawn
-    features, _ = extract_list(ALL, trees, base, centred=False, bits=bits)
+    features, _ = list_of(ALL, trees, base, centred=False, bits=bits)
     assert features.hashes.size == 0 or (features.hashes.min() >= 1 and features.hashes.max() <= 1 << bits)
     expected: list[dict[int, float]] = [{} for _ in trees]
     for sums, naive in zip(expected, reference_features(ALL, trees, base), strict=True):

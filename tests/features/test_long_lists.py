@@ -120,7 +120,7 @@ def test_candidates_are_compared_with_the_best_alone(monkeypatch: pytest.MonkeyP
         (5e3, "its features take more than 0.0 GB, more than this process may have"),
     ],
 )
-def test_what_nothing_can_hold_names_the_list(
+def test_what_nothing_holds_is_named(
     failure: Exception | float | None, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     features = {"set": None, "templates": ["Rule"]}

@@ -95,12 +95,7 @@ def test_sets_of_texts_hold_templates_of_texts(name: str) -> None:
 def test_options_do_what_they_say_at_their_limits() -> None:
     long = Lines(["a"] * 70, [One(["b"] * 70, [(0, 70, 0, 70)], base=0.0), One([], base=-1e6)])
     names = extracted(["PhraseLengths(most=64)", "Jump(most=64)", "LengthRatio", "Length"], long)[0]
-    assert set(names) == {
-        "PhraseLengths(most=64)|64 → 64",
-        "Jump(most=64)|0",
-        "LengthRatio|1.0",
-        "Length|64-95",
-    }
+    assert set(names) == {"PhraseLengths(most=64)|64 → 64", "Jump(most=64)|0", "LengthRatio|1.0", "Length|64-95"}
     assert all(f.default is not dataclasses.MISSING for _, cls in templates for f in dataclasses.fields(cls))
 
 

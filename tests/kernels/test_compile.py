@@ -28,9 +28,7 @@ compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is
 
 
 @compiled
-def test_compilation_is_shown_and_its_time_is_in_no_rate(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compilation_is_shown_and_in_no_rate(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Compilation, "_said", float("-inf"))
     before = Compilation.kernels, Compilation.seconds
 
@@ -173,9 +171,7 @@ def test_cycles_broken_sources_and_libraries(folder: Path) -> None:
     assert user_digest("one_b:x") != before
 
 
-def test_what_is_installed_in_a_borrowed_environment_is_a_library(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_borrowed_environment_has_is_a_library(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     borrowed = folder / "other" / "lib" / "site-packages"
     monkeypatch.syspath_prepend(borrowed)
     write(borrowed, large_f="f = 1")

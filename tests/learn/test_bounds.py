@@ -97,24 +97,6 @@ def test_right_hand_side_of_the_perceptron(corpus: Corpus, rate: float, u: list[
     assert found["vote_error"] == min(1.0, 2 * len(passed.trace.deltas) / (corpus.list_count + 1))
 
 
-@settings(max_examples=120)
-@given(corpora(dyadic=False, max_lists=12), REGULARISERS, COMPARISONS, st.booleans(), FREE)
-def test_mistakes_of_one_pass_lie_under_every_bound(
-    corpus: Corpus, parameters: dict[str, float], u: list[float], linear: bool, free: int
-) -> None:
-    rate, corpus = parameters["base_rate"], replace(corpus, free=free)
-    learner: Learner = Perceptron(base=0.0, base_rate=rate) if linear else VotedRDA(**parameters, base=0.0)
-    passed = first_pass(learner, corpus)
-    assume(passed.trace.deltas)
-    direction = -np.sum(passed.trace.deltas, axis=0)
-    for vector in (passed.average, np.array(u), direction, 1e-3 * direction, 10 * np.array(u)):
-        vector = vector if rate else np.append(vector[:-1], 0.0)
-        found = passed.bounds(vector)
-        assert found["fixed_base"] is False
-        for name in ("bound", "separable_bound"):
-            assert found["mistakes"] <= found.get(name, np.inf) * (1 + 1e-12) + 1e-9, (name, vector)
-
-
 def separable(seed: int, lists: int) -> tuple[Corpus, np.ndarray]:
     """Lists whose oracle (the first) is ahead of all others by at least 1 under a known vector; and that vector."""
     random = np.random.default_rng(seed)

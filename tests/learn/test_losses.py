@@ -1,20 +1,28 @@
-"""Losses: values and coefficients of the slow twin, gradients by differences, numbers that would overflow."""
+"""Losses: values and coefficients of the slow twin, gradients by differences; those of a user's own."""
 
 import itertools
-import math
+import sys
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import loss_of, oracle_and_rival
-from strategies import corpus_of
+from reference import dense, loss_of
+from strategies import corpus_of, random_corpus, targets
 
+from rerank.base.errors import RecipeError
+from rerank.base.registry import build
+from rerank.kernels.sources import PACKAGE
+from rerank.learn.contract import check_contract
 from rerank.learn.judge import accumulate
-from rerank.learn.losses import PairLoss, losses, softmax, value_and_slope, value_of_list
-from rerank.learn.pairs import rivals
+from rerank.learn.losses import PairLoss, losses, value_and_slope, value_of_list
+from rerank.learn.pairs import Oracle, PairSource, pairs
+from rerank.learn.rules.sgd import SGD
 from rerank.learn.rules.spread import accumulate_spread
 from rerank.learn.settings import settings_of
+from rerank.learn.train import ListProblem, train
 from rerank.learn.workspace import scratch_for, view
 from rerank.parts import LOSSES
 
@@ -90,32 +98,6 @@ def test_large_scores_do_not_overflow(name: str, margin: float) -> None:
     assert np.isfinite([value, *a]).all()
 
 
-def test_softmax_sums_to_one_and_returns_log_z() -> None:
-    p = np.empty(5)
-    scores = np.array([1e4, 1e4 - 1, -1e4, 0.0, 7.0])
-    log_z = softmax(scores[:3], p)
-    assert log_z == pytest.approx(1e4 + math.log(1 + math.exp(-1)), rel=1e-15)
-    assert p[:3] == pytest.approx([1 / (1 + math.exp(-1)), math.exp(-1) / (1 + math.exp(-1)), 0.0])
-
-
-@settings(max_examples=150)
-@given(
-    st.lists(st.tuples(st.sampled_from([0.0, 1.0, 2.0]), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=6),
-    st.data(),
-    st.booleans(),
-)
-def test_rivals(candidates: list[tuple[float, float]], data: st.DataObject, any_ties: bool) -> None:
-    scores, gain = np.array([x for x, _ in candidates]), np.array([s for _, s in candidates])
-    chosen = data.draw(st.integers(0, scores.size - 1))
-    star, rival = oracle_and_rival(scores, gain, chosen, any_ties)
-    found = rivals(scores, frozen(gain), chosen, any_ties)
-    assert found == (star, -1 if rival is None else rival)
-
-
-def test_rivals_of_an_empty_list() -> None:
-    assert rivals(np.zeros(0), frozen([]), -1, False) == (-1, -1)
-
-
 def test_a_sum_that_is_0_in_between_is_one_entry_and_one_that_stays_0_is_none() -> None:
     rows = [{0: 1.0, 1: 1.0}, {0: 1.0, 2: 2.0}, {0: 3.0, 1: -1.0}]
     corpus = corpus_of([[(row, 0.0, 0.0) for row in rows]])
@@ -126,3 +108,85 @@ def test_a_sum_that_is_0_in_between_is_one_entry_and_one_that_stays_0_is_none() 
         assert sorted(found) == [(0, 3.0), (2, -2.0)]
         assert not scratch.sums.any()
     assert scratch.extra[:2].tolist() == [2.0, 2.0]
+
+
+CORPUS = random_corpus(5)
+
+
+@pytest.fixture(autouse=True)
+def examples(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.syspath_prepend(str(PACKAGE.parent / "docs" / "examples"))
+    yield
+    sys.modules.pop("mylosses", None)
+
+
+def epoch(lesson: Callable[[np.ndarray, np.ndarray, int], np.ndarray | None]) -> np.ndarray:
+    """w after steps −η/√k·g over all lists; ``lesson``: the coefficients of g from scores, gains and oracle."""
+    X, w, k = dense(CORPUS), np.zeros(CORPUS.width), 0
+    for (first, last), oracle, weight in zip(pairwise(CORPUS.lists), targets(CORPUS), CORPUS.weight, strict=True):
+        scores = X[first:last] @ w + CORPUS.base[first:last]
+        a = lesson(scores, CORPUS.gain[first:last], int(oracle) - int(first))
+        if a is not None:
+            k += 1
+            w -= weight / np.sqrt(k) * (a @ X[first:last])
+    return w
+
+
+def fit(loss: str, source: PairSource | None = None) -> np.ndarray:
+    learner = SGD(loss=loss, eta=1.0, update="always")
+    problem = ListProblem(CORPUS, targets(CORPUS), 1, shuffle=False, pairs=source or Oracle())
+    return train(learner, problem, epochs=1).weights["last"].w
+
+
+def squared(scores: np.ndarray, star: int, rival: int) -> np.ndarray | None:
+    missing, a = max(0.0, 1.0 - (scores[star] - scores[rival])), np.zeros(scores.size)
+    a[star], a[rival] = -2 * missing, 2 * missing
+    return a if missing > 0 else None
+
+
+def test_a_loss_of_pairs() -> None:
+    def lesson(scores: np.ndarray, gain: np.ndarray, oracle: int) -> np.ndarray | None:  # noqa: ARG001
+        others = [y for y in range(scores.size) if y != oracle]
+        return squared(scores, oracle, max(others, key=lambda y: scores[y])) if others else None
+
+    np.testing.assert_allclose(fit("mylosses:SquaredHinge"), epoch(lesson), rtol=1e-10, atol=1e-12)
+
+
+def test_a_loss_of_lists() -> None:
+    def lesson(scores: np.ndarray, gain: np.ndarray, oracle: int) -> np.ndarray | None:  # noqa: ARG001
+        return scores - gain if scores.size > 1 else None
+
+    np.testing.assert_allclose(fit("mylosses:Regression"), epoch(lesson), rtol=1e-10, atol=1e-12)
+
+
+def test_a_source_of_pairs_with_a_parameter() -> None:
+    source = build(pairs, {"name": "mylosses:FarBehind", "gap": 0.25}, "training.pairs")
+
+    def lesson(scores: np.ndarray, gain: np.ndarray, oracle: int) -> np.ndarray | None:
+        others = [y for y in range(scores.size) if y != oracle and gain[y] <= gain[oracle] - 0.25]
+        return squared(scores, oracle, max(others, key=lambda y: scores[y])) if others else None
+
+    found = fit("mylosses:SquaredHinge", source)
+    np.testing.assert_allclose(found, epoch(lesson), rtol=1e-10, atol=1e-12)
+    assert not np.array_equal(found, fit("mylosses:SquaredHinge"))
+
+
+class Flat(PairLoss):
+    """max(0, 3 − m), which nothing lowers once y* is ahead."""
+
+    @staticmethod
+    def of(m: float) -> tuple[float, float]:
+        return max(0.0, 3.0 - m), 1.0 if m <= 0.0 else 0.0
+
+
+def test_where_a_loss_is_flat_nothing_is_learned_or_repeated_in_votes() -> None:
+    check_contract(SGD(loss=f"{__name__}:Flat", update="always"))
+
+
+def test_a_loss_that_lacks_what_it_is_written_as(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Empty(PairLoss): ...
+
+    monkeypatch.setattr(sys.modules[__name__], "Empty", Empty, raising=False)
+    with pytest.raises(RecipeError, match=r"does not define of; see rerank\.learn\.losses\.Loss") as caught:
+        SGD(loss=f"{__name__}:Empty")
+    assert caught.value.key == "loss"

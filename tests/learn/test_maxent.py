@@ -43,9 +43,7 @@ def fitted(learner: Maxent, corpus: Corpus, any_ties: bool = False) -> Weights:
     corpus=corpora(), any_ties=st.booleans(), base=st.sampled_from([0.0, 0.5]), rate=st.sampled_from([0.0, 0.5]),
     l1=st.sampled_from([0.0, 0.5]),
 )  # fmt: skip
-def test_no_step_in_any_direction_is_better(
-    corpus: Corpus, any_ties: bool, base: float, rate: float, l1: float
-) -> None:
+def test_no_step_in_any_direction_helps(corpus: Corpus, any_ties: bool, base: float, rate: float, l1: float) -> None:
     """Lists of 0, 1 and more candidates, ties, weights of lists; the base score as an offset, and as a column."""
     learner = Maxent(l2=2.0, l1=l1, base=base, base_rate=rate)
     found = fitted(learner, corpus, any_ties)

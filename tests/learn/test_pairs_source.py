@@ -72,9 +72,7 @@ def test_draws_are_uniform_over_pairs_of_different_candidates() -> None:
 
 @pytest.mark.parametrize("pairs", [HopeFear(tilt=2.0), Sampled(draws=5)])
 @pytest.mark.parametrize("learner", [Perceptron(), PassiveAggressive(top=2)])
-def test_training_takes_pairs_of_its_seed_and_goes_on_with_those_of_later_epochs(
-    learner: Perceptron, pairs: PairSource
-) -> None:
+def test_pairs_are_those_of_the_seed_and_of_the_epoch(learner: Perceptron, pairs: PairSource) -> None:
     def fit(epochs: int, **options: Any) -> Any:
         return train(learner, ListProblem(CORPUS, targets(CORPUS), 1, pairs=pairs), epochs=epochs, **options).state
 
@@ -93,9 +91,7 @@ def test_training_takes_pairs_of_its_seed_and_goes_on_with_those_of_later_epochs
     ],
 )
 def test_pairs_that_change_nothing_for_a_loss_are_refused(loss: str, source: Any, expected: str) -> None:
-    with pytest.raises(
-        RecipeError, match=f"found '{source}', which changes nothing for the loss {loss}: .* {expected}"
-    ):
+    with pytest.raises(RecipeError, match=f"found '{source}', which changes nothing for .* {expected}"):
         train(RDA(loss=loss), ListProblem(CORPUS, targets(CORPUS), 1, pairs=pairs.get(source)()), epochs=1)
     with pytest.raises(RecipeError, match=r"training.pairs.name: found"):
         check_pairs(RDA(loss=loss), {"name": source})

@@ -1,4 +1,4 @@
-"""What single rules are: passive-aggressive updates are minimisers, Winnow keeps its sum, SOP solves a system."""
+"""What single rules are: RDA, FTRL and truncated gradient an argmin, Winnow keeps its sum, SOP solves a system."""
 
 import dataclasses
 from typing import Any
@@ -6,55 +6,21 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from scipy.optimize import minimize
-from strategies import corpus_of, random_corpus, run, stored, targets
-from variants import LEARNERS
+from strategies import corpus_of, random_corpus, run, targets
+from variants import LEARNERS, make, twin_of
 
 from rerank.base.errors import RecipeError
-from rerank.learn.base import State
+from rerank.data.corpus import Corpus
 from rerank.learn.log import UpdateLog
-from rerank.learn.rules.pa import PassiveAggressive
+from rerank.learn.rules.arda import AdaptiveRDA
+from rerank.learn.rules.ftrl import FTRL
+from rerank.learn.rules.rda import RDA
 from rerank.learn.rules.sop import SecondOrderPerceptron
+from rerank.learn.rules.tg import TruncatedGradient
 from rerank.learn.rules.uwin import NWin, UWin
-
-VARIANTS = ["hard", "1", "2"]
-
-
-def one_update(learner: PassiveAggressive, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
-    """(w, w⁺, z, fixed part of the margin, the logged τ) of the first list that a trained learner updates on; the base
-    score's coordinate is the last of the vectors."""
-    corpus, training = random_corpus(seed), random_corpus(seed + 100)
-    rows = np.column_stack([reference.dense(corpus), learner.base_rate * corpus.base])
-    before: State = run(learner, training, 1).state
-    for i in range(corpus.list_count):
-        state, log = stored(before), UpdateLog()
-        learner.epoch(corpus, targets(corpus), np.array([i]), state, log=log)
-        arrays = log.arrays()
-        if log.updates == 1:
-            rival = arrays["candidate"][arrays["a"] > 0][0]
-            star = arrays["candidate"][arrays["a"] < 0][0]
-            w, after = before.cells, state.cells
-            fixed = learner.base * float(corpus.base[star] - corpus.base[rival])
-            return w, after, rows[star] - rows[rival], fixed, float(arrays["rate"][0] / corpus.weight[i])
-    raise AssertionError("no update")
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("C", [0.02, 0.5])
-def test_an_update_is_the_minimiser(variant: Any, C: float) -> None:
-    """argmin ½‖w⁺ − w‖² where m⁺ ≥ 1 − ξ, + Cξ (PA-I) or + Cξ² (PA-II), ξ ≥ 0 (Crammer et al. 2006, eqs. 3, 6, 7)."""
-    w, _, z, fixed, tau = one_update(PassiveAggressive(variant=variant, C=C, base_rate=0.25), seed=1)
-    price = {"hard": lambda _: 0.0, "1": lambda s: C * s, "2": lambda s: C * s * s}[variant]
-    slack = (0.0, 0.0 if variant == "hard" else None)
-    found = minimize(
-        lambda x: 0.5 * float((x[:-1] - w) @ (x[:-1] - w)) + price(x[-1]),
-        np.append(w + z / (z @ z), 0.5 * (variant != "hard")),
-        method="SLSQP",
-        bounds=[(None, None)] * w.size + [slack],
-        constraints={"type": "ineq", "fun": lambda x: fixed + x[:-1] @ z - 1.0 + x[-1]},
-        options={"ftol": 1e-14, "maxiter": 500},
-    )
-    np.testing.assert_allclose(w + tau * z, found.x[:-1], atol=2e-6)
 
 
 def test_sums_stay_exact_however_far_the_weights_move() -> None:
@@ -102,3 +68,90 @@ def test_weights_solve_the_normal_equations(covariance: Any, a: float) -> None:
     inverse, last = np.linalg.inv(A), learner.last(ran.state)
     np.testing.assert_allclose(np.append(last.w, last.base / 0.5), inverse @ (omega @ Z), rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(learner.variances(ran.state), np.diag(inverse)[:-1], rtol=1e-9)
+
+
+SMALL = st.integers(0, 999).map(lambda seed: random_corpus(seed, lists=8, candidates=4, width=6))
+
+
+def argmin(slope: np.ndarray, l1: float, curve: np.ndarray | float) -> np.ndarray:
+    """argmin ⟨slope, w⟩ + l1·‖w‖₁ + Σ curve_j w_j²/2, as w = p − n with p, n ≥ 0."""
+    D = slope.size
+
+    def objective(pn: np.ndarray) -> tuple[float, np.ndarray]:
+        w = pn[:D] - pn[D:]
+        g = slope + curve * w
+        return float(slope @ w + l1 * pn.sum() + (curve * w) @ w / 2), np.concatenate([g, -g]) + l1
+
+    found = minimize(
+        objective, np.zeros(2 * D), jac=True, method="L-BFGS-B", bounds=[(0, None)] * (2 * D),
+        options={"ftol": 1e-16, "gtol": 1e-11},
+    )  # fmt: skip
+    return np.asarray(found.x[:D] - found.x[D:])
+
+
+def asked_of_arda(learner: AdaptiveRDA, g: np.ndarray, _: np.ndarray) -> Any:
+    """⟨s, w⟩ + k·λ₁‖w‖₁ + wᵀHw/2η with H = δ + √(Σ g²) (Duchi et al. 2011, eq. 3)."""
+    return g.sum(axis=0), len(g) * learner.l1, (learner.delta + np.sqrt((g**2).sum(axis=0))) / learner.eta
+
+
+def asked_of_ftrl(learner: FTRL, g: np.ndarray, before: np.ndarray) -> Any:
+    """⟨Σ g, w⟩ + λ₁‖w‖₁ + λ₂‖w‖²/2 + Σ_s σ_s (w − w_s)²/2 + (β/2α)·w² (McMahan et al. 2013, section 3)."""
+    sigma = np.diff(np.sqrt(np.cumsum(g**2, axis=0)), axis=0, prepend=0.0) / learner.alpha
+    curve = sigma.sum(axis=0) + learner.beta / learner.alpha + learner.l2
+    return g.sum(axis=0) - (sigma * before).sum(axis=0), learner.l1, curve
+
+
+def asked_of_rda(learner: RDA, g: np.ndarray, _: np.ndarray) -> Any:
+    """⟨s, w⟩ + k·λ₁‖w‖₁ + (k·λ₂ + η·√k)·‖w‖²/2 (Xiao 2010, eq. 8)."""
+    k = len(g)
+    return g.sum(axis=0), k * learner.l1, k * learner.l2 + learner.eta * np.sqrt(k)
+
+
+def asked_of_tg(learner: TruncatedGradient, g: np.ndarray, before: np.ndarray) -> Any:
+    """½‖w − (w_k − α·g)‖² + α·λ₁‖w‖₁ (Duchi & Singer 2009, eq. 3)."""
+    alpha = learner.eta / np.sqrt(len(g))
+    return alpha * g[-1] - before[-1], alpha * learner.l1, 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "kept", "asked"),
+    [
+        ("arda", {"normalized": False, "delta": 0.5}, asked_of_arda),
+        ("ftrl", {"normalized": False, "beta": 0.5}, asked_of_ftrl),
+        ("rda", {"update": "always"}, asked_of_rda),
+        ("tg", {"update": "always", "theta": None, "every": 1}, asked_of_tg),
+    ],
+)
+@settings(max_examples=40)
+@given(corpus=SMALL, data=st.data())
+def test_weights_minimise_what_their_learner_minimises(
+    name: str, kept: dict[str, Any], asked: Any, corpus: Corpus, data: st.DataObject
+) -> None:
+    choices = {key: st.sampled_from(values) for key, values in LEARNERS[name].choices.items()}
+    learner = make(name, data.draw(st.fixed_dictionaries(choices)) | kept)
+    ran, trace = run(learner, corpus, 2), twin_of(learner, corpus, 2)
+    assume(trace.gap > 1e-9)
+    assume(trace.deltas)
+    before = np.array([predictor.w for predictor in trace.predictors[:-1]])
+    expected = argmin(*asked(learner, np.array(trace.deltas)[:, :-1], before))
+    np.testing.assert_allclose(learner.last(ran.state).w, expected, atol=1e-5)
+
+
+def test_rounding_is_not_learned_from() -> None:
+    """A column that all candidates share, equal base scores, equal gains: sums over a softmax are rounding there."""
+    rows = [{0: 0.3, j + 1: 1.0} for j in range(5)]
+    lists = [[(row, 0.7, 0.1 * y) for y, row in enumerate(rows)], [(row, 0.7, 0.3) for row in rows]]
+    corpus = corpus_of(lists)
+    for normalized in (False, True):
+        for loss in ("log", "bayes"):
+            for learner in (
+                AdaptiveRDA(loss=loss, delta=0.0, normalized=normalized, base_rate=0.5),
+                FTRL(loss=loss, beta=0.0, normalized=normalized, base_rate=0.5),
+            ):
+                ran = run(learner, corpus, 3)
+                w, beta, _ = learner.last(ran.state)
+                assert w[0] == 0.0
+                assert beta == 1.0
+                assert np.abs(w).max() < 10.0
+    ran = run(AdaptiveRDA(loss="bayes", delta=0.0), corpus.slice(1, 2), 3)
+    assert not AdaptiveRDA().last(ran.state).w.any()

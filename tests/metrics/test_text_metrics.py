@@ -64,9 +64,7 @@ def test_a_list_without_a_reference_is_an_error_with_its_place(metric: TextMetri
 @pytest.mark.parametrize(
     ("references", "message"), [([["a"]], "found 2 texts and references for 1"), ([["a"], []], "text 2 has no ref")]
 )
-def test_texts_without_their_references_are_errors(
-    metric: TextMetric, references: list[list[str]], message: str
-) -> None:
+def test_texts_without_references_are_errors(metric: TextMetric, references: list[list[str]], message: str) -> None:
     with pytest.raises(DataError, match=message):
         metric.corpus(["a", "b"], references)
     assert metric.corpus([], [])[metric.primary] == pytest.approx(0.0, abs=1e-9)

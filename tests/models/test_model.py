@@ -230,9 +230,7 @@ SIGNED: list[tuple[Callable[[Path], Any], str]] = [
 
 
 @pytest.mark.parametrize(("damage", "message"), SIGNED)
-def test_content_that_does_not_fit(
-    originals: list[Path], tmp_path: Path, damage: Callable[[Path], Any], message: str
-) -> None:
+def test_misfits(originals: list[Path], tmp_path: Path, damage: Callable[[Path], Any], message: str) -> None:
     shutil.copytree(originals[-1 if "its trees" in message else 0], tmp_path / "m")
     damage(tmp_path / "m")
     if "pattern" not in message:

@@ -53,9 +53,7 @@ def files(models: dict[str, Path], small_data: Path, kind: str) -> tuple[Path, P
 
 
 @pytest.mark.parametrize("kind", ["parses", "texts", "samples"])
-def test_candidates_in_memory_are_ranked_like_those_of_files(
-    models: dict[str, Path], small_data: Path, kind: str
-) -> None:
+def test_candidates_in_memory_rank_like_those_of_files(models: dict[str, Path], small_data: Path, kind: str) -> None:
     model = rerank.load(models[kind])
     path, sources = files(models, small_data, kind)
     scorer = Scorer(Model.load(models[kind]), model.predictor)
@@ -220,7 +218,7 @@ def test_lists_are_ranked_while_they_are_asked_for(small_run: Path, small_data: 
         assert one.scores.tolist() == other.scores.tolist()
 
 
-def test_standard_input_is_a_file_too(
+def test_standard_input_is_a_file(
     small_run: Path, small_data: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     model = rerank.load(small_run / "model")

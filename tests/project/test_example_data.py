@@ -74,9 +74,7 @@ def test_the_files_are_small_and_hold_neither_time_nor_name(kind: str, endings: 
     ],
     ids=["quickstart", "asr", "llm"],
 )
-def test_the_figures_of_the_readme(
-    files: str, how: list[str], key: str, form: str, split: str, rerank: Command
-) -> None:
+def test_figures_of_the_readme(files: str, how: list[str], key: str, form: str, split: str, rerank: Command) -> None:
     paths = [DATA / name for name in files.format(split, split).split()]
     found = json.loads(rerank("oracle", *paths, *how, "--json").out)
     base, best, chance = (found[name][key] * (1 if key == "gain" else 100) for name in ("base", "oracle", "random"))
@@ -403,9 +401,7 @@ FIRST = {  # the candidates of the first list that each script makes of the line
 }
 
 
-def test_other_formats_become_lists(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     path, written = tmp_path / "utt1.txt", tmp_path / "lists.jsonl"
     sections = text_of("docs/other-formats.md").split("\n## ")[1:-1]
     for section, (_, script) in zip(sections, files("docs/other-formats.md"), strict=True):

@@ -82,18 +82,11 @@ def test_a_tree_that_does_not_end_is_a_bad_candidate_of_its_list(tmp_path: Path)
     ("text", "reason", "line", "message"),
     [
         (b"3\tx\n%s\n%s\n\n1\ty\n%s\n" % (ONE, TWO, THREE), "too few", 4, "the header says 3 candidates; found 2"),
-        (
-            b"1\tx\n%s\n%s\n\n1\ty\n%s\n" % (ONE, TWO, THREE),
-            "too many",
-            3,
-            "more follows than the 1 candidates of the header",
-        ),
+        (b"1\tx\n%s\n%s\n\n1\ty\n%s\n" % (ONE, TWO, THREE), "too many", 3, "more follows than the 1 candidates"),
         (b"1\ty\n%s\n\n%s\n\n1\tz\n%s\n" % (ONE, TWO, THREE), "header", 4, "expected its header: number of candidates"),
     ],
 )
-def test_faults_of_headers_end_with_their_list(
-    text: bytes, reason: str, line: int, message: str, tmp_path: Path
-) -> None:
+def test_faults_of_headers_end_with_a_list(text: bytes, reason: str, line: int, message: str, tmp_path: Path) -> None:
     found = list(BareReader().read(_file(tmp_path, text)))
     bad = next(one for one in found if one.problem is not None)
     assert (bad.problem.reason, bad.line) == (reason, line)

@@ -84,12 +84,7 @@ BAD = {
     "white space": ("too few", b"1\tx\n \n(NN x)\n\n", 2, "found 0"),
     "nan": ("infinite score", b"2\tx\n-1\n(NN x)\nnan\n(NN y)\n\n", 4, "found 'nan'"),
     "overflow": ("infinite score", b"1\tx\n1 1e999\n(NN x)\n\n", 2, "1e999"),
-    "columns": (
-        "columns",
-        b"2\tx\n-1 2\n(NN x)\n-1\n(NN y)\n\n",
-        4,
-        "found 1 scores; most candidates of the list have 2",
-    ),
+    "columns": ("columns", b"2\tx\n-1 2\n(NN x)\n-1\n(NN y)\n\n", 4, "found 1 scores; most candidates of the list"),
     "a word for a tree": ("tree", b"1\tx\n-1\nNN\n\n", 3, "found 'NN'; expected the candidate's tree"),
     "nul": ("nul", b"1\tx\n-1\n(NN \0)\n\n", 3, "NUL"),
     "nul in the id": ("nul", b"1\tx\0\n-1\n(NN y)\n\n", 1, "NUL"),

@@ -86,9 +86,7 @@ def test_lists_are_written_by_their_own_reader(place: Path) -> None:
         (b"# LM\n1\n2\n3\n", 1, "the lists have a column 'LM' too"),
     ],
 )
-def test_scores_that_do_not_fit_are_an_error_with_its_place(
-    place: Path, scores: bytes, line: int | None, part: str
-) -> None:
+def test_scores_that_do_not_fit_have_their_place(place: Path, scores: bytes, line: int | None, part: str) -> None:
     with pytest.raises(DataError) as error:
         read(place, LISTS, scores)
     assert part in str(error.value)
@@ -106,9 +104,7 @@ def test_scores_that_do_not_fit_are_an_error_with_its_place(
         (b"1\n1_0\n3", 2, "score", "1_0"),
     ],
 )
-def test_scores_that_are_no_numbers_make_a_bad_candidate(
-    place: Path, scores: bytes, line: int, reason: str, part: str
-) -> None:
+def test_a_score_that_is_none_is_a_bad_one(place: Path, scores: bytes, line: int, reason: str, part: str) -> None:
     zero, _, two = read(place, LISTS, scores)
     problem = problem_of(zero)
     assert (problem.reason, problem.line, problem.path) == (reason, line, str(place / "1.gz"))

@@ -267,9 +267,7 @@ OTHER_WAY = b'1\t0\n-5\n(S1 (S (NN 1/2) (`` ")))\n\n'
 
 
 @pytest.mark.parametrize("spec", [{}, {"scores": "cost"}, {"of": {"name": "joined", "of": "charniak"}}], ids=str)
-def test_trees_that_write_words_differently_are_equal_in_normal_form(
-    spec: dict[str, Any], place: Path, tmp_path: Path
-) -> None:
+def test_trees_of_the_same_words_in_normal_form_are_equal(spec: dict[str, Any], place: Path, tmp_path: Path) -> None:
     """Where recipes or commands ask for it, and through the readers around it."""
     spec = {"name": "merged", "of": "charniak"} | spec
     (tmp_path / "scores").write_text("1\n")

@@ -299,11 +299,7 @@ def test_damage_in_the_first_list_does_not_decide(tmp_path: Path) -> None:
         ),
         (GOOD + b"1 ||| b ||| F= 1 G= 1 2 ||| -1\n" + GOOD, Moses(), r":3: list 0: .*expected 2 or more.*ordinal"),
         (GOOD, Moses(first_id=1), r":1: list 0: found the id 0; expected 1 or more.*first_id"),
-        (
-            GOOD + b"1000003 ||| b ||| F= 1 G= 1 2 ||| -1\n",
-            Moses(),
-            r":2: list 1000003: .*expected 1 or more, .* at most 10,000 more",
-        ),
+        (GOOD + b"1000003 ||| b ||| F= 1 G= 1 2 ||| -1\n", Moses(), r":2: list 1000003: .*expected 1 or more"),
         (GOOD, Moses(base="H"), r"no column 'H' for the base score; the columns are F, G_0, G_1, score"),
     ],
 )

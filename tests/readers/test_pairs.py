@@ -55,9 +55,7 @@ def files(tmp_path: Path) -> Files:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(trees(5), min_size=1, max_size=4), trees(5), st.booleans())
-def test_same_yield_is_equality_of_words_without_traces(
-    candidates: list[nltk.Tree], gold: nltk.Tree, same: bool
-) -> None:
+def test_same_yield_is_equality_of_words(candidates: list[nltk.Tree], gold: nltk.Tree, same: bool) -> None:
     if same:
         gold = candidates[0]
     symbols = SymbolTable()

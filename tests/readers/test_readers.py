@@ -130,9 +130,7 @@ def test_names_are_taken_once_and_listed_sorted(monkeypatch: pytest.MonkeyPatch)
 
 def test_parts_by_import_path() -> None:
     assert readers.get("rerank.readers.trees.charniak:CharniakReader") is CharniakReader
-    with pytest.raises(
-        RecipeError, match=r"cannot import reader 'rerank.nowhere:X': ModuleNotFoundError: No module named"
-    ):
+    with pytest.raises(RecipeError, match=r"cannot import reader 'rerank.nowhere:X': ModuleNotFoundError: No mod"):
         readers.get("rerank.nowhere:X")
     with pytest.raises(RecipeError, match=r"cannot import reader 'rerank.readers.base:Nothing'"):
         readers.get("rerank.readers.base:Nothing")

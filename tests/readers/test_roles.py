@@ -141,7 +141,7 @@ def test_roles_that_are_named(tmp_path: Path) -> None:
         ([{"a": ["x", "y"], "b": ["x", "z"]}] * 2, "'a' or 'b' could be the candidates; say which, as --roles a=cand"),
         (
             [{"text": f"{k}", "a": f"a{k // 2}", "b": f"b{k // 3}"} for k in range(6)],
-            "'a' or 'b' could tell the lists; say which, ",
+            "'a' or 'b' could tell the lists; say",
         ),
     ],
 )

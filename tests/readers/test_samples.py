@@ -41,12 +41,7 @@ def test_scores_of_steps_are_columns(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize(
-    ("value", "found"),
-    [
-        ([], "an empty list"),
-        (0.5, "0.5"),
-        ([0.5, "x"], '"x"; expected a score under'),
-    ],
+    ("value", "found"), [([], "an empty list"), (0.5, "0.5"), ([0.5, "x"], '"x"; expected a score under')]
 )
 def test_what_is_no_list_of_scores_beside_some_is_bad(name: str, value: Any, found: str, tmp_path: Path) -> None:
     one = good(*read(tmp_path, name, SHAPES[name]("prm", [[0.5], value])))

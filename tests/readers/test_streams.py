@@ -359,7 +359,7 @@ def test_the_encoding_of_a_command_comes_first(tmp_path: Path) -> None:
         ("latin-1", b"a\n" * 600_000 + "é".encode(), None, "in UTF-8, not in latin-1"),
     ],
 )
-def test_bytes_that_are_not_of_the_encoding(
+def test_bytes_of_another_encoding(
     name: str | None, data: bytes, line: int | None, message: str, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_bytes(data)

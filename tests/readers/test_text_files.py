@@ -110,9 +110,7 @@ def test_first_words_are_ids_where_lists_have_them_and_else_words(tmp_path: Path
     }
 
 
-def test_first_words_that_lists_have_as_numbers_are_said_to_be_text(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_numbers_in_front_are_said_to_be_text(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     numbered = b"1 we go\n0 you stay\n2 they run\n"
     with caplog.at_level(logging.INFO, "rerank"):
         assert of_lists(tmp_path, (0, 1, 2), numbered)["0"] == (b"1 we go",)
@@ -139,9 +137,7 @@ def test_what_is_no_text_is_left_out(tmp_path: Path) -> None:
         of_lists(tmp_path, ("p", "q"), m2)
     for array in (b'["it rains", "hello"]', b'[\n "it rains"\n]\n', b'{\n "1": "it rains"\n}\n'):
         (path,) = write(tmp_path, array)
-        with pytest.raises(
-            DataError, match=r"ref0:1: found .*, of one JSON value; expected a text, or an object, on each"
-        ):
+        with pytest.raises(DataError, match=r"ref0:1: found .*, of one JSON value; expected a text, or an object"):
             texts(path)
         assert len(texts(path, "lines")) == array.strip().count(b"\n") + 1
     with pytest.raises(DataError, match=r"ref0:1: .* expected a 'text' or a 'reference' in it: lists are no sentences"):
@@ -186,9 +182,7 @@ def test_lists_in_an_order_of_their_own_have_the_places_of_their_inputs(tmp_path
 @pytest.mark.parametrize("form", ["auto", "lines", "tab", "id"])
 def test_damaged_texts_are_refused(form: str, tmp_path: Path) -> None:
     (path,) = write(tmp_path, b"0 ||| a\n1 ||| caf\xe9\n")
-    with pytest.raises(
-        DataError, match="found '1 \\|\\|\\| caf\ufffd' with the byte 0xe9, which is not UTF-8"
-    ) as caught:
+    with pytest.raises(DataError, match="found '1 \\|\\|\\| caf\ufffd' with the byte 0xe9, which") as caught:
         texts(path, form)
     assert (caught.value.path, caught.value.line) == (str(path), 2)
     with pytest.raises(DataError, match="ref0:2: a NUL byte"):

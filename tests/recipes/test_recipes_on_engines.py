@@ -151,7 +151,7 @@ def test_every_recipe_comes_to_its_end(name: str, alone: Results) -> None:
 
 
 @pytest.mark.parametrize("name", ONE_EACH)
-def test_processes_leave_what_one_does(
+def test_many_leave_what_one_does(
     name: str, small_recipe: Recipes, alone: Results, processes: Engine, tmp_path: Path
 ) -> None:
     expected = alone(name)  # before, so that this process alone compiles kernels

@@ -135,9 +135,7 @@ def tuned(small_data: Path, workspace: Path) -> tuple[Path, dict[str, Any]]:
     return directory, experiment.run(recipe(small_data, data={"holdout": APART}, **GRID), directory, tests=False)
 
 
-def test_settings_are_compared_by_their_scores_on_lists_set_apart(
-    tuned: tuple[Path, dict[str, Any]], small_data: Path
-) -> None:
+def test_settings_are_compared_on_lists_set_apart(tuned: tuple[Path, dict[str, Any]], small_data: Path) -> None:
     directory, found = tuned
     settings = recipe(small_data, data={"holdout": APART}, **GRID)
     data, metric = Data.load(settings, directory, ("dev", "holdout")), metric_of(settings)
@@ -172,7 +170,7 @@ def fake(name: str, choice: np.ndarray, weights: int, dev: float) -> Any:
     return SimpleNamespace(name=name, recipe=settings, weights={"average": choice}, training=training, dev_score=dev)
 
 
-def test_the_simplest_within_one_standard_error_is_taken(
+def test_the_simplest_within_an_error_is_taken(
     small_data: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = recipe(small_data, data={"holdout": APART}, grid={"learner.base": [1, 2, 3]}, seeds=[1])

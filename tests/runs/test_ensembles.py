@@ -102,15 +102,9 @@ def test_the_model_of_an_ensemble_is_one_vector(small_data: Path, workspace: Pat
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"data": {"dev": None}, "learner": {"name": "perceptron", "base": 1}},
-            r"training\.ensemble: .* name data\.dev",
-        ),
+        ({"data": {"dev": None}, "learner": {"name": "perceptron", "base": 1}}, r"training\.ensemble: .* name data"),
         ({"training": {"vote": True}}, r"training\.vote: an ensemble has no such training"),
-        (
-            {"training": {"ensemble": {"learners": [{"name": "percepton"}]}}},
-            r"learners\.0\.name: .*did you mean percep",
-        ),
+        ({"training": {"ensemble": {"learners": [{"name": "percepton"}]}}}, r"learners\.0\.name: .*did you mean per"),
     ],
 )
 def test_ensembles_that_cannot_be(small_data: Path, changes: dict[str, Any], message: str) -> None:

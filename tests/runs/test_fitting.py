@@ -296,17 +296,9 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     ([GOOD], {"learner": "perceptro"}, "learner.name: unknown learner 'perceptro'; did you mean perceptron"),
     ([GOOD], {"features": ["text", "dense"]}, "found the sets text and dense"),
     ([GOOD], {"features": [lambda _: {}]}, "cannot be found again by the model"),
-    (
-        [GOOD],
-        {"recipe": {"mert": {"split": "tune"}}},
-        "the recipe needs a split 'tune'; found only train; MERT can tune on dev",
-    ),
+    ([GOOD], {"recipe": {"mert": {"split": "tune"}}}, "the recipe needs a split 'tune'; found only train; MERT can"),
     ([GOOD], {"recipe": {"task": "classification"}}, "which has no lists; `rerank run` runs it"),
-    (
-        [rerank.NBest("b", [{"text": "x", "alignment": 5}], gains=[1])],
-        {},
-        "candidate 1: found 5; expected 'alignment' as a string",
-    ),
+    ([rerank.NBest("b", [{"text": "x", "alignment": 5}], gains=[1])], {}, "candidate 1: found 5; expected 'alignment'"),
     ([GOOD], {"oracle": [1]}, "oracle: found [1]; expected a mapping of settings"),
     ([GOOD], {"recipe": {"training": None}, "epochs": 0}, "training.epochs"),
     (None, {}, "found NoneType; expected lists"),
@@ -345,9 +337,7 @@ def test_gains_are_numbers_of_any_library() -> None:
     lists = [rerank.NBest("a", ["(a) x", "(b) y"], gains=np.array([0.0, 1.0]))]
     assert rerank.evaluate([1], lists, samples=1).score == 1.0
     for wrong, told in (("a", "found 'a'"), (None, "found None"), ("1", "found '1'"), (10**400, "found 1000")):
-        with pytest.raises(
-            rerank.RerankError, match=f"list a: {told}.* as the gain of candidate 2; expected a finite number"
-        ):
+        with pytest.raises(rerank.RerankError, match=f"list a: {told}.* as the gain of candidate 2; expected a finite"):
             rerank.NBest("a", ["x", "y"], gains=[0.0, wrong])
     for field in ("candidates", "references", "gains"):
         with pytest.raises(rerank.RerankError, match=f"list a: found float; expected {field}, in a list"):

@@ -128,9 +128,7 @@ def test_lists_with_flat_candidates_train_as_their_lines_do(lines: list[str], mo
 
 
 @pytest.mark.parametrize("library", [pandas, polars], ids=["pandas", "polars"])
-def test_the_candidates_of_lines_are_rows(
-    lines: list[str], library: Any, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_candidates_are_rows(lines: list[str], library: Any, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """Numbers that few candidates have are no column of a data frame, so the model has none."""
     given = [json.loads(each) for each in lines]
     for each in given:

@@ -100,9 +100,7 @@ def test_mert_scores_what_it_says(tuned: Path, data: Path, workspace: Path) -> N
 
 
 @pytest.mark.parametrize("predictor", ["last", "average", "mert"])
-def test_scores_of_files_are_those_of_corpora_but_for_a_constant(
-    tuned: Path, data: Path, workspace: Path, predictor: str
-) -> None:
+def test_scores_of_files_are_those_of_corpora(tuned: Path, data: Path, workspace: Path, predictor: str) -> None:
     """Dense columns are standardised in corpora, and their weights folded back in models."""
     corpus = corpora(data, workspace, "test").others["test"].corpus
     model = Model.load(tuned / "model")

@@ -12,17 +12,7 @@ import rerank
 from rerank.base.errors import DataError, RecipeError
 from rerank.models.reranker import load
 from rerank.runs.vote import ListSource, load_source
-from rerank.runs.weigh import (
-    BASE,
-    MAXENT,
-    ORACLE,
-    SUM,
-    WEIGHED,
-    fitted,
-    pairs,
-    rows_by,
-    standardised,
-)
+from rerank.runs.weigh import BASE, MAXENT, ORACLE, SUM, WEIGHED, fitted, pairs, rows_by, standardised
 from rerank.runs.weigh import table_of_weights as weigh
 
 FAST: dict[str, Any] = {"folds": 3, "resamples": 2, "restarts": 1, "samples": 20}

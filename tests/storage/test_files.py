@@ -288,7 +288,7 @@ def test_what_numpy_saves_is_read(file: Path, data: Any, kind: str, shape: Any, 
 
 
 @given(array=arrays_of.arrays("<f8", SHAPES), at=st.integers(0, 200), byte=st.integers(0, 255), cut=st.integers(-3, 3))
-def test_any_other_bytes_are_an_error_or_the_array_that_they_say(
+def test_other_bytes_are_an_error_or_the_array_they_say(
     file: Path, array: np.ndarray, at: int, byte: int, cut: int
 ) -> None:
     damaged = bytearray(content(array))

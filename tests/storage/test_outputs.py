@@ -56,9 +56,7 @@ def files(directory: Path) -> dict[str, bytes]:
 class TestOneRunAtATime:
     def test_in_this_process(self, tmp_path):
         with sole_run(tmp_path / "out"):
-            with pytest.raises(
-                RunError, match=rf"another run uses this directory \(process {os.getpid()} on .* since 2"
-            ):
+            with pytest.raises(RunError, match=rf"another run uses this directory \(process {os.getpid()} on .* since"):
                 sole_run(tmp_path / "out").__enter__()
             with sole_run(tmp_path / "other"):
                 pass
@@ -238,9 +236,7 @@ def test_files_of_any_file_system_and_patterns_of_them() -> None:
         open_stream("memory://folder/text.gz")
 
 
-def test_logins_and_tokens_are_used_and_not_told(
-    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_logins_and_tokens_are_not_told(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"{served.url.replace('//', '//me:secret@')}/text?token=secret"
     assert whole(url) == TEXT
     with pytest.raises(DataError, match=r"/no\?\.\.\.: no such file") as missing:
@@ -272,9 +268,7 @@ def test_a_part_of_a_file_is_not_taken_for_it(served: Served) -> None:
         ("htps://a/b", "cannot be fetched: Protocol not known: htps"),
     ],
 )
-def test_what_cannot_be_fetched_is_named(
-    served: Served, url: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_fetched_is_named(served: Served, url: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     about = {"class": "no_such_package.files.Own", "err": "Install own to read s3://"}
     monkeypatch.setitem(import_module("fsspec.registry").known_implementations, "s3", about)
     url = url.replace("{server}", served.url)

@@ -158,9 +158,7 @@ def test_baselines(root: Path, tmp_path: Path) -> None:
         ({"tune": {"grid": {"learner.z": [1]}}}, "has no setting 'z'"),
     ],
 )
-def test_a_wrong_recipe_is_refused_before_anything_is_written(
-    root: Path, tmp_path: Path, change: dict[str, Any], message: str
-) -> None:
+def test_a_wrong_recipe_is_refused_first(root: Path, tmp_path: Path, change: dict[str, Any], message: str) -> None:
     with pytest.raises(RecipeError) as raised:
         carried_out(root, tmp_path / "out", **change)
     assert message in str(raised.value)

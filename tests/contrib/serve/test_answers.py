@@ -221,9 +221,7 @@ def _rank_inherited(_: int) -> list[Result]:
     return rank_all(*_inherited)
 
 
-def test_what_a_template_lacks_is_logged_once_by_all_threads(
-    cases: dict[str, Case], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_a_template_lacks_is_logged_once(cases: dict[str, Case], caplog: pytest.LogCaptureFixture) -> None:
     scorer = Scorer(cases["texts"].scorer.model)
     lists = [each.changed(source=None) for each in cases["texts"].lists if not each.of_trees]
     with ThreadPoolExecutor(THREADS) as pool:
@@ -252,9 +250,7 @@ def tiny_texts(i: int) -> Lists:
 
 
 @pytest.mark.parametrize(("name", "make", "total"), [("trees", tiny_trees, 600), ("texts", tiny_texts, 700)])
-def test_lists_of_ever_new_words_leave_nothing(
-    cases: dict[str, Case], name: str, make: Callable[[int], Lists], total: int
-) -> None:
+def test_new_words_leave_nothing(cases: dict[str, Case], name: str, make: Callable[[int], Lists], total: int) -> None:
     scorer = cases[name].scorer
     symbols = scorer.content.symbols
     sizes = len(symbols), symbols.index.keys.size, symbols.hashes.base.size
@@ -306,9 +302,7 @@ def test_the_service_knows_how_many_lists_its_model_has_learned_from() -> None:
 
 
 @pytest.mark.parametrize(("hosts", "count"), [((), 5), (("127.0.0.1",), 5), (("0.0.0.0",), 0), (("::1", "ours"), 0)])
-def test_lists_of_the_training_are_shown_on_their_own_machine_alone(
-    trees: Path, hosts: tuple[str, ...], count: int
-) -> None:
+def test_training_lists_are_shown_on_their_own_machine_alone(trees: Path, hosts: tuple[str, ...], count: int) -> None:
     app = make_app(rerank.load(trees, trust=True), threads=1, pool=ThreadPoolExecutor(1), hosts=hosts)
     found = TestClient(app, base_url="http://localhost").get("/examples").json()
     assert len(found) == count

@@ -158,9 +158,7 @@ def test_more_requests_than_it_holds(
 
 
 @pytest.mark.parametrize("how", ["gone", "cancelled", "too long"])
-def test_work_that_nobody_waits_for_stops(
-    how: str, model: rerank.Reranker, pool: ThreadPoolExecutor, work: Work
-) -> None:
+def test_work_nobody_waits_for_stops(how: str, model: rerank.Reranker, pool: ThreadPoolExecutor, work: Work) -> None:
     limits = LIMITS._replace(seconds=0.01) if how == "too long" else LIMITS
     app = service.make_app(model, limits=limits, threads=1, pool=pool)
 
@@ -208,9 +206,7 @@ def test_the_address_that_is_called_is_a_name(model: rerank.Reranker, pool: Thre
             assert asyncio.run(ask(app, WHOLE, headers={**HEADERS, "host": host}, server=server))[0] == status
 
 
-def test_a_model_that_cannot_rank_the_list_for_trial(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_model_that_fails_at_first(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(logging.getLogger("rerank"), "propagate", True)
     monkeypatch.setattr(sys.modules[__name__], "SEEN", seen := [])
     lists = [rerank.NBest(str(i), [("a|b", 1.0), ("b|aa", 0.0)], source="a", gains=[0.0, 1.0]) for i in range(6)]

@@ -80,20 +80,6 @@ def test_the_weights_are_the_learners(cls: type, k: int) -> None:
 
 
 @two_and_more
-@every_variant
-def test_the_average_is_over_the_visits(cls: Any, k: int) -> None:
-    """After each visit the current weights count once: so say single rows given to partial_fit."""
-    X, y = problem(k, n=25)
-    step, predictors = cls(average="last", shuffle=False), []
-    for i in range(y.size):
-        step.partial_fit(X[i : i + 1], y[i : i + 1], classes=np.arange(k))
-        predictors.append((step.coef_, step.intercept_))
-    average = cls(average="average", shuffle=False, epochs=1).fit(X, y)
-    np.testing.assert_allclose(average.coef_, np.mean([p[0] for p in predictors], axis=0), atol=1e-10)
-    np.testing.assert_allclose(average.intercept_, np.mean([p[1] for p in predictors], axis=0), atol=1e-10)
-
-
-@two_and_more
 @pytest.mark.parametrize("average", ["last", "average"])
 @every_variant
 def test_batches_are_one_pass(cls: Any, average: str, k: int) -> None:

@@ -86,17 +86,6 @@ def test_damaged_rows_are_refused() -> None:
         PerceptronClassifier().fit(damaged, y)
 
 
-def test_stored_zeros_are_left_out() -> None:
-    X, y = problem(2)
-    stored = sparse.csr_array(X)
-    stored.data[3] = 0.0
-    without = stored.copy()
-    without.eliminate_zeros()
-    one, other = (weights(PerceptronClassifier(random_state=0).fit(rows, y)) for rows in (stored, without))
-    assert one == other
-    assert stored.nnz == without.nnz + 1
-
-
 def test_disordered_sparse_input_is_understood_and_left_alone() -> None:
     X, y = problem(2)
     given = sparse.csr_array(X)

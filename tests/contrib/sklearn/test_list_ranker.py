@@ -292,26 +292,17 @@ NAN = np.where(np.arange(problem(lists=3)[1].size) == 2, np.nan, 1.0)
         ({"group": None}, "found neither group nor qid; expected one of them: group, the sizes"),
         ({"qid": np.zeros(7)}, "found both group and qid; expected one of them"),
         ({"group": [2, 3]}, r"group holds 2 sizes that add up to 5; expected \d+, the number of rows of X"),
-        (
-            {"group": [2, 0, 3]},
-            "group holds the size 0 of list 1; expected the sizes of the lists, whole numbers from 1",
-        ),
+        ({"group": [2, 0, 3]}, "group holds the size 0 of list 1; expected the sizes of the lists, whole"),
         ({"group": [2.5, 3.0]}, r"group holds float64 of shape \(2,\); expected the sizes of the lists"),
         ({"group": None, "qid": [1, 2]}, r"qid has shape \(2,\); expected \(\d+,\), for every row of X the id"),
         ({"group": None, "qid": NAN}, "qid holds NaN in row 2"),
         ({"gain": [1.0]}, r"gain has shape \(1,\); expected \(\d+,\), a number for every row of X"),
         ({"gain": ["good"] * NAN.size}, "gain does not hold numbers"),
         ({"gain": None}, "requires y to be passed, but the target y is None"),
-        (
-            {"gain": np.full(NAN.size, 0.5)},
-            r"gain: found \d+ samples in 3 lists, and in no list candidates of different",
-        ),
+        ({"gain": np.full(NAN.size, 0.5)}, r"gain: found \d+ samples in 3 lists, and in no list candidates of"),
         ({"base": NAN}, "base holds nan in row 2"),
         ({"eval_set": (1, 2)}, r"eval_set is 2 items; expected \(X, gain, group\), as in this call of fit"),
-        (
-            {"eval_set": problem(lists=2) and (*problem(lists=2)[:2], [1])},
-            "eval_set: group holds 1 sizes that add up to 1",
-        ),
+        ({"eval_set": problem(lists=2) and (*problem(lists=2)[:2], [1])}, "eval_set: group holds 1 sizes that add up"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -332,16 +323,10 @@ def test_the_rows_of_a_list_are_together() -> None:
     ("parameters", "message"),
     [
         ({"learner": "perceptro"}, "ListRanker: learner.name: unknown learner 'perceptro'; did you mean perceptron"),
-        (
-            {"learner": {"name": "arow", "r": -1.0}},
-            r"ListRanker: learner.r: found -1.0; expected a finite number above 0",
-        ),
+        ({"learner": {"name": "arow", "r": -1.0}}, r"ListRanker: learner.r: found -1.0; expected a finite number"),
         ({"learner": 3}, "ListRanker: learner: found 3; expected a name, a dict of name and parameters, or a learner"),
         ({"learner": AROW(), "loss": "log"}, "ListRanker: loss: found 'log'; the learner arow has no loss to choose"),
-        (
-            {"learner": "sgd", "loss": "squared"},
-            "ListRanker: learner.loss: unknown loss 'squared'; known: bayes, cost, exponential, hinge",
-        ),
+        ({"learner": "sgd", "loss": "squared"}, "ListRanker: learner.loss: unknown loss 'squared'; known: bayes"),
         ({"ties": "all"}, "ties='all'; expected one of auto, any, base"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

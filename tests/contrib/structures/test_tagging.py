@@ -159,9 +159,7 @@ def test_commands(rerank: Command, ran: Ran, tmp_path: Path) -> None:
     assert entry["candidates"][0]["answer"].split()[0] in tagger.labels
     unknown = json.loads(rerank("tag", model, bare, "--n-best", "2").out.splitlines()[0])
     assert "references" not in unknown
-    failed(
-        rerank("tag", root / "run" / "rerank" / "model", test), 2, "a model that reranks lists; expected one that tags"
-    )
+    failed(rerank("tag", root / "run" / "rerank" / "model", test), 2, "a model that reranks lists; expected one that")
     failed(rerank("rank", model, test), 2, "a model that tags words")
     failed(rerank("tag", model, test, "--reader", "conl"), 2, "did you mean conll")
     (tmp_path / "bad").write_text("a\n")
@@ -223,9 +221,7 @@ def test_labels_with_slashes_stay_and_those_with_blanks_are_refused(rerank: Comm
         ("X-B X-I O", "write B-X for X-B"), ("B-X I-X O", ""), ("V_B N_I X", ""), ("s o i", ""),
     ],
 )  # fmt: skip
-def test_labels_of_spans_in_other_forms_are_no_spans_without_a_word(
-    labels: str, said: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_labels_in_other_forms_are_no_spans(labels: str, said: str, caplog: pytest.LogCaptureFixture) -> None:
     sentences = [[*zip("abc", labels.split(), strict=True)]] * 2
     tagger(sentences, epochs=1)
     assert len(caplog.messages) == (said != "")
