@@ -34,36 +34,23 @@ training: {epochs: 10, vote: true}
 # Per sentence: gold, base, chosen. In the fourth, base and chosen are the same.
 SENTENCES = [
     (
-        """(S1 (S (NP-SBJ (PRP She)) (VP (VBD watched) (NP (DT the) (NN heron)) (PP (IN through) (NP (DT a) (JJ cheap)
-        (NN telescope)))) (. .)))""",
-        """(S1 (S (NP (PRP She)) (VP (VBD watched) (NP (NP (DT the) (NN heron)) (PP (IN through) (NP (DT a) (JJ cheap)
-        (NN telescope))))) (. .)))""",
-        """(S1 (S (NP (PRP She)) (VP (VBD watched) (NP (DT the) (NN heron)) (PP (IN through) (NP (DT a) (JJ cheap) (NN
-        telescope)))) (. .)))""",
+        "(S1 (S (NP-SBJ (PRP She)) (VP (VBD saw) (NP (DT a) (NN heron)) (PP (IN in) (NP (NN fog)))) (. .)))",
+        "(S1 (S (NP (PRP She)) (VP (VBD saw) (NP (NP (DT a) (NN heron)) (PP (IN in) (NP (NN fog))))) (. .)))",
+        "(S1 (S (NP (PRP She)) (VP (VBD saw) (NP (DT a) (NN heron)) (PP (IN in) (NP (NN fog)))) (. .)))",
     ),
     (
-        """(S1 (S (NP (NNP AT&T)) (VP (VBZ pays) (NP (QP (SYM <) (CD 5)) (NN %)) (PP (IN on) (NP (NP (NNS loans)) (PP
-        (IN above) (NP (NNP 'X'>Y)))))) (. .)))""",
-        """(S1 (S (NP (NNP AT&T)) (VP (VBZ pays) (NP (SYM <) (CD 5) (NN %)) (PP (IN on) (NP (NNS loans))) (PP (IN
-        above) (NP (NNP 'X'>Y)))) (. .)))""",
-        """(S1 (S (NP (NNP AT&T)) (VP (VBZ pays) (NP (QP (SYM <) (CD 5)) (NN %)) (PP (IN on) (NP (NNS loans))) (PP (IN
-        above) (NP (NNP 'X'>Y)))) (. .)))""",
+        "(S1 (S (NP (NNP AT&T)) (VP (VBZ pays) (NP (QP (SYM <) (CD 5)) (NN %)) (PP (IN on) (NP (NN 'X'>Y)))) (. .)))",
+        "(S1 (S (NP (NNP AT&T)) (VP (VBZ pays) (NP (SYM <) (CD 5) (NN %) (PP (IN on) (NP (NN 'X'>Y))))) (. .)))",
+        "(S1 (S (NP (NNP AT&T)) (VP (VBZ pays) (NP (QP (SYM <) (CD 5)) (NN %) (PP (IN on) (NP (NN 'X'>Y))))) (. .)))",
     ),
     (
-        """(S1 (S (ADVP (RB Maybe)) (NP (PRP they)) (VP (VBD took) (PRT (RP off)) (NP (PRP$ their) (NNS hats)))
-        (. .)))""",
-        """(S1 (S (ADVP (RB Maybe)) (NP (PRP they)) (VP (VBD took) (ADVP (RB off)) (NP (PRP$ their) (NNS hats))) (.
-        .)))""",
-        """(S1 (S (ADVP (RB Maybe)) (NP (PRP they)) (VP (VBD took) (PP (IN off) (NP (PRP$ their) (NNS hats))))
-        (. .)))""",
+        "(S1 (S (ADVP (RB Maybe)) (NP (PRP they)) (VP (VBD took) (PRT (RP off)) (NP (NNS hats))) (. .)))",
+        "(S1 (S (ADVP (RB Maybe)) (NP (PRP they)) (VP (VBD took) (ADVP (RB off)) (NP (NNS hats))) (. .)))",
+        "(S1 (S (ADVP (RB Maybe)) (NP (PRP they)) (VP (VBD took) (PP (IN off) (NP (NNS hats)))) (. .)))",
     ),
     (
-        """(S1 (NP (NP (NNS bread)) (, ,) (NP (NN cheese)) (CC and) (NP (NP (CD two) (NNS bottles)) (PP (IN of) (NP (JJ
-        red) (NN wine)))) (. .)))""",
-        """(S1 (NP (NP (NNS bread)) (, ,) (NP (NN cheese)) (CC and) (NP (CD two) (NNS bottles)) (PP (IN of) (NP (JJ
-        red) (NN wine))) (. .)))""",
-        """(S1 (NP (NP (NNS bread)) (, ,) (NP (NN cheese)) (CC and) (NP (CD two) (NNS bottles)) (PP (IN of) (NP (JJ
-        red) (NN wine))) (. .)))""",
+        "(S1 (NP (NP (NNS bread)) (, ,) (NP (NN jam)) (CC and) (NP (NP (CD two) (NNS figs)) (PP (IN in) (NN tea)))))",
+        *["(S1 (NP (NP (NNS bread)) (, ,) (NP (NN jam)) (CC and) (NP (CD two) (NNS figs) (PP (IN in) (NN tea)))))"] * 2,
     ),
 ]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import dense, loss_of
+from reference import dense, loss_of, oracle_and_rival
 from strategies import corpus_of, random_corpus, targets
 
 from rerank.base.errors import RecipeError
@@ -18,7 +18,7 @@ from rerank.kernels.sources import PACKAGE
 from rerank.learn.contract import check_contract
 from rerank.learn.judge import accumulate
 from rerank.learn.losses import PairLoss, losses, value_and_slope, value_of_list
-from rerank.learn.pairs import Oracle, PairSource, pairs
+from rerank.learn.pairs import Oracle, PairSource, pairs, rivals
 from rerank.learn.rules.sgd import SGD
 from rerank.learn.rules.spread import accumulate_spread
 from rerank.learn.settings import settings_of
@@ -96,6 +96,20 @@ def test_large_scores_do_not_overflow(name: str, margin: float) -> None:
     assert value == pytest.approx(expected, rel=1e-12, abs=1e-12)
     assert a == pytest.approx(list(b), abs=1e-12)
     assert np.isfinite([value, *a]).all()
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(st.tuples(st.sampled_from([0.0, 1.0, 2.0]), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=6),
+    st.data(),
+    st.booleans(),
+)
+def test_rivals(candidates: list[tuple[float, float]], data: st.DataObject, any_ties: bool) -> None:
+    scores, gain = np.array([x for x, _ in candidates]), np.array([s for _, s in candidates])
+    chosen = data.draw(st.integers(0, scores.size - 1))
+    star, rival = oracle_and_rival(scores, gain, chosen, any_ties)
+    found = rivals(scores, frozen(gain), chosen, any_ties)
+    assert found == (star, -1 if rival is None else rival)
 
 
 def test_a_sum_that_is_0_in_between_is_one_entry_and_one_that_stays_0_is_none() -> None:

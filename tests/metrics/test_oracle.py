@@ -1,4 +1,4 @@
-"""Metrics that are columns of the lists; oracles and list statistics, between the sentence oracle and the optimum."""
+"""Metrics that are columns of the lists; oracles, which reach the optimum, and list statistics."""
 
 import math
 from itertools import pairwise, product
@@ -108,29 +108,13 @@ def corpora(draw, metric) -> Corpus:
 class TestCorpusOracle:
     @settings(max_examples=150, deadline=None)
     @given(corpora(FScore()))
-    def test_lies_between_the_sentence_oracle_and_the_global_optimum(self, corpus):
-        metric = FScore()
-        climbed = corpus_oracle(corpus, metric)
-        reached = score(corpus, metric, climbed)
-        assert reached >= score(corpus, metric, oracles(corpus))
-        assert reached <= max(all_scores(corpus, metric)) + 1e-12
-        for i in range(corpus.list_count):  # no exchange of one candidate helps
-            for y in range(corpus.lists[i], corpus.lists[i + 1]):
-                other = climbed.copy()
-                other[i] = y
-                assert score(corpus, metric, other) <= reached + 1e-12
+    def test_reaches_the_optimum_of_a_ratio_of_sums(self, corpus):
+        """F is 2m / (t + g): where no exchange helps, none of several does, as each list can be judged by 2m − F·t."""
+        climbed = corpus_oracle(corpus, FScore())
+        assert score(corpus, FScore(), climbed) == pytest.approx(max(all_scores(corpus, FScore())))
         sizes = np.diff(corpus.lists)
         assert ((climbed >= corpus.lists[:-1]) & (climbed < corpus.lists[1:]))[sizes > 0].all()
         assert (climbed[sizes == 0] == -1).all()
-
-    @settings(max_examples=50, deadline=None)
-    @given(corpora(FScore()))
-    def test_reaches_the_optimum_of_a_ratio_of_sums(self, corpus):
-        # F is 2m / (t + g): a local optimum under single exchanges is a global one, as each list can be judged by
-        # 2m − F·t alone.
-        assert score(corpus, FScore(), corpus_oracle(corpus, FScore())) == pytest.approx(
-            max(all_scores(corpus, FScore()))
-        )
 
     @settings(max_examples=30, deadline=None)
     @given(corpora(FScore()))

@@ -1,7 +1,6 @@
 """Metrics of texts: those of the definition, of sacrebleu, rapidfuzz and jiwer; rows add up to figures of corpora."""
 
 import logging
-import math
 import string
 from collections import Counter
 from typing import Any
@@ -273,14 +272,6 @@ class TestGain:
         for text, gain in zip(texts, gains, strict=True):
             score = sacrebleu.sentence_bleu(text, references, tokenize="none", **options).score
             assert gain == pytest.approx(score / 100, abs=1e-9)
-
-    @given(spaced(), spaced())
-    def test_add_1_is_lin_and_ochs(self, text, reference):
-        row, rows = METRIC.stats(encode([text]), encode([reference]))
-        counts, length, closest = counts_by_definition(text, [reference])
-        precisions = [counts[0] / max(length, 1)] + [(counts[n] + 1) / (counts[n + 4] + 1) for n in (1, 2, 3)]
-        expected = math.prod(precisions) ** 0.25 * (min(1.0, math.exp(1 - closest / length)) if length else 0.0)
-        assert METRIC.gain(rows, row)[0] == pytest.approx(expected, abs=1e-12)
 
 
 class TestCorpus:

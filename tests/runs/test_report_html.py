@@ -129,7 +129,7 @@ class TestPage:
         names = re.findall(r"<summary>(demo_news_bridge-\d) \(test\) · F: base ([\d.]+), chosen ([\d.]+)", text)
         assert names == [
             ("demo_news_bridge-1", "92.31", "100.00"),
-            ("demo_news_bridge-2", "77.78", "84.21"),
+            ("demo_news_bridge-2", "76.92", "85.71"),
             ("demo_news_bridge-3", "100.00", "83.33"),
         ]
         assert "−0.3420" in page.cells
