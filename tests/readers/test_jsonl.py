@@ -129,6 +129,20 @@ def test_blocks_of_lists_are_read_as_one_by_one(place: Path, odd: str, monkeypat
         assert ways[0] == ways[1]
 
 
+def test_columns_do_not_depend_on_what_is_drafted_together(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number that all lists but one have under "features", how samples ended, and a label that lists share."""
+    every = [
+        [{"text": "a", "score": 1, "finish_reason": "stop", "model": "x", "features": {"all": k} if k != 3 else {}}]
+        for k in range(12)
+    ]
+    lines, ways = "\n".join(json.dumps({"candidates": one}) for one in every), []
+    for most in (12, 5, 1):
+        monkeypatch.setattr(JsonlReader, "most", most)
+        ways.append([shown(found) for found in read(place, lines, labels=("model",))])
+    assert ways[0] == ways[1] == ways[2]
+    assert [one[2] for one in ways[0] if len(one) > 4] == [("score", "all", "finish_length")] * 11
+
+
 def shown(found: Lists) -> Any:
     if found.problem is not None:
         return found.id, found.line, found.problem.reason, found.problem.message

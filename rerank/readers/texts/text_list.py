@@ -80,21 +80,8 @@ class Draft:
     @property
     def ragged(self) -> bool:
         """Whether some of several lists lack what others have."""
-        return bool(self.sizes) and (any(self.features) or any(None in values for values in self.numbers.values()))
-
-    def each(self) -> Iterator["Draft"]:
-        """The lists one by one."""
-        for k, (a, b) in enumerate(pairwise(offsets(self.sizes).tolist())):
-            numbers = {name: part for name, values in self.numbers.items() if {*(part := values[a:b])} != {None}}
-            one = replace(
-                self, raws=self.raws[k : k + 1], texts=self.texts[a:b], numbers=numbers, bad={}, sizes=(),
-                parts={part: values[a:b] for part, values in self.parts.items()},
-                ids=self.ids[k : k + 1], starts=self.starts[k : k + 1],
-                sides={key: values[k : k + 1] for key, values in self.sides.items()},
-            )  # fmt: skip
-            if self.features:
-                one.put_features(list(self.features[a:b]))
-            yield one
+        lacking = any(None in values for values in self.numbers.values())
+        return bool(self.sizes) and (lacking or any(one.keys() - self.numbers.keys() for one in self.features))
 
     def tried(self, items: Sequence[T], make: Callable[[T, int], U], otherwise: U) -> list[U]:
         """The results of ``make`` for what candidates have; what raises a Problem makes its candidate bad."""
@@ -274,7 +261,7 @@ class TextReader(ListReader):
 
         for draft in chain(ahead, self._drafts(lines, named)):
             if "columns" not in lines.told and isinstance(draft, Draft):  # the first list that can be used tells
-                columns = self.columns_of([next(draft.each(), draft)])
+                columns = self.columns_of([next(self._each(draft))])
                 lines.told |= {"columns": columns} if columns else {}
             for one in self._settled(draft, lines.told.get("columns") or nothing, lines):
                 if run and (isinstance(one, Lists) or not one.alike(run[0])):
@@ -315,10 +302,19 @@ class TextReader(ListReader):
             draft.ids, draft.starts = [name for name, _ in group], [record.line for _, record in group]
             yield draft
 
+    def _each(self, draft: Draft) -> Iterator[Draft]:
+        """The lists of a draft one by one; several are drafted again, so that none depends on the others."""
+        if not draft.sizes:
+            yield draft
+        for k in range(len(draft.sizes)):
+            one = self.draft(draft.raws[k].head)
+            one.ids, one.starts = draft.ids[k : k + 1], draft.starts[k : k + 1]
+            yield one
+
     def columns_of(self, drafts: Iterable[Draft | Problem]) -> FileColumns | None:
         """The columns that lists show; None where they have no candidates."""
         some = (one for one in drafts if isinstance(one, Draft) and len(one.texts) > len(one.bad))
-        lists = list(chain.from_iterable(one.each() if one.ragged else [one] for one in some))
+        lists = list(chain.from_iterable(self._each(one) if one.ragged else [one] for one in some))
         if not lists:
             return None
         counts = Counter(key for one in lists for key in one.shared(self.base) * len(one.ids))
@@ -341,7 +337,7 @@ class TextReader(ListReader):
         elif not (fitted := self._fitted(draft, columns)).bad:
             yield fitted
         elif draft.sizes:
-            yield from chain.from_iterable(self._settled(one, columns, lines) for one in draft.each())
+            yield from chain.from_iterable(self._settled(one, columns, lines) for one in self._each(draft))
         else:
             yield lists_of([fitted], lines.path, self.form, lines.told.get("roles")).without(fitted.bad)
 
