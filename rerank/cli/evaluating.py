@@ -50,7 +50,7 @@ MetricName = Annotated[
         help=f"The measure: parseval, {', '.join(TEXTS)}; or, of columns of the lists, gain, counts, "
         f"{', '.join(ORDERS)}, also with a cut-off, ndcg@10; or settings, {{name: bleu, tokenize: 13a}}, or your "
         "own, module:Class.",
-        show_default="parseval; rerank oracle: the gain of texts",
+        show_default="parseval; gain for texts in rerank oracle",
         callback=_known,
     ),
 ]

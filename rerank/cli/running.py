@@ -205,7 +205,7 @@ def compare(
     ] = None,
     test_: Annotated[
         Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"],
-        typer.Option("--test", metavar="NAME", help="Also paired_bootstrap, paired_t, or mcnemar."),
+        typer.Option("--test", metavar="NAME", help="The test; or paired_bootstrap, paired_t, mcnemar."),
     ] = "approximate_randomization",
     samples: Annotated[int, typer.Option(min=100, max=MAX_SAMPLES, help="Samples of the resampling tests.")] = 10_000,
     seed: Seed = 1,

@@ -265,7 +265,8 @@ class Account:
                 measure = measure.replace(f"mean {GAIN}", f"mean {GAIN}, of the key {roles.gain_key!r}", 1)
             unused = "; ".join(f"{key} ({what})" for key, what in roles.unused.items())
         sizes = [len(nbest) for nbest in every]
-        shown = f"{amount(len(every), 'list')}{' or more' * (len(every) == MOST)} of {min(sizes)} to {max(sizes)}"
+        size = " to ".join(f"{end}" for end in sorted({min(sizes), max(sizes)}))
+        shown = f"{amount(len(every), 'list')}{' or more' * (len(every) == MOST)} of {size}"
         return Account(
             f"{name or first.path or 'lists'}: {form}", f"{shown} candidates",
             f"{key}{': ' * bool(key)}{quoted(decoded(first.written(0)))}", _base(first), _right(first, every),

@@ -188,7 +188,7 @@ def test_names_are_files_of_shipped_lists(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_commands_and_programs_take_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rerank: Command) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "200 lists of 8 to 8 candidates" in rerank("look", "llm/test").out
+    assert "200 lists of 8 candidates" in rerank("look", "llm/test").out
     for command in ("oracle", "quickstart/dev"), ("evaluate", "quickstart/dev.gold"):
         assert rerank(*command, "quickstart/dev.gold").code == 0
     refused = rerank("oracle", "llm", "--metric", "gain")

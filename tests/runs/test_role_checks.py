@@ -88,7 +88,7 @@ def test_an_account(tmp_path: Path, rerank: Any) -> None:
     path = tmp_path / "lists.jsonl.gz"
     path.write_bytes(gzip.compress("".join(f"{json.dumps(row)}\n" for row in rows).encode()))
     assert rerank("look", path).out.splitlines() == [
-        f"{path}: jsonl, 12 lists of 3 to 3 candidates", 'candidates: samples.response: "0"',
+        f"{path}: jsonl, 12 lists of 3 candidates", 'candidates: samples.response: "0"',
         "base score: none; all are 0, and the first candidate is the base's choice",
         "what is right: gain (passed), 12 of 36 candidates are right", "columns: reward",
         "not used: model (texts, 36 of 36)",

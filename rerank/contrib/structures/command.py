@@ -39,7 +39,7 @@ def tag(
     encoding: cli.Encoding = None,  # noqa: ARG001 - its callback acts
     on_bad_list: cli.OnBadList = "error",
 ) -> None:
-    """Tag the words of sentences, in the format that they are in, as they come.
+    """Tag the words of sentences, as they come, and write them in the format of the input.
 
     Columns get one more with the label; CoNLL-U gets it in its place; lines of words become words with labels behind
     slashes. Models that were trained on words with tags, or on trees, expect lines of words, unless --reader names

@@ -313,7 +313,7 @@ def blind_note(metrics: Metrics) -> str:
         return ""
     chosen = "; ".join(f"on {split}: {', '.join(what)}" for split, what in blind["chosen_on"].items())
     tests = ", ".join(blind["splits"])
-    figures = f"Blind figures: those of the chosen settings on {tests}" if tests else "No figure is blind"
+    figures = f"Blind figures: the chosen settings on {tests}" if tests else "No figure is blind"
     warning = "The program cannot know of choices made by looking at test figures before this run."
     return f"{figures}. Chosen {chosen}. {warning}"
 
