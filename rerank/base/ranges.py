@@ -54,7 +54,11 @@ class Range:
 
 
 class Checked:
-    """A dataclass whose fields are checked against their annotations when it is made."""
+    """A dataclass whose fields are checked against their annotations when it is made.
+
+    It is none of pydantic's own: of a plain dataclass that derives from one of those, as users write their parts, no
+    field would be checked, those of this program neither.
+    """
 
     def __post_init__(self) -> None:
         """Check the fields; classes that compare several fields do so after this."""

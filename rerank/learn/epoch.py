@@ -36,12 +36,13 @@ def epoch(
 
         if n > 0:  # learn
             if log is not None:
+                # Before `close`, which sets to 0 how many lists the predictor has survived that this update ends.
                 record(log, i, scratch.who, scratch.a, n, data.weight[i], state.counts.alive)
             count = gather(data, scratch, n, state.a.shape[0] - 1, params.loss, params)
             tally.updates += 1
-            if sums is not None:
+            if sums is not None:  # before a, v and d change: the average needs what the columns have weighed so far
                 settle(state, sums, scratch, count)
             learn(state, scratch, count, n, data.weight[i], params)
-            close(state)
+            close(state)  # after `learn`, in which counts.updates is that of updates before this one
 
-        survive(state)  # count
+        survive(state)  # count: a list counts for the predictor after it, which may have been made on it

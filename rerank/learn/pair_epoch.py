@@ -39,6 +39,7 @@ def pair_epoch(
             star, rival = pick(scores, gain, oracle, params.any_ties, i, data.pairs)
             if rival >= 0:
                 mistake = not scores[star] > scores[rival]
+                # The scores themselves are reduced, once the mistake is judged: further rivals are picked by them too.
                 rival = costliest(data, i, scratch.scores, scratch.scores, params.any_ties, rival, params.loss)
         tally.lists += 1
         for number in range(params.top):
@@ -57,7 +58,7 @@ def pair_epoch(
                     record(log, i, scratch.who, scratch.a, 2, lesson.rate, survived)
                 tally.updates += 1
                 close(state)
-                survived = 0
+                survived = 0  # of a predictor that another update of the same list ends
             if two:
                 break
             if number + 1 < params.top:
