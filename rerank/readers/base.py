@@ -92,7 +92,7 @@ class Reader(ABC):
     """A format of N-best lists. A reader is a frozen dataclass; its fields are the options a recipe can set.
 
     ``known`` are the score columns that its lists should have, if that is known before a file is read; ``normal`` tells
-    whether words are compared in normal form (see ``words``). The properties hold for most formats; a format where they
+    whether words are compared in normal form (see ``trees``). The properties hold for most formats; a format where they
     do not, or where they are options, defines its own.
     """
 

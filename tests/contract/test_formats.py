@@ -117,7 +117,8 @@ def test_rows_of_lists_and_arrays_are_cut_nowhere() -> None:
     reader = make_reader("jsonl")
     assert isinstance(reader, ListReader)
     few = '[{"text": "x"}, {"text": "y"}]'
-    arrays = '[{"candidates": ["x"]},\n{"candidates": ["y"]}]\n', f'{{"a": {few}, "b": {few}}}\n'
+    arrays = ['[{"candidates": ["x"]},\n{"candidates": ["y"]}]\n', f'{{"a": {few}, "b": {few}}}\n']
+    arrays += ["".join(f'{{"eval": {{"a{i}": {few}, "b{i}": {few}}}}}\n' for i in range(3))]
     for text in ('{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}\n' * 2, *arrays):
         lines = lines_of(text.encode(), {})
         assert list(reader.lists(lines, reader.records(lines)))

@@ -237,7 +237,7 @@ def as_lists(
     asked: the roles of keys, by the user; lines: those of the objects, which then have the roles. rule: for answers.
     named: what else is kept of candidates. look: how many objects tell the roles.
     """
-    rest = chain.from_iterable(map(_spread, objects))
+    rest = chain.from_iterable(_spread(entry, lines.told) for entry in objects)
     head, sound, roles = list[tuple[int, Object | Problem]](), list[Object](), lines.told.get("roles")
     while roles is None and len(sound) < look and (entry := next(rest, None)) is not None:
         head.append(entry)
@@ -291,7 +291,7 @@ def _missing(objects: Sequence[Object], asked: Mapping[str, str]) -> dict[str, s
     return {} if not objects or any("candidates" in item for item in objects) else first or needed
 
 
-def _spread(entry: tuple[int, Object | Problem]) -> Iterable[tuple[int, Object | Problem]]:
+def _spread(entry: tuple[int, Object | Problem], told: dict[str, Any]) -> Iterable[tuple[int, Object | Problem]]:
     """An object, what stands in it for the response that holds the candidates, or the lists that it holds by their ids,
     as EvalPlus writes them."""
     number, item = entry
@@ -315,6 +315,7 @@ def _spread(entry: tuple[int, Object | Problem]) -> Iterable[tuple[int, Object |
     by_ids = [value for value in objects.values() if all(is_of(one, [dict]) for one in value.values())]
     if len(by_ids) != 1:
         return ((number, item),)
+    told["by_line"] = False  # a line has several lists
     return [(number, {"id": key, "candidates": entries}) for key, entries in by_ids[0].items()]
 
 
