@@ -277,7 +277,7 @@ def _without_malformed(nbest: Lists) -> Lists:
 
 def test_every_reader_is_tried() -> None:
     tried = {case.name for case in CASES}
-    # What a row of a table may lack, and what is said then, is in tests/readers/test_tables.py.
+    # What a row of a table may lack, and what is said then, is in tests/readers/test_columns.py.
     assert {name for name, _ in readers} - tried == {"table"}
 
 

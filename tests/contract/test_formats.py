@@ -1,20 +1,29 @@
-"""What every reader must do with files as they come: line ends, archives, nothing at all, and candidates twice."""
+"""Every format, alone, in every command and from every kind of source, and the two files of the parallel ones."""
 
 import gzip
 import io
+import json
+import re
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
+import formats
 import numpy as np
 import pytest
-from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, lists_in
+import small_lists
+import yaml
+from commands import Command
+from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, lists_in, whole
 
 from rerank.base.errors import DataError
-from rerank.readers.base import SkipCount, make_reader, read_lists
+from rerank.readers.base import Lists, SkipCount, make_reader, read_lists
 from rerank.readers.lines import LineReader, ListReader
 from rerank.readers.lists import one_by_one
+from rerank.readers.sides import Side, in_step
 from rerank.readers.streams import InputStream
+from rerank.recipes.loading import load_recipe
+from rerank.recipes.recipe import TextRecipe
 
 every_format = pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if name != "espnet"])
 PLAIN = [case for case in CASES if case.name not in ("joined", "merged")]
@@ -39,8 +48,8 @@ def test_line_ends_byte_order_marks_and_blank_lines_are_free(tmp_path: Path, nam
     blanks = [b"", b"\n", b"\n \t\n\n"] if FORMATS[name].blank else [b""]
     for end, mark, blank in product([b"\n", b"\r\n"], [b"", b"\xef\xbb\xbf"], blanks):
         text = (mark + lists_in(name, blank=blank)).replace(b"\n", end)
-        for whole in (text, text.rstrip()):  # with the last line end, and without
-            assert read(name, tmp_path / "other", whole) == expected, (end, mark, blank)
+        for ended in (text, text.rstrip()):  # with the last line end, and without
+            assert read(name, tmp_path / "other", ended) == expected, (end, mark, blank)
 
 
 @every_format
@@ -123,3 +132,118 @@ def test_rows_of_lists_and_arrays_are_cut_nowhere() -> None:
         lines = lines_of(text.encode(), {})
         assert list(reader.lists(lines, reader.records(lines)))
         assert not reader.parts(lines.told)
+
+
+TREES = [name for name, form in formats.FORMATS.items() if form.trees]
+TEXTS = [name for name, form in small_lists.FORMATS.items() if ":" not in form.reader["name"] and not form.trees]
+SETTINGS: dict[str, Any] = {
+    "learner": {"name": "perceptron", "base": 1.0},
+    "training": {"epochs": 1},
+    "significance": {"samples": 100},
+    "examples": 0,
+}
+
+
+def use(rerank: Command, root: Path, lists: str, gold: str, reader: dict[str, Any], more: dict[str, Any]) -> str:
+    """Run a recipe over lists, rank them by its model, read what was written, and ask for their oracle."""
+    data = {"nbest": lists, "reader": reader, "dev": None, "tests": ["test"], **more.pop("data")}
+    (root / "recipe.json").write_text(json.dumps({"name": "formats", **SETTINGS, **more, "data": data}))
+    shown, metric = (
+        yaml.safe_dump(reader, default_flow_style=True, width=1000).strip(),
+        more.get("metric", {"name": "parseval"})["name"],
+    )
+    for line in (
+        ["run", root / "recipe.json", "-o", root / "run"],
+        ["rank", root / "run/model", lists, "-o", root / "best"],
+        ["rank", root / "run/model", lists, "-o", root / "ranked", "--n-best", 2],
+        ["oracle", lists, gold, "--reader", shown, "--metric", metric],
+    ):
+        ended = rerank(*line)
+        assert ended.code == 0, (line, ended.err)
+    return ended.out
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_trees(name: str, tmp_path: Path, rerank: Command) -> None:
+    form, count = formats.FORMATS[name], formats.LISTS
+    lists = [[form.candidate(i, k) for k in range(formats.CANDIDATES)] for i in range(count)]
+    form.put(tmp_path / "lists", b"".join(form.whole(i, candidates) for i, candidates in enumerate(lists)))
+    golds = [f"(S (NN a{i}) (VP1 (VB b)))\n" for i in range(count)]
+    (tmp_path / "gold").write_text("".join(golds))
+    reader = formats.Case(name.split()[0], name).spec
+    more = {"task": "parse", "features": {"set": "minimal", "min_lists": 1}, "data": {"gold": str(tmp_path / "gold")}}
+    shown = use(rerank, tmp_path, str(tmp_path / "lists"), str(tmp_path / "gold"), reader, more)
+    assert f"candidates {count * formats.CANDIDATES}" in shown
+    assert len((tmp_path / "best").read_text().splitlines()) == count
+    assert [len(nbest) for nbest in read_lists(make_reader(reader), tmp_path / "ranked")] == [2] * count
+    assert rerank("evaluate", tmp_path / "gold", tmp_path / "best").code == 0
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts(name: str, tmp_path: Path, rerank: Command) -> None:
+    form, count = small_lists.FORMATS[name], small_lists.LISTS
+    lists, reader = form.write(tmp_path, small_lists.complete()), dict(form.reader)
+    named = name in ("kaldi", "espnet")  # their lists have ids, which references have too, in any order
+    words = [f"utt{i} w{i} b\n" if named else f"w{i} b\n" for i in range(count)]
+    (tmp_path / "references").write_text("".join(words[::-1] if named else words))
+    references = str(tmp_path / "references")
+    more = {
+        "task": "speech", "metric": {"name": "wer"}, "data": {"references": [references], "sources": None},
+        "features": {"set": None, "templates": ["Dense", "TargetNGram"], "min_lists": 1},
+    }  # fmt: skip
+    assert f"candidates {3 * count}" in use(rerank, tmp_path, lists, references, reader, more)
+    assert len((tmp_path / "best").read_text().splitlines()) == count
+    kind = reader["name"] if reader["name"] in ("moses", "jsonl", "fairseq", "sockeye") else ""
+    written = {"merged": "moses", "joined": "moses", "kaldi": "jsonl", "espnet": "jsonl", "table": "jsonl"}
+    again = reader if not kind and name not in written else {"name": kind or written[name]}
+    assert [len(nbest) for nbest in read_lists(make_reader(again), tmp_path / "ranked")] == [2] * count
+    assert rerank("evaluate", references, tmp_path / "best", "--metric", "wer").code == 0
+    recipe = load_recipe(tmp_path / "recipe.json")
+    assert isinstance(recipe, TextRecipe)
+    assert all(Path(path).is_file() for path in recipe.data.files("test")["nbest"])
+
+
+every_case = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def beside(case: Case, path: str, of: str, entries: int) -> list[tuple[Lists, tuple[Any, ...]]]:
+    """The lists of a file with the numbers of the lines of another that has so many of them."""
+    lines = ((number, number) for number in range(1, entries + 1))
+    return list(in_step(make_reader(case.spec), path, [Side(["side"], lines, ("line", "lines"), of)]))
+
+
+@every_case
+def test_bad_lists_use_up_their_entries(tmp_path: Path, case: Case) -> None:
+    path = case.write(tmp_path, whole, (0, 2))
+    found = beside(case, path, "list", LISTS)
+    assert [entry for _, entries in found for entry in entries] == [1, 2, 3, 4]
+    if not FORMATS[case.form].trees:  # whose trees are looked into later
+        assert [nbest.problem is not None for nbest, _ in found] == [True, False, True, False]
+
+
+@every_case
+def test_candidates_have_their_entries(tmp_path: Path, case: Case) -> None:
+    per_list = CANDIDATES * (1 + (case.name == "merged"))
+    found = beside(case, case.write(tmp_path, whole), "candidate", LISTS * per_list)
+    numbers = range(1, LISTS * per_list + 1)
+    assert [entries for _, entries in found] == [([*numbers[i * per_list : (i + 1) * per_list]],) for i in range(LISTS)]
+
+
+@every_case
+@pytest.mark.parametrize("of", ["list", "candidate"])
+def test_too_few_and_too_many_entries_are_an_error_that_says_where(tmp_path: Path, case: Case, of: str) -> None:
+    if case.form == "fairseq" and of == "list":
+        pytest.skip("its numbers tell what belongs together")
+    path = case.write(tmp_path, whole)
+    due = LISTS if of == "list" else LISTS * CANDIDATES * (1 + (case.name == "merged"))
+    rule = f"every {of} needs one line, in the same order"
+    for entries in (0, due - 1):
+        with pytest.raises(DataError) as caught:
+            beside(case, path, of, entries)
+        assert (caught.value.path, caught.value.line) == ("side", entries or None)
+        assert f"{entries} lines for at least " in caught.value.message
+        assert re.search(rf"{of}s? of {re.escape(path)} \(list ", caught.value.message)
+        assert rule in caught.value.message
+    with pytest.raises(DataError) as caught:
+        beside(case, path, of, due + 1)
+    assert str(caught.value) == f"side:{due + 1}: at least {due + 1} lines for {due} {of}s of {path}; {rule}"

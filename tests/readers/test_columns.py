@@ -1,7 +1,9 @@
-"""Scores from other files beside lists: every line goes to its candidate, or there is an error."""
+"""Scores from other files beside lists, tables whose rows are candidates, and what samples have besides texts."""
 
 import gzip
+import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +11,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outcomes import problem_of, written
+from outcomes import good, problem_of, written
 
+import rerank
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import SkipCount, make_reader, read_lists
+from rerank.readers.base import ScoreColumns, SkipCount, make_reader, read_lists, readers
 from rerank.readers.combined import JoinedReader
+from rerank.readers.detection import format_of
+from rerank.readers.given.nbest import GivenError, list_given
 
 LISTS = b"0 ||| a b ||| LM= -1 ||| -3\n0 ||| a c ||| LM= -2 ||| -4\n2 ||| z ||| LM= 0 ||| -1\n"
 SCORES = b"# nmt back\n-1.5 2\n-2.5\t3\n 4 5e-1 \n"
@@ -183,3 +188,207 @@ def test_every_line_goes_to_its_candidate(place: Path, sizes: list[int], width: 
     found = read(place, lists, scores, of="jsonl", names=[f"n{k}" for k in range(width)])
     assert [len(one) for one in found] == sizes
     assert [row for one in found for row in one.scores[:, 1:].tolist()] == rows
+
+
+NAMES = ("prompt_id", "response", "reward", "correct", "note")
+ROWS = [
+    (1, "Yes, it is.", -0.5, True, "x"),
+    (2, 'A "b"', -3.0, False, None),
+    (1, "No\nit is not.", -2.25, False, "y"),
+    (2, "c", -1.0, True, "z"),
+]
+
+
+def delimited(mark: str) -> bytes:
+    def field(value: object) -> str:
+        text = "" if value is None else str(value)
+        return '"' + text.replace('"', '""') + '"' if {mark, '"', "\n"} & {*text} else text
+
+    return "".join(mark.join(map(field, row)) + "\r\n" for row in (NAMES, *ROWS)).encode()
+
+
+def columnar(kind: str) -> bytes:
+    pa, ipc, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.ipc", "pyarrow.parquet"))
+    table, out = pa.table(dict(zip(NAMES, map(list, zip(*ROWS, strict=True)), strict=True))), io.BytesIO()
+    if kind == "parquet":
+        parquet.write_table(table, out)
+    else:
+        with (ipc.new_file if kind == "file" else ipc.new_stream)(out, table.schema) as writer:
+            writer.write_table(table)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("ending", "data"),
+    [
+        ("csv", lambda: delimited(",")), ("csv", lambda: delimited(";")), ("tsv", lambda: delimited("\t")),
+        ("parquet", lambda: columnar("parquet")), ("arrow", lambda: columnar("file")),
+        ("feather", lambda: columnar("stream")),
+    ],
+)  # fmt: skip
+def test_rows_with_one_value_of_the_group_are_a_list(ending: str, data: Callable[[], bytes], tmp_path: Path) -> None:
+    path = tmp_path / f"lists.{ending}"
+    path.write_bytes(data())
+    assert format_of(str(path), readers) == "table"
+    lists = rerank.read(path)
+    found = {nbest.id: ([each.text for each in nbest.candidates], [*nbest.gains]) for nbest in lists}
+    assert found == {"1": (["Yes, it is.", "No\nit is not."], [1, 0]), "2": (['A "b"', "c"], [0, 1])}
+    assert [each.columns["reward"] for nbest in lists for each in nbest.candidates] == [-0.5, -2.25, -3, -1]
+    assert lists.account.lines[-1] == "not used: note (texts, 3 of 4)"
+    (_, second) = make_reader({"name": "table", "roles": {"reward": "base"}}, "reader").read(path)
+    assert second.base.tolist() == [-3, -1]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"id,text\n1,a\n1,x\n1,b,c\n", "csv:4: .*found 3 fields; expected 2, as on the first line"),
+        (b'id,text\n1,"a\n', "csv:2: unexpected end of data"),
+        (b"1,text\n1,a\n", "csv:1: found '1,text'; expected the names of columns"),
+        (b"text\na\n", "csv:1: found 'text'; expected the names of columns"),
+        (b"q,phrase\n1,a\n1,b\n", "say so, as --roles query=group,answer=text; found q, phrase"),
+        (b"PAR1 no table", "no table that can be read"),
+        (b"PK\x03\x04" + bytes(26) + b"[Content_Types].xml", "a workbook of Excel or LibreOffice, .*import pandas"),
+    ],
+)
+def test_what_is_wrong_with_a_table(data: bytes, said: str, tmp_path: Path) -> None:
+    path = tmp_path / ("lists.xlsx" if data.startswith(b"PK") else "lists.csv")
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=said):
+        list(rerank.read(path))
+
+
+def test_columns_of_rows_are_named_as_those_of_frames(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("q,a,lm,am,ok\n1,yes,-1.5,3,1\n1,no,-2,4,0\n2,yes,-1,5,0\n2,no,-3,6,1\n")
+    named: dict[str, Any] = {"group": "q", "text": "a", "score": "lm", "gain": "ok", "columns": ["am"]}
+    first, second = rerank.read(tmp_path / "x.csv", **named)
+    assert (first.gains, second.gains) == ((1, 0), (0, 1))
+    assert [one.text for one in first.candidates] == ["yes", "no"]
+    with pytest.raises(DataError, match="chosen names a column of a data frame; of a file, name the roles of keys"):
+        rerank.read(tmp_path / "x.csv", chosen="a", rejected="q")
+
+
+PRM = ("prm:min", "prm:mean", "prm:last", "prm:prod")
+STEPS, VALUES = [[0.5, 0.25, 1], [0.75]], [[0.25, 1.75 / 3, 1.0, 0.125], [0.75, 0.75, 0.75, 0.75]]
+SHAPES: dict[str, Any] = {
+    "jsonl": lambda key, one: {
+        "candidates": [{"text": text, key: value} for text, value in zip("ab", one, strict=True)]
+    },
+    "openai": lambda key, one: {"choices": [{"text": text, key: value} for text, value in zip("ab", one, strict=True)]},
+    "parallel": lambda key, one: {"responses": ["a", "b"], key: one},
+}
+
+
+def sampled(root: Path, name: str, *items: Any, **options: Any) -> list[Any]:
+    (root / "lists").write_text("".join(json.dumps(item) + "\n" for item in items))
+    roles = {} if name == "jsonl" else {"roles": {"prm": "column"}}
+    return list(make_reader({"name": "jsonl", **roles, **options}).read(root / "lists"))
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_scores_of_steps_are_columns(name: str, tmp_path: Path) -> None:
+    item = SHAPES[name]("prm", STEPS)
+    one = good(*sampled(tmp_path, name, item))
+    assert one.names == ("score", *PRM)
+    np.testing.assert_array_equal(one.scores[:, 1:], VALUES)
+    one = good(*sampled(tmp_path, name, item, steps=["last", "min"]))
+    assert (one.names, one.scores[0].tolist()) == (("score", "prm:last", "prm:min"), [0.0, 1.0, 0.25])
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize(
+    ("value", "found"), [([], "an empty list"), (0.5, "0.5"), ([0.5, "x"], '"x"; expected a score under')]
+)
+def test_what_is_no_list_of_scores_beside_some_is_bad(name: str, value: Any, found: str, tmp_path: Path) -> None:
+    one = good(*sampled(tmp_path, name, SHAPES[name]("prm", [[0.5], value])))
+    (bad,) = one.bad
+    assert (bad.reason, bad.place) == ("columns", 1)
+    assert f"found {found}" in bad.message
+
+
+def test_lists_of_whole_numbers_are_ids_of_tokens_and_products_have_a_largest(tmp_path: Path) -> None:
+    numbers = {"ids": [1, 2], "lm": [-9.5] * 401, "x": [1e300] * 2, "y": [1e300, 1e300, 0]}
+    one = good(*sampled(tmp_path, "jsonl", {"candidates": [{"text": "a", **numbers}]}, steps=["prod"]))
+    assert one.names == ("score", "lm:prod", "x:prod", "y:prod")
+    largest = float(np.finfo(np.float32).max)
+    assert one.scores.tolist() == [[0.0, -largest, largest, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("reason", "cut"), [("length", 1.0), ("incomplete", 1.0), ("stop", 0.0), (None, 0.0), (7, 0.0)]
+)
+def test_a_reason_to_end_is_a_column(reason: Any, cut: float, tmp_path: Path) -> None:
+    for name in ("jsonl", "openai"):
+        one = good(*sampled(tmp_path, name, SHAPES[name]("finish_reason", [reason, "stop"])))
+        assert (one.names, one.scores[:, 1].tolist()) == (("score", "finish_length"), [cut, 0.0])
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_texts_are_sparse_features_where_they_are_asked_for(name: str, tmp_path: Path) -> None:
+    items = SHAPES[name]("model", ["x", "y"]), SHAPES[name]("model", ["x", None])
+    assert all(one.sparse is None for one in sampled(tmp_path, name, *items))
+    one, two = (good(found) for found in sampled(tmp_path, name, *items, labels=["model", "system"]))
+    assert (one.names, one.sparse.names, one.sparse.values.tolist()) == (("score",), [b"model=x", b"model=y"], [1, 1])
+    assert (two.sparse.names, two.sparse.first.tolist()) == ([b"model=x"], [0, 1, 1])
+
+
+@pytest.mark.parametrize("options", [{"steps": ["max"]}, {"steps": "min"}, {"labels": "model"}, {"labels": [""]}])
+def test_other_options_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(RecipeError, match=f"data.reader.{min(options)}: found .*; expected"):
+        make_reader({"name": "jsonl", **options})
+
+
+def test_candidates_in_memory_have_what_lines_have(tmp_path: Path) -> None:
+    entries: list[dict[str, Any]] = [
+        {"text": "a", "prm": [0.5, 0.25, 1], "finish_reason": "length"},
+        {"text": "b", "prm": [0.75], "finish_reason": {"type": "stop"}, "ids": [1]},
+    ]
+    one = good(*sampled(tmp_path, "jsonl", {"candidates": entries}))
+    given = list_given(entries, texts=True, name="0")
+    assert set(given.names) == set(one.names)
+    assert given.scores[:, [given.names.index(name) for name in one.names]].tolist() == one.scores.tolist()
+    with pytest.raises(DataError, match="found NaN; expected a score under 'prm' of candidate 1 as a finite number"):
+        list_given([{"text": "a", "prm": [0.5, float("nan")]}], texts=True, name="0")
+
+
+COLUMNS = ScoreColumns(("score", "length", "reward"), "score")
+NAMED = ScoreColumns(("logprob", "reward"), "logprob")
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows"),
+    [
+        (COLUMNS, [{"text": f" {y}", "score": y, "columns": {"reward": -0.5, "length": 2}} for y in range(3)]),
+        (
+            COLUMNS,
+            [
+                {"text": "a", "score": 1.0, "reward": 0.25, "length": 2},
+                {"text": "a", **dict.fromkeys(COLUMNS.names, 1)},
+            ],
+        ),
+        (
+            NAMED,
+            [
+                {"text": "a", "score": 1.0, "columns": {"reward": 2}},
+                {"text": "", "score": 3, "columns": {"reward": 1e300}},
+            ],
+        ),
+        (NAMED, [{"text": "a", "logprob": -1.0, "reward": 2}]),
+    ],
+)
+def test_candidates_that_are_alike_are_the_list_that_others_are(columns: ScoreColumns, rows: list[Any]) -> None:
+    """A tuple of them is looked at candidate by candidate."""
+    alike, one_by_one = (vars(list_given(each, columns, texts=True, name="0")) for each in (rows, tuple(rows)))
+    given = ("scores", "first", "lines", "sides")
+    assert {key: value for key, value in alike.items() if key not in given} == {
+        key: value for key, value in one_by_one.items() if key not in given
+    }
+    for key in ("scores", "first", "lines"):
+        assert np.array_equal(alike[key], one_by_one[key])
+    for wrong in ("7", True, None, float("inf")):
+        messages = list[str]()
+        for each in ([*rows, {**rows[0], list(rows[0])[1]: wrong}], (*rows, {**rows[0], list(rows[0])[1]: wrong})):
+            with pytest.raises(GivenError) as raised:
+                list_given(each, columns, texts=True, name="0")
+            messages.append(str(raised.value))
+        assert messages[0] == messages[1]

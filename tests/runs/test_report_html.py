@@ -1,26 +1,43 @@
-"""The page: whole, escaped, self-contained, the same every time, and there for runs of every kind."""
+"""The page, its figures, and a paper's numbers beside ours."""
 
+import json
 import re
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import small
+import yaml
+from browser import assert_nothing_overflows, look, needs_browser
+from commands import Command
 from synthetic_report import (
     SIGNATURE,
     make_corpus,
     make_examples,
     make_full_report,
+    make_grid,
     make_metrics,
+    make_report,
     make_run,
+    make_runs,
+    make_trained,
     render,
     trained,
 )
 
 from rerank.base.errors import DataError
+from rerank.models.model import Model
 from rerank.models.scorer import Contribution
-from rerank.runs.report.results import signatures
-from rerank.runs.results import Answers, Example, changes_row
+from rerank.recipes.loading import load_recipe
+from rerank.runs import experiment, results
+from rerank.runs.report.page import PALETTE, FigureLine, draw
+from rerank.runs.report.results import compare_with_base, reported_table, signatures
+from rerank.runs.report.table import primary_of
+from rerank.runs.results import Answers, Example, changes_row, learning_figure, training_figure
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 
@@ -82,7 +99,7 @@ def page(text):
     return Page(text)
 
 
-def small():
+def small_report():
     """The results of one run, without anything that is only in pages."""
     metrics = make_metrics([make_run("only", 1, {"name": "perceptron"}, 0.8391, 0.8379, 1234, voted=False)], 0)
     del metrics["runs"]
@@ -133,7 +150,7 @@ class TestPage:
             ("demo_news_bridge-3", "100.00", "83.33"),
         ]
         assert "−0.3420" in page.cells
-        metrics = small()
+        metrics = small_report()
         worse = {name: Example("test", name, "", "", "", 1.0, 0.0, 1.0) for name in "ab"}
         assert [name for _, name in Page(render(metrics | {"task": "ranking"}, examples=[*worse.values()])).headings][
             1:5
@@ -173,7 +190,7 @@ class TestEscaping:
         assert "<b>&lt;" in page.text
 
     def test_characters_that_no_page_may_have(self):
-        assert r"a\x00b\x1bc\ud800d\ufffee" in render(small(), recipe="a\x00b\x1bc\ud800d\ufffee")
+        assert r"a\x00b\x1bc\ud800d\ufffee" in render(small_report(), recipe="a\x00b\x1bc\ud800d\ufffee")
 
 
 class TestLessThanEverything:
@@ -186,7 +203,7 @@ class TestLessThanEverything:
             **{"oracle_ranks": [], "base": nothing, "oracle": nothing},
         }
         splits = {"test": {"base": nothing, "oracle": nothing, "average": nothing}}
-        page = Page(render(small() | {"corpora": {"test": empty}, "splits": splits}))
+        page = Page(render(small_report() | {"corpora": {"test": empty}, "splits": splits}))
         assert "reaches F 0.00" in page.text
         assert "of the way from base to oracle" not in page.text
 
@@ -198,4 +215,211 @@ class TestLessThanEverything:
 
     def test_a_bad_tree_names_its_list(self):
         with pytest.raises(DataError, match="list demo_news_bridge-1"):
-            render(small(), examples=[replace(make_examples()[0], base="(S1")])
+            render(small_report(), examples=[replace(make_examples()[0], base="(S1")])
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+LEARNING = {
+    "split": "test",
+    "slope": 0.005,
+    "last": {"test": "paired_t", "difference": 0.008, "p": 0.01},
+    "points": [
+        {"lists": lists, "dev": score + 0.002, "splits": {"test": score}}
+        for lists, score in ((950, 0.82), (4753, 0.83), (9507, 0.838))
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    parts = make_report()
+    without = [trained(run.name, [line["mistakes"] for line in run.history]) for run in parts["runs"]]
+    points = FigureLine([0.5, 2], [0.5, 2], "points", [0.1, 0.3], joined=False)
+    figures = {
+        "mistakes": training_figure(without, parts["metrics"]),
+        "dev": training_figure(parts["runs"], parts["metrics"]),
+        "learning": learning_figure(LEARNING, primary_of(parts["metrics"]), "dev"),
+        "points": draw("Points.", [points], "x", "y", level=(1.0, "level")),
+    }
+    return {name: figure.svg for name, figure in figures.items()}
+
+
+def words(svg):
+    return [text.text for text in ET.fromstring(svg).iter(f"{SVG}text")]
+
+
+def paths(svg, colour):
+    """The drawn lines of one series, as lists of points."""
+    found = [path for path in ET.fromstring(svg).iter(f"{SVG}path") if f"stroke:var({colour}," in path.get("style", "")]
+    lines = [re.findall(r"[ML](\S+?) ([\d.]+)", path.get("d")) for path in found if "fill:none" in path.get("style")]
+    return [[(float(x), float(y)) for x, y in line] for line in lines]
+
+
+def test_well_formed_without_ids_style_and_anything_outside(drawn):
+    for svg in drawn.values():
+        root = ET.fromstring(svg)
+        assert not {element.get("id") for element in root.iter()} - {None}, "figures stand next to one another"
+        assert root.get("role") == "img"
+        assert set(re.findall(r"https?://[^\"' ]+", svg)) == {"http://www.w3.org/2000/svg"}
+        assert "<style" not in svg
+
+
+def test_everything_is_inside(drawn):
+    for svg in drawn.values():
+        root = ET.fromstring(svg)
+        width, height = (float(number) for number in root.get("viewBox").split()[2:])
+        for text in root.iter(f"{SVG}text"):
+            x, y, half = float(text.get("x")), float(text.get("y")), 0.5 * 6.4 * len(text.text)
+            middle = x + {"start": half, "middle": 0.0, "end": -half}[text.get("text-anchor")]
+            reach = height if "rotate" in text.get("transform", "") else width
+            assert middle - half > -half or "rotate" in text.get("transform", "")
+            assert 2 * half <= reach
+            assert 0 <= y <= height
+        for path in root.iter(f"{SVG}path"):
+            points = re.findall(r"[ML](\S+?) ([\d.-]+)", path.get("d"))
+            assert all(0 <= float(x) <= width and 0 <= float(y) <= height for x, y in points)
+
+
+def test_a_figure_says_in_words_what_it_shows(drawn):
+    said = ET.fromstring(drawn["dev"]).get("aria-label")
+    assert said.startswith("Score on dev after every epoch. voted RDA: 83.1")
+
+
+def test_a_batch_learner_has_no_course_to_draw():
+    alone = trained("maxent", [20], [0.9])
+    assert training_figure([alone], {}) is None
+    both = training_figure([alone, trained("a", [1, 1], [0.7, 0.8])], {"measure": "f1"})
+    assert words(both.svg)[-2:] == ["maxent", "a"]
+
+
+class TestNames:
+    def test_the_chosen_run_comes_first_then_the_best_on_dev(self):
+        runs = make_runs()
+        figure = training_figure([make_trained(run) for run in runs], make_metrics(runs, 0))
+        assert words(figure.svg)[-3:] == ["perceptron", "voted RDA", "AROW"]
+
+    def test_the_palette_has_an_end(self):
+        runs = [make_run(f"r{i:02}", 1, {"name": "x", "i": i}, 0.8 + i / 1000, 0.8, 10) for i in range(12)]
+        shown = words(training_figure([make_trained(run) for run in runs], make_metrics(runs, 3)).svg)[-len(PALETTE) :]
+        assert shown == ["r03", "r11", "r10", "r09", "r08", "r07", "r06"]
+
+
+CSS = (Path(__file__).parents[2] / "rerank/runs/report/report.css").read_text()
+TEXT = ("text", "muted", "accent", "wrong", "missed")
+LINES = tuple(f"series-{k}" for k in range(1, 8))
+
+
+def colours(dark: bool) -> dict[str, str]:
+    """The page's colours."""
+    light, _, rest = CSS.partition("@media (prefers-color-scheme: dark)")
+    found = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", light.partition("*,")[0]))
+    return found | (dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", rest.partition("*,")[0])) if dark else {})
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance by WCAG 2.2."""
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(a: str, b: str) -> float:
+    """The contrast ratio of two colours by WCAG 2.2."""
+    low, high = sorted([luminance(a), luminance(b)])
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_contrast(dark: bool) -> None:
+    own = colours(dark)
+    for ground in ("page", "panel", "accent-soft"):
+        for name in TEXT:
+            assert contrast(own[name], own[ground]) >= 4.5, f"{name} on {ground}"
+    for name in LINES:
+        assert contrast(own[name], own["page"]) >= 3, name
+
+
+@needs_browser
+def test_nothing_overflows(tmp_path: Path) -> None:
+    parts = make_full_report()
+    parts["runs"] += map(make_trained, make_grid())
+    assert_nothing_overflows(look(render(**parts), tmp_path))
+
+
+RUNS = [
+    {"name": "perceptron", "set": {"learner": {"name": "perceptron"}}, "grid": {}},
+    {"name": "RDA", "set": {"learner": {"name": "vrda"}}},
+]
+REPORTED = {
+    "source": "a paper",
+    "rows": {
+        "base": {"f1": 0.9},
+        "RDA l1=0.1": {"f1": 0.92, "nonzero_weights": 500},
+        "RDA l1=7": {"f1": 0.91, "nonzero_weights": 100},
+        "perceptron": {"test.f1": "91.3", "seconds": "long"},
+    },
+}
+SETTINGS: dict[str, Any] = {"runs": RUNS, "grid": {"learner.l1": [0.0, 0.1]}, "reported": REPORTED}
+
+
+@pytest.fixture(scope="module")
+def drawn_beside(small_data: Path, workspace: Path) -> Path:
+    """The output of a recipe with a paper's numbers: three runs with two seeds each."""
+    recipe = small.recipe(small_data, training={"epochs": 2, "share": 0.5}, seeds=[1, 2], **SETTINGS)
+    experiment.run(recipe, workspace / "drawn")
+    return workspace / "drawn"
+
+
+@pytest.fixture(scope="module")
+def found(drawn_beside: Path) -> dict[str, Any]:
+    """metrics.json of that output."""
+    return json.loads((drawn_beside / "metrics.json").read_text())
+
+
+def runs_of(found: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """The entries of a run, seed by seed."""
+    return [run for run in found["runs"] if run["name"] == name]
+
+
+def test_ours_stand_beside_the_papers(found: dict[str, Any]) -> None:
+    table = reported_table(found)
+    assert table.headings == ["run", "F", "paper", "nonzero weights", "paper", "test F", "paper", "seconds", "paper"]
+    rows = {row[0]: list(row[1:]) for row in table.rows}
+    base = found["splits"]["test"]["base"]["f1"]
+    assert rows["base"] == [f"{100 * base:.2f}", "90.00", "–", "–", f"{100 * base:.2f}", "–", "–", "–"]
+    assert rows["RDA l1=7"] == ["–", "91.00", "–", "100", "–", "–", "–", "–"]
+    assert rows["RDA l1=0.1"][1:4:2] == ["92.00", "500"]
+    assert rows["perceptron"][4] == rows["perceptron"][0]
+    assert rows["perceptron"][5:8:2] == ["91.3", "long"]
+    weights = [run["training"]["nonzero_weights"] for run in runs_of(found, "RDA l1=0.1")]
+    assert rows["RDA l1=0.1"][2] == f"{sum(weights) / 2:,.0f}"
+
+
+def test_gains_are_drawn_beside_the_papers(found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the runs that the paper has a figure of, with the interval of the test."""
+    monkeypatch.setattr(results.page, "draw", lambda _, lines, *_axes, **_scales: lines)
+    ours, paper = results.reported_figure(found)
+    test = compare_with_base(runs_of(found, "RDA l1=0.1"), "test", "average")
+    ends = [100 * end for end in test["interval"]]
+    assert [ours.y[0] - ours.spread[0], ours.y[0] + ours.spread[0]] == pytest.approx(ends)
+    assert (paper.x, paper.y) == ([2.1], pytest.approx([2.0]))
+    assert results.reported_figure(found | {"reported": None}) is None
+
+
+def test_a_share_of_the_training_lists(drawn_beside: Path, found: dict[str, Any]) -> None:
+    """A model that goes on with other lists than its own has to adopt them, so it knows the share."""
+    assert Model.load(drawn_beside / "model").about["training_data"].endswith(f" 0.5 {found['seed']}")
+    assert {run["training"]["lists"] for run in found["runs"]} == {small.SIZES["train"] // 2}
+
+
+def test_a_quick_run(tmp_path: Path, rerank: Command) -> None:
+    path = tmp_path / "r.yaml"
+    settings: dict[str, Any] = {"seeds": [1, 2, 3], "runs": RUNS, "training": {"epochs": 10}}
+    path.write_text(yaml.safe_dump(settings | {"quick": {"training.share": 0.1, "training.epochs": 3, "seeds": [4]}}))
+    usual, quick = load_recipe(path), load_recipe(path, ["training.epochs=5"], quick=True)
+    assert (usual.training.share, usual.training.epochs, usual.run_seeds) == (1, 10, (1, 2, 3))
+    assert (quick.training.share, quick.training.epochs, quick.run_seeds) == (0.1, 5, (4,))
+    path.write_text(yaml.safe_dump(settings))
+    done = rerank("run", path, "--quick", "--output", tmp_path / "out")
+    assert done.code == 2
+    assert "quick: the recipe says nothing of a quick run" in done.err
