@@ -252,6 +252,13 @@ def test_shapes(name: str, tmp_path: Path) -> None:
     ]
 
 
+def test_candidates_beside_one_another_whose_text_is_named(tmp_path: Path) -> None:
+    row = {"prompt": "?", "code 1": "a", "code 2": "b", "passed 1": True, "passed 2": False}
+    assert found(tmp_path / "lists", [row])[0].problem is not None
+    (first,) = found(tmp_path / "lists", [row], roles={"code": "text"})
+    assert (first.texts, first.scores[:, 1].tolist()) == ([b"a", b"b"], [1, 0])
+
+
 @pytest.mark.parametrize("bad", [0, 3])
 def test_one_bad_row_decides_nothing(bad: int, tmp_path: Path) -> None:
     rows = [{"audio_filepath": f"{k // 3}.wav", "text": "it rains", "pred_text": f"it {k}"} for k in range(9)]

@@ -20,7 +20,7 @@ their kinds and their names tell.
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -237,7 +237,8 @@ def as_lists(
     asked: the roles of keys, by the user; lines: those of the objects, which then have the roles. rule: for answers.
     named: what else is kept of candidates. look: how many objects tell the roles.
     """
-    rest = chain.from_iterable(_spread(entry, lines.told) for entry in objects)
+    said = SAID.union(key.lower() for key, role in asked.items() if role == "text")
+    rest = chain.from_iterable(_spread(entry, said, lines.told) for entry in objects)
     head, sound, roles = list[tuple[int, Object | Problem]](), list[Object](), lines.told.get("roles")
     while roles is None and len(sound) < look and (entry := next(rest, None)) is not None:
         head.append(entry)
@@ -291,13 +292,15 @@ def _missing(objects: Sequence[Object], asked: Mapping[str, str]) -> dict[str, s
     return {} if not objects or any("candidates" in item for item in objects) else first or needed
 
 
-def _spread(entry: tuple[int, Object | Problem], told: dict[str, Any]) -> Iterable[tuple[int, Object | Problem]]:
+def _spread(
+    entry: tuple[int, Object | Problem], said: Set[str], told: dict[str, Any]
+) -> Iterable[tuple[int, Object | Problem]]:
     """An object, what stands in it for the response that holds the candidates, or the lists that it holds by their ids,
-    as EvalPlus writes them."""
+    as EvalPlus writes them; said: the names of candidates' texts."""
     number, item = entry
     if isinstance(item, Problem) or "candidates" in item:
         return (entry,)
-    item = _beside(item)
+    item = _beside(item, said)
     if "custom_id" in item and "response" in item:
         body = first_of(item, ("response.body",))
         if isinstance(body, dict) and not body.keys().isdisjoint(("choices", "output")):
@@ -325,13 +328,13 @@ def _holds_candidates(value: Any) -> bool:
     )
 
 
-def _beside(item: Object) -> Object:
+def _beside(item: Object, said: Set[str]) -> Object:
     """An object whose candidates stand beside one another, as ``response_1`` and ``response_2``, with a list of them,
     each with all that has its number."""
     parts = {key: found.groups() for key in item if key[-1:].isdecimal() and (found := _NUMBERED.fullmatch(key))}
-    counts = Counter(name for name, _ in parts.values() if name.lower() in SAID)
+    counts = Counter(name for name, _ in parts.values() if name.lower() in said)
     text = next((name for name, count in counts.items() if count > 1), "")
-    if not text or not (SAID | HOLDERS).isdisjoint(map(str.lower, item)):
+    if not text or not (said | HOLDERS).isdisjoint(map(str.lower, item)):
         return item
     entries = {number: Object() for key, (name, number) in parts.items() if name == text and item[key] is not None}
     for key, (name, number) in parts.items():

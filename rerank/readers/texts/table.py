@@ -1,4 +1,5 @@
-"""Tables whose rows are candidates: CSV and TSV with the names of the columns on the first line, Parquet, Arrow.
+"""Tables whose rows are candidates, or lists of candidates that stand beside one another (``response_1``, ``score_1``,
+``response_2``, ...): CSV and TSV with the names of the columns on the first line, Parquet, Arrow.
 
 What a row holds is what an object of the format ``jsonl`` holds: rows with the same value of the key that tells their
 list, wherever they stand, are a list, and the roles of columns are found as the roles of keys are.
