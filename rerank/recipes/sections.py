@@ -258,8 +258,7 @@ class TrainingSettings(Section):
     bound: say what theory allows of the mistakes of the first epoch, too.
     select: select features in a first training.
     start: a model to continue from, with the same learner, settings and templates: it gets the features of the
-    training lists, too. maxent's penalty then draws weights towards the model's instead of 0. There is no voted
-    predictor.
+    training lists, too. There is no voted predictor.
     pairs: which two candidates pairwise losses compare.
     dense: train the weights of dense columns; false: they stay 0, for MERT to set.
     checkpoint: seconds between two epochs that are saved, at least, and at least twenty times as many as saving takes;

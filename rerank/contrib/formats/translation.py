@@ -65,10 +65,8 @@ class FairseqReader(TextReader):
 
     A list is a run of records with the same number; an ``H`` starts a hypothesis, and the ``D``, ``P``, ``A`` and ``I``
     that follow belong to it. Lists are in the order of fairseq's batches, not of their numbers; T is missing if fairseq
-    has no target, D and P in old versions. Other lines are the log: anything before the first and after the last list;
-    between lists, empty lines, lines that look like fairseq's and, in a session of fairseq-interactive, what was typed
-    before an S. Any other line between two lists is the fault of the second if that has no S where others do; it is a
-    bad list of its own if it looks like the S of one, and else the fault of the first.
+    has no target, D and P in old versions. Other lines are the log. Between two lists, a line that does not look
+    like fairseq's log makes a list bad.
 
     The scores are that of H ("score", the base score: log probability to base 2, divided by a power of the length) and,
     with P, the sum, mean and minimum of the words' scores and their number.

@@ -9,10 +9,7 @@ Templates are in the syntax of CRF++ (https://taku910.github.io/crfpp/#templ):
 A line is a template. ``%x[row,column]`` stands for a column of the token ``row`` places away (up to 99), ``_B-1`` or
 ``_B+1`` where that is beyond the sentence; a template gives an attribute per token, its line with these filled in.
 Besides ``x`` there are ``lower``, ``shape``, ``short``, ``marks``, ``prefix3`` and ``suffix3`` (of any length). A
-template gives nothing for a token whose word is shorter. Clusters, gazetteers and whatever else a word is looked up in
-are functions of one's own.
-
-They work on arrays: every word, value and pair of values is looked at once in a batch, however often it stands there.
+template gives nothing for a token whose word is shorter.
 """
 
 import re
