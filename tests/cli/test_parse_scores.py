@@ -10,15 +10,53 @@ from typing import Any
 import numpy as np
 import pytest
 import small
-import small_parsers
 import yaml
 from commands import Command, failed, refused
-from small_parsers import JOINED, MERGED
+from pairs import read_pairs
 
+from rerank.data.symbols import SymbolTable
+from rerank.metrics.parseval import Parseval
 from rerank.models.model import Model
 from rerank.readers.base import Lists
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.runs import experiment
+
+NOISE = 0.05  # standard deviation of the second score around the gain
+JOINED: dict[str, Any] = {
+    "nbest": "{root}/{split}.nbest.gz,{root}/{split}.scores",
+    "reader": {"name": "joined", "of": {"name": "charniak"}},
+}
+MERGED: dict[str, Any] = {
+    "nbest": "{root}/{split}.first,{root}/{split}.second",
+    "reader": {"name": "merged", "of": [{"name": "charniak", "ids": "ordinal"}, {"name": "berkeley"}]},
+}
+
+
+def write_task(root: Path) -> None:
+    """For every split the lists; ``scores``, the gain with noise; ``first`` and ``second``, which have a candidate in
+    common: one parser has those in even places and their base scores, another the first and the rest with the gain."""
+    small.write_slices(root)
+    rng, measure = np.random.default_rng(7), Parseval()
+    for split in small.SIZES:
+        rows, first, second = ["# quality"], [], []
+        paths = root / f"{split}.nbest.gz", root / f"{split}.gold.gz"
+        symbols = SymbolTable()
+        for nbest, trees, gold in read_pairs(CharniakReader(), *paths, symbols):
+            own, stats = measure.stats(gold, trees, symbols)
+            gain = measure.gain(stats, np.broadcast_to(own, (len(nbest), own.size)))
+            quality = (gain + rng.normal(0.0, NOISE, len(nbest))).tolist()
+            rows += map(repr, quality)
+            found = list(zip(nbest.base.tolist(), nbest.texts, strict=True))
+            even, rest = found[::2], [0, *range(1, len(found), 2)]
+            first.append(
+                "\n".join([f"{len(even)}\t{nbest.id}", *(f"{score}\n{text.decode()}" for score, text in even)])
+            )
+            other = (found[i][1].decode().replace("(S1 ", "(TOP  ", 1) for i in rest)
+            second.append("\n".join(f"{quality[i]}\t{text}" for i, text in zip(rest, other, strict=True)))
+        (root / f"{split}.scores").write_text("\n".join(rows) + "\n")
+        small.write_lists(root / f"{split}.first", first)
+        small.write_lists(root / f"{split}.second", second)
+
 
 COLUMNS = {"joined": {"Dense|quality"}, "merged": {"Dense|score_2", "Dense|system_1", "Dense|system_2"}}
 
@@ -26,7 +64,7 @@ COLUMNS = {"joined": {"Dense|quality"}, "merged": {"Dense|score_2", "Dense|syste
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("parsers")
-    small_parsers.write_task(root)
+    write_task(root)
     return root
 
 

@@ -1,17 +1,16 @@
 """Reciprocal-rank and learned fusion: the definitions, independent twins, ties."""
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
 from functools import cache
 
 import nltk
 import numpy as np
 import pytest
-import reference_columns as reference_columns
 import reference_decoding as reference
-from fusable import parsed, tree_texts
 from hypothesis import given
 from hypothesis import strategies as st
-from reference_decoding import Span, spans
+from reference_decoding import Span, posteriors, softmax, spans
 
 from rerank.base import interrupts
 from rerank.base.errors import DataError
@@ -29,7 +28,119 @@ from rerank.metrics.bracket_model import (
     right_brackets,
 )
 from rerank.metrics.fusion import Fusion
-from rerank.readers.trees.trees import brackets, parse_brackets
+from rerank.readers.trees.trees import Trees, brackets, parse_brackets
+
+WORDS = 5
+
+
+@st.composite
+def tree_texts(draw: st.DrawFn, words: int = WORDS) -> str:
+    """A tree over the words 0, 1, ..., with unary chains, some of them with one label twice, and traces."""
+
+    def node(start: int, end: int, depth: int) -> str:
+        label = draw(st.sampled_from(["A", "B", "C-F"]))
+        if depth < 3 and draw(st.integers(0, 3)) == 0:
+            return f"({label} {node(start, end, depth + 1)})"
+        if end - start == 1:
+            leaf = f"({draw(st.sampled_from(['X', 'Y']))} {start})"
+            return leaf if draw(st.booleans()) else f"({label} {leaf})"
+        cut = draw(st.integers(start + 1, end - 1))
+        trace = draw(st.sampled_from(["", "", "(-NONE- *)", "(A (-NONE- *))"]))
+        return f"({label} {node(start, cut, 0)} {trace} {node(cut, end, 0)})"
+
+    root = draw(st.sampled_from(["S1", "S1", ""]))
+    return f"({root} {node(0, words, 0)})"
+
+
+def parsed(texts: list[str]) -> tuple[SymbolTable, Trees, list[nltk.Tree]]:
+    symbols = SymbolTable()
+    trees = parse_brackets([text.encode() for text in texts], symbols)
+    plain = [reference.without_traces(nltk.Tree.fromstring(text)) for text in texts]
+    assert None not in plain
+    return symbols, trees, plain  # type: ignore[return-value]
+
+
+def crossing(a: Span, b: Span) -> bool:
+    return a[1] < b[1] < a[2] < b[2] or b[1] < a[1] < b[2] < a[2]
+
+
+def same_words(a: Span, b: Span) -> bool:
+    return a != b and a[1:3] == b[1:3]
+
+
+def log_odds(p: float, least: float = 1e-6) -> float:
+    p = min(max(p, least), 1 - least)
+    return math.log(p / (1 - p))
+
+
+def children(found: list[Span], place: int, first: int, last: int, tags: list[str]) -> list[tuple[str, int]]:
+    """Of the words from ``first`` to before ``last``, which the bracket before ``place`` holds: the label of each child
+    and its place, the tag and -1 of each word that no other bracket holds."""
+    own, word = list[tuple[str, int]](), first
+    while word < last:
+        holder = next((p for p in range(place, len(found)) if found[p][1] <= word < found[p][2]), -1)
+        own.append((found[holder][0] if holder >= 0 else tags[word], holder))
+        word = found[holder][2] if holder >= 0 else word + 1
+    return own
+
+
+def kin(tree: nltk.Tree, span: Span) -> tuple[list[str], int]:
+    """What is around a bracket of a tree: parent, grandparent, siblings, first and last child; how many children."""
+    found, tags = spans(tree), [tag for _, tag in tree.pos()]
+    place = found.index(span)
+    holders = [p for p in range(place) if found[p][1] <= span[1] and span[2] <= found[p][2]]
+    above = ["", "", *(found[p][0] for p in holders)]
+    whole = (holders[-1] + 1, *found[holders[-1]][1:3]) if holders else (0, 0, len(tags))
+    siblings = children(found, *whole, tags)
+    at = [p for _, p in siblings].index(place)
+    beside = ["", *(label for label, _ in siblings), ""]
+    own = [label for label, _ in children(found, place + 1, span[1], span[2], tags)]
+    return [above[-1], above[-2], beside[at], beside[at + 2], own[0], own[-1]], len(own)
+
+
+def columns(
+    trees: list[nltk.Tree], scores: np.ndarray, base: np.ndarray, sharpness: float
+) -> dict[Span, tuple[list[str], list[float]]]:
+    """The symbols and numbers of every bracket that any of the trees has."""
+    weights = [softmax(scores, sharpness * scale) for scale in (0.5, 1.0, 2.5)] + [softmax(base, 1.0)]
+    flat, middle, sharp, by_base = (posteriors(trees, p) for p in weights)
+    has = [set(spans(tree)) for tree in trees]
+    best_first = sorted(range(len(trees)), key=lambda t: (-scores[t], t))
+    tagged = trees[best_first[0]].pos()
+    tags, words = ["", *(tag for _, tag in tagged), ""], ["", *(word.lower() for word, _ in tagged), ""]
+    entropy = -sum(p * math.log(p) for p in weights[1] if p > 0)
+    found = {}
+    for span in middle:
+        label, start, end, _ = span
+        own = [t for t in best_first if span in has[t]]
+        others = [t for t in best_first if span not in has[t]]
+        margin = min(max(scores[own[0]] - scores[others[0]], -20.0), 20.0) if others else 20.0
+        mass: dict[str, float] = defaultdict(float)
+        for t in others:
+            crosses = any(crossing(span, other) for other in has[t])
+            relabels = not crosses and any(same_words(span, other) for other in has[t])
+            for k in (1, 3):
+                mass[f"crossed {k}"] += weights[k][t] * crosses
+                mass[f"relabelled {k}"] += weights[k][t] * relabels
+        numbers = [log_odds(p[span]) for p in (flat, middle, sharp, by_base)]
+        numbers += [log_odds(len(own) / len(trees), 0.5 / len(trees)), margin]
+        numbers += [mass[f"{what} {k}"] for what in ("crossed", "relabelled") for k in (1, 3)]
+        numbers.append(max((middle[other] for other in middle if crossing(span, other)), default=0.0))
+        numbers.append(max((middle[other] for other in middle if same_words(span, other)), default=0.0))
+        around, size = kin(trees[own[0]], span)
+        numbers += [end - start, len(tags) - 2, start, len(trees), entropy, size]
+        edges = (start + 1, end, start, end + 1)
+        found[span] = [label, *around, *(tags[k] for k in edges), *(words[k] for k in edges)], numbers
+    return found
+
+
+def kept(judged: dict[Span, float], threshold: float) -> list[Span]:
+    """The brackets above a threshold, without those that cross a more probable one."""
+    found: list[Span] = []
+    for span in sorted(judged, key=lambda span: -judged[span]):
+        if judged[span] > threshold and not any(crossing(span, other) for other in found):
+            found.append(span)
+    return found
 
 
 @st.composite
@@ -137,7 +248,7 @@ def test_columns_are_those_defined(given_: tuple[list[str], np.ndarray, np.ndarr
     symbols, trees, plain = parsed(texts)
     fusion = Fusion(trees, symbols)
     found = bracket_columns(fusion, scores, base, sharpness)
-    wanted = reference_columns.columns(plain, scores, base, sharpness)
+    wanted = columns(plain, scores, base, sharpness)
     assert found.numbers.shape == (len(wanted), len(NUMBERS))
     for row, ids, key in zip(found.numbers, found.symbols.tolist(), keys(fusion), strict=True):
         around, numbers = wanted[key]
@@ -185,9 +296,7 @@ def test_judged_brackets_make_the_tree_of_the_more_probable(
     own = fusion.trees(np.exp(scores)[None], np.array([threshold]), judged[None])
     answer = nltk.Tree.fromstring(brackets(own, 0, symbols))
     assert answer.leaves() == plain[0].leaves()
-    wanted = Counter(
-        span[:3] for span in reference_columns.kept(dict(zip(found, judged.tolist(), strict=True)), threshold)
-    )
+    wanted = Counter(span[:3] for span in kept(dict(zip(found, judged.tolist(), strict=True)), threshold))
     assert Counter(span[:3] for span in spans(answer)) == wanted
 
 
