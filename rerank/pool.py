@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import BrokenExecutor, CancelledError, wait
 from contextlib import ExitStack
+from functools import partial
 from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
@@ -178,7 +179,8 @@ class Dask:
                 client = opened.enter_context(distributed.Client(cluster, timeout=SECONDS, set_as_default=False))
                 client.wait_for_workers(1, timeout=SECONDS)
                 self.workers, self.death = sum(client.nthreads().values()), distributed.KilledWorker
-                self.submit, self._opened = client.get_executor(pure=False).submit, opened.pop_all()
+                # Not its executor: that takes a result for an error whose worker died after sending it.
+                self.submit, self._opened = partial(client.submit, pure=False), opened.pop_all()
         # MemoryError: something else answers. AssertionError: the client's loop did not start in 10 s.
         except (OSError, ValueError, MemoryError, AssertionError) as error:
             said = f"no Dask scheduler with workers answers ({str(error) or 'its client did not start in time'})"

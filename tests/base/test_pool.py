@@ -140,6 +140,25 @@ def test_a_dead_worker_is_replaced(name: str, engine: Engine, tmp_path: Path) ->
     assert (tmp_path / "mark").exists()
 
 
+def test_a_result_that_has_come_is_not_lost_with_its_worker(
+    name: str, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scheduler reports the death while the result is on its way."""
+    if name != "dask":
+        pytest.skip("loky's results come from its workers")
+    from distributed import Future
+
+    sent = Future._result
+
+    async def result(self: Any, **options: Any) -> Any:
+        value = await sent(self, **options)
+        self._state.lose()
+        return value
+
+    monkeypatch.setattr(Future, "_result", result)
+    assert list(engine.map(square, [3, 2, 1])) == [9, 4, 1]
+
+
 def test_a_task_that_kills_its_workers_is_named(name: str, engine: Engine) -> None:
     """Those that were under way beside it are not to blame, and give their results."""
     if name == "local":
