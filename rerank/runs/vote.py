@@ -242,6 +242,7 @@ def load_source(
         fewer = f", or fewer folds: --folds {sizes.size} (folds={sizes.size})" if sizes.size > 1 else ""
         raise DataError(message + fewer)
     starts, held = offsets(sizes), np.concatenate(values, axis=1)
+    del parts, others, values  # as much again as what is made of them
     gain = content.metric.gain(stats, np.repeat(reference, sizes, axis=0))
     for line in said_of_all(map("the score column {!r}".format, names), held, starts):
         log.warning("%s", line)
