@@ -325,6 +325,7 @@ def _right(first: Lists, lists: Sequence[Lists]) -> str:
             much = f"{int(values.sum()):,} of {values.size:,} candidates are right"
         if (roles := first.roles) is not None:
             key = roles.gain_key or (f"1 for the candidate that {roles.truth[0]} names" if roles.truth else "")
+            key += ", counted from 1" * roles.ordinal
             key = key or (f"1 for the answer of {roles.right[0]}" if roles.right else "")
         said.append(f"gain{f' ({key})' * bool(key)}, {much}")
     elif first.roles is not None and first.roles.gains:

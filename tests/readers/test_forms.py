@@ -325,6 +325,26 @@ def test_scores_of_rubrics_are_columns_where_they_are_named(tmp_path: Path) -> N
     assert (one.names, one.sparse.names) == (("score", "format", "gain"), [b"task=default"] * 2)
 
 
+@pytest.mark.parametrize("kind", [int, str])
+@pytest.mark.parametrize("first", [0, 1])
+def test_places_are_counted_from_where_they_fit(first: int, kind: type, tmp_path: Path) -> None:
+    items = [{"prompt": f"p{k}", "responses": ["x", "y", "z"], "best": kind(k % 3 + first)} for k in range(6)]
+    found = rows(tmp_path / "lists", items)
+    assert [gains(one).index(1.0) for one in found] == [0, 1, 2, 0, 1, 2]
+    roles = found[0].roles
+    assert roles is not None
+    assert roles.found["best"] == ("ordinal" if first else "truth")
+
+
+def test_where_places_are_counted_from_is_said_or_asked(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    items = [{"prompt": "p", "responses": ["x", "y", "z"], "best": 1}]
+    (one,) = rows(tmp_path / "lists", items)
+    assert gains(one) == [0, 1, 0]
+    assert "if 1: --roles best=ordinal" in caplog.text
+    (one,) = rows(tmp_path / "lists", [{**items[0], "best": 2}], roles={"best": "ordinal"})
+    assert gains(one) == [0, 1, 0]
+
+
 def test_models_are_labels(tmp_path: Path) -> None:
     for item, label in ((REWARD_BENCH, "model"), (ULTRA, "model"), (PARALLEL, "models")):
         (one,) = rows(tmp_path / "lists", [item], labels=[label])

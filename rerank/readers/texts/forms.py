@@ -43,6 +43,7 @@ class Roles:
     reference: Paths = ()
     right: Paths = ()  # the right answer
     truth: Paths = ()  # the candidate that is right, or its place
+    ordinal: bool = False  # whether the place of the first candidate is 1, not 0
     id: Paths = ("id",)
     prepared: Callable[[Object], Object] = dict  # makes of an object one that has all of this. Raises Problem
     about: str = ""  # what the form is, with its address
@@ -65,7 +66,8 @@ class Roles:
         if self.form or self.plain:
             return {}
         placed = {"candidates": (self.many,), "text": self.text, "group": self.group, "source": self.source}
-        placed |= {"reference": self.reference, "answer": self.right, "truth": self.truth, "id": self.id}
+        placed |= {"reference": self.reference, "answer": self.right, "id": self.id}
+        placed |= {"ordinal" if self.ordinal else "truth": self.truth}
         roles = {paths[0]: role for role, paths in placed.items() if paths and paths[0]}
         if self.many and self.text in (("text",), ("0",)):  # texts, or what is called so
             del roles[self.text[0]]
@@ -134,9 +136,13 @@ class Roles:
         if isinstance(value, str) and value in texts:
             return texts.index(value)
         if self.many in ("choices", "options") and isinstance(value, str) and re.fullmatch("[A-Z]", value):
-            value = ord(value) - ord("A")
-        known = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(texts)
-        return value if known else None
+            value = ord(value) - ord("A") + self.ordinal
+        elif isinstance(value, str) and value.isdecimal() and not any(map(NUMERAL.fullmatch, map(str, texts))):
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            return None
+        place = value - self.ordinal
+        return place if 0 <= place < len(texts) else None
 
     def _candidates(self, row: Object, columns: Mapping[str, Paths]) -> Iterator[Object]:
         """The candidates of an object."""

@@ -10,8 +10,9 @@ their kinds and their names tell.
   candidates. A number may be written as a text, or be true or false.
 * The gain is what is called so, or ``passed``, ``correct``, ``is_correct``, ``label``, ``success``, ``acc``,
   ``exact_match``, ``pass@1``, ``correctness_math_verify`` or ``graded_list``, or, in whole numbers, ``relevance`` or
-  ``grade``: one of them. A key whose value is one of the candidates, or its place, tells which is right: the gain is 1
-  for that one. What is measured against references, as ``wer``, is a column only if ``roles`` say so.
+  ``grade``: one of them. A key whose value is one of the candidates, or its place (from 0, or from 1 where that
+  fits more lists), tells which is right: the gain is 1 for that one. What is measured against references, as ``wer``,
+  is a column only if ``roles`` say so.
 * What has none of these roles is not used, and said.
 
 ``roles`` of the reader overrule this: ``{samples: candidates, response: text, passed: gain, reward: column}``.
@@ -196,7 +197,7 @@ def varies(rows: Sequence[Object], group: Paths, key: str) -> bool:
 log = logging.getLogger("rerank")
 ROWS = ("jsonl", "table")  # readers that find roles
 WORDS = ("candidates", "text", "group", "id", "source", "reference", "gain", "base", "column", "answer", "label",
-         "truth", "unused")  # fmt: skip
+         "truth", "ordinal", "unused")  # fmt: skip
 NEEDED = "candidates", "text", "group", "source", "base"  # in use; a column that is missing is refused
 HOLDERS = {*NAMES["candidates"], "choices"}  # of the candidates in a response
 # Of a candidate that stands alone; what is called otherwise may be the right answer beside a response.
@@ -484,7 +485,7 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
     keys = [key for key in keys_of(objects) if key not in {form.many, *form.text, *form.columns, *asked}]
 
     def of(role: str, fits: Callable[[Any], bool]) -> Paths:
-        if given := [key for key, one in asked.items() if one == role]:
+        if given := [key for key, one in asked.items() if one == role or (one, role) == ("ordinal", "truth")]:
             return tuple(given[:1])
         found = (key for key in _called(role, keys) if _most(fits(item.get(key)) for item in objects))
         return tuple(islice((key for key in found if form.many or not varies(objects, form.group, key)), 1))
@@ -498,7 +499,8 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
     source, reference, ids = of("source", spoken), of("reference", texts), form.group
     right = of("answer", lambda value: isinstance(value, int | float) or texts(value))
     truth = () if reference or not form.many else of("truth", lambda value: value is not None)
-    truth = truth if truth and _tells(objects, form, truth[0]) else ()
+    ordinal = _ordinal(objects, form, truth[0], asked) if truth else None
+    truth = () if ordinal is None else truth
     if form.many or ids[0] not in NAMES["id"]:
         ids = of("id", lambda value: isinstance(value, str | int))
     if form.many and "id" not in asked.values() and len({repr(first_of(item, ids)) for item in objects}) < len(objects):
@@ -507,18 +509,36 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
     if form.whole:
         ids, source, reference = ("id",), ("source",), ("reference", "references")
         right = right if "answer" in asked.values() else ()
-    return {"source": source, "reference": reference, "right": right, "truth": truth, "id": ids}
+    return {
+        "source": source,
+        "reference": reference,
+        "right": right,
+        "truth": truth,
+        "ordinal": bool(ordinal),
+        "id": ids,
+    }
 
 
-def _tells(objects: Sequence[Object], form: Roles, key: str) -> bool:
-    """Whether a key names the candidate that is right, or its place: not the first one always, which a program has
-    chosen."""
-    places = list[int]()
-    for item in objects:
-        texts = [entry if isinstance(entry, str) else said_of(first_of(entry, form.text)) for entry in item[form.many]]
-        if (place := form.place_of(item.get(key), texts)) is not None:
-            places.append(place)
-    return 2 * len(places) > len(objects) and any(places)
+def _ordinal(objects: Sequence[Object], form: Roles, key: str, asked: Mapping[str, str]) -> bool | None:
+    """Whether the places under a key are counted from 1; None where it does not name the candidates that are right, or
+    always the first one, which a program has chosen."""
+
+    def places(*, ordinal: bool) -> list[int | None]:
+        how, found = replace(form, ordinal=ordinal), list[int | None]()
+        for item in objects:
+            many = (entry if isinstance(entry, str) else first_of(entry, form.text) for entry in item[form.many])
+            found.append(how.place_of(item.get(key), [*map(said_of, many)]))
+        return found
+
+    from_0, from_1 = places(ordinal=False), places(ordinal=True)
+    counts = [sum(place is not None for place in found) for found in (from_0, from_1)]
+    ordinal = asked[key] == "ordinal" if key in asked else counts[1] > counts[0]
+    numbers = sum(isinstance(item.get(key), int) for item in objects)
+    if counts[ordinal] <= max(len(objects) / 2, MOSTLY * numbers - 1) or not any(from_1 if ordinal else from_0):
+        return None
+    if counts[0] == counts[1] and from_0 != from_1 and key not in asked:
+        log.warning("%r is the place of the right candidate, 0 for the first; if 1: --roles %s=ordinal", key, key)
+    return ordinal
 
 
 def _with_columns(
