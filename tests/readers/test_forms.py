@@ -189,6 +189,16 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
     "hyporadise 2": ([{"source": ["it is", "it"], "target": "it rains", "source_score": [1, 2.5]}], (
         ["0"], ["it is", "it"], ("score", "source_score"), [[0, 1], [0, 2.5]], None, None, ("it rains",))),
     "chatbot arena": ([ARENA], (["7"], ["4", "5"], ("score", "gain"), [[0, 0], [0, 1]], None, "2+2?", ())),
+    # https://huggingface.co/datasets/nvidia/HelpSteer3
+    "helpsteer3": ([{"context": [USER], "response1": "4", "response2": "5", "overall_preference": -2, "domain": "x"}], (
+        ["0"], ["4", "5"], ("score", "gain"), [[0, 1], [0, 0]], None, "2+2?", ())),
+    # https://github.com/tatsu-lab/alpaca_eval, annotations
+    "two outputs": ([{"instruction": "2+2?", "output_1": "5", "generator_1": "a", "output_2": "4", "generator_2": "b",
+                      "preference": 2.0}], (
+        ["0"], ["5", "4"], ("score", "gain"), [[0, 0], [0, 1]], None, "2+2?", ())),
+    "two responses by letters": ([{"prompt": "2+2?", "response_a": "5", "lm_a": 2, "response_b": "4", "lm_b": 1,
+                                   "winner": "model_b"}], (
+        ["0"], ["5", "4"], ("score", "lm", "gain"), [[0, 2, 0], [0, 1, 1]], None, "2+2?", ())),
     "shp": ([SHP], (["0"], ["4", "5"], ("score", "gain"), [[0, 1], [0, 0]], None, "2+2?", ())),
     "openai": ([COMPLETION], (
         ["cmpl-1"], ["This is", "No."], ("score", "mean", "min", "length", "finish_length"),
@@ -225,7 +235,7 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
     "rows under one key": ([{"config": {}, "data": [
         {"prompt": p, "response": "x", "correct": p == "q"} for p in "pqqp"]}], (
         ["0", "1"], ["x", "x"], ("score", "gain"), [[0, 0], [0, 0]], None, "p", ())),
-    "options by letters": ([{"question": "2+2?", "choices": ["5", "4", "6", "4"], "answer": "B"}], (
+    "options by letters": ([{"question": "2+2?", "choices": ["5", "4", "6", "4"], "gold": "four", "answer": "B"}], (
         ["0"], ["5", "4", "6", "4"], ("score", "gain"), [[0, 0], [0, 1], [0, 0], [0, 1]], None, "2+2?", ())),
     "a response within": ([{"id": "q", "request": {"n": 2}, "response": PLAIN, "answer": "b"}], (
         ["q"], ["a", "b"], ("score", "gain"), [[0, 0], [0, 1]], ["a", "b"], None, ())),
@@ -334,6 +344,14 @@ def test_places_are_counted_from_where_they_fit(first: int, kind: type, tmp_path
     roles = found[0].roles
     assert roles is not None
     assert roles.found["best"] == ("ordinal" if first else "truth")
+
+
+def test_how_many_are_right_is_no_place(tmp_path: Path) -> None:
+    items = [{"prompt": f"p{k}", "samples": ["x", "y", "z"], "correct": k % 4} for k in range(12)]
+    one, *_ = rows(tmp_path / "lists", items)
+    assert "gain" not in one.names
+    assert one.roles is not None
+    assert "correct" in one.roles.unused
 
 
 def test_where_places_are_counted_from_is_said_or_asked(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

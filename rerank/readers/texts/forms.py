@@ -342,6 +342,13 @@ def _of_two(item: Object, texts: tuple[str, str], verdict: str, best: tuple[Any,
     return {**item, "two": two}
 
 
+def _preferred(item: Object) -> Object:
+    """An object with the list of two responses: below 0 the first is better, the gain of both is 0 where none is."""
+    better = item["overall_preference"]
+    pair = (item["response1"], better < 0), (item["response2"], better > 0)
+    return {**item, "two": [{"text": text, "gain": int(gain)} for text, gain in pair]}
+
+
 def same(*keys: str) -> dict[str, str]:
     """Keys under their own names."""
     return {key: key for key in keys}
@@ -444,6 +451,11 @@ FORMS = (
         ),
         columns={"gain": ("gain",)}, source=("conversation_a.0.content",), id=("question_id",),
         about=f"{_HUB}lmsys/chatbot_arena_conversations: a tie has no gain",
+    ),
+    Roles(
+        "helpsteer3", {"context": list, "response1": str, "response2": str, "overall_preference": int}, many="two",
+        prepared=_preferred, columns={"gain": ("gain",)}, source=("context",), id=(),
+        about=f"{_HUB}nvidia/HelpSteer3: the sign of the preference tells",
     ),
     Roles(
         "shp", {"human_ref_A": str, "human_ref_B": str, "labels": int}, many="two", columns={"gain": ("gain",)},

@@ -5,7 +5,7 @@ their kinds and their names tell.
   those with the same value of a key of their lists (``prompt_id``, ``question``, ...) are a list, wherever they stand.
   A single object that holds nothing but lists under keys of its own holds lists by their ids.
   Candidates may stand beside one another in an object, or a row of a table: ``response_1``, ``score_1``,
-  ``response_2``, ...
+  ``response_2``, or ``text_a``, ``text_b``.
 * Numbers of candidates are columns: numbers in their objects, and lists of numbers as long as the list of
   candidates. A number may be written as a text, or be true or false.
 * The gain is what is called so, or ``passed``, ``correct``, ``is_correct``, ``label``, ``success``, ``acc``,
@@ -48,6 +48,7 @@ from rerank.readers.texts.json_lines import FINISH, shown
 from rerank.readers.texts.text_list import MOSTLY, NUMBERS, SCORE
 
 MOST = 20_000  # candidates that tell the roles
+SURELY = 0.98  # the share of numbers that are places where they stand for one
 GAIN = "gain"
 # What keys of a role are usually called, the likeliest first, without regard to capitals.
 NAMES = {
@@ -65,9 +66,10 @@ NAMES = {
         "source": "source prompt question query problem instruction question_content input context src",
         "reference": "reference references target ref reference_text transcript",
         "answer": "answer ground_truth gold_answer expected_answer correct_answer reference_answer",
-        "truth": "gold label labels answer best correct target winner truth",
+        "truth": "gold label labels answer best correct target winner truth preference preferred answer_index "
+        "answer_idx correct_index correct_idx best_index best_idx gold_index gold_idx label_idx target_idx",
         "gain": "gain passed correct is_correct label success acc exact_match pass@1 graded right "
-        "correctness_math_verify exec_match execution_match em resolved solved relevance grade",
+        "correctness_math_verify exec_match execution_match em resolved solved winner_model relevance grade",
     }.items()
 }  # fmt: skip
 GRADED = "label", "labels", "relevance", "grade"  # gains that may be beyond 1, if they are whole numbers
@@ -202,7 +204,7 @@ NEEDED = "candidates", "text", "group", "source", "base"  # in use; a column tha
 HOLDERS = {*NAMES["candidates"], "choices"}  # of the candidates in a response
 # Of a candidate that stands alone; what is called otherwise may be the right answer beside a response.
 SAID = {*NAMES["text"]}.difference(("answer", "solution", "code"))
-_NUMBERED = re.compile(r"(.+)[_ ](\d{1,3})")
+_NUMBERED = re.compile(r"(.+?)(?:[_ ]?(\d{1,3})|[_ ]([a-eA-E]))")
 _ID = re.compile(r"(^|_)(id|idx|index|uuid|docid|docno|pid)$", re.IGNORECASE)
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
 
@@ -330,20 +332,28 @@ def _holds_candidates(value: Any) -> bool:
 
 
 def _beside(item: Object, said: Set[str]) -> Object:
-    """An object whose candidates stand beside one another, as ``response_1`` and ``response_2``, with a list of them,
-    each with all that has its number."""
-    parts = {key: found.groups() for key in item if key[-1:].isdecimal() and (found := _NUMBERED.fullmatch(key))}
+    """An object whose candidates stand beside one another, as ``response_1`` and ``response_2`` or ``text_a`` and
+    ``text_b``, with a list of them, each with all that has its number or letter, and the place of the one that is
+    right."""
+    parts = {
+        key: (found[1], (found[2] or found[3]).lower()) for key in item
+        if (key[-1:].isdecimal() or key[-2:-1] in ("_", " ")) and (found := _NUMBERED.fullmatch(key))
+    }  # fmt: skip
     counts = Counter(name for name, _ in parts.values() if name.lower() in said)
     text = next((name for name, count in counts.items() if count > 1), "")
-    if not text or not (said | HOLDERS).isdisjoint(map(str.lower, item)):
+    if not text or not (said | HOLDERS).isdisjoint(map(str.lower, item)) or _form([item]):
         return item
-    entries = {number: Object() for key, (name, number) in parts.items() if name == text and item[key] is not None}
-    for key, (name, number) in parts.items():
-        if number in entries:
-            entries[number][name] = item[key]
-    used = {key for key, (name, number) in parts.items() if name == text or number in entries}
-    rest = {key: value for key, value in item.items() if key not in used}
-    return {**rest, f"{text}s": list(entries.values())}
+    entries = {label: Object() for key, (name, label) in parts.items() if name == text and item[key] is not None}
+    for key, (name, label) in parts.items():
+        if label in entries:
+            entries[label][name] = item[key]
+    used = {key for key, (name, label) in parts.items() if name == text or label in entries}
+    rest, labels = {key: value for key, value in item.items() if key not in used}, list(entries)
+    for key in _called("truth", rest):
+        value = rest[key]
+        label = f"{value:g}" if isinstance(value, float) else str(value).lower().rpartition("_")[2]
+        rest[key] = labels.index(label) if label in labels else value
+    return {**rest, f"{text}_*": list(entries.values())}
 
 
 def _alone(item: Object) -> list[Object]:
@@ -485,7 +495,7 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
     keys = [key for key in keys_of(objects) if key not in {form.many, *form.text, *form.columns, *asked}]
 
     def of(role: str, fits: Callable[[Any], bool]) -> Paths:
-        if given := [key for key, one in asked.items() if one == role or (one, role) == ("ordinal", "truth")]:
+        if given := [key for key, one in asked.items() if one == role]:
             return tuple(given[:1])
         found = (key for key in _called(role, keys) if _most(fits(item.get(key)) for item in objects))
         return tuple(islice((key for key in found if form.many or not varies(objects, form.group, key)), 1))
@@ -498,9 +508,10 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
 
     source, reference, ids = of("source", spoken), of("reference", texts), form.group
     right = of("answer", lambda value: isinstance(value, int | float) or texts(value))
-    truth = () if reference or not form.many else of("truth", lambda value: value is not None)
-    ordinal = _ordinal(objects, form, truth[0], asked) if truth else None
-    truth = () if ordinal is None else truth
+    named = [key for key, one in asked.items() if one in ("truth", "ordinal")] or _called("truth", keys)
+    tell = ((key, _ordinal(objects, form, key, asked)) for key in named if form.many and not reference)
+    told, ordinal = next((one for one in tell if one[1] is not None), ("", None))
+    truth = (told,) if told else ()
     if form.many or ids[0] not in NAMES["id"]:
         ids = of("id", lambda value: isinstance(value, str | int))
     if form.many and "id" not in asked.values() and len({repr(first_of(item, ids)) for item in objects}) < len(objects):
@@ -534,7 +545,7 @@ def _ordinal(objects: Sequence[Object], form: Roles, key: str, asked: Mapping[st
     counts = [sum(place is not None for place in found) for found in (from_0, from_1)]
     ordinal = asked[key] == "ordinal" if key in asked else counts[1] > counts[0]
     numbers = sum(isinstance(item.get(key), int) for item in objects)
-    if counts[ordinal] <= max(len(objects) / 2, MOSTLY * numbers - 1) or not any(from_1 if ordinal else from_0):
+    if counts[ordinal] <= max(len(objects) / 2, SURELY * numbers - 1) or not any(from_1 if ordinal else from_0):
         return None
     if counts[0] == counts[1] and from_0 != from_1 and key not in asked:
         log.warning("%r is the place of the right candidate, 0 for the first; if 1: --roles %s=ordinal", key, key)
