@@ -239,6 +239,8 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
         ["0"], ["5", "4", "6", "4"], ("score", "gain"), [[0, 0], [0, 1], [0, 0], [0, 1]], None, "2+2?", ())),
     "a response within": ([{"id": "q", "request": {"n": 2}, "response": PLAIN, "answer": "b"}], (
         ["q"], ["a", "b"], ("score", "gain"), [[0, 0], [0, 1]], ["a", "b"], None, ())),
+    "scores before texts": ([{"id": "u", "nbest": [[-1, "it rains"], [-2, "it rain"]], "ref": "it rains"}], (
+        ["u"], ["it rains", "it rain"], ("score",), [[-1], [-2]], None, None, ("it rains",))),
     "parallel": ([PARALLEL], (
         ["7"], ["4", "5"], ("score", "gain"), [[-0.5, 1], [-0.75, 0]], None, "2+2?", ("4", "four"))),
 }  # fmt: skip
@@ -344,6 +346,21 @@ def test_places_are_counted_from_where_they_fit(first: int, kind: type, tmp_path
     roles = found[0].roles
     assert roles is not None
     assert roles.found["best"] == ("ordinal" if first else "truth")
+
+
+def test_roles_reach_into_objects_and_say_which_keys_are_missing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    out = [{"text": "x", "about": {"p": 2, "ok": True}}, {"text": "y", "about": {"p": 1, "ok": False}}]
+    items = [{"q": "?", "out": out}]
+    (one,) = rows(tmp_path / "lists", items, roles={"about.ok": "gain", "about.p": "column", "lm": "column"})
+    assert (one.names, one.scores.tolist()) == (("score", "gain", "about.p"), [[0, 1, 2], [0, 0, 1]])
+    assert [record.getMessage().partition(";")[0] for record in caplog.records if record.levelname == "WARNING"] == [
+        "'lm' is missing, the column in roles"
+    ]
+    tokens = {"hyps": [{"tokens": ["a", "b"]}, {"tokens": ["a", "c"]}], "said": ["a", "c"]}
+    (one,) = rows(tmp_path / "lists", [tokens], roles={"hyps": "candidates", "tokens": "text", "said": "reference"})
+    assert ([*one.texts], [*one.references]) == ([b"a b", b"a c"], [b"a c"])
 
 
 def test_how_many_are_right_is_no_place(tmp_path: Path) -> None:

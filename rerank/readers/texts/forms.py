@@ -69,7 +69,7 @@ class Roles:
         placed |= {"reference": self.reference, "answer": self.right, "id": self.id}
         placed |= {"ordinal" if self.ordinal else "truth": self.truth}
         roles = {paths[0]: role for role, paths in placed.items() if paths and paths[0]}
-        if self.many and self.text in (("text",), ("0",)):  # texts, or what is called so
+        if self.many and self.text in (("text",), ("0",), ("1",)):  # texts, or what is called so
             del roles[self.text[0]]
         named = {name: paths[0].removesuffix(".0") for name, paths in self.columns.items()} | dict(self.along)
         return roles | {key: {"gain": "gain", SCORE: "base"}.get(name, "column") for name, key in named.items()}
@@ -122,13 +122,18 @@ class Roles:
                 one["gain"] = int(k == place or (place is not None and texts[k] == texts[place]))
         once = {"id": first_of(head, self.id), "source": said_of(first_of(head, self.source), every=True)}
         reference = first_of(head, self.reference)
-        if isinstance(reference, list) and head.get(self.many) and is_tokens(head[self.many][0]):
+        many = head.get(self.many) or [None]
+        if isinstance(reference, list) and is_tokens(self.text_of(many[0])):
             reference = said_of(reference)
         once["references" if isinstance(reference, list) else "reference"] = reference
         read = {self.many, *[key for key in self.reference if head.get(key) is not None][:1]}  # of two, one is a fault
         made = {key: value for key, value in head.items() if key not in read} if self.whole else {}
         made |= {key: value for key, value in once.items() if value is not None} | {"candidates": candidates}
         return made
+
+    def text_of(self, entry: Any) -> Any:
+        """What stands for the text of an entry of ``many``: a text, tokens, or a conversation."""
+        return first_of(entry, self.text) if isinstance(entry, dict) or self.text[:1] in (("0",), ("1",)) else entry
 
     def place_of(self, truth: Any, texts: Sequence[Any]) -> int | None:
         """The place of the candidate that is right: of this text, at this place or, of options, with this letter."""
@@ -156,7 +161,7 @@ class Roles:
         for k, entry in enumerate(entries):
             inner = isinstance(entry, dict)
             made = {key: entry[key] for key in entry if key not in self.dropped} if self.whole and inner else {}
-            text = said_of(first_of(entry, self.text) if inner or self.text[:1] == ("0",) else entry)
+            text = said_of(self.text_of(entry))
             if text is not None or not self.group:
                 made["text"] = text
             for name, paths in columns.items():

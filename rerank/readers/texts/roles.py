@@ -58,7 +58,8 @@ NAMES = {
         "text": "text response completion generated_text translation_text output content hypothesis hyp prediction "
         "pred pred_text candidate transcript lexical display solution code answer translation sentence "
         "sequence message.content generation generated_solution generated_answer generated_code generated_response "
-        "model_output model_response model_answer llm_output llm_response raw_output raw_response model_patch mt",
+        "model_output model_response model_answer llm_output llm_response raw_output raw_response model_patch mt "
+        "passage document doc snippet",
         "group": "group prompt_id question_id qid query_id problem_id task_id instance_id doc_id example_id utt_id utt "
         "id prompt question query source problem input instruction src",
         "id": "id qid question_id prompt_id task_id example_id unique_id problem_id query_id utt_id doc_id "
@@ -260,8 +261,9 @@ def as_lists(
     except Problem as problem:
         yield from ((number, problem) for number, _ in chain(head, rest))
         return
-    for key, role in _missing(sound, asked).items() if look == 1 else ():
-        log.warning("%r is missing, the %s in training; if it has another name: --roles NAME=%s", key, role, role)
+    for key, role in _missing(sound, asked, NEEDED if look == 1 else WORDS[:-1]).items() if asked else ():
+        where = "training" if look == 1 else "roles"
+        log.warning("%r is missing, the %s in %s; if it has another name: --roles NAME=%s", key, role, where, role)
     rights = (first_of(item, roles.right) for item in sound) if roles is not None else ()
     grader = Grader(rule, [right for right in rights if right is not None])
     if roles is not None:
@@ -285,14 +287,14 @@ def as_lists(
     grader.say(lines.path)
 
 
-def _missing(objects: Sequence[Object], asked: Mapping[str, str]) -> dict[str, str]:
-    """The keys, of those that are needed in use, that objects of another form than ``jsonl`` lack."""
-    every = [*objects, *chain.from_iterable(entries_of([item], key) for item in objects for key in asked
-             if asked[key] == "candidates" and isinstance(item.get(key), list))]  # fmt: skip
+def _missing(objects: Sequence[Object], asked: Mapping[str, str], needed: Sequence[str]) -> dict[str, str]:
+    """The keys, of those with a role that is ``needed``, that objects of another form than ``jsonl`` lack."""
+    every = [*objects, *chain.from_iterable(entries_of([item], key) for item in objects for key in keys_of([item])
+             if isinstance(item[key], list))]  # fmt: skip
     had = set(keys_of(every))
-    needed = {key: role for key, role in asked.items() if role in NEEDED and key.partition(".")[0] not in had}
-    first = {key: role for key, role in needed.items() if role == "candidates"}
-    return {} if not objects or any("candidates" in item for item in objects) else first or needed
+    lacking = {key: role for key, role in asked.items() if role in needed and key.partition(".")[0] not in had}
+    first = {key: role for key, role in lacking.items() if role == "candidates"}
+    return {} if not objects or any("candidates" in item for item in objects) else first or lacking
 
 
 def _spread(
@@ -442,8 +444,8 @@ def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | N
             return None
         text = (found,)
     elif entries and all(isinstance(each, list) and not isinstance(said_of(each), str) for each in entries):
-        text = ("0",)
-    columns = {SCORE: ("1",)} if text == ("0",) else {}
+        text = ("0",) if all(isinstance(said_of(each[0]), str) for each in entries if each) else ("1",)
+    columns: dict[str, Paths] = {SCORE: ("1" if text == ("0",) else "0",)} if text in (("0",), ("1",)) else {}
     whole = key == "candidates" and text in ((), ("text",))
     return Roles(keys={key: list}, many=key, text=text or ("text",), whole=whole, columns=columns)
 
@@ -537,8 +539,7 @@ def _ordinal(objects: Sequence[Object], form: Roles, key: str, asked: Mapping[st
     def places(*, ordinal: bool) -> list[int | None]:
         how, found = replace(form, ordinal=ordinal), list[int | None]()
         for item in objects:
-            many = (entry if isinstance(entry, str) else first_of(entry, form.text) for entry in item[form.many])
-            found.append(how.place_of(item.get(key), [*map(said_of, many)]))
+            found.append(how.place_of(item.get(key), [said_of(form.text_of(entry)) for entry in item[form.many]]))
         return found
 
     from_0, from_1 = places(ordinal=False), places(ordinal=True)
@@ -601,6 +602,8 @@ def _with_columns(
         columns |= {FINISH: (FINISH,)} if FINISH in table else {}
         own = [key for key in OWN if key in table and not (table[key].steady or key in {*form.text, *form.right})]
         columns |= {"answer": tuple(own)} if own else {}
+    columns |= {{"gain": GAIN, "base": SCORE}.get(role, path): (path,) for path, role in asked.items()
+                if "." in path and role in ("gain", "base", "column")}  # fmt: skip
     form = replace(form, columns=columns, along=lists, dropped=frozenset(dropped), gains=gains)
     taken = {*form.inner, *named, *lists.values()} | (set() if form.many else form.outer)
     return form, taken | ({*_SPECIAL, *names} - dropped if form.whole else set())
@@ -629,7 +632,7 @@ def _with_unused(
     form: Roles, table: Mapping[str, JsonKey], lists: Sequence[Object], taken: set[str], asked: Mapping[str, str]
 ) -> Roles:
     """The form with the keys that have no role; taken: those that are used of candidates."""
-    without = [key for name, key in table.items() if name not in taken]
+    without = [key for name, key in table.items() if name not in taken and not (key.along and name in form.outer)]
     unused = {key.name: str(key) for key in without}
     along = {name for name, key in table.items() if key.along}
     for key in keys_of(lists) if form.many else ():
