@@ -188,10 +188,17 @@ def test_example_names_are_real(example: str) -> None:
 def commands() -> Iterator[tuple[str, list[str]]]:
     """Every call of the program in a block of shell lines, and where it is."""
     for page in PAGES:
-        for line in "".join(fences(page, "sh")).splitlines():
+        for line in "".join(fences(page, "sh")).replace(" \\\n", " ").splitlines():
             for call in re.split(r" \| ", line.partition("   #")[0]):
                 if call.startswith("rerank "):
                     yield f"{page}: {call}", shlex.split(call)[1:]
+
+
+def test_code_has_80_columns() -> None:
+    blocks = (block for page in PAGES if "docs" in page.parts for kind in ("sh", "python", "py", "yaml")
+              for block in fences(page, kind))  # fmt: skip
+    long = [line for block in blocks for line in block.splitlines() if len(line) > 80]
+    assert long == []
 
 
 def test_commands_and_their_options_exist() -> None:
