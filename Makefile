@@ -45,7 +45,7 @@ install: $(BIN)/.installed  ## make the environment in .venv
 quickstart: $(BIN)/.installed  ## rerank the lists in data/ and write a report
 	@$(BIN)/rerank run recipes/quickstart.yaml --output $(OUTPUT)
 
-papers: $(BIN)/.installed-classification  ## the papers' tables and figures (DATA=, QUICK=1 for a tenth)
+papers: $(BIN)/.installed-classification  ## the papers' tables and figures (DATA=, QUICK=1 for a twentieth)
 	@status=0; began=$$(date +%s); \
 	run() { \
 		root=$$1; work=$$2; shift 2; \

@@ -110,9 +110,10 @@ def run(
     on from there.
     """
     from rerank.readers.inputs import Inputs
-    from rerank.recipes.loading import task_named
+    from rerank.recipes.loading import find_recipe, task_named
     from rerank.runs.experiment import experiment
     from rerank.runs.report.results import unbeaten, verdict
+    from rerank.storage.documents import read_yaml
 
     settings, directory = recipe.read(quick)
     if without and until != "test":
@@ -134,6 +135,10 @@ def run(
         show(f"model: {directory / 'model'}", model=directory / "model")
     else:
         show_results(settings, result)
+        if quick:
+            faster = read_yaml(find_recipe(recipe.recipe).read_text("utf-8"))["quick"]
+            part = ", ".join(f"{key} {value}" for key, value in faster.items())
+            show(f"A quick run, with {part}: these are not the figures of the whole recipe.")
         show(f"report: {directory / 'report.html'}", report=directory / "report.html")
     if lost := unbeaten(result):
         show(lost)

@@ -168,6 +168,14 @@ def test_several_runs_and_ranks(rerank: Command, tmp_path: Path) -> None:
     assert (again.code, again.out) == (0, result.out), "what is finished is shown, and not done again"
 
 
+def test_a_quick_run_says_so_beside_its_table(tmp_path: Path, rerank: Command) -> None:
+    path, quick = tmp_path / "r.yaml", {"training.epochs": 1, "data.generator.dimension": 10}
+    settings = {"task": "classification", "data": {"generator": {"name": "winnow"}}, "quick": quick}
+    path.write_text(yaml.safe_dump(settings))
+    done = rerank("run", path, "--quick", "-o", tmp_path / "out")
+    assert "A quick run, with data.generator.dimension 10, training.epochs 1: these are not" in done.out
+
+
 def test_two_runs_are_compared(rerank: Command, files: tuple[str, str], tmp_path: Path) -> None:
     options = ("--set", files[0], "--set", files[1])
     for name in ("perceptron", "pa"):
