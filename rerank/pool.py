@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import BrokenExecutor, CancelledError, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from importlib import import_module
 from itertools import chain, islice
@@ -76,7 +76,8 @@ class Engine:
                 yield _first(window, pool, function)
         finally:
             for _, future in window:
-                future.cancel()
+                with suppress(RuntimeError):  # of a Dask client that is closed before its map
+                    future.cancel()
 
     def expect_long(self) -> None:
         """Have workers take over without further patience."""
