@@ -138,7 +138,7 @@ def run(
         if quick:
             faster = read_yaml(find_recipe(recipe.recipe).read_text("utf-8"))["quick"]
             part = ", ".join(f"{key} {value}" for key, value in faster.items())
-            show(f"A quick run, with {part}: these are not the figures of the whole recipe.")
+            show(f"A quick run, with {part}: these are not the figures of the whole recipe.", quick=faster)
         show(f"report: {directory / 'report.html'}", report=directory / "report.html")
     if lost := unbeaten(result):
         show(lost)

@@ -358,9 +358,25 @@ def test_roles_reach_into_objects_and_say_which_keys_are_missing(
     assert [record.getMessage().partition(";")[0] for record in caplog.records if record.levelname == "WARNING"] == [
         "'lm' is missing, the column in roles"
     ]
+    rows(tmp_path / "plain", [{"candidates": ["x", "y"]}], roles={"typo": "gain"})
+    assert "'typo' is missing" in caplog.text
     tokens = {"hyps": [{"tokens": ["a", "b"]}, {"tokens": ["a", "c"]}], "said": ["a", "c"]}
     (one,) = rows(tmp_path / "lists", [tokens], roles={"hyps": "candidates", "tokens": "text", "said": "reference"})
     assert ([*one.texts], [*one.references]) == ([b"a b", b"a c"], [b"a c"])
+
+
+@pytest.mark.parametrize("kind", [int, str])
+def test_a_right_answer_that_is_a_small_number_is_no_place(kind: type, tmp_path: Path) -> None:
+    samples = [f"The answer is {k}." for k in (3, 1, 2, 2)]
+    items = [{"q": f"{k}", "samples": samples, "answer": kind(k % 3 + 1)} for k in range(9)]
+    one, two, *_ = rows(tmp_path / "lists", items)
+    assert (gains(one), gains(two)) == ([0, 1, 0, 0], [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("names", ["sentence1 sentence2", "text_a text_b"])
+def test_pairs_that_are_compared_are_no_lists(names: str, tmp_path: Path) -> None:
+    for one in rows(tmp_path / "lists", [dict.fromkeys(names.split(), "x") | {"label": k % 2} for k in range(9)]):
+        assert one.problem is not None
 
 
 def test_how_many_are_right_is_no_place(tmp_path: Path) -> None:

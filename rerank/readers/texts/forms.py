@@ -43,6 +43,7 @@ class Roles:
     reference: Paths = ()
     right: Paths = ()  # the right answer
     truth: Paths = ()  # the candidate that is right, or its place
+    placed: bool = False  # whether a number under ``truth`` is the place of a candidate, also one written as a text
     ordinal: bool = False  # whether the place of the first candidate is 1, not 0
     id: Paths = ("id",)
     prepared: Callable[[Object], Object] = dict  # makes of an object one that has all of this. Raises Problem
@@ -140,13 +141,11 @@ class Roles:
         value = truth[0] if isinstance(truth, list) and len(truth) == 1 else truth
         if isinstance(value, str) and value in texts:
             return texts.index(value)
-        if self.many in ("choices", "options") and isinstance(value, str) and re.fullmatch("[A-Z]", value):
+        if self.many in OPTIONS and isinstance(value, str) and re.fullmatch("[A-Z]", value):
             value = ord(value) - ord("A") + self.ordinal
-        elif isinstance(value, str) and value.isdecimal() and not any(map(NUMERAL.fullmatch, map(str, texts))):
-            value = int(value)
-        if not isinstance(value, int) or isinstance(value, bool):
+        if not (self.placed and is_whole(value)):
             return None
-        place = value - self.ordinal
+        place = int(value) - self.ordinal
         return place if 0 <= place < len(texts) else None
 
     def _candidates(self, row: Object, columns: Mapping[str, Paths]) -> Iterator[Object]:
@@ -180,6 +179,12 @@ def is_of(value: Any, kind: type | list[type]) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, kind[0]) for one in value)
 
 
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number, also one that is written as a text, and no truth value."""
+    return value.isdecimal() if isinstance(value, str) else isinstance(value, int) and not isinstance(value, bool)
+
+
+OPTIONS = "choices", "options"  # among which one answers, unlike samples
 PROGRAM = re.compile(r"^\s*(def|class|assert|import|from) ?\w", re.MULTILINE)
 NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*%?\s*")
 VERDICTS = {"pass": 1, "passed": 1, "true": 1, "correct": 1, "yes": 1,

@@ -5,7 +5,7 @@ their kinds and their names tell.
   those with the same value of a key of their lists (``prompt_id``, ``question``, ...) are a list, wherever they stand.
   A single object that holds nothing but lists under keys of its own holds lists by their ids.
   Candidates may stand beside one another in an object, or a row of a table: ``response_1``, ``score_1``,
-  ``response_2``, or ``text_a``, ``text_b``.
+  ``response_2``, or ``output_a``, ``output_b``.
 * Numbers of candidates are columns: numbers in their objects, and lists of numbers as long as the list of
   candidates. A number may be written as a text, or be true or false.
 * The gain is what is called so, or ``passed``, ``correct``, ``is_correct``, ``label``, ``success``, ``acc``,
@@ -35,6 +35,7 @@ from rerank.readers.texts.answers import Grader
 from rerank.readers.texts.forms import (
     FORMS,
     NUMERAL,
+    OPTIONS,
     VERDICTS,
     Object,
     Paths,
@@ -42,8 +43,9 @@ from rerank.readers.texts.forms import (
     as_number,
     first_of,
     is_of,
+    is_whole,
     said_of,
-)
+)  # fmt: skip
 from rerank.readers.texts.json_lines import FINISH, shown
 from rerank.readers.texts.text_list import MOSTLY, NUMBERS, SCORE
 
@@ -205,6 +207,9 @@ NEEDED = "candidates", "text", "group", "source", "base"  # in use; a column tha
 HOLDERS = {*NAMES["candidates"], "choices"}  # of the candidates in a response
 # Of a candidate that stands alone; what is called otherwise may be the right answer beside a response.
 SAID = {*NAMES["text"]}.difference(("answer", "solution", "code"))
+# Of several beside one another; pairs of these are what is compared, as in GLUE.
+BESIDE = SAID.difference(("text", "sentence", "sequence", "content", "passage", "document", "doc"))
+PLACE = re.compile(r"^(best|winner|preference|preferred)$|_(index|idx)$", re.IGNORECASE)  # a number so called is one
 _NUMBERED = re.compile(r"(.+?)(?:[_ ]?(\d{1,3})|[_ ]([a-eA-E]))")
 _ID = re.compile(r"(^|_)(id|idx|index|uuid|docid|docno|pid)$", re.IGNORECASE)
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
@@ -241,7 +246,7 @@ def as_lists(
     asked: the roles of keys, by the user; lines: those of the objects, which then have the roles. rule: for answers.
     named: what else is kept of candidates. look: how many objects tell the roles.
     """
-    said = SAID.union(key.lower() for key, role in asked.items() if role == "text")
+    said = BESIDE.union(key.lower() for key, role in asked.items() if role == "text")
     rest = chain.from_iterable(_spread(entry, said, lines.told) for entry in objects)
     head, sound, roles = list[tuple[int, Object | Problem]](), list[Object](), lines.told.get("roles")
     while roles is None and len(sound) < look and (entry := next(rest, None)) is not None:
@@ -261,7 +266,9 @@ def as_lists(
     except Problem as problem:
         yield from ((number, problem) for number, _ in chain(head, rest))
         return
-    for key, role in _missing(sound, asked, NEEDED if look == 1 else WORDS[:-1]).items() if asked else ():
+    plain = look == 1 and any("candidates" in item for item in sound)  # in use, lists that need no roles
+    needed = NEEDED if look == 1 else WORDS[:-1]
+    for key, role in _missing(sound, asked, needed).items() if asked and sound and not plain else ():
         where = "training" if look == 1 else "roles"
         log.warning("%r is missing, the %s in %s; if it has another name: --roles NAME=%s", key, role, where, role)
     rights = (first_of(item, roles.right) for item in sound) if roles is not None else ()
@@ -288,13 +295,13 @@ def as_lists(
 
 
 def _missing(objects: Sequence[Object], asked: Mapping[str, str], needed: Sequence[str]) -> dict[str, str]:
-    """The keys, of those with a role that is ``needed``, that objects of another form than ``jsonl`` lack."""
+    """The keys, of those with a role that is ``needed``, that objects lack."""
     every = [*objects, *chain.from_iterable(entries_of([item], key) for item in objects for key in keys_of([item])
              if isinstance(item[key], list))]  # fmt: skip
     had = set(keys_of(every))
     lacking = {key: role for key, role in asked.items() if role in needed and key.partition(".")[0] not in had}
     first = {key: role for key, role in lacking.items() if role == "candidates"}
-    return {} if not objects or any("candidates" in item for item in objects) else first or lacking
+    return first or lacking
 
 
 def _spread(
@@ -334,8 +341,8 @@ def _holds_candidates(value: Any) -> bool:
 
 
 def _beside(item: Object, said: Set[str]) -> Object:
-    """An object whose candidates stand beside one another, as ``response_1`` and ``response_2`` or ``text_a`` and
-    ``text_b``, with a list of them, each with all that has its number or letter, and the place of the one that is
+    """An object whose candidates stand beside one another, as ``response_1`` and ``response_2`` or ``output_a`` and
+    ``output_b``, with a list of them, each with all that has its number or letter, and the place of the one that is
     right."""
     parts = {
         key: (found[1], (found[2] or found[3]).lower()) for key in item
@@ -343,7 +350,7 @@ def _beside(item: Object, said: Set[str]) -> Object:
     }  # fmt: skip
     counts = Counter(name for name, _ in parts.values() if name.lower() in said)
     text = next((name for name, count in counts.items() if count > 1), "")
-    if not text or not (said | HOLDERS).isdisjoint(map(str.lower, item)) or _form([item]):
+    if not text or not (SAID | said | HOLDERS).isdisjoint(map(str.lower, item)) or _form([item]):
         return item
     entries = {label: Object() for key, (name, label) in parts.items() if name == text and item[key] is not None}
     for key, (name, label) in parts.items():
@@ -511,46 +518,48 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
     source, reference, ids = of("source", spoken), of("reference", texts), form.group
     right = of("answer", lambda value: isinstance(value, int | float) or texts(value))
     named = [key for key, one in asked.items() if one in ("truth", "ordinal")] or _called("truth", keys)
-    tell = ((key, _ordinal(objects, form, key, asked)) for key in named if form.many and not reference)
-    told, ordinal = next((one for one in tell if one[1] is not None), ("", None))
-    truth = (told,) if told else ()
+    tell = (_with_truth(form, objects, key, asked) for key in named if form.many and not reference)
+    told = next(filter(None, tell), form)
     if form.many or ids[0] not in NAMES["id"]:
         ids = of("id", lambda value: isinstance(value, str | int))
     if form.many and "id" not in asked.values() and len({repr(first_of(item, ids)) for item in objects}) < len(objects):
         ids = ()
-    right = () if right == truth else right
+    right = () if right == told.truth else right
     if form.whole:
         ids, source, reference = ("id",), ("source",), ("reference", "references")
         right = right if "answer" in asked.values() else ()
-    return {
-        "source": source,
-        "reference": reference,
-        "right": right,
-        "truth": truth,
-        "ordinal": bool(ordinal),
-        "id": ids,
-    }
+    found = {"source": source, "reference": reference, "right": right, "id": ids}
+    return found | {"truth": told.truth, "placed": told.placed, "ordinal": told.ordinal}
 
 
-def _ordinal(objects: Sequence[Object], form: Roles, key: str, asked: Mapping[str, str]) -> bool | None:
-    """Whether the places under a key are counted from 1; None where it does not name the candidates that are right, or
-    always the first one, which a program has chosen."""
+def _with_truth(form: Roles, objects: Sequence[Object], key: str, asked: Mapping[str, str]) -> Roles | None:
+    """The form with the key that names the candidate that is right; None where it does not, or always names the first
+    one, which a program has chosen.
 
-    def places(*, ordinal: bool) -> list[int | None]:
-        how, found = replace(form, ordinal=ordinal), list[int | None]()
-        for item in objects:
-            found.append(how.place_of(item.get(key), [said_of(form.text_of(entry)) for entry in item[form.many]]))
-        return found
+    Numbers are places where the name says so or the candidates are options; else whole numbers of JSON are, but under
+    names of right answers: these, and counts of the right samples, are numbers too.
+    """
+    values = [item.get(key) for item in objects]
+    whole = sum(map(is_whole, values))
+    plain = sum(isinstance(value, int) for value in values)
+    placed = key in asked or form.many in OPTIONS or PLACE.search(key) is not None
+    placed |= 2 * plain > len(values) and key.lower() not in {*NAMES["answer"], "correct"}
 
-    from_0, from_1 = places(ordinal=False), places(ordinal=True)
-    counts = [sum(place is not None for place in found) for found in (from_0, from_1)]
-    ordinal = asked[key] == "ordinal" if key in asked else counts[1] > counts[0]
-    numbers = sum(isinstance(item.get(key), int) for item in objects)
-    if counts[ordinal] <= max(len(objects) / 2, SURELY * numbers - 1) or not any(from_1 if ordinal else from_0):
+    def places(*, ordinal: bool) -> tuple[Roles, list[int | None]]:
+        how = replace(form, truth=(key,), placed=placed, ordinal=ordinal)
+        texts = ([said_of(form.text_of(entry)) for entry in item[form.many]] for item in objects)
+        return how, [how.place_of(value, each) for value, each in zip(values, texts, strict=True)]
+
+    (how, found), (other, from_1) = places(ordinal=False), places(ordinal=True)
+    counts = [len(one) - one.count(None) for one in (found, from_1)]
+    unsure = counts[0] == counts[1] and found != from_1 and key not in asked
+    if asked[key] == "ordinal" if key in asked else counts[1] > counts[0]:
+        how, found, counts = other, from_1, counts[::-1]
+    if counts[0] <= max(len(objects) / 2, SURELY * whole - 1 if placed else 0) or not any(found):
         return None
-    if counts[0] == counts[1] and from_0 != from_1 and key not in asked:
+    if unsure:
         log.warning("%r is the place of the right candidate, 0 for the first; if 1: --roles %s=ordinal", key, key)
-    return ordinal
+    return how
 
 
 def _with_columns(
