@@ -4,6 +4,7 @@ import dataclasses
 import json
 import logging
 import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -298,6 +299,16 @@ def test_what_lists_lack_is_logged_once(caplog: pytest.LogCaptureFixture) -> Non
 FREE_SPECS = ["TargetNGram", "Dense", "Length(binned=False)", "ConsensusNGram(n=1)"]
 
 
+def add_rows(rows: RowBuilder, lists: list[Lines], extractor: TextExtractor, columns: Callable[[Any], Any]) -> None:
+    """The features of lists, in the columns that they are given."""
+    for lines in lists:
+        nbest = text_list(lines)
+        view = make_view(nbest, " ".join(lines.source).encode(), extractor.symbols)
+        features = extractor.features(view, nbest)
+        nothing = np.zeros(view.base.size)
+        rows.add(features, columns(features), view.base, nothing, nothing[:, None], np.zeros(1))
+
+
 def built(
     lists: list[Lines], min_lists: int = 1, *, centred: bool = True, scale: np.ndarray | None = None
 ) -> tuple[Corpus, FeatureTable, TextExtractor]:
@@ -305,12 +316,7 @@ def built(
     extractor = TextExtractor([make_template(spec) for spec in FREE_SPECS], SymbolTable(), centred=centred)
     builder = TableBuilder(extractor.names, min_lists, extractor.free)
     rows = RowBuilder()
-    for lines in lists:
-        nbest = text_list(lines)
-        view = make_view(nbest, " ".join(lines.source).encode(), extractor.symbols)
-        features = extractor.features(view, nbest)
-        nothing = np.zeros(view.base.size)
-        rows.add(features, builder.add(features), view.base, nothing, nothing[:, None], np.zeros(1))
+    add_rows(rows, lists, extractor, builder.add)
     table, column = builder.finish(extractor.symbols)
     table = table if scale is None else replace(table, scale=scale)
     return rows.finish(column, table.width, {}, table.scale), table, extractor
@@ -362,12 +368,7 @@ def test_other_splits_get_the_values_of_training(lists: list[Lines]) -> None:
     """The training lists, extracted again as another split with the scaled table, are the scaled training corpus."""
     corpus, table, extractor = built(lists, scale=standard_scale(built(lists)[0]))
     rows = RowBuilder()
-    for lines in lists:
-        nbest = text_list(lines)
-        view = make_view(nbest, " ".join(lines.source).encode(), extractor.symbols)
-        features = extractor.features(view, nbest)
-        nothing = np.zeros(view.base.size)
-        rows.add(features, table.columns(features), view.base, nothing, nothing[:, None], np.zeros(1))
+    add_rows(rows, lists, extractor, table.columns)
     again = rows.finish(None, table.width, {}, table.scale)
     assert again.free == corpus.free
     for name in ("rows", "columns", "values"):
