@@ -11,8 +11,8 @@ their kinds and their names tell.
 * The gain is what is called so, or ``passed``, ``correct``, ``is_correct``, ``label``, ``success``, ``acc``,
   ``exact_match``, ``pass@1``, ``correctness_math_verify`` or ``graded_list``, or, in whole numbers, ``relevance`` or
   ``grade``: one of them. A key whose value is one of the candidates, or its place (from 0, or from 1 where that
-  fits more lists), tells which is right: the gain is 1 for that one. What is measured against references, as ``wer``,
-  is a column only if ``roles`` say so.
+  fits more lists; under ``answer`` among options alone), tells which has the gain 1. What is measured
+  against references, as ``wer``, is a column only if ``roles`` say so.
 * What has none of these roles is not used, and said.
 
 ``roles`` of the reader overrule this: ``{samples: candidates, response: text, passed: gain, reward: column}``.
