@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationInfo, field_v
 from rerank import __version__
 from rerank.base.errors import ModelError
 from rerank.base.ranges import Range
-from rerank.models.drift import ColumnSeen
+from rerank.extraction.seen import ColumnSeen
 from rerank.readers.base import reader_names
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe

@@ -13,7 +13,6 @@ import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.models.drift import Drift
 from rerank.models.model import Model, kind_of, models
 from rerank.models.provenance import Trust
 from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
@@ -333,7 +332,7 @@ class Reranker:
                 taken.append(candidates)
                 yield self._open(nbest)
 
-        for ranked in self._scorer.rank(self.drift().through(opened(), lambda each: each.nbest)):
+        for ranked in self._scorer.rank(self._scorer.watched(opened())):
             assert isinstance(ranked, Ranked)
             yield Ranking(taken.popleft(), ranked, self._explain, self.predictor)
 
@@ -387,10 +386,6 @@ class Reranker:
         return FrameLists.of(
             table(frame) if is_table(frame) else frame, names, self._columns, complete=bool(remembered)
         )
-
-    def drift(self) -> Drift:
-        """The comparison of the score columns of lists with the training lists'."""
-        return self._scorer.drift()
 
     def save(self, path: PathLike) -> None:
         """Write the model to a directory, which appears under its name only when it is complete.

@@ -13,6 +13,7 @@ from rerank.data.corpus import Corpus
 from rerank.data.symbols import combined, known_hash
 from rerank.extraction.content import Content
 from rerank.extraction.kinds import content_of
+from rerank.extraction.seen import compared
 from rerank.features.extract import FeatureExtractor
 from rerank.features.rows import RowBuilder
 from rerank.features.sink import NEAR, ListFeatures
@@ -20,7 +21,6 @@ from rerank.features.table import FeatureTable, HashedTable
 from rerank.learn.base import Weights
 from rerank.learn.scoring import add_scores
 from rerank.learn.scoring import scores as scores_of
-from rerank.models.drift import Drift
 from rerank.models.model import Model, recipe_of
 from rerank.models.provenance import Decoding, decodings_of
 from rerank.readers.base import ListWriter, Problem, Reader, ScoreColumns, SkipCount, make_reader, usable
@@ -168,10 +168,11 @@ class Scorer:
                 names[:] = [name for name in names if name in learned]
         return content
 
-    def drift(self) -> Drift:
-        """The comparison of the score columns of lists with those of training."""
-        columns, held = self.model.about.get("columns", {}), self.content.held
-        return Drift({name: histogram for name, histogram in columns.items() if name in held})
+    def watched(self, lists: Iterable[Opened | Problem]) -> Iterator[Opened | Problem]:
+        """Pass lists on, and log at the end what is unlike the training lists in their score columns."""
+        known, held = self.model.about.get("columns", {}), self.content.held
+        columns = {name: column for name, column in known.items() if name in held}
+        return compared(lists, columns, lambda each: getattr(each, "nbest", None))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process: the model, from which everything else is made again."""
@@ -197,8 +198,7 @@ class Scorer:
             sides.append(source_lines(sources, getattr(self.recipe.data, "form", "auto")))
         told = reader.knowing(self.content.columns, normal=self.content.normalize)
         lists = read_in(self.recipe.data.encoding, in_step(told, path, sides))
-        opened: Iterator[Opened | Problem] = usable(lists, self._counted, count)
-        return self.drift().through(opened, lambda each: getattr(each, "nbest", None))
+        return self.watched(usable(lists, self._counted, count))
 
     def _counted(self, item: tuple[Lists, tuple[Any, ...]], count: SkipCount) -> Opened | Problem:
         nbest, source = item

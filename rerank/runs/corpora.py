@@ -18,11 +18,10 @@ from rerank.extraction.content import Content
 from rerank.extraction.extraction import Extracted, extract_split, extract_training
 from rerank.extraction.list_checks import WRITTEN
 from rerank.extraction.list_checks import shared as same_inputs
-from rerank.extraction.seen import LEAST, MOST, SeenSample, shared
+from rerank.extraction.seen import ALPHA, LEAST, MOST, SeenSample, chance, columns_seen, columns_unlike, shared
 from rerank.features.table import FeatureTable
 from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import ListStatistics, best_of_lists, list_gains
-from rerank.models.drift import ALPHA, Drift, chance, columns_seen
 from rerank.models.model import Model, recipe_of
 from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
@@ -269,15 +268,15 @@ def unlike_training(
     lists: SeenSample, content: Content[Any], columns: Mapping[str, Any], digests: np.ndarray
 ) -> list[str]:
     """A line if some of the ``lists`` are training lists, whose ``digests`` are known, or a sample of them, and one for
-    every column that is unlike what it was in training, where the ``columns`` are known: see ``models.drift``."""
+    every column that is unlike what it was in training, where the ``columns`` are known: see ``extraction.seen``."""
     same, looked_at = shared(digests, lists.digests)
     sampled = "a sample of " if MOST in (digests.size, lists.digests.size) else ""
     repeats = (
         f"{same:,} of {sampled}{looked_at:,} lists are training lists; what is measured on them tells nothing of others"
     )
-    drift = Drift({name: column for name, column in columns.items() if name in content.held})
-    drift.take(*lists.measures[:, [content.held.index(name) for name in drift.names]])
-    return [*([repeats] if same else []), *drift.warnings()]
+    known = {name: column for name, column in columns.items() if name in content.held}
+    measures = lists.measures[:, [content.held.index(name) for name in known]]
+    return [*([repeats] if same else []), *columns_unlike(known, measures)]
 
 
 def written_apart(amiss: Iterable[str]) -> str:

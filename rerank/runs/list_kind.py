@@ -14,6 +14,7 @@ from rerank.data.corpus import Corpus
 from rerank.extraction.content import Content, Description
 from rerank.extraction.extraction import paths_of
 from rerank.extraction.kinds import content_of, metric_of, with_set
+from rerank.extraction.seen import columns_seen
 from rerank.features.table import FeatureTable
 from rerank.kernels.sources import TRAINING
 from rerank.learn.base import Learner
@@ -23,7 +24,6 @@ from rerank.learn.folds import FOLDS, latest, sections
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import choices, weighed_rows
 from rerank.learn.train import bytes_needed, require_source
-from rerank.models.drift import columns_seen
 from rerank.models.model import HEADER, Model, one_base, raw_weights
 from rerank.models.provenance import provenance
 from rerank.models.scorer import Scorer

@@ -287,7 +287,6 @@ def test_columns_that_only_the_header_knows_are_left_out(place: Path) -> None:
     columns = {"nothing": known.about["columns"]["lm"], **known.about["columns"]}
     model = library.Reranker(replace(known, about={**known.about, "columns": columns}))
     assert len(list(model.rank_many(place / "test.jsonl"))) == 150
-    assert model.drift().names == ("score", "acoustic", "lm")
 
 
 def test_oracle_doubts_references_of_other_lists(place: Path, rerank: Command) -> None:
@@ -299,41 +298,22 @@ def test_oracle_doubts_references_of_other_lists(place: Path, rerank: Command) -
     assert "long candidates do not go with long references" in done.err.replace("\n", " ")
 
 
-def test_the_service_measures_columns_and_names_those_that_are_unknown(
+def test_the_service_names_columns_that_are_unknown(
     place: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("starlette")
-    from rerank.contrib.serve.connections import Measures
     from rerank.contrib.serve.requests import answer
 
     monkeypatch.setattr(logging.getLogger("rerank"), "propagate", True)
     monkeypatch.setattr(logging.getLogger("rerank"), "handlers", [])
     model = library.load(place / "model")
-    drift = model.drift()
-    measures = Measures(drift)
-    for line in (place / "turned.jsonl").read_text().splitlines():
-        candidates = [
-            {"text": one["text"], "score": one["score"], "columns": {**one["features"], "other": 1.0}}
-            for one in json.loads(line)["candidates"]
-        ]
-        answer(model, json.dumps({"candidates": candidates}).encode(), drift=drift)
-
-    def value(column: str, lists: str) -> float:
-        labels = {"column": column, "measure": "mean", "lists": lists}
-        found = measures.registry.get_sample_value("rerank_column", labels)
-        assert found is not None
-        return found
-
-    assert value("lm", "requests") * value("lm", "training") < 0
-    assert value("acoustic", "requests") * value("acoustic", "training") > 0
-    assert [message.partition(";")[0].partition(" is unlike")[0] for message in caplog.messages] == [
-        "score columns that the model does not know: 'other'",
-        "the score column 'lm'",
+    columns = {"lm": 0.0, "acoustic": 0.0}
+    for _ in range(2):
+        candidates = [{"text": "a", "score": 0.0, "columns": {**columns, "other": 1.0}}]
+        answer(model, json.dumps({"candidates": candidates}).encode())
+    assert [message.partition(";")[0] for message in caplog.messages] == [
+        "score columns that the model does not know: 'other'"
     ]
     with pytest.raises(library.RerankError, match="candidate 1: found no number as") as caught:
-        answer(
-            model,
-            json.dumps({"candidates": [{"text": "a", "columns": {"lm": 0, "acoustic": 0}}]}).encode(),
-            drift=drift,
-        )
+        answer(model, json.dumps({"candidates": [{"text": "a", "columns": columns}]}).encode())
     assert caught.value.field == "candidates[0].score"  # type: ignore[attr-defined]

@@ -17,11 +17,24 @@ from pydantic import ValidationError
 import rerank
 from rerank.base.errors import DataError
 from rerank.data.symbols import text_hash
-from rerank.extraction.seen import AGREEMENT, MEAN, SPREAD, SeenLists, SeenSample
+from rerank.extraction.seen import (
+    AGREEMENT,
+    ALPHA,
+    COMPARED,
+    MEAN,
+    SPREAD,
+    ColumnSeen,
+    SeenLists,
+    SeenSample,
+    columns_seen,
+    columns_unlike,
+    compared,
+    measured,
+    values_of,
+)
 from rerank.features.table import FeatureTable, HashedTable
 from rerank.features.template import TEXTS
 from rerank.learn.base import Weights
-from rerank.models.drift import ALPHA, COMPARED, ColumnSeen, Drift, columns_seen
 from rerank.models.model import Model
 from rerank.models.weights import (
     column_names,
@@ -305,11 +318,10 @@ def changed(nbest: Lists, how: str) -> Lists:
     return nbest.changed(scores=scores)
 
 
-def drift_of(known: dict[str, Any], lists: list[Lists]) -> Drift:
-    found = Drift(known)
-    for nbest in lists:
-        found.see(nbest)
-    return found
+def unlike(known: dict[str, Any], lists: list[Lists]) -> set[str]:
+    """The columns of lists that are unlike those of training."""
+    measures = np.array([measured(values_of(nbest, COLUMNS)) for nbest in lists])
+    return {line.split("'")[1] for line in columns_unlike(known, measures)}
 
 
 def test_what_is_kept_is_what_the_lists_are_like(train: SeenSample, known: dict[str, Any]) -> None:
@@ -321,66 +333,49 @@ def test_what_is_kept_is_what_the_lists_are_like(train: SeenSample, known: dict[
             assert below == np.count_nonzero(values[:, measure] <= cut)
     assert own["lists"] == train.digests.size
     assert own["least"] <= own["mean"] <= own["greatest"]
-
-
-def test_a_drift_over_the_training_lists_says_what_is_known(train: SeenSample, known: dict[str, Any]) -> None:
-    whole, parts = Drift(known), drift_of(known, transcripts("train"))
-    whole.take(*train.measures)
-    for name, own in known.items():
-        for found in (whole.of(name), parts.of(name)):
-            assert found == pytest.approx({key: own[key] for key in found})
-    assert whole.unlike() == parts.unlike() == {}
+    assert columns_unlike(known, train.measures) == []
 
 
 def test_parts_of_the_training_lists_are_never_called_unlike_them(train: SeenSample) -> None:
-    """200 halves, each with four looks at more and more of the other: ``ALPHA`` allows a fiftieth of an alarm."""
-    rng, alarms = np.random.default_rng(0), 0
+    """200 halves, each beside parts of the other: ``ALPHA`` allows less than a tenth of an alarm."""
+    rng = np.random.default_rng(0)
     for _ in range(200):
         order = rng.permutation(train.digests.size)
         half = len(order) // 2
-        found = Drift(columns_seen(COLUMNS, COLUMNS, SeenSample(*(array[order[:half]] for array in train))))
-        for first, last in ((half, half + 1), (half + 1, half + 3), (half + 3, half + 40), (half + 40, None)):
-            found.take(*train.measures[order[first:last]])
-            alarms += bool(found.unlike())
-    assert ALPHA * 200 < 0.05
-    assert alarms == 0
+        known = columns_seen(COLUMNS, COLUMNS, SeenSample(*(array[order[:half]] for array in train)))
+        for last in (half + 1, half + 3, half + 40, None):
+            assert columns_unlike(known, train.measures[order[half:last]]) == []
+    assert ALPHA * 200 * 4 < 0.1
 
 
 @pytest.mark.parametrize(("how", "columns"), [("sign", {"lm"}), ("exchanged", {"lm", "acoustic"})])
 def test_another_sign_and_exchanged_columns_are_seen(known: dict[str, Any], how: str, columns: set[str]) -> None:
     lists = [changed(nbest, how) for nbest in transcripts("test")]
-    assert drift_of(known, lists[:3]).unlike() == {}
-    assert set(drift_of(known, lists[:40]).unlike()) == columns
-    assert drift_of(known, transcripts("test")).unlike() == {}
+    assert unlike(known, lists[:3]) == set()
+    assert unlike(known, lists[:40]) == columns
+    assert unlike(known, transcripts("test")) == set()
 
 
 def test_less_than_all_values_and_more_than_none_are_seen(known: dict[str, Any]) -> None:
     zeros = [nbest.changed(scores=np.zeros_like(nbest.scores)) for nbest in transcripts("test")]
-    assert set(drift_of(known, zeros).unlike()) == set(COLUMNS)
-    constant = {"score": ColumnSeen.of(np.zeros((200, 5))).model_dump()}
+    assert unlike(known, zeros) == set(COLUMNS)
+    nothing = SeenSample(np.zeros(200, np.uint64), np.zeros((200, 1, 5)), np.zeros((200, 2), np.int64))
+    constant = columns_seen(["score"], ["score"], nothing)
     for sign in (-1.0, 1.0):
-        found = Drift(constant)
-        found.take(*np.full((60, 1, 5), 0.001 * sign))
-        assert "mean" in found.unlike()["score"]
+        (line,) = columns_unlike(constant, np.full((60, 1, 5), 0.001 * sign))
+        assert ": mean " in line
 
 
-def test_a_column_is_warned_of_once(
+def test_lists_that_pass_are_compared_at_their_end(
     known: dict[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(logging.getLogger("rerank"), "propagate", True)
     monkeypatch.setattr(logging.getLogger("rerank"), "handlers", [])
-    found = Drift(known)
-    for nbest in transcripts("test"):
-        found.watch(changed(nbest, "sign"))
-    for _ in found.through(transcripts("dev")):
-        pass
+    turned = [changed(nbest, "sign") for nbest in transcripts("test")]
+    assert list(compared(turned, {}, lambda each: each)) == turned
+    assert list(compared([*turned, None], known, lambda each: each)) == [*turned, None]
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "the score column 'lm' is unlike that of the training lists: mean " in caplog.text
-
-
-def test_models_that_know_nothing_of_their_columns_say_nothing() -> None:
-    found = drift_of({}, transcripts("dev"))
-    assert (found.lists, found.unlike(), found.warnings()) == (0, {}, [])
 
 
 def test_damaged_columns_are_refused(known: dict[str, Any]) -> None:

@@ -30,7 +30,6 @@ from rerank.contrib.serve import DEFAULTS, Limits
 from rerank.contrib.serve.connections import LOOPBACK, PATIENCE, Measures, guarded, measured
 from rerank.contrib.serve.requests import answer, answer_as, answer_documents
 from rerank.extraction.kinds import content_of
-from rerank.models.drift import Drift
 from rerank.models.provenance import Provenance
 from rerank.models.reranker import Reranker
 from rerank.readers.given.nbest import GivenError, row_of
@@ -69,9 +68,8 @@ def make_app(
 ) -> Starlette:
     """The application that serves a ``Reranker``, or one of ``models``, within ``limits``, in ``threads`` of a pool;
     ``hosts``: what clients call it beside the names of the machine itself."""
-    drift = model.drift() if isinstance(model, Reranker) else Drift({})
-    measures = Measures(drift)
-    ranking = partial(_rank, model, measures, drift, limits, threads, pool)
+    measures = Measures()
+    ranking = partial(_rank, model, measures, limits, threads, pool)
 
     async def metrics(request: Request) -> Response:
         encode, kind = choose_encoder(request.headers.get("accept", ""))
@@ -123,7 +121,7 @@ def warm_up(model: Any) -> None:
 
 
 def _rank(
-    model: Any, measures: Measures, drift: Drift, limits: Limits, threads: int, pool: Executor,
+    model: Any, measures: Measures, limits: Limits, threads: int, pool: Executor,
     answer: Work,
 ) -> Endpoint:  # fmt: skip
     """The route whose requests to rank are answered by ``answer``."""
@@ -136,13 +134,13 @@ def _rank(
             raise HTTPException(503, "too many requests at a time; try again")
         deadline = Deadline(limits.seconds)
         if at_once and len(body) <= AT_ONCE:
-            return answer(model, body, limits, deadline, drift)
+            return answer(model, body, limits, deadline)
         gone = asyncio.create_task(_gone(request, deadline, asyncio.current_task()))
         try:
             async with places, turns:
                 await asyncio.sleep(0)  # for who has gone while this waited
                 loop = asyncio.get_running_loop()
-                return await loop.run_in_executor(pool, answer, model, body, limits, deadline, drift)
+                return await loop.run_in_executor(pool, answer, model, body, limits, deadline)
         except GivenUpError:
             raise HTTPException(503, f"ranking took longer than {limits.seconds:g} seconds") from None
         except asyncio.CancelledError:

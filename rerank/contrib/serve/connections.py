@@ -3,25 +3,22 @@ they end."""
 
 import asyncio
 import logging
-import math
 import signal
 import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from time import perf_counter
 from types import FrameType
 from urllib.parse import urlsplit
 
 import uvicorn
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rerank.base.interrupts import SIGNALS
-from rerank.models.drift import COMPARED, Drift
 
 log = logging.getLogger("rerank.connections")
 HEAD = 10.0  # seconds for the head of the first request to arrive
@@ -113,10 +110,9 @@ OTHER = "other"  # stands for all paths that are no route: strangers must not ma
 
 
 class Measures:
-    """Requests by route and status, their seconds, candidates ranked, score columns beside those of training, and the
-    process as it is."""
+    """Requests by route and status, their seconds, candidates ranked, and the process as it is."""
 
-    def __init__(self, drift: Drift) -> None:
+    def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter("rerank_requests", "Requests answered.", ["route", "status"], registry=self.registry)
         self.seconds = Histogram(
@@ -124,13 +120,6 @@ class Measures:
         )
         self.candidates = Counter("rerank_candidates", "Candidates ranked.", registry=self.registry)
         ProcessCollector(registry=self.registry)
-        told = "Mean, standard deviation and correlation with the base score of a column in a list, on average."
-        columns = Gauge("rerank_column", told, ["column", "measure", "lists"], registry=self.registry)
-        for name, histogram in drift.known.items():
-            for measure in COMPARED:
-                columns.labels(name, measure, "training").set(getattr(histogram, measure))
-                value = partial(lambda *of: drift.of(of[0]).get(of[1], math.nan), name, measure)
-                columns.labels(name, measure, "requests").set_function(value)
 
 
 def measured(app: ASGIApp, measures: Measures, routes: Collection[str]) -> ASGIApp:

@@ -14,7 +14,6 @@ from rerank.base.errors import DataError
 from rerank.base.interrupts import Deadline
 from rerank.base.ranges import Range
 from rerank.contrib.serve import DEFAULTS, Limits
-from rerank.models.drift import Drift
 from rerank.models.model import ModelRoute
 from rerank.models.reranker import Reranker
 from rerank.readers.given.nbest import KEYS, GivenError
@@ -61,9 +60,7 @@ class DocumentsRequest(Section):
     return_documents: bool | None = None
 
 
-def answer_as(
-    route: ModelRoute, model: Any, body: bytes, limits: Limits, deadline: Deadline, _: Any
-) -> tuple[str, int]:
+def answer_as(route: ModelRoute, model: Any, body: bytes, limits: Limits, deadline: Deadline) -> tuple[str, int]:
     """The answer to a request to a model that is not one of lists, as JSON, and how many inputs it has."""
     keys, asked = as_asked(route.request, body)
     _check_names(keys, route.request.model_fields, route.request.model_fields.keys() - keys.keys())
@@ -77,17 +74,14 @@ def answer(
     body: bytes,
     limits: Limits = DEFAULTS,
     deadline: Deadline | None = None,
-    drift: Drift | None = None,
 ) -> tuple[str, int]:
-    """The answer to a request to rank, as JSON, and how many candidates it has; ``drift``, if given, sees its list."""
+    """The answer to a request to rank, as JSON, and how many candidates it has."""
     with (deadline or Deadline(limits.seconds)).held():
         keys, asked = as_asked(RankRequest, body)
         _check_names(keys, RankRequest.model_fields, RankRequest.model_fields.keys() - keys.keys())
         _check_candidates("candidates", asked.candidates, model, limits)
         _check_size("source", asked.source, limits)
         ranking = model.rank(asked.candidates, asked.source)
-        if drift is not None:
-            drift.watch(ranking.nbest)
         if asked.explain >= max(2, len(ranking)):
             message = f"found {asked.explain}; the last place in the order is {len(ranking) - 1}"
             raise GivenError(message, "explain")
@@ -112,7 +106,7 @@ def answer(
 
 
 def answer_documents(
-    model: Reranker, body: bytes, limits: Limits, deadline: Deadline, drift: Drift, *, version: str
+    model: Reranker, body: bytes, limits: Limits, deadline: Deadline, *, version: str
 ) -> tuple[str, int]:
     """The answer to a request to rank documents for a query; see ``answer``. It has what clients of Cohere (in a
     version of its interface), Jina and vLLM look for. Words count as tokens."""
@@ -133,7 +127,6 @@ def answer_documents(
     except GivenError as error:
         field = re.sub("^source", "query", re.sub("^candidates", "documents", error.field))
         raise GivenError(error.message, field) from None
-    drift.watch(ranking.nbest)
     results: list[dict[str, Any]] = [
         {"index": y, "relevance_score": score}
         for y, score in zip(ranking.order.tolist(), ranking.scores.tolist(), strict=True)
