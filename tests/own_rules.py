@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rerank.kernels.by_type import body
+from rerank.kernels.compile import body
 from rerank.learn.base import Learner, Weights
 from rerank.learn.hooks import learn
 from rerank.learn.pair_epoch import pair_epoch

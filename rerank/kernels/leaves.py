@@ -1,14 +1,28 @@
-"""What numba does for ``compile``: imported with the first kernel that is called, as it takes longer than numpy."""
+"""What numba does for ``compile``: imported with the first kernel that is called, as it takes longer than numpy.
+
+Compiled kernels are kept in one directory for each state of their sources, which only this user can write. numba
+unpickles what it finds there, so whoever can write there can run code: a directory of another user, or one that others
+can write, is not used.
+"""
 
 import gc
+import logging
+import os
+import shutil
+import stat
+import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numba
 from llvmlite import ir
 from numba.core import cgutils as _cgutils
+from numba.core import config as _config
 from numba.core import event as _event
 from numba.core import types as _types
 from numba.core.codegen import JITCodeLibrary
@@ -20,13 +34,18 @@ from numba.core.typing import arraydecl as _arraydecl  # noqa: F401
 from numba.core.typing.templates import builtin_registry
 from numba.extending import intrinsic, models, register_model
 
-from rerank.kernels.directory import config, seal, state_directory
+from rerank.storage.files import reason
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 cgutils: Any = _cgutils  # it has no types
+config: Any = _config  # numba fills the module's attributes at run time
 event: Any = _event
 types: Any = _types  # typed in part
 _naming = threading.Lock()
+log = logging.getLogger("rerank")
+NAME = "rerank-kernels"
+KEPT = 64  # the states that were used last stay; one takes some 5 MB
+USER = os.geteuid() if hasattr(os, "geteuid") else None  # None: not a POSIX system, without owners and modes
 
 
 class _LeafCode(JITCodeLibrary):
@@ -84,6 +103,68 @@ class Leaf(types.Callable, types.Dummy):  # type: ignore[misc]
 register_model(Leaf)(models.OpaqueModel)
 
 
+@cache
+def state_directory(state: str) -> str | None:
+    """The directory of a state (16 hexadecimal digits) of the kernels' sources, made if need be.
+
+    It is below $NUMBA_CACHE_DIR, else $XDG_CACHE_HOME, else ~/.cache, else in a temporary directory; None, with a
+    warning, if neither can be used.
+    """
+    named = config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    problems = []
+    for place in (Path(named).absolute() / NAME, Path(tempfile.gettempdir()).absolute() / f"{NAME}-{USER}"):
+        try:
+            for path in (place, place / state):
+                path.mkdir(mode=0o700, parents=True, exist_ok=True)
+                _check_owner(path)
+            os.utime(place / state)  # used now
+        except OSError as error:
+            problems.append(f"{place}: {reason(error)}")
+        else:
+            _remove_unused(place)
+            return str(place / state)
+    log.warning("compiled kernels are kept for this process only: %s", "; ".join(problems))
+    return None
+
+
+def _check_owner(path: Path) -> None:
+    """Raise OSError for a directory that another user owns or can write, and for a link to one."""
+    status = path.lstat()
+    if USER is not None and (stat.S_ISLNK(status.st_mode) or status.st_uid != USER or status.st_mode & 0o022):
+        raise PermissionError(f"{path} is a link, or others own it or can write it; remove it, or set NUMBA_CACHE_DIR")
+
+
+def keep_apart(dispatcher: Any) -> None:
+    """Let numba keep the code of a function in a file that is called by the types that it is for.
+
+    It would number them, and of two processes that compile a function for other types at once, one would run the
+    other's. What is cut short, as when the power has failed, is compiled again: numba would fail over it.
+    """
+    with suppress(AttributeError):  # a numba that keeps functions otherwise: they are compiled in every process
+        kept, file = dispatcher._cache, dispatcher._cache._cache_file
+        save, load, name = file.save, kept.load_overload, file._index_name.removesuffix(".nbi")
+
+        def save_apart(key: Any, data: Any) -> None:
+            file._data_name = lambda _: f"{name}.{sha256(file._dump(key)).hexdigest()[:16]}.nbc"
+            save(key, data)
+
+        def load_whole(*types: Any) -> Any:
+            try:
+                return load(*types)
+            except Exception:  # unpickling raises anything
+                kept.flush()
+                return None
+
+        file.save, kept.load_overload = save_apart, load_whole
+
+
+def _remove_unused(place: Path) -> None:
+    """Remove states but those that were used last; a process that still runs makes its directory again."""
+    with suppress(OSError):  # another process is at it
+        for path in sorted(place.glob("[0-9a-f]" * 16), key=lambda path: path.stat().st_mtime)[:-KEPT]:
+            shutil.rmtree(path, ignore_errors=True)
+
+
 def compiled(function: Callable[..., Any], state: str | None) -> Any:
     """``function`` as Python calls it: compiled for the types that it is called with, and kept with a state."""
     with _naming:  # threads of a program share what names the directory
@@ -93,7 +174,7 @@ def compiled(function: Callable[..., Any], state: str | None) -> Any:
             config.CACHE_DIR = directory or before
             made = numba.njit(**OPTIONS, cache=bool(directory))(function)
             if directory:
-                seal(made)
+                keep_apart(made)
             return made
         finally:
             config.CACHE_DIR = before

@@ -22,7 +22,7 @@ PACKAGE = Path(__file__).parents[1]
 COMPILATION = ("kernels/compile.py", "kernels/leaves.py")
 EXTRACTION = (*COMPILATION, "data", "extraction", "features", "metrics", "readers")
 TRAINING = (
-    *EXTRACTION, "kernels/by_type.py", "learn", "runs/combination.py",
+    *EXTRACTION, "learn", "runs/combination.py",
     "runs/run.py", "runs/training.py",
 )  # fmt: skip
 

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.kernels.by_type import body, by_type
-from rerank.kernels.compile import kernel, prefetch
+from rerank.kernels.compile import body, by_type, kernel, prefetch
 from rerank.learn.predictor import State, cells_of, look_up_sum, named, score, score_list, score_shrunk, slope_of
 from rerank.learn.workspace import ListArrays, Scratch
 

@@ -8,7 +8,7 @@ in ``scratch.who`` with coefficients ``scratch.a``.
 
 from typing import Any, NamedTuple
 
-from rerank.kernels.by_type import by_type
+from rerank.kernels.compile import by_type
 from rerank.learn.workspace import ListArrays, Scratch
 
 IDLE, UPDATE, SKIP = range(3)  # what was done about a pair: nothing; an update; none, as the variance was too small

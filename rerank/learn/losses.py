@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rerank.base.registry import Registry
-from rerank.kernels.by_type import body, by_type
-from rerank.kernels.compile import kernel
+from rerank.kernels.compile import body, by_type, kernel
 from rerank.learn.hooks import gather as gather
 from rerank.learn.judge import append, base_of, merge, subgradient
 from rerank.learn.pairs import aim, costlier, pick, rivals

@@ -20,8 +20,7 @@ import numpy as np
 from rerank.base.ranges import Range
 from rerank.base.registry import Registry
 from rerank.data.symbols import mix
-from rerank.kernels.by_type import by_type
-from rerank.kernels.compile import kernel
+from rerank.kernels.compile import by_type, kernel
 from rerank.learn.settings import KernelPart, NotNegative, Positive, settings_of
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the counter's step of splitmix64 (Steele et al. 2014)

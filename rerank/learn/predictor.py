@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.kernels.by_type import by_type
-from rerank.kernels.compile import kernel, prefetch
+from rerank.kernels.compile import by_type, kernel, prefetch
 from rerank.learn.scoring import Weights, dot, single
 from rerank.learn.workspace import ListArrays, Scratch
 

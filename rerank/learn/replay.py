@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.kernels.by_type import by_type
-from rerank.kernels.compile import kernel
+from rerank.kernels.compile import by_type, kernel
 from rerank.learn.hooks import gather, learn, update_pair
 from rerank.learn.judge import difference
 from rerank.learn.log import UpdateLog

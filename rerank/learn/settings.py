@@ -7,7 +7,7 @@ from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from rerank.base.ranges import Checked, Range, hints_of, number_of
-from rerank.kernels.by_type import take_methods
+from rerank.kernels.compile import take_methods
 
 Positive = Annotated[float, Range(above=0)]
 NotNegative = Annotated[float, Range(0)]

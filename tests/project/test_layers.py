@@ -129,7 +129,7 @@ def test_no_cycles() -> None:
 
 # What shows, stores, schedules or describes: no number depends on it.
 NEUTRAL = (
-    "base", "parts", "storage", "kernels.directory", "kernels.sources", "pool", "recipes",
+    "base", "parts", "storage", "kernels.sources", "pool", "recipes",
     "models.model", "models.provenance", "runs.compared", "runs.report",
 )  # fmt: skip
 

@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rerank.kernels.by_type import by_type
-from rerank.kernels.compile import kernel
+from rerank.kernels.compile import by_type, kernel
 from rerank.learn.base import Learner
 from rerank.learn.hooks import gather, learn
 from rerank.learn.judge import look_ahead, squared_norm

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 
 from rerank.base.errors import DataError
 from rerank.data.corpus import frozen, offsets, ranges_of
-from rerank.kernels.by_type import by_type
-from rerank.kernels.compile import kernel
+from rerank.kernels.compile import by_type, kernel
 from rerank.learn.predictor import Predictor, fresh, named, shrink
 from rerank.learn.scoring import single
 from rerank.learn.workspace import ListArrays

@@ -38,8 +38,7 @@ from rerank.contrib.structures.chain import (
     score_tokens,
     state_of,
 )
-from rerank.kernels.by_type import ByType
-from rerank.kernels.compile import kernel, kernel_of
+from rerank.kernels.compile import ByType, kernel, kernel_of
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.contract import accepted
 from rerank.learn.folds import FOLDS, sections

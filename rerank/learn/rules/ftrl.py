@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.kernels.by_type import by_type
+from rerank.kernels.compile import by_type
 from rerank.learn.predictor import assign, shrink, slope_of
 from rerank.learn.rules.units import Adaptive
 from rerank.learn.settings import NotNegative, Positive

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.kernels.by_type import by_type
+from rerank.kernels.compile import by_type
 from rerank.learn.hooks import IDLE, SKIP, UPDATE, Lesson, exact_rates, rates_of
 from rerank.learn.judge import inner, margin
 from rerank.learn.rules.gaussian_full import SMALLEST

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.kernels.by_type import by_type
-from rerank.kernels.compile import kernel
+from rerank.kernels.compile import by_type, kernel
 from rerank.learn.hooks import IDLE, SKIP, UPDATE, Lesson, rates_of
 from rerank.learn.judge import squared_norm
 from rerank.learn.predictor import add

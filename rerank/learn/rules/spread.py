@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.kernels.by_type import body, by_type
-from rerank.kernels.compile import kernel
+from rerank.kernels.compile import body, by_type, kernel
 from rerank.learn.judge import accumulate, merge
 from rerank.learn.losses import PairLoss
 from rerank.learn.scoring import ONE, single

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from rerank.base.ranges import Range
-from rerank.kernels.by_type import by_type
+from rerank.kernels.compile import by_type
 from rerank.learn.average import average_anew
 from rerank.learn.base import Learner, State
 from rerank.learn.predictor import assign
