@@ -1,56 +1,228 @@
-"""Decoding in a run: tuned on dev, evaluated on the test splits, for all runs in one pass over the files of a split."""
+"""Decoding in a run: tuned on dev, evaluated on the test splits, for all runs in one pass over the lists of a split.
+
+A corpus holds features and statistics, not texts: all lists of a split need not fit into memory. So decoding, which
+compares candidates with one another, reads the files again, once for everything that looks at the lists.
+"""
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any, NamedTuple, Protocol, get_args
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
+from rerank.base.progress import track
 from rerank.data.corpus import Corpus, offsets
+from rerank.extraction.content import Pair
 from rerank.extraction.extraction import Extracted
+from rerank.extraction.kinds import content_of
+from rerank.extraction.trees import Parses
 from rerank.learn.base_weight import AUTO
+from rerank.learn.scoring import scores as scores_of
 from rerank.metrics import bracket_model
+from rerank.metrics.bracket_model import BracketModel
+from rerank.metrics.fusion import probabilities
 from rerank.metrics.gain import ColumnMetric, Gain
 from rerank.metrics.metric import Metric, chosen_rows, measures_orders
 from rerank.metrics.oracle import scored_rows
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.wer import Match
-from rerank.models.decoding import gain_functions, require_trees
+from rerank.models.decoding import Evidence, agreed, best_expected, gain_functions, require_trees, settled
 from rerank.models.provenance import LEAST, Decoding, Kind
-from rerank.readers.base import ScoreColumns
+from rerank.readers.base import ScoreColumns, SkipCount
 from rerank.readers.lists import numbered
+from rerank.readers.trees.trees import Trees, brackets, picked
 from rerank.recipes.recipe import DECODERS, ListRecipe
 from rerank.runs.combination import deviation_of, spread
 from rerank.runs.corpora import Data, last_lists, shared_lists
 from rerank.runs.run import Run, weight_counts
-from rerank.runs.second_pass import (
-    MEANT,
-    GainSweep,
-    Points,
-    RereadList,
-    Sweep,
-    Visitor,
-    learn_brackets,
-    make_sweep,
-    run_scores,
-    visit_lists,
-)
 from rerank.runs.training import NOT_BEATEN, base_alone
 
 log = logging.getLogger("rerank")
 SHARPNESS = 2.0 ** (np.arange(-12, 25) / 4)  # in deviations of the scores
 THRESHOLDS = np.array([0.5, 0.55, 0.6, 0.65, 0.7])
-COVERAGES = 200  # points of the curve of coverage
 EQUAL = 1e-9  # scores that differ by less, which is rounding, are the same
+MEANT = 2.0  # the sharpness around which it is learned what scores mean
 
 
-class Answered(Visitor):
-    """A reading of the lists of a split for ``baselines``: their answers and their columns, and no gains."""
+class RereadList(NamedTuple):
+    """A list of a corpus, read again: its numbers in the corpus and in the files, its candidates in the corpus, and
+    what these are."""
+
+    number: int
+    place: int
+    own: slice
+    pair: Pair
+    evidence: Evidence
+
+
+class Visitor(Protocol):
+    """Something that looks at the lists of a split one after the other."""
+
+    def see(self, again: RereadList) -> None:
+        """Look at a list of the corpus that has candidates."""
+
+
+def visit_lists(recipe: ListRecipe, data: Data, split: str, extracted: Extracted, visitors: Sequence[Visitor]) -> int:
+    """Read all lists of a split again, for all ``visitors``; returns how many the files have."""
+    content = content_of(recipe, columns=ScoreColumns.of_table(data.table.about))
+    sizes, most = np.diff(extracted.corpus.lists), recipe.decode.most
+    gains = None if recipe.decode.gains is None else gain_functions.get(recipe.decode.gains)
+    lists, ends = content.read_again(recipe.data, split, extracted.ids, sizes), np.cumsum(sizes)
+    long, place = 0, -1
+    for place, (number, nbest) in enumerate(track(lists, f"decode {split}", total=extracted.corpus.list_count)):
+        usable = number >= 0 and nbest.problem is None and sizes[number] > 0
+        if usable and (pair := content.pair(nbest, SkipCount("skip"))) is not None:
+            evidence = Evidence(content, pair.nbest, pair.content, most, gains)
+            long += len(pair.nbest) > most and evidence.answers is None
+            own = slice(int(ends[number] - sizes[number]), int(ends[number]))
+            for visitor in visitors:
+                visitor.see(RereadList(number, place, own, pair, evidence))
+    if long and any(isinstance(visitor, GainSweep) for visitor in visitors):
+        message = "%s: of %d lists only the %d candidates with the best scores were compared with each other"
+        log.warning(f"{message} (decode.most)", split, long, most)
+    return place + 1
+
+
+def run_scores(run: Run, corpus: Corpus) -> np.ndarray:
+    """float64 [N]: the scores of all candidates by the run's predictor."""
+    return scores_of(corpus, run.weights[run.recipe.predictor])
+
+
+class Points(NamedTuple):
+    """The points that are tried on lists with ``scores`` (float64 [N], of all candidates): A sharpnesses, H thresholds
+    and, of fusion, S slacks: see ``Decoding``."""
+
+    scores: np.ndarray
+    deviation: float
+    sharpness: np.ndarray  # float64 [A]
+    thresholds: np.ndarray  # float64 [H]
+    slacks: np.ndarray = np.zeros(1)  # float64 [S]
+
+
+class Sweep(ABC):
+    """One way to decode, tried at all points on one list after the other.
+
+    At the first point: texts, the answers by the place of their lists in the files; candidates (int64 [L]), those of
+    the corpus that these are, -1 for none.
+    """
+
+    def __init__(self, points: Points, lists: int) -> None:
+        self.points, self.texts, self.candidates = points, dict[int, bytes](), np.full(lists, -1, np.int64)
+
+    @abstractmethod
+    def see(self, again: RereadList) -> None:
+        """Decode a list."""
+
+    @abstractmethod
+    def sums(self, corpus: Corpus) -> np.ndarray:
+        """float64 [points, K]: the statistics of all answers, by sharpness, then by threshold, then by slack."""
+
+    @abstractmethod
+    def rows(self, corpus: Corpus) -> np.ndarray:
+        """float64 [L, K]: the statistics of the answers at the first point."""
+
+
+class GainSweep(Sweep):
+    """By expected gain: ``chosen`` (int64 [A, L]) are candidates of the corpus, -1 for lists without any; candidates
+    are those at the first point by a Decoding ``how`` with the margin that it asks for."""
+
+    def __init__(self, points: Points, lists: int, how: Decoding | None = None) -> None:
+        super().__init__(points, lists)
+        self.how, self.chosen = how, np.full((points.sharpness.size, lists), -1, np.int64)
+
+    def see(self, again: RereadList) -> None:
+        scores, nbest = self.points.scores[again.own], again.pair.nbest
+        places = best_expected(again.evidence.expected(scores, self.points.sharpness, self.points.deviation), scores)
+        self.chosen[:, again.number] = again.own.start + places
+        place: int | None = int(places[0])
+        if self.how is not None:
+            p = probabilities(scores, self.points.sharpness, self.points.deviation)[0]
+            place = settled(self.how, int(places[0]), agreed(nbest, p)[1], nbest.base)
+        if place is not None:
+            self.texts[again.place] = nbest.written(place)
+            self.candidates[again.number] = again.own.start + place
+
+    def sums(self, corpus: Corpus) -> np.ndarray:
+        return np.stack([chosen_rows(corpus.stats, chosen).sum(axis=0) for chosen in self.chosen])
+
+    def rows(self, corpus: Corpus) -> np.ndarray:
+        return chosen_rows(corpus.stats, self.candidates)
+
+    @property
+    def decided(self) -> bool:
+        """Whether no list with candidates was left without an answer."""
+        return bool(((self.candidates >= 0) == (self.chosen[0] >= 0)).all())
+
+
+class FusionSweep(Sweep):
+    """Fused trees, of brackets that ``brackets`` judge if that is given, or candidates that are worth nearly as much;
+    of a list of failed parses alone the best candidate."""
+
+    def __init__(self, points: Points, lists: int, metric: Parseval, brackets: BracketModel | None = None) -> None:
+        super().__init__(points, lists)
+        self._metric, self._brackets, K = metric, brackets, len(metric.columns)
+        count = points.sharpness.size * points.thresholds.size * points.slacks.size
+        self._rows, self._sums = np.zeros((lists, K)), np.zeros((count, K))
+
+    def see(self, again: RereadList) -> None:
+        scores, parses = self.points.scores[again.own], again.pair.content
+        assert isinstance(parses, Parses)
+        if again.evidence.fusion.used.any():
+            text, best, rows = self._fused(again, scores, parses)
+        else:
+            best = int(np.argmax(scores))
+            text, rows = again.pair.nbest.written(best), self._stats(again, picked(parses.trees, [best]), parses)
+        self.texts[again.place] = text
+        self._sums += rows
+        self._rows[again.number] = rows[0]
+        if best is not None:
+            self.candidates[again.number] = again.own.start + best
+
+    def _stats(self, again: RereadList, trees: Trees, parses: Parses) -> np.ndarray:
+        return np.asarray(self._metric.stats(again.pair.gold, trees, parses.symbols)[1])
+
+    def _fused(self, again: RereadList, scores: np.ndarray, parses: Parses) -> tuple[bytes, int | None, np.ndarray]:
+        """The answer at the first point, the candidate that it is, and the statistics at all points."""
+        fusion, points, judged = again.evidence.fusion, self.points, None
+        if self._brackets is not None:
+            judged = again.evidence.judged(self._brackets, scores, points.sharpness, points.deviation)
+        weights = probabilities(scores, points.sharpness, points.deviation)
+        trees = fusion.trees(weights, points.thresholds, judged)
+        rows = np.repeat(self._stats(again, trees, parses), points.slacks.size, axis=0)
+        if judged is not None and points.slacks.any():
+            nearest = [fusion.nearest(row, float(h), scores) for row in judged for h in points.thresholds]
+            near, lost = [place for place, _ in nearest], np.array([lost for _, lost in nearest])
+            kept = (lost[:, None] < points.slacks).ravel()
+            own = np.repeat(self._stats(again, picked(parses.trees, near), parses), points.slacks.size, axis=0)
+            rows = np.where(kept[:, None], own, rows)
+            if kept[0]:
+                return again.pair.nbest.written(near[0]), near[0], rows
+        best = fusion.place_of(trees, scores) if trees.first.size == 2 else None
+        return brackets(trees, 0, parses.symbols).encode("utf-8", "surrogateescape"), best, rows
+
+    def sums(self, corpus: Corpus) -> np.ndarray:  # noqa: ARG002
+        return self._sums
+
+    def rows(self, corpus: Corpus) -> np.ndarray:  # noqa: ARG002
+        return self._rows
+
+
+def make_sweep(kind: str, points: Points, run: Run, lists: int, metric: Metric, how: Decoding | None = None) -> Sweep:
+    """One way to decode what a run scores; ``how``: see ``GainSweep``."""
+    if kind == "mbr":
+        return GainSweep(points, lists, how)
+    assert isinstance(metric, Parseval)
+    return FusionSweep(points, lists, metric, run.brackets if kind == "learned" else None)
+
+
+class Answered:
+    """The answers and columns of a split's lists, for the ways to choose of ``runs.vote`` that need no training."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
-        self._seen = list[tuple[int, np.ndarray, np.ndarray]]()  # of a list: its first candidate, answers, columns
+        self._seen = list[tuple[int, np.ndarray, np.ndarray]]()  # of a list: its number, answers, columns
 
     def see(self, again: RereadList) -> None:
         nbest = again.pair.nbest.named()
@@ -75,9 +247,8 @@ class Answered(Visitor):
         )  # fmt: skip
         chosen, own = dict[str, np.ndarray](), np.array(numbers)
         for name, way in baselines(every).items():
-            places = np.full(lists.size - 1, -1)
-            places[own] = lists[:-1][own] + way(every) - first[:-1]
-            chosen[name] = places
+            chosen[name] = np.full(lists.size - 1, -1)
+            chosen[name][own] = lists[:-1][own] + way(every) - first[:-1]
         return chosen
 
 
@@ -109,6 +280,20 @@ def check_decoding(recipe: ListRecipe) -> None:
         raise RecipeError(message, key="decode.use")
 
 
+class Tuning(NamedTuple):
+    """A run that is tuned on lists, with the scores of their candidates by a training without them, and every way."""
+
+    run: Run
+    lists: Extracted
+    scores: np.ndarray
+    sweeps: dict[str, Sweep]
+
+    def score(self, metric: Metric, scores: np.ndarray) -> float:
+        """The metric on the best candidates by ``scores``."""
+        corpus = self.lists.corpus
+        return metric.score(scored_rows(corpus, metric, scores), corpus.reference)
+
+
 def tune_decoding(recipe: ListRecipe, data: Data, runs: list[Run], metric: Metric) -> None:
     """Find out on dev how every run decodes best, and whether that is better than its best candidates; without dev, on
     the training lists that were held out when the run was trained.
@@ -118,53 +303,54 @@ def tune_decoding(recipe: ListRecipe, data: Data, runs: list[Run], metric: Metri
     exactly; of equally good ones the smallest sharpness and threshold are taken, and the simplest way: the best
     candidate, mbr, fuse, learned.
     """
-    kinds, settings, dev = recipe.decoders, recipe.decode, recipe.data.dev
-    split = recipe.data.training if dev is None else dev
-    tried = list[tuple[Run, Extracted, np.ndarray, dict[str, Sweep]]]()
-    for run in runs if kinds else ():
-        learned = (0.0, 0.0)
-        if "learned" in kinds:
-            assert isinstance(metric, Parseval)
-            run.brackets, learned = learn_brackets(recipe, data, run, metric)
-        seen = _tuned_on(recipe, data, run)
-        if seen is None and settings.margin > 0:
-            message = f"found {settings.margin:g}, but no lists were held out in training that tell what scores mean"
-            raise RecipeError(f"{message}; name data.dev, or decode.sharpness", key="decode.margin")
-        if seen is None:
-            log.info("decoding is not tuned: no lists were held out in training; name data.dev, or decode.sharpness")
-            continue
-        extracted, scores = seen
-        deviation, sweeps = deviation_of(extracted.corpus, scores), dict[str, Sweep]()
-        for kind in kinds:
-            points = Points(scores, deviation, *_grid(recipe, kind, *learned))
-            sweeps[kind] = make_sweep(kind, points, extracted.corpus.list_count, metric, run.brackets)
-        tried.append((run, extracted, scores, sweeps))
+    dev = recipe.data.dev
+    prepared = [_tuning(recipe, data, run, metric) for run in runs if recipe.decoders]
+    tried = [one for one in prepared if one is not None]
     for group in [tried] if dev is not None else [[one] for one in tried]:  # without dev, runs may have different lists
-        every = [sweep for *_, sweeps in group for sweep in sweeps.values()]
+        every = [sweep for one in group for sweep in one.sweeps.values()]
         if any(sweep.points.sharpness.size * sweep.points.thresholds.size > 1 for sweep in every):
-            extracted = group[0][1]
-            visit_lists(recipe, data, split, extracted, every)
+            visit_lists(recipe, data, dev or recipe.data.training, group[0].lists, every)
     again = list[Run]()
-    for run, extracted, scores, sweeps in tried:
-        best = metric.score(scored_rows(extracted.corpus, metric, scores), extracted.corpus.reference)
-        tuned = {kind: _best_point(recipe, kind, sweep, extracted.corpus, metric) for kind, sweep in sweeps.items()}
-        base, scored = run.training["base"], [best, *(entry["dev"] for entry in tuned.values())]
+    for one in tried:
+        run, best = one.run, one.score(metric, one.scores)
+        tuned = {kind: _best_point(recipe, kind, sweep, one.lists.corpus, metric) for kind, sweep in one.sweeps.items()}
+        base, reached = run.training["base"], [best, *(entry["dev"] for entry in tuned.values())]
+        most = max(metric.sign * score for score in reached if score is not None)
         left_open = base["beaten"] is False and base["setting"] == AUTO and not base["kept"] and dev is None
-        if left_open and max(metric.sign * score for score in scored if score is not None) <= EQUAL + (
-            metric.sign
-            * metric.score(scored_rows(extracted.corpus, metric, extracted.corpus.base), extracted.corpus.reference)
-        ):
+        if left_open and most <= EQUAL + metric.sign * one.score(metric, one.lists.corpus.base):
             log.warning(NOT_BEATEN)
             run.weights, tuned = base_alone(run.weights, run.training, data.training.corpus), {}
             run.training["base"]["kept"] = True
             run.training |= weight_counts(run.weights, run.recipe.training.predictor)
-            again += [run] if settings.margin > 0 else []
+            again += [run] if recipe.decode.margin > 0 else []
         elif dev is None:  # scores of trainings on fewer lists are on another scale
             final = spread(data.training.corpus, run.weights[recipe.predictor])
             tuned = {kind: entry | {"deviation": final} for kind, entry in tuned.items()}
         run.training["decode"] = {"use": _used(recipe, tuned, best, metric), "best": best, **tuned}
     if again:  # a margin of the base's scores
         tune_decoding(recipe, data, again, metric)
+
+
+def _tuning(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> Tuning | None:
+    """A run with what its ways of decoding are tried on; None where it has no lists to try them on."""
+    learned = (0.0, 0.0)
+    if "learned" in recipe.decoders:
+        from rerank.runs.learned_fusion import learn_brackets
+
+        assert isinstance(metric, Parseval)
+        run.brackets, learned = learn_brackets(recipe, data, run, metric)
+    if (held_out := _tuned_on(recipe, data, run)) is None:
+        if recipe.decode.margin > 0:
+            message = f"found {recipe.decode.margin:g}, but no lists were held out in training that tell what scores "
+            raise RecipeError(f"{message}mean; name data.dev, or decode.sharpness", key="decode.margin")
+        log.info("decoding is not tuned: no lists were held out in training; name data.dev, or decode.sharpness")
+        return None
+    extracted, scores = held_out
+    deviation, sweeps = deviation_of(extracted.corpus, scores), dict[str, Sweep]()
+    for kind in recipe.decoders:
+        points = Points(scores, deviation, *_grid(recipe, kind, *learned))
+        sweeps[kind] = make_sweep(kind, points, run, extracted.corpus.list_count, metric)
+    return Tuning(run, extracted, scores, sweeps)
 
 
 def _tuned_on(recipe: ListRecipe, data: Data, run: Run) -> tuple[Extracted, np.ndarray] | None:
@@ -225,60 +411,33 @@ def decodings(run: Run) -> dict[str, Decoding]:
 
 
 def evaluate_decoding(
-    recipe: ListRecipe,
-    data: Data,
-    runs: list[Run],
-    chosen: Run,
-    split: str,
-    metric: Metric,
+    recipe: ListRecipe, data: Data, runs: list[Run], chosen: Run, split: str, metric: Metric
 ) -> list[bytes] | None:
-    """Evaluate how all runs decode a split; the answers of ``chosen`` if it uses any of them, empty ones
-    for lists that are not in the corpus."""
-    extracted = data.others[split]
-    tried: list[dict[str, Sweep]] = []
+    """Evaluate how all runs decode a split; the answers of ``chosen`` to all lists of its files if it uses any of them,
+    empty ones to lists that cannot be decoded."""
+    extracted, tried = data.others[split], list[tuple[Run, str, Sweep]]()
+    corpus = extracted.corpus
     for run in runs:
-        scores, sweeps = run_scores(run, extracted.corpus), dict[str, Sweep]()
+        scores = run_scores(run, corpus)
         for kind, how in decodings(run).items():
             one = (np.array([each]) for each in (how.sharpness, how.threshold, how.slack))
             points = Points(scores, how.deviation, *one)
-            sweeps[kind] = make_sweep(kind, points, extracted.corpus.list_count, metric, run.brackets, how)
-        tried.append(sweeps)
-    every = [sweep for sweeps_of_run in tried for sweep in sweeps_of_run.values()]
-    sizes, columns = np.diff(extracted.corpus.lists), ScoreColumns.of_table(data.table.about)
-    votes = None
+            tried.append((run, kind, make_sweep(kind, points, run, corpus.list_count, metric, how)))
+    columns, votes = ScoreColumns.of_table(data.table.about), list[Answered]()
     if recipe.decoders and isinstance(metric, ColumnMetric | Match) and not metric.ordered and columns:
-        votes = Answered(columns.without(metric.measured).names)
-    visitors: list[Visitor] = [*every, *([] if votes is None else [votes])]
-    if not visitors:
+        votes.append(Answered(columns.without(metric.measured).names))
+    if not tried and not votes:
         return None
-    visit_lists(recipe, data, split, extracted, visitors)
-    answers, others = None, {} if votes is None else votes.choices(offsets(sizes))
-    for name, places in others.items():
-        chosen.add_selection(split, name, chosen_rows(extracted.corpus.stats, places), places)
-    if others:
-        chosen.training.setdefault("votes", {})[split] = list(others)
-    for run, sweeps_of_run in zip(runs, tried, strict=True):
-        for kind, sweep in sweeps_of_run.items():
-            choice = sweep.candidates if isinstance(sweep, GainSweep) and sweep.decided else None
-            run.add_selection(split, kind, sweep.rows(extracted.corpus), choice)
-            if run is chosen and isinstance(sweep, GainSweep) and isinstance(metric, Gain):
-                curve = _coverage(sweep, extracted.corpus, metric)
-                run.training["decode"].setdefault("coverage", {})[split] = curve
-        if run is chosen and (use := run.training.get("decode", {}).get("use")):
-            answers, run.answers[split] = sweeps_of_run[use].texts, sweeps_of_run[use].candidates
+    count = visit_lists(recipe, data, split, extracted, [*(sweep for *_, sweep in tried), *votes])
+    for ways in (each.choices(offsets(np.diff(corpus.lists))) for each in votes):
+        for name, places in ways.items():
+            chosen.add_selection(split, name, chosen_rows(corpus.stats, places), places)
+        if ways:
+            chosen.training.setdefault("votes", {})[split] = list(ways)
+    answers = None
+    for run, kind, sweep in tried:
+        choice = sweep.candidates if isinstance(sweep, GainSweep) and sweep.decided else None
+        run.add_selection(split, kind, sweep.rows(corpus), choice)
+        if run is chosen and kind == run.training["decode"]["use"]:
+            answers, run.answers[split] = [sweep.texts.get(k, b"") for k in range(count)], sweep.candidates
     return answers
-
-
-def _coverage(sweep: GainSweep, lists: Corpus, metric: Gain) -> dict[str, Any]:
-    """The gain on the lists with the largest margins, at up to COVERAGES shares of all lists; ``aurc`` is the
-    area under the curve of what is lost there (Geifman & El-Yaniv 2017), the mean over all shares."""
-    order = np.argsort(-sweep.margins, kind="stable")
-    rows, reference = chosen_rows(lists.stats, sweep.chosen[0])[order], lists.reference[order]
-    scores = metric.scores(np.cumsum(rows, axis=0), np.cumsum(reference, axis=0))
-    points = np.unique(np.linspace(0, scores.size - 1, min(scores.size, COVERAGES)).astype(int))
-    return {
-        "aurc": float(np.mean(metric.best - scores)),
-        "coverage": ((points + 1) / scores.size).tolist(),
-        "margin": sweep.margins[order][points].tolist(),
-        "score": scores[points].tolist(),
-    }

@@ -270,11 +270,11 @@ class ListKind(Kind[ListRecipe]):
     def predict(self) -> None:
         recipe, data = self.recipe, self.data
         for split in self.tested:
-            extracted, decoded, chosen = data.others[split], self.decoded[split], (self.served, self.chosen)
-            answers = self.answers[split] = results.answers_of(recipe, split, extracted, *chosen, decoded)
+            extracted, decoded = data.others[split], self.decoded[split]
+            answers = self.answers[split] = results.answers_of(recipe, split, extracted, self.chosen, decoded)
             if decoded is not None:
                 results.write_answers(self.directory, split, decoded)
-            read = recipe, self.directory, split, extracted, *chosen, answers.kept
+            read = recipe, self.directory, split, extracted, self.served, self.chosen, answers
             self._add_described(split, results.write_predictions(*read))
         for split, selections in self.chosen.selections.items():
             selections.save(results.prediction_file(self.directory, split, 1))
@@ -327,11 +327,9 @@ class ListKind(Kind[ListRecipe]):
         scorer, others = Scorer(self.served, self.recipe.predictor), self.data.others
         changes = [results.changes_row(*own) for own in self.answers.items()]
         examples = [results.examples_of(scorer, split, others[split], own) for split, own in self.answers.items()]
-        pairs = results.phrase_table(scorer, self.answers.values())
-        return results.list_sections(
-            metrics, runs=self.runs, weights=[*results.weight_tables(self.served, self.recipe.predictor), pairs],
-            examples=[*chain.from_iterable(examples)], changes=changes,
-        )  # fmt: skip
+        weights = results.weight_tables(self.served, self.recipe.predictor)
+        every = [*chain.from_iterable(examples)]
+        return results.list_sections(metrics, runs=self.runs, weights=weights, examples=every, changes=changes)
 
 
 def join_base(run: Run, table: FeatureTable) -> None:

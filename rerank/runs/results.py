@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.base.encoding import decoded
 from rerank.base.progress import track
-from rerank.extraction.content import Content, Description, Pair
+from rerank.extraction.content import Content, Description
 from rerank.extraction.extraction import Extracted
 from rerank.extraction.kinds import metric_of
 from rerank.learn.base import Weights
@@ -20,7 +19,7 @@ from rerank.learn.scoring import scores
 from rerank.metrics.oracle import list_gains, oracles
 from rerank.models.model import Model
 from rerank.models.scorer import Contribution, Opened, Scorer, led, rank
-from rerank.models.weights import columns_by_template, shares
+from rerank.models.weights import shares
 from rerank.readers.base import ListWriter, Problem, SkipCount
 from rerank.readers.lists import Lists
 from rerank.readers.streams import open_output
@@ -29,24 +28,17 @@ from rerank.runs.compared import FILE
 from rerank.runs.report import page
 from rerank.runs.report import results as tables
 from rerank.runs.report.differences import KEY, compare_texts, compare_trees
-from rerank.runs.report.page import Folded, PageSection, Part, markup
+from rerank.runs.report.page import Folded, PageSection, Part
 from rerank.runs.report.table import Bar, Measure, TextTable, count, fixed, primary_of, reals
 from rerank.runs.run import Run
 from rerank.storage.documents import as_json
 from rerank.storage.outputs import output_file
 
-
-def describe(
-    split: str, lists: Iterable[tuple[int, Lists]], extracted: Extracted, chosen: Run, content: Content[Any]
-) -> Description:
-    """What needs the texts of the chosen run's choices from a split, whose ``lists`` are read where something does."""
-    first = extracted.corpus.lists[:-1]
-    places = {name: np.where(choice >= 0, choice - first, -1) for name, choice in chosen.choices[split].items()}
-    return content.describe(split, lists, places)
-
-
 # In ``predictions``, of a split: by ``write_predictions``, ``Compared.save`` and, one of two, ``write_answers``.
 PREDICTIONS = "{}.nbest.gz", FILE, "{}.decoded.gz", "{}.decoded.jsonl.gz"
+MAX_FEATURES = 10  # that decided a list
+SAME_GAIN = 1e-12  # gains that are this close are equal
+MAX_WEIGHTS, MAX_TEMPLATES, MAX_NAMED = 20, 25, 3  # rows of the tables, and features named for a template
 
 
 def prediction_file(directory: Path, split: str, number: int) -> Path:
@@ -64,80 +56,13 @@ def write_answers(directory: Path, split: str, answers: list[bytes]) -> None:
             out.write((text if plain else as_json(text.decode("utf-8", "surrogatepass")).encode()) + b"\n")
 
 
-KeptLists = dict[int, tuple[int, Lists] | None]  # by number in the corpus: the number in the files, and the list
-
-
-def write_predictions(
-    recipe: ListRecipe, directory: Path, split: str, extracted: Extracted, model: Model, chosen: Run, kept: KeptLists
-) -> Description:
-    """A test split in the input's own format: the model's choice if it is a candidate, then the others by score.
-
-    Its lists are read once, also for ``describe``. kept: the numbers of lists that are
-    kept on the way, which are put there.
-    """
-    scorer, weights = Scorer(model), chosen.weights[recipe.predictor]
-    lists = scorer.content.read_again(recipe.data, split, extracted.ids, np.diff(extracted.corpus.lists))
-    with open_output(prediction_file(directory, split, 0)) as out:
-        writer = ListWriter(out, scorer.reader)
-        passed = _written(writer, scorer, lists, extracted, weights, chosen.answers.get(split), kept)
-        passed = iter(track(passed, f"predict {split}", total=extracted.corpus.list_count))
-        described = describe(split, passed, extracted, chosen, scorer.content)
-        deque(passed, maxlen=0)  # what nothing has asked for
-        writer.finish()
-    return described
-
-
-def _written(
-    writer: ListWriter,
-    scorer: Scorer,
-    lists: Iterable[tuple[int, Lists]],
-    extracted: Extracted,
-    weights: Weights,
-    first: np.ndarray | None,
-    kept: KeptLists,
-) -> Iterator[tuple[int, Lists]]:
-    """All lists of a split, each of which is written on the way: its candidates by the scores that ``weights`` give in
-    the corpus, after that in ``first`` (int64 [L], -1 for none), if it is given.
-
-    Scores are those of features' plain values, so that lists can be compared: see ``Extracted``. A list that the corpus
-    lacks, since its reference cannot be used, is scored by the model itself; bad ones keep their places.
-    """
-    sizes, scored = np.diff(extracted.corpus.lists), scores(extracted.corpus, weights)
-    ends, added = np.cumsum(sizes), np.zeros(sizes.size)
-    if extracted.origins is not None:
-        added = scores(extracted.origins, Weights(weights.w, 0.0))
-    for in_files, (number, nbest) in enumerate(lists):
-        if number in kept:
-            kept[number] = in_files, nbest
-        if number < 0 or nbest.problem is not None:
-            for ranked in scorer.rank([scorer.open(nbest)]):
-                if isinstance(ranked, Problem):
-                    writer.bad(ranked)
-                else:
-                    writer.good(ranked.nbest, [int(y) for y in ranked.order], ranked.scores)
-        else:
-            start = int(ends[number] - sizes[number])
-            by_weights = scored[start : ends[number]]
-            place = None if first is None or first[number] < 0 else int(first[number] - start)
-            order = led(rank(by_weights, nbest.base), place)
-            writer.good(nbest, [int(y) for y in order], by_weights + added[number])
-        yield number, nbest
-
-
-MAX_FEATURES = 10  # that decided a list
-SAME_GAIN = 1e-12  # gains that are this close are equal
-MAX_WEIGHTS, MAX_TEMPLATES, MAX_NAMED = 20, 25, 3  # rows of the tables, and features named for a template
-MAX_PAIRS = 10  # phrase pairs of either kind
-
-
 class Answers(NamedTuple):
     """The answers of a run to the lists of a split, compared with its base candidates.
 
     base, chosen: int64 [L], candidates of the corpus, -1 for none; the features of ``chosen`` tell why. before, after,
     best: float64 [L], the gains of base candidates, of answers and of the oracle. changed: bool [L], where the answer
-    is not the base candidate. texts: of all lists of the files, where answers may be no candidates. examples: the
-    lists that the page shows in full; pairs: see ``pair_places``. kept: both, which whoever reads them for something
-    else puts there.
+    is not the base candidate. texts: of all lists of the files, where answers may be no candidates. examples: the lists
+    that the page shows in full, by number in the corpus, each with its number in the files once that has been read.
     """
 
     base: np.ndarray
@@ -147,14 +72,10 @@ class Answers(NamedTuple):
     best: np.ndarray
     changed: np.ndarray
     texts: list[bytes] | None
-    examples: Sequence[int]
-    pairs: Mapping[int, tuple[int, int]]
-    kept: KeptLists
+    examples: dict[int, tuple[int, Lists] | None]
 
 
-def answers_of(
-    recipe: ListRecipe, split: str, extracted: Extracted, model: Model, run: Run, decoded: list[bytes] | None
-) -> Answers:
+def answers_of(recipe: ListRecipe, split: str, extracted: Extracted, run: Run, decoded: list[bytes] | None) -> Answers:
     """The answers of a run to a split, of which the page shows up to ``recipe.examples`` that are better and as many
     that are worse, drawn by its seed; decoded: their texts, where lists are decoded."""
     corpus, choices, use = extracted.corpus, run.choices[split], run.decision.predictor
@@ -169,9 +90,73 @@ def answers_of(
     difference, rng = np.where((base >= 0) & (chosen >= 0), after - before, 0.0), np.random.default_rng(recipe.seed)
     sides = (rng.permutation(np.flatnonzero(sign * difference > SAME_GAIN)) for sign in (1, -1))
     examples = sorted(int(i) for side in sides for i in side[: recipe.examples])
-    pairs = pair_places(extracted, phrase_pairs(model, recipe.predictor), chosen)
-    kept: KeptLists = dict.fromkeys([*examples, *(i for i, _ in pairs.values())])
-    return Answers(base, chosen, before, after, best, changed, texts, examples, pairs, kept)
+    return Answers(base, chosen, before, after, best, changed, texts, dict.fromkeys(examples))
+
+
+def write_predictions(
+    recipe: ListRecipe, directory: Path, split: str, extracted: Extracted, model: Model, chosen: Run, answers: Answers
+) -> Description:
+    """A test split in the input's own format: the model's choice if it is a candidate, then the others by score.
+
+    Its lists are read once, also for ``describe`` and for the examples, which are put into ``answers``.
+    """
+    scorer = Scorer(model)
+    lists = scorer.content.read_again(recipe.data, split, extracted.ids, np.diff(extracted.corpus.lists))
+    with open_output(prediction_file(directory, split, 0)) as out:
+        writer = ListWriter(out, scorer.reader)
+        passed = _written(writer, scorer, lists, extracted, chosen.weights[recipe.predictor], chosen.answers.get(split))
+        kept = _kept(track(passed, f"predict {split}", total=extracted.corpus.list_count), answers)
+        described = describe(split, kept, extracted, chosen, scorer.content)
+        deque(kept, maxlen=0)  # what nothing has asked for
+        writer.finish()
+    return described
+
+
+def _kept(lists: Iterable[tuple[int, Lists]], answers: Answers) -> Iterator[tuple[int, Lists]]:
+    """All lists; the examples are kept on the way."""
+    for in_files, (number, nbest) in enumerate(lists):
+        if number in answers.examples:
+            answers.examples[number] = in_files, nbest
+        yield number, nbest
+
+
+def _written(
+    writer: ListWriter, scorer: Scorer, lists: Iterable[tuple[int, Lists]], extracted: Extracted, weights: Weights,
+    first: np.ndarray | None,
+) -> Iterator[tuple[int, Lists]]:  # fmt: skip
+    """All lists of a split, each of which is written on the way: its candidates by the scores that ``weights`` give in
+    the corpus, after that in ``first`` (int64 [L], -1 for none), if it is given.
+
+    Scores are those of features' plain values, so that lists can be compared: see ``Extracted``. A list that the corpus
+    lacks, since its reference cannot be used, is scored by the model itself; bad ones keep their places.
+    """
+    starts, scored = extracted.corpus.lists, scores(extracted.corpus, weights)
+    added = np.zeros(starts.size - 1)
+    if extracted.origins is not None:
+        added = scores(extracted.origins, Weights(weights.w, 0.0))
+    for number, nbest in lists:
+        if number < 0 or nbest.problem is not None:
+            for ranked in scorer.rank([scorer.open(nbest)]):
+                if isinstance(ranked, Problem):
+                    writer.bad(ranked)
+                else:
+                    writer.good(ranked.nbest, [int(y) for y in ranked.order], ranked.scores)
+        else:
+            start = int(starts[number])
+            by_weights = scored[start : starts[number + 1]]
+            place = None if first is None or first[number] < 0 else int(first[number] - start)
+            order = led(rank(by_weights, nbest.base), place)
+            writer.good(nbest, [int(y) for y in order], by_weights + added[number])
+        yield number, nbest
+
+
+def describe(
+    split: str, lists: Iterable[tuple[int, Lists]], extracted: Extracted, chosen: Run, content: Content[Any]
+) -> Description:
+    """What needs the texts of the chosen run's choices from a split, whose ``lists`` are read where something does."""
+    first = extracted.corpus.lists[:-1]
+    places = {name: np.where(choice >= 0, choice - first, -1) for name, choice in chosen.choices[split].items()}
+    return content.describe(split, lists, places)
 
 
 @dataclass(frozen=True)
@@ -203,36 +188,30 @@ class Example:
         heading = "gain" if measure.lower_is_better else measure.heading
         gains = {"base": self.base_gain, "chosen": self.chosen_gain, "oracle": self.oracle_gain}
         numbers = ", ".join(f"{name} {measure.gain(gain)}" for name, gain in gains.items())
-        columns = {
-            "feature": [part.feature for part in self.contributions],
-            "weight": reals([part.weight for part in self.contributions]),
-            "chosen − base": reals([part.value - part.other for part in self.contributions]),
-            "contribution": reals([part.amount for part in self.contributions]),
-        }
-        bars = [Bar(min(part.amount, 0.0), max(part.amount, 0.0)) for part in self.contributions]
-        caption = "Features that decided; above zero for the chosen candidate"
-        deciding = TextTable(caption, [*columns], [*zip(*columns.values(), strict=True)], bars=bars)
-        return Folded(
-            f"{self.list_id} ({self.split}) · {heading}: {numbers}",
-            [candidates, deciding],
-            open=open,
-        )
+        parts = self.contributions
+        names, amounts = [part.feature for part in parts], [part.amount for part in parts]
+        weights, apart = reals([part.weight for part in parts]), reals([part.value - part.other for part in parts])
+        deciding = TextTable(
+            "Features that decided; above zero for the chosen candidate",
+            ["feature", "weight", "chosen − base", "contribution"],
+            [*zip(names, weights, apart, reals(amounts), strict=True)], bars=[*map(Bar.of, amounts)],
+        )  # fmt: skip
+        return Folded(f"{self.list_id} ({self.split}) · {heading}: {numbers}", [candidates, deciding], open=open)
 
 
 def examples_of(scorer: Scorer, split: str, extracted: Extracted, answers: Answers) -> Iterator[Example]:
     """The lists of a split that were kept, in full."""
-    firsts = extracted.corpus.lists[:-1]
-    for i, (number, nbest) in ((i, kept) for i in answers.examples if (kept := answers.kept[i]) is not None):
+    for i, (number, nbest) in ((i, kept) for i, kept in answers.examples.items() if kept is not None):
         pair = scorer.content.pair(nbest, SkipCount("skip")) if nbest.problem is None else None
         if pair is None:
             continue
-        texts, source = pair.nbest.texts, pair.nbest.source
-        base, chosen = int(answers.base[i] - firsts[i]), int(answers.chosen[i] - firsts[i])
-        before, after, best = (float(gains[i]) for gains in (answers.before, answers.after, answers.best))
-        written = texts[chosen] if answers.texts is None else answers.texts[number]
+        base, chosen = (int(choice[i] - extracted.corpus.lists[i]) for choice in (answers.base, answers.chosen))
+        before, after, best = (float(gain[i]) for gain in (answers.before, answers.after, answers.best))
+        written = pair.nbest.texts[chosen] if answers.texts is None else answers.texts[number]
         why = scorer.explain(Opened(pair.nbest, pair.content), chosen, base)[:MAX_FEATURES]
-        first, last, input_text = (text.decode("utf-8", "replace") for text in (texts[base], written, source or b""))
-        about = why, None if source is None else input_text
+        texts = pair.nbest.texts[base], written, pair.nbest.source or b""
+        first, last, source = (text.decode("utf-8", "replace") for text in texts)
+        about = why, None if pair.nbest.source is None else source
         yield Example(split, pair.nbest.id, scorer.content.gold_text(pair), first, last, before, after, best, *about)
 
 
@@ -244,35 +223,27 @@ def list_sections(
     changes: Sequence[Mapping[str, str]] = (),
     weights: Sequence[Part] = (),
 ) -> list[PageSection]:
-    """The sections of a run over lists; runs: as they were trained; changes: a ``changes_row`` by
-    split."""
-    measure, task, corpora = primary_of(metrics), str(metrics.get("task", "")), metrics.get("corpora", {})
-    results: list[Part] = [tables.results_table(metrics, split) for split in tables.splits_of(metrics)]
-    results += [
-        tables.meanings(metrics),
-        *tables.notes(metrics),
-        tables.reported_table(metrics),
-        [reported_figure(metrics), coverage_figure(metrics)],
-    ]
-    results += [f"{name}: {text}" for name, text in tables.signatures(metrics)]
+    """The sections of a run over lists; runs: as they were trained; changes: a ``changes_row`` by split."""
+    measure, task = primary_of(metrics), str(metrics.get("task", ""))
+    results = [tables.results_table(metrics, split) for split in tables.splits_of(metrics)]
+    notes = [*tables.notes(metrics), *(f"{name}: {text}" for name, text in tables.signatures(metrics))]
     learning = learning_figure(metrics.get("curve") or {}, measure, tables.dev_of(metrics))
-    training: list[Part] = [[training_figure(runs, metrics), learning]]
     verdicts = {gain for one in examples for gain in (one.base_gain, one.chosen_gain)} <= {0.0, 1.0}
     sides = {"Now right" if verdicts else "Now better": 1, "Now wrong" if verdicts else "Now worse": -1}
+    changed = TextTable.of("Answers compared with base candidates", changes)
+    sizes = tables.corpora_table(metrics.get("corpora", {}))
     return [
-        PageSection("Results", results),
+        PageSection("Results", [*results, tables.meanings(metrics), tables.reported_table(metrics), *notes]),
         PageSection("Choice", [tables.choice_table(metrics)]),
-        PageSection(
-            "Lists", [TextTable.of("Answers compared with base candidates", changes), KEY if examples else None]
-        ),
+        PageSection("Lists", [changed, KEY if examples else None]),
         *(
             PageSection(heading, [one.folded(task, measure, open=k == 0) for k, one in enumerate(side)])
             for heading, sign in sides.items()
             for side in [[one for one in examples if sign * (one.chosen_gain - one.base_gain) > 0]]
         ),
         PageSection("Weights", weights),
-        PageSection("Training", [*training, tables.training_table(metrics)]),
-        PageSection("Data", [metrics.get("account"), tables.corpora_table(corpora), tables.remarks_table(metrics)]),
+        PageSection("Training", [[training_figure(runs, metrics), learning], tables.training_table(metrics)]),
+        PageSection("Data", [metrics.get("account"), sizes, tables.remarks_table(metrics)]),
     ]
 
 
@@ -295,9 +266,8 @@ def weight_tables(model: Model, predictor: str) -> list[TextTable]:
     w = model.weights[predictor].strength
     order = np.argsort(-np.abs(w), kind="stable")[:MAX_WEIGHTS]
     order = order[w[order] != 0.0]
-    weights = reals(w[order].tolist())
-    rows = list(zip((model.table.name(int(j)) for j in order), weights, strict=True))
-    bars = [Bar(min(weight, 0.0), max(weight, 0.0)) for weight in w[order].tolist()]
+    strongest = w[order].tolist()
+    rows = list(zip((model.table.name(int(j)) for j in order), reals(strongest), strict=True))
     note = "A weight is for one unit of its feature: weights of scores depend on what these are measured in."
     weighted = [share for share in shares(model, predictor, MAX_NAMED) if share.nonzero]
     left = len(weighted) - MAX_TEMPLATES
@@ -315,88 +285,9 @@ def weight_tables(model: Model, predictor: str) -> list[TextTable]:
     ]
     more = f"{left} more templates have smaller shares." if left > 0 else ""
     return [
-        TextTable("Strongest weights", ["feature", "weight"], rows, note=note, bars=bars),
+        TextTable("Strongest weights", ["feature", "weight"], rows, note=note, bars=[*map(Bar.of, strongest)]),
         TextTable.of("Templates", by_template, texts=2, note=more),
     ]
-
-
-def phrase_pairs(model: Model, predictor: str) -> dict[int, float]:
-    """The weights, by column, of the phrase pairs that weigh most and of those that weigh least, in this order."""
-    own = dict(columns_by_template(model)).get("PhrasePair", np.zeros(0, np.int64))
-    w = np.zeros(model.table.width)
-    w[own] = model.weights[predictor].w[own]
-    order = np.argsort(-w, kind="stable")
-    return {int(j): float(w[j]) for j in (*order[:MAX_PAIRS], *order[-MAX_PAIRS:]) if w[j]}
-
-
-def pair_places(extracted: Extracted, pairs: Mapping[int, float], chosen: np.ndarray) -> dict[int, tuple[int, int]]:
-    """The place of each column of ``pairs``: the first list and the number of the candidate in it that has more of what
-    is liked than another one and is ``chosen``, or more of what is disliked than the chosen one; values count from what
-    most have."""
-    corpus, places = extracted.corpus, dict[int, tuple[int, int]]()
-    rivals = np.repeat(chosen, np.diff(corpus.lists))  # the chosen candidate of every candidate's list
-    for j, weight in pairs.items():
-        value, at = np.zeros(corpus.candidate_count), np.flatnonzero(corpus.columns == j)
-        value[np.searchsorted(corpus.rows, at, side="right") - 1] = corpus.values[at]
-        for y in np.flatnonzero(np.sign(weight) * (value[rivals] - value) > 0)[:1]:
-            i = int(np.searchsorted(corpus.lists, y, side="right")) - 1
-            places[j] = i, int((chosen[i] if weight > 0 else y) - corpus.lists[i])
-    return places
-
-
-def phrase_table(scorer: Scorer, splits: Iterable[Answers]) -> Folded | None:
-    """The phrase pairs that the model likes and dislikes most, each in a sentence; None where it has none."""
-    pairs, found = phrase_pairs(scorer.model, scorer.predictor), dict[int, str]()
-    names = {j: scorer.model.table.name(j).partition("|")[2] for j in pairs}
-    for answers in splits:
-        for j, (i, y) in answers.pairs.items():
-            if (
-                j not in found
-                and (kept := answers.kept[i])
-                and (pair := scorer.content.pair(kept[1], SkipCount("skip")))
-            ):
-                found[j] = _sentence(pair, y, names[j])
-    rows = zip(names.values(), (found.get(j, "") for j in pairs), reals([*pairs.values()]), strict=True)
-    caption = "Those that it likes in a sentence that it chooses, those that it dislikes in one that it rejects"
-    bars = [Bar(min(weight, 0.0), max(weight, 0.0)) for weight in pairs.values()]
-    table = TextTable(caption, ["phrase pair", "sentence", "weight"], [*rows], texts=2, bars=bars)
-    return Folded("Phrase pairs that the model likes and dislikes most", [table]) if pairs else None
-
-
-def _sentence(pair: Pair, y: int, name: str) -> str:
-    """Source and candidate y, in bold the phrases of the pair called ``name`` where it is first."""
-    source, words = (decoded(text).split() for text in (pair.nbest.source or b"", pair.nbest.texts[y]))
-    for a, b, c, d in pair.content.spans[slice(*pair.content.phrase_first[y : y + 2])].tolist():
-        sides = (source[:a], source[a:b], source[b:]), (words[:c], words[c:d], words[d:])
-        if " → ".join(" ".join(phrase) for _, phrase, _ in sides).rstrip() == name:
-            lines = (markup("{} <b>{}</b> {}", *map(" ".join, side)) for side in sides)
-            return markup('<span class="aside">{}</span><br>{}', *lines)
-    return markup("{}", " ".join(words))
-
-
-def reported_figure(metrics: Mapping[str, Any]) -> page.Figure | None:
-    """Gains of runs over the base on the first test split, with intervals, beside those of the paper."""
-    measure, split, groups = primary_of(metrics), next(iter(tables.splits_of(metrics)), ""), tables.groups_of(metrics)
-    rows = (metrics.get("reported") or {"rows": {}})["rows"]
-    papers = {name: row[measure.key] for name, row in rows.items() if isinstance(row.get(measure.key), int | float)}
-    places, gains, spreads, theirs = list[float](), list[float](), list[float](), list[float]()
-    for place, name in enumerate(rows, start=1):
-        test = (
-            tables.compare_with_base(groups.get(name, ()), split, tables.ranked_by(groups[name]))
-            if name in groups
-            else None
-        )
-        if test and test["interval"] and name in papers and "base" in papers:
-            low, high = (measure.scale * end for end in test["interval"])
-            places.append(place)
-            gains.append((low + high) / 2)
-            spreads.append((high - low) / 2)
-            theirs.append(measure.scale * (papers[name] - papers["base"]))
-    ours = page.FigureLine([place - 0.1 for place in places], gains, "ours, with 95 % intervals", spreads, joined=False)
-    paper = page.FigureLine([place + 0.1 for place in places], theirs, "the paper's", joined=False)
-    x = page.Scale(0.4, len(rows) + 0.6, tuple((float(k), str(k)) for k in range(1, len(rows) + 1)))
-    caption = f"{measure.heading} over the base, by the rows of the table above."
-    return page.draw(caption, [ours, paper], "row", f"{measure.heading} over the base", x=x) if places else None
 
 
 def dev_scores(run: Run) -> dict[int, float]:
@@ -454,14 +345,3 @@ def learning_figure(curve: Mapping[str, Any], measure: Measure, dev: str) -> pag
     )
     lines = [page.FigureLine(sizes, [measure.scale * score for score in own], name) for name, own in scores.items()]
     return page.draw(caption, lines, "training lists (log scale)", measure.name, x=page.logarithmic(sizes, margin=0.04))
-
-
-def coverage_figure(metrics: Mapping[str, Any]) -> page.Figure | None:
-    """The score over the share of lists that are answered, those with the largest margins; None without answers."""
-    measure, lines, areas = primary_of(metrics), list[page.FigureLine](), list[str]()
-    for split, curve in (tables.value_at(metrics, "training", "decode", "coverage") or {}).items():
-        x, y = [100 * share for share in curve["coverage"]], [measure.scale * score for score in curve["score"]]
-        lines.append(page.FigureLine(x, y, split))
-        areas.append(f"{curve['aurc']:.4f} on {split}")
-    caption = f"Score on the lists with the largest margins. AURC, the area under what is lost: {', '.join(areas)}."
-    return page.draw(caption, lines, "lists that are answered (%)", measure.name) if lines else None

@@ -138,18 +138,12 @@ def test_answers_are_voted_on_and_may_be_held_back(workspace: Path) -> None:
     metrics = experiment.run(recipe, workspace / "run")
     held_back = rerank.load(workspace / "run" / "model")
     rankings = list(held_back.rank_many(folder / "test.jsonl"))
-    surest = sorted((each.margin for each in rankings), reverse=True)
     given = [each for each in rankings if each.place is not None]
     assert [each.margin >= 0.4 for each in rankings] == [each.best is not None for each in rankings]
     assert 0 < len(given) < len(rankings)
-    curve = metrics["training"]["decode"]["coverage"]["test"]
-    assert curve["margin"] == pytest.approx(surest)
     right = sum(each.best.text == "so 0" for each in given) / len(rankings)
     assert metrics["splits"]["test"]["mbr"]["gain"] == pytest.approx(right)
-    assert curve["score"][len(given) - 1] == pytest.approx(right * len(rankings) / len(given))
-    assert curve["aurc"] == pytest.approx(1 - sum(curve["score"]) / len(rankings))
     assert rerank.evaluate(held_back, rerank.read(folder / "test.jsonl", "jsonl")).score == pytest.approx(right)
-    assert "AURC" in (workspace / "run" / "report.html").read_text()
     votes = [Counter(each["text"] for each in item["candidates"]).most_common() for item in tests[20:]]
     sure = [winners for winners in votes if len(winners) < 2 or winners[0][1] > winners[1][1]]
     least = sum(winners[0][0] == "so 0" for winners in sure) / len(votes)

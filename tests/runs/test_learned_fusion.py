@@ -20,8 +20,8 @@ from rerank.metrics.parseval import Parseval
 from rerank.models.model import Model
 from rerank.readers.inputs import Inputs
 from rerank.runs import experiment, training
+from rerank.runs.learned_fusion import SLACKS, THRESHOLDS, BracketReading, FoldedFusion
 from rerank.runs.run import Run
-from rerank.runs.second_pass import SLACKS, THRESHOLDS, BracketReading, FoldedFusion
 from rerank.runs.training import RunTask, train_run
 
 pytest.importorskip("sklearn", reason="scikit-learn fits the trees")

@@ -33,9 +33,9 @@ from rerank.base.errors import DataError
 from rerank.models.model import Model
 from rerank.models.scorer import Contribution
 from rerank.recipes.loading import load_recipe
-from rerank.runs import experiment, results
+from rerank.runs import experiment
 from rerank.runs.report.page import PALETTE, FigureLine, draw
-from rerank.runs.report.results import compare_with_base, reported_table, signatures
+from rerank.runs.report.results import reported_table, signatures
 from rerank.runs.report.table import primary_of
 from rerank.runs.results import Answers, Example, changes_row, learning_figure, training_figure
 
@@ -166,7 +166,7 @@ def test_signatures_of_the_figures():
 def test_changes():
     base, before = np.array([0, 5, 10, 15]), np.full(4, 0.5)
     after, changed = np.array([0.75, 0.25, 0.5, 0.5]), np.array([True, True, False, True])
-    row = changes_row("test", Answers(base, base + changed, before, after, before, changed, None, [], {}, {}))
+    row = changes_row("test", Answers(base, base + changed, before, after, before, changed, None, {}))
     assert list(row.values()) == ["test", "1 (25.0 %)", "1 (25.0 %)", "1", "1", "4"]
 
 
@@ -393,17 +393,6 @@ def test_ours_stand_beside_the_papers(found: dict[str, Any]) -> None:
     assert rows["perceptron"][5:8:2] == ["91.3", "long"]
     weights = [run["training"]["nonzero_weights"] for run in runs_of(found, "RDA l1=0.1")]
     assert rows["RDA l1=0.1"][2] == f"{sum(weights) / 2:,.0f}"
-
-
-def test_gains_are_drawn_beside_the_papers(found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the runs that the paper has a figure of, with the interval of the test."""
-    monkeypatch.setattr(results.page, "draw", lambda _, lines, *_axes, **_scales: lines)
-    ours, paper = results.reported_figure(found)
-    test = compare_with_base(runs_of(found, "RDA l1=0.1"), "test", "average")
-    ends = [100 * end for end in test["interval"]]
-    assert [ours.y[0] - ours.spread[0], ours.y[0] + ours.spread[0]] == pytest.approx(ends)
-    assert (paper.x, paper.y) == ([2.1], pytest.approx([2.0]))
-    assert results.reported_figure(found | {"reported": None}) is None
 
 
 def test_a_share_of_the_training_lists(drawn_beside: Path, found: dict[str, Any]) -> None:

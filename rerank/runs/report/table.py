@@ -241,6 +241,11 @@ class Bar:
     high: float
     point: float | None = None
 
+    @staticmethod
+    def of(value: float) -> "Bar":
+        """The bar from 0 to ``value``."""
+        return Bar(min(value, 0.0), max(value, 0.0))
+
 
 @dataclass(frozen=True)
 class TextTable:

@@ -1,0 +1,141 @@
+"""Learned fusion in a run: what brackets of training lists look like, and which of them are right.
+
+Each fifth of the training lists is scored by a training on the others, as a model scores lists that it does not know.
+"""
+
+import logging
+from itertools import product
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.base.progress import DETAIL
+from rerank.data.corpus import Corpus
+from rerank.data.symbols import SymbolTable
+from rerank.extraction.trees import Parses
+from rerank.learn.base import Weights
+from rerank.learn.folds import FOLDS, sections
+from rerank.metrics import bracket_model
+from rerank.metrics.bracket_model import BracketColumns, BracketModel
+from rerank.metrics.fusion import Fusion
+from rerank.metrics.metric import Metric
+from rerank.metrics.parseval import Parseval
+from rerank.recipes.recipe import ListRecipe
+from rerank.runs.combination import members, spread
+from rerank.runs.corpora import Data, shared_lists
+from rerank.runs.decoding import MEANT, FusionSweep, Points, RereadList, run_scores, visit_lists
+from rerank.runs.run import Run, beside
+from rerank.runs.training import RunTask, trained_on, trained_once
+
+log = logging.getLogger("rerank")
+THRESHOLDS = np.array([0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6])  # half of F is about the best
+SLACKS = np.array([0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])  # in brackets; from .5 on F falls
+EVEN = 0.5  # the threshold where the lists are too few to choose one
+
+
+class BracketReading:
+    """The columns of all lists' brackets, and which are right.
+
+    scores: float64 [N], of all candidates, in units of their deviation, as ``base_deviation`` has that of the base
+    scores; fold: int64 [N], the part of the training lists that a candidate is in.
+    """
+
+    def __init__(self, scores: np.ndarray, fold: np.ndarray, base_deviation: float, sharpness: float) -> None:
+        self._scores, self._fold, self._deviation, self._sharpness = scores, fold, base_deviation, sharpness
+        self._columns, self._right, self._folds = list[BracketColumns](), list[np.ndarray](), list[int]()
+        self._symbols = SymbolTable()
+
+    def see(self, again: RereadList) -> None:
+        """A list of failed parses alone has no brackets to learn from."""
+        parses, fusion = again.pair.content, again.evidence.fusion
+        assert isinstance(parses, Parses)
+        self._symbols, gold = parses.symbols, Fusion(again.pair.gold, parses.symbols)
+        if not fusion.used.any() or not np.array_equal(fusion.words, gold.words):
+            return
+        scores, base = self._scores[again.own], again.pair.nbest.base / self._deviation
+        self._columns.append(bracket_model.bracket_columns(fusion, scores, base, self._sharpness))
+        self._right.append(bracket_model.right_brackets(fusion, gold))
+        self._folds.append(int(self._fold[again.own.start]))
+
+    def fit(self, without: int | None = None) -> BracketModel:
+        """The learned part, of all folds or of those but one."""
+        kept = [i for i, fold in enumerate(self._folds) if fold != without]
+        if not kept:
+            raise RecipeError("no list of training has brackets to learn from", key="decode.kinds")
+        every = BracketColumns(*map(np.concatenate, zip(*(self._columns[i] for i in kept), strict=True)))
+        if without is None:
+            log.info("learned fusion: %s brackets of %s lists", f"{every.numbers.shape[0]:,}", f"{len(kept):,}")
+        return bracket_model.fit(every, np.concatenate([self._right[i] for i in kept]), self._symbols, self._deviation)
+
+
+class FoldedFusion:
+    """Fused trees of lists, each by the brackets that were learned without its fold (int64 [N], of candidates)."""
+
+    def __init__(self, sweeps: list[FusionSweep], fold: np.ndarray) -> None:
+        self.sweeps, self._fold = sweeps, fold
+
+    def see(self, again: RereadList) -> None:
+        self.sweeps[self._fold[again.own.start]].see(again)
+
+    def best(self, lists: Corpus, metric: Metric) -> tuple[float, float]:
+        """The threshold with the best score on all of the lists without slack, the smallest of equals; and, of the
+        slacks that cost nothing of that score, the one with the most trees that are entirely right."""
+        total, points = lists.reference.sum(axis=0), self.sweeps[0].points
+        sums = np.sum([sweep.sums(lists) for sweep in self.sweeps], axis=0)
+        reports = [metric.report(row, total) for row in sums]
+        for (h, slack), report in zip(product(points.thresholds, points.slacks), reports, strict=True):
+            measures = ", ".join(f"{key} {100 * report[key]:.2f}" for key in ("f1", "exact_match"))
+            message = "learned fusion: threshold %g, slack %g, on folds of training: %s"
+            log.info(message, h, slack, measures, extra={DETAIL: True})
+        shape = points.thresholds.size, points.slacks.size
+        score = np.reshape([metric.sign * report[metric.primary] for report in reports], shape)
+        exact = np.reshape([report["exact_match"] for report in reports], shape)
+        best = int(np.argmax(score[:, 0]))
+        slack = int(np.argmax(np.where(score[best] >= score[best, 0], exact[best], -np.inf)))
+        return float(points.thresholds[best]), float(points.slacks[slack])
+
+
+def learn_brackets(
+    recipe: ListRecipe, data: Data, run: Run, metric: Parseval
+) -> tuple[BracketModel, tuple[float, float]]:
+    """A run's model of brackets, and the threshold and slack that go with it: each fifth of the training lists, or of
+    its share of them, is scored by a training on the others (of an ensemble, that of its first member).
+
+    The threshold is the recipe's, without slack, or both are the best on all these lists, each fused by what was
+    learned without its fifth: they are many more than dev has, whose best is unstable.
+
+    Those that an interrupted call has finished are kept at the place of the run.
+    """
+    training = shared_lists(data.training, run.recipe.training.share, run.recipe.seed)
+    corpus = training.corpus
+    single = members(run.recipe)[0] if run.recipe.training.ensemble else run.recipe
+    single = single.changed({"training.vote": False, "training.share": 1.0})
+    dev = None if recipe.data.dev is None else data.others[recipe.data.dev].corpus
+    if corpus.list_count < FOLDS:
+        message = f"found {corpus.list_count} training lists; expected {FOLDS} or more, one for each part to learn from"
+        raise RecipeError(message, key="decode.kinds")
+    scored: list[np.ndarray] = []
+    for fold, (first, last) in enumerate(sections(corpus.list_count)):
+        log.info("learned fusion: fold %d of %d", fold + 1, FOLDS)
+        rest = corpus.take(np.concatenate([np.arange(first), np.arange(last, corpus.list_count)]))
+        lists = f"{trained_on(run.data[0], run.recipe)} without {first} to {last}", *run.data[1:]
+        kept = None if run.place is None else beside(run.place, f"fold-{fold}")
+        trained = trained_once(RunTask(run.name, single, rest, dev, lists, kept))
+        held = corpus.slice(first, last)
+        scored.append(run_scores(trained, held) / spread(held, trained.weights[single.predictor]))
+    base, sharpness = spread(corpus, Weights(np.zeros(corpus.width), 1.0)), recipe.decode.sharpness or MEANT
+    scores, folds = np.concatenate(scored), np.repeat(np.arange(FOLDS), [part.size for part in scored])
+    reading = BracketReading(scores, folds, base, sharpness)
+    visit_lists(recipe, data, recipe.data.training, training, [reading])
+    learned = reading.fit()
+    if recipe.decode.threshold is not None:
+        return learned, (recipe.decode.threshold, 0.0)
+    points = Points(scores, 1.0, np.array([sharpness]), THRESHOLDS, SLACKS)
+    try:
+        apart = [FusionSweep(points, corpus.list_count, metric, reading.fit(number)) for number in range(FOLDS)]
+    except RecipeError:
+        log.warning("learned fusion: too few lists to choose a threshold by folds; it is %g", EVEN)
+        return learned, (EVEN, 0.0)
+    folded = FoldedFusion(apart, folds)
+    visit_lists(recipe, data, recipe.data.training, training, [folded])
+    return learned, folded.best(corpus, metric)
