@@ -333,12 +333,6 @@ def tune_decoding(recipe: ListRecipe, data: Data, runs: list[Run], metric: Metri
 
 def _tuning(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> Tuning | None:
     """A run with what its ways of decoding are tried on; None where it has no lists to try them on."""
-    learned = (0.0, 0.0)
-    if "learned" in recipe.decoders:
-        from rerank.runs.learned_fusion import learn_brackets
-
-        assert isinstance(metric, Parseval)
-        run.brackets, learned = learn_brackets(recipe, data, run, metric)
     if (held_out := _tuned_on(recipe, data, run)) is None:
         if recipe.decode.margin > 0:
             message = f"found {recipe.decode.margin:g}, but no lists were held out in training that tell what scores "
@@ -348,7 +342,7 @@ def _tuning(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> Tuning 
     extracted, scores = held_out
     deviation, sweeps = deviation_of(extracted.corpus, scores), dict[str, Sweep]()
     for kind in recipe.decoders:
-        points = Points(scores, deviation, *_grid(recipe, kind, *learned))
+        points = Points(scores, deviation, *_grid(recipe, kind, *run.fused_at))
         sweeps[kind] = make_sweep(kind, points, run, extracted.corpus.list_count, metric)
     return Tuning(run, extracted, scores, sweeps)
 

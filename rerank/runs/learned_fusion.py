@@ -95,11 +95,9 @@ class FoldedFusion:
         return float(points.thresholds[best]), float(points.slacks[slack])
 
 
-def learn_brackets(
-    recipe: ListRecipe, data: Data, run: Run, metric: Parseval
-) -> tuple[BracketModel, tuple[float, float]]:
-    """A run's model of brackets, and the threshold and slack that go with it: each fifth of the training lists, or of
-    its share of them, is scored by a training on the others (of an ensemble, that of its first member).
+def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> None:
+    """Learn a run's model of brackets, and the threshold and slack that go with it: each fifth of the training lists,
+    or of its share of them, is scored by a training on the others (of an ensemble, that of its first member).
 
     The threshold is the recipe's, without slack, or both are the best on all these lists, each fused by what was
     learned without its fifth: they are many more than dev has, whose best is unstable.
@@ -127,15 +125,18 @@ def learn_brackets(
     scores, folds = np.concatenate(scored), np.repeat(np.arange(FOLDS), [part.size for part in scored])
     reading = BracketReading(scores, folds, base, sharpness)
     visit_lists(recipe, data, recipe.data.training, training, [reading])
-    learned = reading.fit()
+    run.brackets = reading.fit()
     if recipe.decode.threshold is not None:
-        return learned, (recipe.decode.threshold, 0.0)
+        run.fused_at = recipe.decode.threshold, 0.0
+        return
     points = Points(scores, 1.0, np.array([sharpness]), THRESHOLDS, SLACKS)
+    assert isinstance(metric, Parseval)
     try:
         apart = [FusionSweep(points, corpus.list_count, metric, reading.fit(number)) for number in range(FOLDS)]
     except RecipeError:
         log.warning("learned fusion: too few lists to choose a threshold by folds; it is %g", EVEN)
-        return learned, (EVEN, 0.0)
+        run.fused_at = EVEN, 0.0
+        return
     folded = FoldedFusion(apart, folds)
     visit_lists(recipe, data, recipe.data.training, training, [folded])
-    return learned, folded.best(corpus, metric)
+    run.fused_at = folded.best(corpus, metric)

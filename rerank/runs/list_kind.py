@@ -166,7 +166,16 @@ class ListKind(Kind[ListRecipe]):
         self.chosen, self.choice = choose(self.recipe, self.runs, apart, self.metric)
         if len(self.runs) > 1 and self.recipe.data.dev:
             log.info("best on dev: %s, seed %d", self.chosen.name, self.chosen.recipe.seed)
-        tune_decoding(self.recipe, self.data, self.runs, self.metric)
+        self._tune(self.data, self.runs)
+
+    def _tune(self, data: Data, runs: list[Run]) -> None:
+        """Find out how runs decode best."""
+        if "learned" in self.recipe.decoders:
+            from rerank.runs.learned_fusion import learn_brackets
+
+            for run in runs:
+                learn_brackets(self.recipe, data, run, self.metric)
+        tune_decoding(self.recipe, data, runs, self.metric)
 
     def model(self) -> Model:
         """The chosen run as a model."""
@@ -263,7 +272,7 @@ class ListKind(Kind[ListRecipe]):
             task = self._task(data, chosen.name, chosen.recipe, f"without-{first}")
             parts.append(fit(task))
             join_base(parts[-1], data.table)
-            tune_decoding(self.recipe, data, parts[-1:], self.metric)
+            self._tune(data, parts[-1:])
             self._measure(data, parts[-1:], parts[-1], (split,))
         chosen.take_over(split, every, parts, self.metric)
 
