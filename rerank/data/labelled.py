@@ -6,16 +6,12 @@ Axes: n examples, nnz nonzeros, D columns, k classes.
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.corpus import MOST_COLUMNS, Corpus, frozen, offsets
-from rerank.kernels.compile import kernel, prefetch
+from rerank.data.corpus import MOST_COLUMNS, Corpus, frozen, offsets, ranges_of
 
-AHEAD, MOST_AHEAD = 8, 512  # rows, and numbers of a row, that are fetched ahead
-ONE = np.uint64(1)
 _DTYPES = {
     "rows": np.int64, "columns": np.int32, "values": np.float32, "label": np.int64, "group": np.int64,
     "weight": np.float64,
@@ -90,10 +86,11 @@ class Labelled:
     def take(self, indices: Sequence[int] | np.ndarray) -> "Labelled":
         """The examples ``indices`` (int [m], or bool [n]) in that order, as a copy."""
         chosen = np.arange(self.size)[np.asarray(indices, dtype=None if len(indices) else np.int64)]
-        rows, columns, values = self._copied(chosen)
-        group = self.group[chosen] if self.group.size else self.group
-        label, weight = self.label[chosen], self.weight[chosen]
-        return replace(self, rows=rows, columns=columns, values=values, label=label, group=group, weight=weight)
+        entries, group = ranges_of(self.rows, chosen), self.group[chosen] if self.group.size else self.group
+        return replace(
+            self, rows=offsets(np.diff(self.rows)[chosen]), columns=self.columns[entries], values=self.values[entries],
+            group=group, label=self.label[chosen], weight=self.weight[chosen],
+        )  # fmt: skip
 
     def flip(self, probability: float, seed: int) -> "Labelled":
         """With two classes: every label is flipped with this probability, independently."""
@@ -112,7 +109,11 @@ class Labelled:
             raise RecipeError(f"found {value} as the value of the bias feature; expected a finite number")
         if self.width == MOST_COLUMNS:
             raise DataError(f"there is no column left for a bias; at most {MOST_COLUMNS:,} are possible")
-        rows, columns, values = self._copied(np.arange(self.size), bias=constant)
+        columns, values = (
+            np.insert(array, self.rows[1:], last)
+            for array, last in ((self.columns, self.width), (self.values, constant))
+        )
+        rows = self.rows + np.arange(self.size + 1)
         return replace(self, rows=rows, columns=columns, values=values, width=self.width + 1)
 
     def align(self, classes: Sequence[str], width: int) -> "Labelled":
@@ -136,48 +137,35 @@ class Labelled:
             label=label, classes=tuple(classes), width=width, dropped=self.dropped + int(np.count_nonzero(~mask)),
         )  # fmt: skip
 
-    def corpus(self, *, bias: bool = False, trusted: bool = False) -> Corpus:
+    def corpus(self, *, trusted: bool = False) -> Corpus:
         """One list per example, with one candidate per class.
 
         Two classes: candidate 0 has no features and candidate 1 those of the example, so that the difference of the
-        two is ±x and a tie goes to class 0; of all examples without a bias, the nonzeros are the same arrays. k > 2
-        classes: candidate c has the example's features in the columns c·D to (c + 1)·D - 1. The gain of the true class
-        is 1, of others 0; the statistics are those of the metric ``error``: ``stats`` is 1 where wrong, ``reference``
-        is 1.
+        two is ±x and a tie goes to class 0; the nonzeros are the same arrays. k > 2 classes: candidate c has the
+        example's features in the columns c·D to (c + 1)·D - 1. The gain of the true class is 1, of others 0; the
+        statistics are those of the metric ``error``: ``stats`` is 1 where wrong, ``reference`` is 1.
 
-        bias: as if of ``with_bias``. trusted: the order of the columns is not checked again.
+        trusted: the order of the columns is not checked again.
         """
-        k, width = len(self.classes), self.width + bias
+        n, k, width = self.size, len(self.classes), self.width
         if k < 2:
             raise DataError(f"all examples have the label {_some(self.classes)}; expected two classes or more")
         blocks = 1 if k == 2 else k
         if blocks * width > MOST_COLUMNS:
             raise DataError(f"{k:,} classes of {width:,} columns are more than {MOST_COLUMNS:,} columns")
-        if blocks == 1 and not bias:
-            rows, columns, values = self.rows, self.columns, self.values
-        else:
-            rows, columns, values = self._copied(np.arange(self.size), blocks, np.float32(1) if bias else None)
-        gain = np.zeros(self.size * k)
-        gain[np.arange(self.size) * k + self.label] = 1.0
+        rows, columns, values = np.repeat(self.rows, 2)[:-1], self.columns, self.values
+        if k > 2:
+            chosen = np.repeat(np.arange(n), k)
+            entries, sizes = ranges_of(self.rows, chosen), np.diff(self.rows)[chosen]
+            first = np.repeat(np.tile(np.arange(k, dtype=np.int32) * width, n), sizes)
+            rows, columns, values = offsets(sizes), columns[entries] + first, values[entries]
+        gain = np.zeros(n * k)
+        gain[np.arange(n) * k + self.label] = 1.0
         return Corpus(
-            lists=np.arange(self.size + 1) * k, rows=np.repeat(rows, 2)[:-1] if k == 2 else rows, columns=columns,
-            values=values, base=np.zeros(self.size * k), gain=gain, stats=(1.0 - gain)[:, np.newaxis],
-            reference=np.ones((self.size, 1)), weight=self.weight, width=blocks * width,
+            lists=np.arange(n + 1) * k, rows=rows, columns=columns, values=values, base=np.zeros(n * k), gain=gain,
+            stats=(1.0 - gain)[:, np.newaxis], reference=np.ones((n, 1)), weight=self.weight, width=blocks * width,
             about={"classes": list(self.classes), "columns_per_class": width}, trusted=trusted,
         )  # fmt: skip
-
-    def _copied(
-        self, chosen: np.ndarray, blocks: int = 1, bias: np.float32 | None = None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows, columns and values of the examples ``chosen``, ``blocks`` times each, in columns of their own; with
-        ``bias`` as the value of a new last column."""
-        wider, last = bias is not None, np.float32(0) if bias is None else bias
-        rows = offsets(np.repeat(self.rows[chosen + 1] - self.rows[chosen] + wider, blocks))
-        columns = np.empty(rows[-1], np.int32)
-        spread_rows(self.rows, chosen, self.columns, blocks, self.width + wider, self.width, wider, columns)
-        values = np.empty(rows[-1], np.float32)
-        spread_rows(self.rows, chosen, self.values, blocks, 0, last, wider, values)
-        return rows, columns, values
 
 
 def _some(classes: Sequence[str]) -> str:
@@ -203,30 +191,3 @@ def canonical_order(labels: Iterable[str]) -> tuple[str, ...]:
     if all(is_number(name) for name in distinct):
         return tuple(sorted(distinct, key=lambda name: (float(name), name)))
     return tuple(sorted(distinct))
-
-
-@kernel
-def spread_rows(
-    rows: np.ndarray, chosen: np.ndarray, source: np.ndarray, k: int, shift: Any, last: Any, wider: bool,
-    out: np.ndarray,
-) -> None:  # fmt: skip
-    """The rows ``chosen`` of ``source`` [nnz], each k times, with c·shift added to the c-th copy, into ``out``.
-
-    wider: every copy ends with one more number, ``last`` + c·shift. Rows that come soon are fetched, for they may be
-    anywhere.
-    """
-    q = np.uint64(0)
-    for r in range(chosen.shape[0]):
-        if r + AHEAD < chosen.shape[0]:
-            soon = chosen[r + AHEAD]
-            for p in range(rows[soon], min(rows[soon + 1], rows[soon] + MOST_AHEAD), 8):
-                prefetch(source, p)
-        i = chosen[r]
-        for c in range(k):
-            moved = c * shift
-            for p in range(np.uint64(rows[i]), np.uint64(rows[i + 1])):
-                out[q] = source[p] + moved
-                q += ONE
-            if wider:
-                out[q] = last + moved
-                q += ONE

@@ -116,7 +116,8 @@ class Blocks:
 
     def lists(self, examples: Labelled) -> Corpus:
         """The examples as lists; a constant that is no column of theirs is the base score of the second class."""
-        lists = examples.corpus(bias=self.extra, trusted=True)  # columns are sorted, see ``rows_of``
+        examples = examples.with_bias() if self.extra else examples
+        lists = examples.corpus(trusted=True)  # columns are sorted, see ``rows_of``
         return replace(lists, base=np.tile([0.0, 1.0], lists.list_count), trusted=True) if self.apart else lists
 
     def parts(self, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
