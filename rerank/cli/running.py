@@ -1,6 +1,5 @@
 """Commands that carry out recipes, and compare what they left: run, tune, compare."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -95,13 +94,6 @@ def run(
     ] = "test",
     resume: Resume = False,
     quick: Annotated[bool, typer.Option("--quick", help="Use the recipe's own settings for a quick run.")] = False,
-    without: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEMPLATE",
-            help="Run it without a template too (user.NAME: a feature of your own), and test what that one is worth.",
-        ),
-    ] = None,
     work: EngineOptions,
 ) -> None:
     """Train, test and report, as a recipe says.
@@ -112,13 +104,10 @@ def run(
     from rerank.readers.inputs import Inputs
     from rerank.recipes.loading import find_recipe, task_named
     from rerank.runs.experiment import experiment
-    from rerank.runs.report.results import unbeaten, verdict
+    from rerank.runs.report.results import unbeaten
     from rerank.storage.documents import read_yaml
 
     settings, directory = recipe.read(quick)
-    if without and until != "test":
-        raise typer.BadParameter("--without compares results on tests; leave out --until")
-    less = without_template(settings, without) if without else None
     if until == "extract" and not task_named(settings.task).lists and work != EngineOptions():
         raise RecipeError("only lists are read by workers; leave out --engine, --workers and --address")
     with work.open(settings) as engine:
@@ -142,34 +131,6 @@ def run(
         show(f"report: {directory / 'report.html'}", report=directory / "report.html")
     if lost := unbeaten(result):
         show(lost)
-    if less is not None:
-        place = directory.with_name(file_name(f"{directory.name}-without-{without}"))
-        with work.open(less) as engine:
-            experiment(less, Inputs(), place, resume=resume, engine=engine)
-        show(f"\nA: {directory}, B: {place}")
-        found = show_comparison(directory, place)
-        tested = {split: each for split, each in found.items() if each["p"] is not None}
-        worth = (f"{split}: {verdict(each, lower_is_better=each['lower_is_better'])}" for split, each in tested.items())
-        show(*(f"{without} on {outcome}" for outcome in worth), without=found)
-
-
-def without_template(recipe: "TaskRecipe", name: str) -> "TaskRecipe":
-    """The recipe without a template, or without a feature of the user's own, ``user.NAME``."""
-    from rerank.features.template import SETS
-    from rerank.recipes.recipe import ListRecipe
-
-    if not isinstance(recipe, ListRecipe):
-        raise RecipeError(f"recipes of the task {recipe.task} have no templates to leave out", key="--without")
-    own, specs = recipe.features.user, [*SETS.get(recipe.features.set or "", ()), *recipe.features.templates]
-    named = [str(next(iter(spec)) if isinstance(spec, Mapping) else spec).partition("(")[0] for spec in specs]
-    if name in named:
-        others = [spec for spec, other in zip(specs, named, strict=True) if other != name]
-        return recipe.changed({"features.set": None, "features.templates": others})
-    key = name.removeprefix("user.")
-    if key == name or key not in own:
-        known = ", ".join(dict.fromkeys([*(f"user.{mine}" for mine in own), *named]))
-        raise RecipeError(f"found {name!r}; expected one of {known}", key="--without")
-    return recipe.changed({"features.user": {mine: path for mine, path in own.items() if mine != key}})
 
 
 def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
@@ -216,15 +177,10 @@ def compare(
     seed: Seed = 1,
 ) -> None:
     """Test the difference between two runs, on every test split that both have."""
-    show(splits=show_comparison(run_a, run_b, predictor, test=test_, samples=samples, seed=seed))
-
-
-def show_comparison(run_a: Path, run_b: Path, predictor: str | None = None, **how: Any) -> dict[str, Any]:
-    """Show how two runs compare, ``run_a`` being A; returns what is found by split."""
     from rerank.runs.compared import compare_runs
 
     splits = dict[str, Any]()
-    for split, both, predictors in compare_runs(run_a, run_b, predictor, **how):
+    for split, both, predictors in compare_runs(run_a, run_b, predictor, test=test_, samples=samples, seed=seed):
         metric, result = both.metric, both.tested("A", "B").as_dict() | ({"p": None} if both.doubt else {})
         by_what = " and ".join(dict.fromkeys(predictors))
         table = both.table(split, "", heading=metric.primary, of=f"by {by_what}")
@@ -233,8 +189,7 @@ def show_comparison(run_a: Path, run_b: Path, predictor: str | None = None, **ho
             "measure": metric.primary, "lower_is_better": metric.lower_is_better, "predictors": predictors,
             "a": both.score("A"), "b": both.score("B"), "signature": metric.signature, **result, "rows": both.as_data(),
         }  # fmt: skip
-    show(next(comparison["signature"] for comparison in splits.values()))
-    return splits
+    show(next(comparison["signature"] for comparison in splits.values()), splits=splits)
 
 
 SEEDS = 3  # of a recipe that names none

@@ -1,6 +1,5 @@
 """Faults of disks and processes, and code of one's own that was edited, in commands."""
 
-import json
 import os
 import random
 import shlex
@@ -21,11 +20,8 @@ import pytest
 import small
 import small_classes
 import yaml
-from commands import Command, refused
 from programs import PATIENCE
 
-from rerank.runs.compared import compare_runs
-from rerank.runs.report.results import verdict
 from rerank.storage.files import read_array
 from rerank.storage.outputs import sole_run
 
@@ -387,18 +383,3 @@ def test_results_of_classification_of_code_that_was_edited(folder: Path) -> None
     ended = run("run", folder, "edited", "--resume", fault=look)
     assert ended.code == 0, ended.err
     assert (folder / "seen").exists()
-
-
-def test_a_feature_of_ones_own_is_worth_something_or_not(small_data: Path, workspace: Path, rerank: Command) -> None:
-    """The run without it is that of a recipe without it, and is tested against the run with it."""
-    own, place = workspace / "own.yaml", workspace / "worth"
-    user = {"words": "user_template:count_words"}
-    settings = small.settings(small_data, training={"epochs": 1, "vote": False})
-    own.write_text(json.dumps(settings | {"features": {**settings["features"], "user": user}}))
-    told = rerank("run", own, "-o", place, "--without", "user.words")
-    assert told.code == 0, told.err
-    less = Path(f"{place}-without-user.words")
-    tested = compare_runs(place, less, None, "approximate_randomization", 10_000, 1)[0][1].tested("A", "B")
-    assert told.out.splitlines()[-1] == f"user.words on test: {verdict(tested.as_dict())}"
-    assert yaml.safe_load((less / "recipe.yaml").read_text())["features"]["user"] == {}
-    refused(rerank("run", own, "--without", "words"), "--without: found 'words'; expected one of user.words, Rule")

@@ -19,11 +19,13 @@ import rerank
 from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.contrib.formats.parsers import BerkeleyReader
 from rerank.data.corpus import Corpus
+from rerank.features.table import FeatureTable
+from rerank.learn.base import Weights
 from rerank.learn.scoring import scores
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 from rerank.metrics.fusion import probabilities
-from rerank.models.decoding import Decoded, base_model, best_expected, decode
+from rerank.models.decoding import Decoded, best_expected, decode
 from rerank.models.model import Model
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
@@ -192,7 +194,10 @@ def scorer(metric: str, **features: Any) -> Scorer:
     settings = {"name": "none", "task": task, "metric": {"name": metric}, "features": {"set": "base", **features}}
     recipe = read_settings(settings)
     assert isinstance(recipe, ListRecipe)
-    return Scorer(base_model(recipe))
+    nothing = np.zeros(0, np.uint64)
+    table = FeatureTable(nothing, np.zeros(0, np.int32), np.zeros(1, np.int64), nothing, (), {}, {})
+    weights = {name: Weights(np.zeros(0), 1.0) for name in ("last", "average")}
+    return Scorer(Model(recipe.model_dump(mode="json"), {}, table, weights))
 
 
 def answer(metric: str, texts: list[str], scores: list[float], gains: Any = None, **how: Any) -> Decoded:
