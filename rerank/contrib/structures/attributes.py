@@ -1,4 +1,4 @@
-"""Attributes of tokens as numbers: what templates, and functions of one's own, say of every token of many sentences.
+"""Attributes of tokens as numbers: what templates say of every token of many sentences.
 
 Templates are in the syntax of CRF++ (https://taku910.github.io/crfpp/#templ):
 
@@ -13,19 +13,19 @@ template gives nothing for a token whose word is shorter.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from unicodedata import category
 
 import numpy as np
 
 from rerank.base.encoding import decoded
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import RecipeError
 from rerank.base.registry import nearest
-from rerank.features.scores import FLOAT32_MAX
+from rerank.data.corpus import offsets
 from rerank.readers.streams import open_stream
 
 _MACRO = re.compile(r"%([A-Za-z_]+)([0-9]*)\[\s*(-?[0-9]{1,2})\s*,\s*([0-9]{1,2})\s*\]")
@@ -161,123 +161,44 @@ def default_patterns(width: int) -> list[str]:
 
 
 Token = tuple[str, ...]
-Own = Callable[[Sequence[Any], int], Iterable[str] | Mapping[str, Any]]
-
-
-class TokenAttributes(NamedTuple):
-    """starts: int64 [L + 1], the first token of every sentence; rows: int64 [T + 1], where the attributes of a token
-    begin; attributes: uint32 [nnz]; values: float32 [nnz], or [0] where all are 1."""
-
-    starts: np.ndarray
-    rows: np.ndarray
-    attributes: np.ndarray
-    values: np.ndarray
+# int64 [L + 1], the first token of every sentence; int64 [T + 1], where the attributes of a token begin; int64 [nnz].
+Attributes = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass
 class TokenFeatures:
-    """The maker of attributes.
-
-    patterns: templates; functions: functions of one's own from the words (of tokens with several columns, the tokens)
-    of a sentence and a place in it to names, or a mapping of names to values, by name; ids: the attributes that are
-    known, by text.
-    """
+    """The maker of attributes: templates, and the attributes that are known, their numbers by text."""
 
     patterns: Sequence[Pattern]
-    functions: Mapping[str, Own] = field(default_factory=dict)
     ids: dict[str, int] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        heads = [pattern.texts for pattern in self.patterns]
-        self._repeats = len(set(heads)) < len(heads)  # one attribute can come from two templates
-
-    def learn(self, sentences: Sequence[Sequence[Token]], cutoff: int = 1) -> TokenAttributes:
+    def learn(self, sentences: Sequence[Sequence[Token]], cutoff: int = 1) -> Attributes:
         """The attributes of training sentences that ``cutoff`` tokens or more have; they are known from now on."""
-        attributes = self._extract(sentences, grow=True)
-        kept = np.bincount(attributes.attributes, minlength=len(self.ids)) >= cutoff
+        starts, rows, found = self._extract(sentences, grow=True)
+        kept = np.bincount(found, minlength=len(self.ids)) >= cutoff
         number = np.cumsum(kept) - 1
         self.ids = {text: int(number[j]) for text, j in self.ids.items() if kept[j]}
-        entries = kept[attributes.attributes]
-        rows = np.concatenate([[0], np.cumsum(entries)])[attributes.rows]
-        values = attributes.values[entries] if attributes.values.size else attributes.values
-        return TokenAttributes(
-            attributes.starts, rows, number[attributes.attributes[entries]].astype(np.uint32), values
-        )
+        entries = kept[found]
+        return starts, offsets(entries)[rows], number[found[entries]]
 
-    def extract(self, sentences: Sequence[Sequence[Token]]) -> TokenAttributes:
+    def extract(self, sentences: Sequence[Sequence[Token]]) -> Attributes:
         """The attributes of sentences, those that are known."""
         return self._extract(sentences, grow=False)
 
-    def _extract(self, sentences: Sequence[Sequence[Token]], *, grow: bool) -> TokenAttributes:
-        starts = np.concatenate([[0], np.cumsum([len(sentence) for sentence in sentences], dtype=np.int64)])
+    def _extract(self, sentences: Sequence[Sequence[Token]], *, grow: bool) -> Attributes:
+        starts = offsets([len(sentence) for sentence in sentences])
         view = _View(self, sentences, starts)
-        table = np.stack([view.pattern(pattern, grow) for pattern in self.patterns] or [np.zeros(0, np.int64)], axis=-1)
-        table = table.reshape(view.size, len(self.patterns))
-        there = table >= 0
-        owner, attributes = np.nonzero(there)[0], table[there]
-        values = np.zeros(0, np.float32)
-        if self.functions:
-            more = list(self._own(sentences, grow))
-            owner = np.concatenate([owner, np.array([token for token, _, _ in more], np.int64)])
-            attributes = np.concatenate([attributes, np.array([j for _, j, _ in more], np.int64)])
-            values = np.concatenate([np.ones(there.sum()), [value for _, _, value in more]]).astype(np.float32)
-        if self.functions or self._repeats:
-            _, first = np.unique(owner * max(len(self.ids), 1) + attributes, return_index=True)
-            owner, attributes, values = owner[first], attributes[first], values[first] if values.size else values
-        rows = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=view.size))])
-        return TokenAttributes(starts, rows.astype(np.int64), attributes.astype(np.uint32), values)
-
-    def _own(self, sentences: Sequence[Sequence[Token]], grow: bool) -> Iterable[tuple[int, int, float]]:
-        """Token, attribute and value of what functions of one's own give."""
-        token = 0
-        for sentence in sentences:
-            words = [row[0] for row in sentence] if all(len(row) == 1 for row in sentence) else list(sentence)
-            for i in range(len(sentence)):
-                for name, function in self.functions.items():
-                    for text, value in named_values(function(words, i), f"{name} of {words[i]!r}"):
-                        j = self.known(f"{name}:{text}", grow)
-                        if j >= 0 and value != 0.0:
-                            yield token, j, value
-                token += 1
+        table = np.array([view.pattern(pattern, grow) for pattern in self.patterns], np.int64)
+        table = table.reshape(len(self.patterns), view.size).T
+        owner, found = np.nonzero(table >= 0)[0], table[table >= 0]
+        if len({pattern.texts for pattern in self.patterns}) < len(self.patterns):  # two can give the same attribute
+            _, first = np.unique(owner * max(len(self.ids), 1) + found, return_index=True)
+            owner, found = owner[first], found[first]
+        return starts, offsets(np.bincount(owner, minlength=view.size)), found
 
     def known(self, text: str, grow: bool) -> int:
         """The number of an attribute, a new one if asked for, else -1."""
         return self.ids.setdefault(text, len(self.ids)) if grow else self.ids.get(text, -1)
-
-
-def named_values(token: Any, where: str) -> Iterator[tuple[str, float]]:
-    """(attribute, value) of what CRFsuite's wrappers take for a token.
-
-    Of a dict, a text makes an attribute of key and value, a number is the value of the attribute ``key``, True and
-    False are 1 and 0; a list or set of texts, or a dict, is read as a token of its own, with ``key:`` before all
-    attributes. A token may also be a list or set of texts.
-
-    Raises DataError: says where, what was found and what is expected.
-
-    Reference: python-crfsuite.readthedocs.io, ItemSequence.
-    """
-    if isinstance(token, Iterator):
-        token = list(token)
-    if isinstance(token, Mapping):
-        for key, value in token.items():
-            if not isinstance(key, str):
-                raise DataError(f"{where}: found the key {key!r}; expected a text")
-            if isinstance(value, str):
-                yield f"{key}={value}", 1.0
-            elif isinstance(value, (Mapping, list, tuple, Set)):
-                yield from ((f"{key}:{name}", x) for name, x in named_values(value, f"{where}, {key}"))
-            elif isinstance(value, (int, float, np.bool_, np.number)) and -FLOAT32_MAX <= value <= FLOAT32_MAX:
-                yield key, float(value)
-            else:
-                raise DataError(
-                    f"{where}: {key!r} has the value {str(value)[:40]}; expected a text, a finite number of float32, "
-                    "True or False, or a list, set or dict of them"
-                )
-    elif isinstance(token, (list, tuple, Set)) and all(isinstance(name, str) for name in token):
-        names = sorted(token) if isinstance(token, Set) else token
-        yield from ((name, 1.0) for name in dict.fromkeys(names))
-    else:
-        raise DataError(f"{where}: found {token!r}; expected a dict of attributes, or a list or set of texts")
 
 
 class _View:
@@ -290,22 +211,21 @@ class _View:
         self._first, self._end = np.repeat(starts[:-1], lengths), np.repeat(starts[1:], lengths)
         self._columns = dict[int, tuple[list[str], np.ndarray]]()
         self._values = dict[tuple[str, int, int], np.ndarray]()
-        self._texts, self._number = list[str](), dict[str, int]()
+        self._number: dict[str | None, int] = {None: -1}  # of texts
 
     def pattern(self, pattern: Pattern, grow: bool) -> np.ndarray:
         """int64 [T]: the attribute that a template gives for every token, -1 for none."""
         parts = [self._macro(macro) for macro in pattern.macros]
         key, there = np.zeros(self.size, np.int64), np.ones(self.size, np.bool_)
         for part in parts:
-            key = np.unique(key, return_inverse=True)[1] * np.int64(len(self._texts)) + part
+            key = np.unique(key, return_inverse=True)[1] * np.int64(len(self._number) - 1) + part
             there &= part >= 0
         attribute = np.full(self.size, -1, np.int64)
         _, first, inverse = np.unique(key[there], return_index=True, return_inverse=True)
-        texts = [np.asarray(part[there][first]).tolist() for part in parts]
-        number, ids = self._features.known, np.empty(first.size, np.int64)
-        for k, values in enumerate(zip(*texts, strict=True) if texts else [()] * first.size):
-            filled = chain.from_iterable(zip(pattern.texts, (self._texts[value] for value in values), strict=False))
-            ids[k] = number("".join(filled) + pattern.texts[-1], grow)
+        every, ids = [text or "" for text in self._number][1:], np.empty(first.size, np.int64)
+        for k, row in enumerate(np.stack(parts, axis=-1)[there][first].tolist() if parts else [()] * first.size):
+            filled = chain.from_iterable(zip(pattern.texts, (every[value] for value in row), strict=False))
+            ids[k] = self._features.known("".join(filled) + pattern.texts[-1], grow)
         attribute[there] = ids[inverse] if first.size else -1
         return attribute
 
@@ -344,9 +264,4 @@ class _View:
         return self._columns[column]
 
     def _text(self, text: str | None) -> int:
-        if text is None:
-            return -1
-        if text not in self._number:
-            self._number[text] = len(self._texts)
-            self._texts.append(text)
-        return self._number[text]
+        return self._number.setdefault(text, len(self._number) - 1)

@@ -8,13 +8,11 @@ The best labels are found by Viterbi's algorithm (1967), and the best k; all exa
 labels.
 """
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rerank.base.errors import DataError
 from rerank.data.corpus import frozen, offsets, ranges_of
 from rerank.kernels.compile import by_type, kernel
 from rerank.learn.predictor import Predictor, fresh, named, shrink
@@ -89,65 +87,25 @@ def chains_of(
     rows: ArrayLike,
     attributes: ArrayLike,
     gold: ArrayLike | None,
-    allowed: ArrayLike | int,
+    allowed: ArrayLike,
     *,
     attribute_count: int,
     values: ArrayLike | None = None,
-    names: Sequence[str] = (),
 ) -> Chains:
-    """Check arrays and freeze them as ``Chains``, which describes them.
-
-    gold: None where no label is known; allowed: K where every label may follow every other; names: of the labels, for
-    messages.
-
-    Raises DataError: names the example (from 1) whose labels the mask forbids, or that is so long or short that the
-    mask allows it no labels at all. ValueError: arrays that do not belong together.
-    """
-    mask = np.ones((allowed + 2, allowed), np.uint8) if isinstance(allowed, int) else np.asarray(allowed) != 0
-    starts, rows = np.asarray(starts, np.int64), np.asarray(rows, np.int64)
-    tokens, K = rows.size - 1, mask.shape[1]
-    chains = Chains(
-        starts=starts, rows=rows, attributes=np.asarray(attributes, np.uint32),
-        values=np.zeros(0, np.float32) if values is None else np.asarray(values, np.float32),
-        gold=np.full(tokens, UNKNOWN, np.int32) if gold is None else np.asarray(gold, np.int32),
-        allowed=mask.astype(np.uint8),
-        attribute_count=int(attribute_count),
-    )  # fmt: skip
-    fits = mask.shape[0] == K + 2 and K > 0 and starts[0] == rows[0] == 0 and starts[-1] == tokens
-    fits &= chains.gold.size == tokens and chains.width < 2**32
-    fits &= rows[-1] == chains.attributes.size and chains.values.size in (0, chains.attributes.size)
-    if not (fits and (np.diff(starts) >= 0).all() and (np.diff(rows) >= 0).all()):
-        raise ValueError("the arrays of these chains do not belong together; see Chains")
-    if chains.attributes.max(initial=0) >= max(1, attribute_count) or chains.gold.max(initial=0) >= K:
-        raise ValueError(f"found an attribute from {attribute_count} on, or a label from {K} on; both count from 0")
-    _require_allowed(chains, names)
-    for array in chains[:-1]:
-        np.asarray(array).flags.writeable = False
-    return chains
+    """Freeze arrays as ``Chains``, which describes them; gold: None where no label is known."""
+    given: dict[str, np.ndarray] = {
+        "starts": np.asarray(starts, np.int64), "rows": np.asarray(rows, np.int64),
+        "attributes": np.asarray(attributes, np.uint32), "allowed": np.asarray(allowed, np.uint8),
+        "values": np.zeros(0, np.float32) if values is None else np.asarray(values, np.float32),
+    }  # fmt: skip
+    known = np.full(given["rows"].size - 1, UNKNOWN) if gold is None else gold
+    arrays = {name: frozen(array) for name, array in given.items()}
+    return Chains(**arrays, gold=frozen(np.asarray(known, np.int32)), attribute_count=attribute_count)
 
 
-def _require_allowed(chains: Chains, names: Sequence[str]) -> None:
-    """Refuse examples to which the mask allows no labels, or not their own."""
-    mask, K, starts, gold = chains.allowed, chains.labels, chains.starts, chains.gold
-    lengths, reached, possible = np.diff(starts), mask[K] > 0, [True]
-    for _ in range(chains.longest):
-        possible.append(bool((reached & (mask[K + 1] > 0)).any()))
-        reached = (mask[:K][reached] > 0).any(axis=0)
-    for i in np.flatnonzero(~np.array(possible)[lengths]):
-        raise DataError(f"example {i + 1}: its transitions allow no labels for {lengths[i]} tokens")
-    begins, ends = np.zeros((2, gold.size), bool)
-    begins[starts[:-1][lengths > 0]] = ends[starts[1:][lengths > 0] - 1] = True
-    before = np.where(begins, K, np.roll(gold, 1))
-    bad = (mask[before, gold] == 0) | (ends & (mask[K + 1, gold] == 0))
-    for t in np.flatnonzero(bad & (gold >= 0) & (before >= 0)):
-        number = int(np.searchsorted(starts, t, "right"))  # from 1
-        label = names[gold[t]] if names else f"label {gold[t]}"
-        at = "at the start" if begins[t] else f"after {names[gold[t - 1]] if names else f'label {gold[t - 1]}'}"
-        if mask[before[t], gold[t]]:
-            at = "at the end"
-        raise DataError(
-            f"example {number}, token {t - starts[number - 1] + 1}: found {label} {at}, which is not allowed"
-        )
+def free_labels(K: int) -> np.ndarray:
+    """uint8 [K + 2, K]: every label may follow every other."""
+    return np.ones((K + 2, K), np.uint8)
 
 
 class ChainRoom(NamedTuple):
@@ -159,23 +117,16 @@ class ChainRoom(NamedTuple):
     emissions: np.ndarray  # [M, K]: scores of a token's labels, −∞ where they may not begin or end
     best: np.ndarray  # [M, K]: score of the best labels from here on, for each label here
     output: np.ndarray  # int32 [M]: the labels that were found
-    slots: np.ndarray  # int32, a power of two of them, all −1: places of columns, see ``differing_columns``
 
 
 def room_for(chains: Chains, kind: Any = np.float64) -> ChainRoom:
     """Space for ``chains`` with scores of this type."""
     M, K = max(1, chains.longest), chains.labels
-    slots = 2 << max(1, (entries_of(chains) - 1).bit_length())
+    square, wide = (K, K), (M, K)
     return ChainRoom(
-        np.empty((K, K), kind), np.empty(K, kind), np.full(1, -1, np.int64), np.empty((M, K), kind),
-        np.empty((M, K), kind), np.empty(M, np.int32), np.full(slots, -1, np.int32),
+        np.empty(square, kind), np.empty(K, kind), np.full(1, -1, np.int64), np.empty(wide, kind),
+        np.empty(wide, kind), np.empty(M, np.int32),
     )  # fmt: skip
-
-
-def entries_of(chains: Chains) -> int:
-    """The most columns in which two outputs of an example can differ."""
-    nonzeros = np.diff(chains.rows[chains.starts]) if chains.example_count else np.zeros(1, np.int64)
-    return 2 * (int(nonzeros.max(initial=0)) + chains.longest) + 1
 
 
 @by_type
@@ -321,10 +272,8 @@ def trace(length: int, room: ChainRoom) -> float:
     return float(score)
 
 
-def state_of(chains: Chains, weights: np.ndarray) -> Predictor:
-    """A predictor with these weights (float32 or float64 [D]) for kernels; a ValueError for those of other columns."""
-    if weights.shape != (chains.width,):
-        raise ValueError(f"found weights of shape {weights.shape}; expected ({chains.width},) for these chains")
+def predictor_with(weights: np.ndarray) -> Predictor:
+    """A predictor with these weights (float32 or float64 [D]), for kernels."""
     return named(fresh(0)._replace(cells=np.ascontiguousarray(weights)))
 
 
@@ -334,7 +283,7 @@ def decode(chains: Chains, weights: np.ndarray) -> np.ndarray:
     weights: float32 or float64 [D]; scores are computed with the same precision.
     """
     labels = np.empty(chains.rows.size - 1, np.int32)
-    decode_all(chains, state_of(chains, weights), room_for(chains, weights.dtype), labels)
+    decode_all(chains, predictor_with(weights), room_for(chains, weights.dtype), labels)
     return labels
 
 
@@ -364,7 +313,7 @@ def k_best(chains: Chains, weights: np.ndarray, k: int) -> tuple[np.ndarray, np.
         np.empty((M, K, k), kind), np.empty((M, K, k, 2), np.int32), np.empty((M, K), np.int32), np.empty(K, np.int32),
         np.zeros(K, kind),
     )  # fmt: skip
-    find_k_best(chains, state_of(chains, weights), room, ways, scores, labels)
+    find_k_best(chains, predictor_with(weights), room, ways, scores, labels)
     return scores, labels
 
 
@@ -431,13 +380,13 @@ def find_k_best(
                     label, way = np.int64(step[0]), np.int64(step[1])
 
 
-HASH, HIGH = np.uint64(2654435769), np.uint64(16)  # 2^32 divided by the golden ratio (Knuth, volume 3, section 6.4)
-
-
 @kernel
-def differing_columns(data: ListArrays, i: int, room: ChainRoom, chains: Chains) -> tuple[int, float]:
-    """Write φ(y*) − φ(y') into ``data``; returns how many columns, −1 for equal ones, and how many labels are wrong."""
-    first, K, count, wrong = chains.starts[i], room.highest.shape[0], 0, 0
+def differing_columns(data: ListArrays, sums: np.ndarray, i: int, room: ChainRoom, chains: Chains) -> tuple[int, float]:
+    """Write φ(y*) − φ(y') into ``data``; returns how many columns, −1 for equal ones, and how many labels are wrong.
+
+    sums: float64 [D], all 0 before and after.
+    """
+    first, K, noted, wrong = chains.starts[i], room.highest.shape[0], 0, 0
     before: Any = 0
     best_before: Any = 0
     for t in range(first, chains.starts[i + 1]):
@@ -447,40 +396,25 @@ def differing_columns(data: ListArrays, i: int, room: ChainRoom, chains: Chains)
             for p in range(np.uint64(chains.rows[t]), np.uint64(chains.rows[t + 1])):
                 j = K * (K + np.int64(chains.attributes[p]))
                 value = 1.0 if chains.values.shape[0] == 0 else single(chains.values[p])
-                count = add_entry(data, room.slots, count, j + gold, value)
-                count = add_entry(data, room.slots, count, j + best, -value)
+                noted = note(data.columns, sums, noted, j + gold, value)
+                noted = note(data.columns, sums, noted, j + best, -value)
         if t > first and (gold != best or before != best_before):
-            count = add_entry(data, room.slots, count, before * K + gold, 1.0)
-            count = add_entry(data, room.slots, count, best_before * K + best, -1.0)
+            noted = note(data.columns, sums, noted, before * K + gold, 1.0)
+            noted = note(data.columns, sums, noted, best_before * K + best, -1.0)
         before, best_before = gold, best
-    for r in range(count):
-        clear(room.slots, data.columns[r])
+    count = 0
+    for r in range(noted):
+        j = np.int64(data.columns[r])
+        data.columns[count], data.values[count] = j, sums[j]
+        count += sums[j] != 0.0
+        sums[j] = 0.0
     return int(count) if wrong > 0 else -1, float(wrong)
 
 
 @kernel
-def slot_of(slots: np.ndarray, column: int) -> int:
-    """The place where the search for a column begins."""
-    return int(int((HASH * np.uint64(column)) >> HIGH) & (slots.shape[0] - 1))
-
-
-@kernel
-def add_entry(data: ListArrays, slots: np.ndarray, count: int, column: int, value: float) -> int:
-    """Add ``value`` to the entry of ``column``, a new one if it has none; returns how many entries there are."""
-    slot = slot_of(slots, column)
-    while slots[slot] >= 0:
-        if data.columns[slots[slot]] == column:
-            data.values[slots[slot]] += value
-            return count
-        slot = (slot + 1) & (slots.shape[0] - 1)
-    slots[slot], data.columns[count], data.values[count] = count, column, value
-    return count + 1
-
-
-@kernel
-def clear(slots: np.ndarray, column: int) -> None:
-    """Empty the slots from a column's first one to the next that is empty: what came after it lies there too."""
-    slot = slot_of(slots, column)
-    while slots[slot] >= 0:
-        slots[slot] = -1
-        slot = (slot + 1) & (slots.shape[0] - 1)
+def note(columns: np.ndarray, sums: np.ndarray, noted: int, j: int, value: float) -> int:
+    """Add ``value`` to the sum of column j, which is noted wherever its sum is 0; returns how many are."""
+    columns[noted] = j
+    noted += sums[j] == 0.0
+    sums[j] += value
+    return noted

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -13,17 +12,17 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.contrib.structures.attributes import (
-    TokenAttributes,
+    Attributes,
     TokenFeatures,
     default_patterns,
     read_patterns,
     template_file,
 )
-from rerank.contrib.structures.chain import Chains, chains_of, decode
+from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of, decode, free_labels
 from rerank.contrib.structures.metrics import LabelMetric, has_spans, parts_of, span_form
 from rerank.contrib.structures.readers import SequenceReader, TaggedSentence, sentences_of, sequence_readers, slashed
 from rerank.contrib.structures.recipe import TaggingRecipe, TokenFeatureSettings, check_labels
-from rerank.contrib.structures.tagger import Tagger, Tagging, token_features
+from rerank.contrib.structures.tagger import Tagger, Tagging
 from rerank.contrib.structures.training import require_structured, train_chains
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import make_learner
@@ -74,18 +73,22 @@ def token_features_of(settings: TokenFeatureSettings, width: int) -> TokenFeatur
             lines.append(item)
         else:
             lines += template_file(item)
-    return TokenFeatures(
-        read_patterns(lines), {name: token_features.get(path) for name, path in settings.functions.items()}
-    )
+    return TokenFeatures(read_patterns(lines))
 
 
 def allowed_labels(labels: Sequence[str], how: str, sequences: Iterable[Sequence[str]]) -> np.ndarray:
-    """uint8 [K + 2, K]: which labels may follow which, begin (row K) and end (row K + 1); see ``constraints``."""
+    """uint8 [K + 2, K]: which labels may follow which, begin (row K) and end (row K + 1); see ``constraints``.
+
+    Where labels do not mark spans, or are not always as spans have them, any may follow any. There are allowed labels
+    for any number of tokens: one may begin, follow itself, and end.
+    """
     K = len(labels)
-    free = np.ones((K + 2, K), np.uint8)
-    if how == "none" or (how == "auto" and not has_spans(labels)):
+    free = free_labels(K)
+    if how == "none":
+        return free
+    if not has_spans(labels):
         forms = [span_form(label) for label in labels]
-        if how == "auto" and has_spans(forms):
+        if has_spans(forms):
             written, form = next(pair for pair in zip(labels, forms, strict=True) if pair[0] != pair[1])
             message = "the labels look like those of spans in another form, and are taken for tags: write %s for %s"
             log.warning(f"{message}, or, if they are tags, set constraints: none and metric: tags", form, written)
@@ -98,37 +101,13 @@ def allowed_labels(labels: Sequence[str], how: str, sequences: Iterable[Sequence
             goes_on = following in "IE" and part in "BI" and kind == other
             allowed[k, j] = goes_on if following in "IE" else not (closed and part in "BI")
     allowed[K + 1] = [not (closed and part in "BI") for part, _ in parts]
-    if how == "auto":
-        number = {label: k for k, label in enumerate(labels)}
-        for sequence in sequences:
-            ids = [number[label] for label in sequence if label in number]
-            steps = [(K, ids[0]), *pairwise(ids), (K + 1, ids[-1])] if ids else []
-            if not all(allowed[step] for step in steps):
-                log.info("labels begin spans where they cannot in IOB2 or BIOES: any may follow any")
-                return free
-    return allowed
-
-
-def _chains(
-    attributes: TokenAttributes,
-    sentences: Sequence[TaggedSentence],
-    labels: Sequence[str],
-    allowed: np.ndarray,
-    count: int,
-) -> Chains:
-    """Sentences as a learner sees them, labels that training does not have being unknown."""
     number = {label: k for k, label in enumerate(labels)}
-    gold = np.array([number.get(label, -1) for sentence in sentences for label in sentence.labels], np.int32)
-    values = attributes.values if attributes.values.size else None
-    try:
-        return chains_of(
-            *attributes[:3], gold, allowed, attribute_count=count, values=values, names=labels,
-        )  # fmt: skip
-    except DataError as error:
-        named = re.match("example ([0-9]+)(?:, |: )", error.message)
-        assert named is not None
-        place, rest = sentences[int(named[1]) - 1], error.message[named.end() :]
-        raise DataError(rest, path=place.path or None, line=place.line or None, list_id=place.id or None) from None
+    for sequence in sequences:
+        ids = [number[label] for label in sequence if label in number]
+        if ids and not all(allowed[step] for step in ((K, ids[0]), *pairwise(ids), (K + 1, ids[-1]))):
+            log.info("labels begin spans where they cannot in IOB2 or BIOES: any may follow any")
+            return free
+    return allowed if (allowed[K] & allowed[K + 1] & allowed[:K].diagonal()).any() else free
 
 
 def train_tagger(
@@ -136,23 +115,27 @@ def train_tagger(
 ) -> tuple[Tagger, Training]:
     """Train a tagger by a recipe of a single run.
 
-    Raises DataError: sentences whose tokens have different columns, or labels that the constraints forbid.
+    Raises DataError: sentences whose tokens have different columns.
     """
     learner, settings = learner_of(recipe), recipe.training
-    width = len(train[0].tokens[0])
-    for sentence in (*train, *(dev or ())):
+    width, every = len(train[0].tokens[0]), [*train, *(dev or ())]
+    for sentence in every:
         if any(len(token) != width for token in sentence.tokens):
             message = f"found tokens of other columns than the {width} of the first sentence"
             raise DataError(message, path=sentence.path or None, line=sentence.line or None)
     labels = tuple(sorted({label for sentence in train for label in sentence.labels}))
-    sequences = (sentence.labels for sentence in (*train, *(dev or ())))
-    allowed = allowed_labels(labels, recipe.constraints, sequences)
-    features = token_features_of(recipe.features, width)
-    attributes = features.learn([sentence.tokens for sentence in train], recipe.features.cutoff)
-    count = len(features.ids)
+    allowed = allowed_labels(labels, recipe.constraints, (sentence.labels for sentence in every))
+    number, features = {label: k for k, label in enumerate(labels)}, token_features_of(recipe.features, width)
+
+    def chains(attributes: Attributes, sentences: Sequence[TaggedSentence]) -> Chains:
+        """Sentences as a learner sees them, labels that training does not have being unknown."""
+        gold = [number.get(label, UNKNOWN) for sentence in sentences for label in sentence.labels]
+        return chains_of(*attributes, gold, allowed, attribute_count=len(features.ids))
+
+    taught = chains(features.learn([sentence.tokens for sentence in train], recipe.features.cutoff), train)
     evaluate = None
     if dev is not None:
-        held = _chains(features.extract([each.tokens for each in dev]), dev, labels, allowed, count)
+        held = chains(features.extract([each.tokens for each in dev]), dev)
         metric, right = label_metric(recipe.metric, labels), [sentence.labels for sentence in dev]
 
         def evaluate(weights: Weights) -> float:
@@ -161,23 +144,16 @@ def train_tagger(
             return float(metric.scores(rows.sum(axis=0), reference.sum(axis=0)))
 
     training = train_chains(
-        learner,
-        _chains(attributes, train, labels, allowed, count),
-        evaluate=evaluate,
-        epochs=settings.epochs,
-        seed=recipe.seed,
-        shuffle=settings.shuffle,
-        predictor=settings.predictor,
-        patience=settings.patience,
-    )
+        learner, taught, evaluate=evaluate, epochs=settings.epochs, seed=recipe.seed, shuffle=settings.shuffle,
+        predictor=settings.predictor, patience=settings.patience,
+    )  # fmt: skip
     about = provenance(learner=str(recipe.learner["name"]), seed=recipe.seed, epochs=training.epoch)
     K, weights = len(labels), training.weights[settings.predictor].w.astype(np.float32)
     table = weights[K * K :].reshape(-1, K)
     kept = np.asarray(table.any(axis=1))  # attributes without any weight are forgotten
     features.ids = {text: j for j, text in enumerate(text for text, k in features.ids.items() if kept[k])}
     weights = np.concatenate([weights[: K * K], table[kept].ravel()])
-    data, functions = recipe.model_dump(mode="json"), dict(recipe.features.functions)
-    return Tagger(data, about, features, labels, allowed, weights, width, functions), training
+    return Tagger(recipe.model_dump(mode="json"), about, features, labels, allowed, weights, width), training
 
 
 def tagger(

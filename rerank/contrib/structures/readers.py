@@ -4,13 +4,12 @@ A sentence with a row of other columns than those before it, or without a label 
 with ``on_bad_list="skip"``, is left out and counted, as a list is: see ``rerank.readers.problems``.
 """
 
-import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import RecipeError
@@ -114,25 +113,17 @@ def as_they_come(sentences: Iterable[TaggedSentence], path: PathLike) -> Iterato
     yield batch
 
 
-log = logging.getLogger("rerank")
-
-
 @dataclass(frozen=True)
 class SlashReader(SequenceReader):
-    """A sentence per line, its words with tags behind a slash: ``Words/NNS matter/VBP ./.``. A slash in a label has a
-    backslash before it, ``a/NP\\/N``; it is written and read so.
+    """A sentence per line, its words with tags behind a slash: ``Words/NNS matter/VBP ./.``. Of several slashes, as in
+    and/or/CC, the last is before the tag, unless a backslash is before it: ``a/NP\\/N``. Tags are written so.
 
     Parameters
     ----------
     mark: what stands between word and tag, as ``_``.
-    at: which of several marks does, those behind a backslash aside: ``last``, as in and/or/CC, or ``first``, as in
-        a/NP/N, where words have none.
     """
 
-    labelled: ClassVar[bool] = True
-
     mark: str = "/"
-    at: Literal["last", "first"] = "last"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -140,18 +131,11 @@ class SlashReader(SequenceReader):
             raise RecipeError(f"found {self.mark!r}; expected a mark without blanks, as /", key="mark")
 
     def blocks(self, lines: LineReader) -> Iterator[tuple[int, list[str]]]:
-        told, mark = not self.labelled, rf"(?<!\\){re.escape(self.mark)}"
-        for number, line in lines:
-            row = decoded(line)
-            if not told and (several := re.search(rf"\S+{mark}\S*{mark}\S+", row)):
-                told, (word, label) = True, parted(several[0], self.mark, self.at)
-                said = f"{several[0]} is read as {word} with the label {label}; the option at, last or first, chooses"
-                log.info("%s:%d: %s", lines.path, number, said)
-            if row and not row.isspace():
-                yield number, [row]
+        rows = ((number, decoded(line)) for number, line in lines)
+        return ((number, [row]) for number, row in rows if row and not row.isspace())
 
     def sentence(self, rows: list[str], line: int, width: int | None) -> TaggedSentence | None:  # noqa: ARG002
-        pairs = [parted(part, self.mark, self.at) for part in rows[0].split()]
+        pairs = [parted(part, self.mark) for part in rows[0].split()]
         for word, tag in pairs:
             if not (word and tag):
                 pair = f"found {(word + self.mark + tag if word else tag)[:40]!r}"
@@ -159,14 +143,12 @@ class SlashReader(SequenceReader):
         return TaggedSentence(tuple((word,) for word, _ in pairs), tuple(tag for _, tag in pairs))
 
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
-        out.write(encoded(slashed(sentence.words, labels, self.mark, self.at) + "\n"))
+        out.write(encoded(slashed(sentence.words, labels, self.mark) + "\n"))
 
 
 @dataclass(frozen=True)
 class WordReader(SlashReader):
     """Lines of words without tags, to be tagged; ``mark`` is for what is written."""
-
-    labelled = False
 
     def sentence(self, rows: list[str], line: int, width: int | None) -> TaggedSentence | None:  # noqa: ARG002
         if width is None:
@@ -174,20 +156,18 @@ class WordReader(SlashReader):
         return TaggedSentence(tuple((word,) for word in rows[0].split()))
 
 
-def slashed(words: Sequence[str], labels: Sequence[str], mark: str = "/", at: str = "last") -> str:
+def slashed(words: Sequence[str], labels: Sequence[str], mark: str = "/") -> str:
     """Words with their labels, as a line has them."""
-    written = labels if at == "first" else [label.replace(mark, f"\\{mark}") for label in labels]
-    return " ".join(f"{word}{mark}{label}" for word, label in zip(words, written, strict=True))
+    escaped = (label.replace(mark, f"\\{mark}") for label in labels)
+    return " ".join(f"{word}{mark}{label}" for word, label in zip(words, escaped, strict=True))
 
 
-def parted(text: str, mark: str = "/", at: str = "last") -> tuple[str, str]:
-    """The word and the label of what ``slashed`` joins; without a mark, one of them is empty.
+def parted(text: str, mark: str = "/") -> tuple[str, str]:
+    """The word and the label of what ``slashed`` joins; without a mark, the word is empty.
 
-    >>> parted("and/or/CC"), parted(r"a/NP\\/N"), parted("a/NP/N", at="first")
-    (('and/or', 'CC'), ('a', 'NP/N'), ('a', 'NP/N'))
+    >>> parted("and/or/CC"), parted(r"a/NP\\/N")
+    (('and/or', 'CC'), ('a', 'NP/N'))
     """
-    if at == "first":
-        return text.partition(mark)[::2]
     match = re.fullmatch(rf"(.+)(?<!\\){re.escape(mark)}(.+)", text, re.DOTALL) if "\\" in text else None
     word, label = match.groups() if match else text.rpartition(mark)[::2]
     return word, label.replace(f"\\{mark}", mark)
@@ -266,9 +246,8 @@ class ConllReader(SequenceReader):
 
 
 FIELDS = "id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"
-NONE, FEATURES = "_", FIELDS.index("feats")  # an unspecified field; that of features
+NONE = "_"  # an unspecified field
 _TOKEN, _OTHER = re.compile("[0-9]+"), re.compile(r"[0-9]+[-.][0-9]+")
-_FEATURE = re.compile(r"[A-Z][A-Za-z0-9]*(\[[a-z0-9]+\])?")
 
 
 @dataclass(frozen=True)
@@ -284,8 +263,8 @@ class ConlluReader(SequenceReader):
 
     Parameters
     ----------
-    label: a field by name, as ``upos`` and ``xpos``, or a feature, as ``Case``, which is ``_`` for words without it.
-    columns: the fields or features that tokens have, the word first.
+    label: a field by name, as ``upos`` and ``xpos``.
+    columns: the fields that tokens have, the word first.
     """
 
     label: str = "upos"
@@ -295,8 +274,8 @@ class ConlluReader(SequenceReader):
         object.__setattr__(self, "columns", tuple(self.columns))
         super().__post_init__()
         for key, name in (("label", self.label), *(("columns", name) for name in self.columns)):
-            if not (isinstance(name, str) and (name in FIELDS or _FEATURE.fullmatch(name))):
-                raise RecipeError(f"found {name!r}; expected one of {', '.join(FIELDS)} or a feature, as Case", key=key)
+            if name not in FIELDS:
+                raise RecipeError(f"found {name!r}; expected one of {', '.join(FIELDS)}", key=key)
         if not self.columns:
             raise RecipeError("expected the fields that tokens have, as [form]", key="columns")
 
@@ -316,36 +295,25 @@ class ConlluReader(SequenceReader):
             if not _TOKEN.fullmatch(fields[0]):
                 message = f"found the id {fields[0][:40]!r}; expected a number, as 3, 3-4 or 3.1"
                 raise Problem("id", message, line + place)
-            by_name = _features(fields[FEATURES]) | dict(zip(FIELDS, fields, strict=True))
-            tokens.append(tuple(by_name.get(column, NONE) for column in self.columns))
-            labels.append(by_name.get(self.label, NONE))
+            by_name = dict(zip(FIELDS, fields, strict=True))
+            tokens.append(tuple(by_name[column] for column in self.columns))
+            labels.append(by_name[self.label])
             places.append(place)
         if not tokens:
             return None
-        complete = self.label not in FIELDS or NONE not in labels
-        if not complete and width is None:
+        if NONE in labels and width is None:
             message = f"found a word without {self.label}; expected one for every word"
             raise Problem("label", message, line + places[labels.index(NONE)])
-        labels = labels if complete else []
+        labels = [] if NONE in labels else labels
         return TaggedSentence(tuple(tokens), tuple(labels), name, raw=tuple(rows), places=tuple(places))
 
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
         rows = list(sentence.raw)
         for place, label in zip(sentence.places, labels, strict=True):
             fields = rows[place].split("\t")
-            if self.label in FIELDS:
-                fields[FIELDS.index(self.label)] = label
-            else:
-                features = _features(fields[FEATURES]) | {self.label: label}
-                kept = [f"{key}={features[key]}" for key in sorted(features, key=str.lower) if features[key] != NONE]
-                fields[FEATURES] = "|".join(kept) or NONE
+            fields[FIELDS.index(self.label)] = label
             rows[place] = "\t".join(fields)
         out.write(encoded("\n".join([*rows, "", ""])))
-
-
-def _features(text: str) -> dict[str, str]:
-    """The features of a word, as Case=Nom|Number=Sing."""
-    return dict(part.partition("=")[::2] for part in text.split("|") if part != NONE)
 
 
 @dataclass(frozen=True)

@@ -70,12 +70,10 @@ class TokenFeatureSettings(Section):
 
     templates: ``default``, lines in the syntax of CRF++, and files of such lines, in any number.
     cutoff: attributes of fewer tokens of training are left out.
-    functions: functions of your own (``module:function``) of words and a place, by name.
     """
 
     templates: Annotated[tuple[str, ...], one_or_many(str)] = ("default",)
     cutoff: Count = 1
-    functions: dict[str, str] = Field(default_factory=dict)
 
 
 class TaggingTraining(Section):
@@ -110,8 +108,8 @@ class RerankSettings(Section):
 class TaggingRecipe(TaskRecipe):
     """Everything that determines a result of tagging.
 
-    constraints: which labels may follow each other: as labels of spans do (``spans``), where all of training do (auto),
-    or any (none).
+    constraints: which labels may follow each other: where all of training mark spans, those that do so (auto), or any
+    (none).
     metric: spans, tags, or auto: spans where labels mark spans.
     rerank: a second stage; null: none.
     runs, grid: runs with settings of their own, which may differ in features, learner, training and constraints.
@@ -121,7 +119,7 @@ class TaggingRecipe(TaskRecipe):
     task: Literal["tagging"] = "tagging"
     data: TaggingData = TaggingData()
     features: Annotated[TokenFeatureSettings, part(key="templates")] = TokenFeatureSettings()
-    constraints: Literal["auto", "spans", "none"] = "auto"
+    constraints: Literal["auto", "none"] = "auto"
     metric: Annotated[Settings, part("auto")] = Field(default={}, validate_default=True)
     learner: Annotated[Settings, part("perceptron")] = Field(default={}, validate_default=True)
     training: TaggingTraining = TaggingTraining()
@@ -141,7 +139,7 @@ class TaggingRecipe(TaskRecipe):
 
 FORMATS = "conllu", "slash", "conll"  # that are tried, the pickiest first
 LOOK = 50  # sentences
-LABELS = {"conll": ("label", "last"), "conllu": ("label", "upos"), "slash": ("at", "last"), "trees": ("label", "tags")}
+LABELS = {"conll": ("label", "last"), "conllu": ("label", "upos"), "slash": ("mark", "/"), "trees": ("label", "tags")}
 FRACTION = re.compile(r"[-+]?\d*\.\d+(e[-+]?\d+)?|inf")
 LIKE = 0.5  # the share that two inventories of labels have in common
 

@@ -1,7 +1,7 @@
 """A tagger of sequences over dictionaries of attributes, as python-crfsuite and sklearn-crfsuite take them."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, compress, count, pairwise, repeat
 from typing import Any, Literal, Self
@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rerank.base.errors import DataError
-from rerank.contrib.structures.attributes import named_values
-from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of, decode, k_best
+from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of, decode, free_labels, k_best
 from rerank.contrib.structures.training import marginals, train_chains
-from rerank.kernels.compile import kernel
+from rerank.data.corpus import offsets
+from rerank.features.scores import FLOAT32_MAX
 from rerank.learn.parameters import as_value_errors, check_parameters, learner_of, seed_of
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.settings import Count
@@ -25,7 +25,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     """A tagger: it labels every token of a sequence, and knows which labels follow each other (a chain of first order).
 
     X is a list of sequences, these are lists of tokens, and a token is a dict (or a list or set of texts): see
-    ``rerank.contrib.structures.attributes.named_values``. y has a list of labels for every sequence.
+    ``rerank.contrib.structures.sequence_tagger.named_values``. y has a list of labels for every sequence.
 
     Parameters
     ----------
@@ -144,18 +144,17 @@ def _parted(chains: Chains, rows: list[Any]) -> list[list[Any]]:
 
 
 def _chains(X: list[Any], y: Any, classes: Sequence[Any], known: dict[str, int], *, new: bool) -> Chains:
-    """Sequences as arrays; with ``new``, attributes that are not ``known`` are added, else they are left out."""
-    sizes, ids, values = _lists_of_texts(X, known, new=new) or _any_tokens(X, known, new=new)
-    place, kept = {label: number for number, label in enumerate(classes)}, ids >= 0
-    rows = np.concatenate([[0], np.cumsum(kept)])[np.concatenate([[0], np.cumsum(sizes)])]
+    """Sentences as arrays; with ``new``, attributes that are not ``known`` are added, else they are left out."""
+    rows, ids, values = _lists_of_texts(X, known, new=new) or _any_tokens(X, known, new=new)
+    place = {label: number for number, label in enumerate(classes)}
     return chains_of(
-        np.cumsum([0, *map(len, X)]), rows, ids[kept],
-        None if y is None else [place[label] for labels in y for label in labels], len(classes),
-        attribute_count=len(known), values=None if (values == 1.0).all() else values[kept],
+        offsets([*map(len, X)]), rows, ids, None if y is None else [place[label] for labels in y for label in labels],
+        free_labels(len(classes)), attribute_count=len(known), values=values,
     )  # fmt: skip
 
 
-Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # of T tokens: how many (int64 [T]); numbers, -1: unknown; values
+# Of T tokens: int64 [T + 1], where their attributes begin; their numbers (int64 [nnz]); their values, None for 1.
+Entries = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 
 
 def _any_tokens(X: list[Any], known: dict[str, int], *, new: bool) -> Entries:
@@ -166,16 +165,18 @@ def _any_tokens(X: list[Any], known: dict[str, int], *, new: bool) -> Entries:
             where = f"sequence {i}, token {t}"
             try:
                 for name, value in named_values(token, where):
-                    ids.append(known.setdefault(name, len(known)) if new else known.get(name, UNKNOWN))
-                    values.append(value)
+                    if new or name in known:
+                        ids.append(known.setdefault(name, len(known)))
+                        values.append(value)
             except RecursionError:
                 raise DataError(f"{where}: found a dict or list that holds itself, or too many in each other") from None
             ends.append(len(ids))
-    return np.diff(ends), np.array(ids, np.int64), np.array(values, np.float32)
+    numbers = np.array(values, np.float32)
+    return np.array(ends), np.array(ids, np.int64), None if (numbers == 1.0).all() else numbers
 
 
 def _lists_of_texts(X: list[Any], known: dict[str, int], *, new: bool) -> Entries | None:
-    """The same for tokens that are lists of texts, none of them twice, several times as fast; None for others.
+    """The same for tokens that are lists of texts, several times as fast; None for others.
 
     No list of all texts is made: to look at every text again would take as long as to look it up. So of tokens to tag,
     only those are looked at of which nothing is known.
@@ -183,33 +184,50 @@ def _lists_of_texts(X: list[Any], known: dict[str, int], *, new: bool) -> Entrie
     tokens = list(chain.from_iterable(X))
     if not {*map(type, tokens)} <= {list}:
         return None
-    sizes = np.fromiter(map(len, tokens), np.int64, len(tokens))
+    rows = offsets(np.fromiter(map(len, tokens), np.int64, len(tokens)))
     try:
         numbers = dict(zip(dict.fromkeys(chain.from_iterable(tokens)), count())) if new else known
-        texts = chain.from_iterable(tokens)
-        ids = np.fromiter(map(numbers.get, texts, repeat(UNKNOWN)), np.int64, sizes.sum())
+        ids = np.fromiter(map(numbers.get, chain.from_iterable(tokens), repeat(UNKNOWN)), np.int64, rows[-1])
     except TypeError:  # for what is no text, and cannot be a key
         return None
-    apart, strange = inspect(sizes, ids, np.full(len(numbers), -1), np.zeros(sizes.size, np.bool_))
-    others = numbers if new else chain.from_iterable(compress(tokens, strange))
-    if not apart or not {*map(type, others)} <= {str}:
+    rows = offsets(ids >= 0)[rows]
+    others = numbers if new else chain.from_iterable(compress(tokens, rows[1:] == rows[:-1]))
+    if not {*map(type, others)} <= {str}:
         return None
     known.update(numbers)
-    return sizes, ids, np.zeros(0, np.float32)
+    return rows, ids[ids >= 0], None
 
 
-@kernel
-def inspect(sizes: np.ndarray, ids: np.ndarray, last: np.ndarray, strange: np.ndarray) -> tuple[bool, np.ndarray]:
-    """Whether no token has a number twice; and ``strange``, which of them have none that is known.
+def named_values(token: Any, where: str) -> Iterator[tuple[str, float]]:
+    """(attribute, value) of what CRFsuite's wrappers take for a token.
 
-    last: [A], all −1, scratch: the last token that has a number."""
-    p = 0
-    for t in range(sizes.shape[0]):
-        strange[t] = True
-        for _ in range(sizes[t]):
-            if ids[p] >= 0:
-                if last[ids[p]] == t:
-                    return False, strange
-                last[ids[p]], strange[t] = t, False
-            p += 1
-    return True, strange
+    Of a dict, a text makes an attribute of key and value, a number is the value of the attribute ``key``, True and
+    False are 1 and 0; a list or set of texts, or a dict, is read as a token of its own, with ``key:`` before all
+    attributes. A token may also be a list or set of texts.
+
+    Raises DataError: says where, what was found and what is expected.
+
+    Reference: python-crfsuite.readthedocs.io, ItemSequence.
+    """
+    if isinstance(token, Iterator):
+        token = list(token)
+    if isinstance(token, Mapping):
+        for key, value in token.items():
+            if not isinstance(key, str):
+                raise DataError(f"{where}: found the key {key!r}; expected a text")
+            if isinstance(value, str):
+                yield f"{key}={value}", 1.0
+            elif isinstance(value, (Mapping, list, tuple, Set)):
+                yield from ((f"{key}:{name}", x) for name, x in named_values(value, f"{where}, {key}"))
+            elif isinstance(value, (int, float, np.bool_, np.number)) and -FLOAT32_MAX <= value <= FLOAT32_MAX:
+                yield key, float(value)
+            else:
+                raise DataError(
+                    f"{where}: {key!r} has the value {str(value)[:40]}; expected a text, a finite number of float32, "
+                    "True or False, or a list, set or dict of them"
+                )
+    elif isinstance(token, (list, tuple, Set)) and all(isinstance(name, str) for name in token):
+        names = sorted(token) if isinstance(token, Set) else token
+        yield from ((name, 1.0) for name in names)
+    else:
+        raise DataError(f"{where}: found {token!r}; expected a dict of attributes, or a list or set of texts")

@@ -16,8 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rerank.base.errors import DataError
 from rerank.base.ranges import Range
-from rerank.base.registry import Registry
-from rerank.contrib.structures.attributes import Own, TokenFeatures, read_patterns
+from rerank.contrib.structures.attributes import TokenFeatures, read_patterns
 from rerank.contrib.structures.chain import Chains, chains_of, decode, k_best
 from rerank.contrib.structures.readers import BATCH, Token
 from rerank.contrib.structures.training import marginals
@@ -33,11 +32,9 @@ MOST_SENTENCES = 100_000  # of a request
 MOST_STEPS = 20_000_000  # words times labels times sequences of a sentence, of 16 bytes each
 Words: TypeAlias = Sequence[str] | Sequence[Sequence[str]]  # words, or tokens with several columns
 
-token_features: Registry[Own] = Registry("token_feature")  # users' functions
-
 
 class TaggerHeader(BaseModel):
-    """The content of ``model.json``. functions: users' functions, import paths by name; width: columns of tokens."""
+    """The content of ``model.json``. width: columns of tokens."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -47,7 +44,6 @@ class TaggerHeader(BaseModel):
     labels: Annotated[list[str], Field(min_length=1)]
     forbidden: list[list[int]]
     patterns: list[str]
-    functions: dict[str, str]
     width: Annotated[int, Field(ge=1)]
     files: dict[Annotated[str, Field(pattern=r"^(columns|values)\.npy$|^lexicons\.json$")], str]
     digest: str
@@ -75,8 +71,7 @@ class Tagger:
     """A model that tags words. Threads may share it.
 
     settings: the recipe it was trained by; about: provenance; features: what makes attributes of tokens; labels: K of
-    them; allowed: uint8 [K + 2, K], see ``Chains``; weights: float32 [D]; width: columns of tokens; functions: the
-    import paths of users' functions, by name.
+    them; allowed: uint8 [K + 2, K], see ``Chains``; weights: float32 [D]; width: columns of tokens.
     """
 
     use: ClassVar[str] = "tags words"
@@ -89,7 +84,6 @@ class Tagger:
     allowed: np.ndarray
     weights: np.ndarray
     width: int = 1
-    functions: dict[str, str] | None = None
 
     @staticmethod
     def load(directory: Path | str, trust: Trust = False) -> "Tagger":
@@ -103,8 +97,8 @@ class Tagger:
         with models.stored_model(source, TaggerHeader) as place:
             header = models.read_header(place, TaggerHeader)
             models.check_files(place, header["files"])
-            parts = ((f"features.functions.{name}", path) for name, path in header["functions"].items())
-            require_trusted_parts(parts, trust, source)
+            reader = header["settings"].get("data", {}).get("reader", {}).get("name", "")
+            require_trusted_parts([("data.reader", reader)], trust, source)
             arrays = {
                 "columns": read_array(place / "columns.npy", np.int64, 1),
                 "values": read_array(place / "values.npy", np.float32, 1),
@@ -114,9 +108,8 @@ class Tagger:
     @staticmethod
     def of(header: dict[str, Any], lexicons: dict[str, Any], arrays: dict[str, np.ndarray]) -> "Tagger":
         """What ``content`` gives, as a model; a ValueError where weights are of other columns, or not finite."""
-        functions = {name: token_features.get(path) for name, path in header["functions"].items()}
         ids = {name: j for j, name in enumerate(lexicons["attributes"])}
-        features = TokenFeatures(read_patterns(header["patterns"]), functions, ids)
+        features = TokenFeatures(read_patterns(header["patterns"]), ids)
         columns, values, labels = arrays["columns"], arrays["values"], tuple(header["labels"])
         K = len(labels)
         allowed, weights = np.ones((K + 2, K), np.uint8), np.zeros(K * (K + len(ids)), np.float32)
@@ -127,10 +120,7 @@ class Tagger:
         if not np.isfinite(values).all():
             raise ValueError("values.npy holds weights that are not finite")
         weights[columns] = values
-        return Tagger(
-            header["settings"], dict(header["about"]), features, labels, allowed, weights, header["width"],
-            header["functions"],
-        )  # fmt: skip
+        return Tagger(header["settings"], dict(header["about"]), features, labels, allowed, weights, header["width"])
 
     def content(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, np.ndarray]]:
         """What is stored of the model: a header (JSON), the texts of attributes and lexicons (JSON), and arrays."""
@@ -141,7 +131,6 @@ class Tagger:
             "labels": list(self.labels),
             "forbidden": np.argwhere(self.allowed == 0).tolist(),
             "patterns": [pattern.line for pattern in features.patterns],
-            "functions": self.functions or {},
             "width": self.width,
         }
         return header, {"attributes": list(features.ids)}, {"columns": columns, "values": self.weights[columns]}
@@ -159,7 +148,7 @@ class Tagger:
 
         Raises
         ------
-        DataError: tokens with other columns, or so few that no labels are allowed.
+        DataError: tokens with other columns.
         """
         return next(self.tag_many([tokens]))
 
@@ -205,11 +194,7 @@ class Tagger:
     def chains(self, sentences: Sequence[Words]) -> Chains:
         """Sentences as the learner sees them, without their labels."""
         attributes = self.features.extract([self._rows(tokens, i) for i, tokens in enumerate(sentences, start=1)])
-        return chains_of(
-            attributes.starts, attributes.rows, attributes.attributes, None, self.allowed,
-            attribute_count=len(self.features.ids), values=attributes.values if attributes.values.size else None,
-            names=self.labels,
-        )  # fmt: skip
+        return chains_of(*attributes, None, self.allowed, attribute_count=len(self.features.ids))
 
     def _rows(self, tokens: Words, number: int) -> list[Token]:
         """Tokens as rows of columns, a word being one with a single column."""

@@ -32,11 +32,10 @@ from rerank.contrib.structures.chain import (
     best_labels,
     decode,
     differing_columns,
-    entries_of,
+    predictor_with,
     read_transitions,
     room_for,
     score_tokens,
-    state_of,
 )
 from rerank.kernels.compile import ByType, kernel, kernel_of
 from rerank.learn.base import Learner, State, Weights
@@ -85,24 +84,27 @@ def chain_pass(
     for at in range(order.shape[0]):
         i = order[at]
         best_labels(state, tilt, i, room, chains)
-        count, cost = differing_columns(pair, i, room, chains)
+        count, cost = differing_columns(pair, scratch.sums, i, room, chains)
         pair.lists[1] = 2 if count >= 0 else 1
         pair.rows[1] = pair.rows[2] = max(count, 0)
         pair.gain[1] = -cost
         learn_from_list(pair, pair.oracle, state, sums, scratch, log, tally, params)
 
 
-def pair_for(entries: int) -> tuple[ListArrays, Scratch]:
-    """A list of two that differ in up to this many columns, for kernels to fill, and scratch space for learners."""
+def pair_for(chains: Chains) -> tuple[ListArrays, Scratch]:
+    """A list of two, for kernels to fill with what two outputs of an example differ in, and scratch space."""
+    nonzeros = np.diff(chains.rows[chains.starts]).max(initial=0)
+    entries = 2 * int(nonzeros + chains.longest) + 2
     data = ListArrays(
         lists=np.zeros(2, np.int64), rows=np.zeros(3, np.int64), columns=np.empty(entries, np.uint32),
         values=np.empty(entries), base=np.zeros(2), gain=np.zeros(2), weight=np.ones(1), oracle=np.zeros(1, np.int64),
         pairs=ORACLES, free=0,
     )  # fmt: skip
-    column, value, extra = np.empty(entries + 1, np.uint32), np.empty(entries + 1), np.empty(entries + 1)
+    column, sums = np.empty(entries, np.uint32), np.zeros(chains.width)
     return data, Scratch(
-        np.empty(2), np.empty(2, np.int64), np.empty(2), column, value, extra, np.empty((0, 3)), np.zeros(0)
-    )
+        np.empty(2), np.empty(2, np.int64), np.empty(2), column, np.empty(entries), np.empty(entries),
+        np.empty((0, 3)), sums,
+    )  # fmt: skip
 
 
 def require_structured(learner: Learner) -> None:
@@ -180,7 +182,7 @@ class ChainProblem:
     def __init__(self, chains: Chains, seed: int = 0, shuffle: bool = True) -> None:
         self.corpus: Any = chains  # a corpus of this many columns to the learner
         self.seed, self.shuffle = seed, shuffle
-        self._room, self._pair = room_for(chains), pair_for(entries_of(chains))
+        self._room, self._pair = room_for(chains), pair_for(chains)
 
     def visit(self, learner: Learner, state: State, epoch: int, log: UpdateLog | None) -> EpochStats:  # noqa: ARG002
         """See ``TrainingProblem``."""
@@ -412,10 +414,9 @@ def solve_chains(learner: Maxent, chains: Chains, state: State) -> EpochStats:
     """Minimise L(w) from where ``state`` is, and leave the optimum there."""
     assert learner.l2 is not None
     l2, tally, room = learner.l2, new_tally(), marginal_room(chains)
-    gradient, active, counts = np.zeros(chains.width), np.empty(chains.labels, np.int64), occurrences(chains)
-    mark_seen(chains, gradient)
-    columns = np.flatnonzero(gradient)
-    scale = 1.0 / np.sqrt(l2 + CURVATURE * counts[columns // chains.labels])
+    gradient, active = np.zeros(chains.width), np.empty(chains.labels, np.int64)
+    columns = seen_columns(chains)
+    scale = 1.0 / np.sqrt(l2 + CURVATURE * occurrences(chains)[columns // chains.labels])
 
     def penalised(u: np.ndarray) -> tuple[float, np.ndarray]:
         """L and its gradient by u = w / scale, of ``columns``."""
@@ -440,11 +441,12 @@ def occurrences(chains: Chains) -> np.ndarray:
     return np.concatenate([np.bincount(chains.gold, minlength=chains.labels), attributes]).astype(np.float64)
 
 
-def mark_seen(chains: Chains, seen: np.ndarray) -> None:
-    """seen[j] ← 1 for transitions that are allowed, and for attributes with the right labels of their tokens."""
-    K, gold = chains.labels, np.repeat(chains.gold, np.diff(chains.rows)).astype(np.int64)
+def seen_columns(chains: Chains) -> np.ndarray:
+    """int64: those of transitions that are allowed, and of attributes with the right labels of their tokens."""
+    K, seen = chains.labels, np.zeros(chains.width, np.bool_)
     seen[: K * K] = chains.allowed[:K].ravel()
-    seen[(K * (K + chains.attributes.astype(np.int64)) + gold)[gold >= 0]] = 1.0
+    seen[K * (K + chains.attributes.astype(np.int64)) + np.repeat(chains.gold, np.diff(chains.rows))] = True
+    return np.flatnonzero(seen)
 
 
 @kernel
@@ -507,6 +509,6 @@ def gold_score(chains: Chains, i: int, room: ChainRoom) -> float:
 def marginals(chains: Chains, weights: np.ndarray) -> np.ndarray:
     """float64 [T, K]: P(label) of every token under P(y) ∝ e^score(y)."""
     probabilities = np.empty((chains.rows.size - 1, chains.labels))
-    state = state_of(chains, np.asarray(weights, np.float64))
+    state = predictor_with(np.asarray(weights, np.float64))
     all_marginals(chains, state, marginal_room(chains), probabilities)
     return probabilities
