@@ -29,7 +29,7 @@ from rerank.storage.outputs import RUNS, Work, key_of, output_file
 log = logging.getLogger("rerank")
 POOLED = "Errors over the test examples of all folds together, tested against the best run."
 SOURCES = (  # what results depend on
-    *COMPILATION, "data", "kernels/by_type.py", "learn", "metrics", "readers", str(Path(__file__).parent),
+    *COMPILATION, "data", "learn", "metrics", "readers", str(Path(__file__).parent),
 )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ from rerank.runs.report.table import TextTable, count, fixed
 from rerank.storage.outputs import RUNS, Work, key_of, output_file
 
 SOURCES = (  # what results depend on
-    *COMPILATION, "data", "kernels/by_type.py", "learn", "metrics", "readers", str(Path(__file__).parent),
+    *COMPILATION, "data", "learn", "metrics", "readers", str(Path(__file__).parent),
 )  # fmt: skip
 FEWEST_CROSSED = 4 * FOLDS  # sentences, without others to test on, from which on they are cross-validated
 CONTEXT = 4  # words on either side of an error
