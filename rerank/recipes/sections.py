@@ -1,10 +1,9 @@
 """Sections of recipes: where lists are, what is extracted from them, how it is trained on, tested and shown."""
 
-import re
 from abc import abstractmethod
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from rerank.base.encoding import check_split
 from rerank.base.errors import RecipeError
@@ -17,7 +16,6 @@ from rerank.recipes.settings import (
     Grid,
     Samples,
     Section,
-    Seed,
     Settings,
     Share,
     Workers,
@@ -33,37 +31,6 @@ SplitName = Annotated[str, AfterValidator(check_split)]
 HOLDOUT = "holdout"  # the split of the training lists that are set apart
 
 
-def _grouped(pattern: str | None) -> str | None:
-    """``pattern``; a ValueError if it is no regular expression with a group."""
-    try:
-        if pattern is None or re.compile(pattern).groups:
-            return pattern
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from None
-    raise ValueError("the pattern has no group; its first group, as in (.*)-, is the name of the document")
-
-
-class HoldoutSettings(Section):
-    """Training lists that are set apart: whole documents, drawn from the seed.
-
-    share: the share of the training lists, as nearly as whole documents allow.
-    by: a regular expression with a group, searched for in the ids of lists; lists with the same text in the first group
-    are of one document, and stay together. null: every list is its own.
-    seed: the seed of the draw. Runs with other seeds have the same lists set apart.
-    """
-
-    share: Annotated[float, Range(above=0, below=1)]
-    by: Annotated[str | None, AfterValidator(_grouped)] = None
-    seed: Seed = 1
-
-
-def _of_share(value: Any) -> Any:
-    """A share stands for the settings with it, 0 for none."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return {"share": value} if value else None
-    return value
-
-
 class SplitSettings(Section):
     """The files of the lists of every split, whatever they hold. ``{root}`` and ``{split}`` in patterns are filled in.
 
@@ -74,8 +41,7 @@ class SplitSettings(Section):
     training lists takes its place if ``learner.base`` is ``auto``; with a number, the last epoch of the first run is
     taken. ``holdout`` are the lists set apart.
     holdout: a share of the training lists that is not trained on, the split ``holdout``. Settings (runs, points of a
-    grid) are chosen on it; with ``dev: holdout``, epochs, the weight of the base score and decoding too. A number is
-    its ``share``.
+    grid) are chosen on it; with ``dev: holdout``, epochs, the weight of the base score and decoding too.
     tests: the splits that are evaluated and reranked. Splits are names (letters, digits, ``_``, with ``.+-`` and spaces
     between them), not paths.
     nbest: where the lists of a split are.
@@ -93,7 +59,7 @@ class SplitSettings(Section):
         "train",
     )
     dev: SplitName | None = "dev"
-    holdout: Annotated[HoldoutSettings | None, BeforeValidator(_of_share)] = None
+    holdout: Annotated[float, Range(above=0, below=1)] | None = None
     tests: Annotated[tuple[SplitName, ...], one_or_many(str), AfterValidator(distinct)] = ("test",)
     nbest: str = "{root}/{split}.nbest.gz"
     reader: Settings
@@ -220,13 +186,11 @@ class SelectSettings(Section):
     stay; the recipe's learner then starts from the beginning on them. Dense columns always stay and do not count.
 
     learner: the learner of that first training.
-    epochs: its epochs; null: as many as ``training.epochs``.
     keep: at most this many columns; below 1: at most this share of all.
     by: which columns are the largest: by weight, or by weight times the norm of the column.
     """
 
     learner: Annotated[Settings, part(), AfterValidator(with_base)]
-    epochs: Epochs | None = None
     keep: Positive | None = None
     by: Literal["weight", "contribution"] = "weight"
 
@@ -276,7 +240,7 @@ class TrainingSettings(Section):
     vote: bool | Literal["first"] = False
     bound: bool = False
     select: SelectSettings | None = None
-    start: Annotated[str | None, Field(validation_alias=AliasChoices("start", "warm_start"))] = None
+    start: str | None = None
     pairs: Annotated[Settings, part("oracle")] = Field(default={}, validate_default=True)
     dense: bool = True
     checkpoint: Annotated[float, Range(0)] = 2.0

@@ -1,11 +1,10 @@
 """The corpora that a recipe is about, extracted or from the cache, and their files, opened before anything is read."""
 
 import dataclasses
-import logging
+import math
 import os
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +25,10 @@ from rerank.models.model import Model, recipe_of
 from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
-from rerank.recipes.sections import HOLDOUT, HoldoutSettings
+from rerank.recipes.sections import HOLDOUT
 from rerank.storage.outputs import key_of
 
-log = logging.getLogger("rerank")
-
+EVEN = "seconds", "skipped", "skipped_candidates", "duplicates"  # reported always
 ODD = "absent", "unknown_columns", "lowest_first", "normalized", "refused"  # reported where it applies; see SkipCount
 
 
@@ -92,29 +90,17 @@ class Data:
 
     def counts(self, recipe: ListRecipe, metric: Metric) -> dict[str, Any]:
         """The entry of metrics.json on every split."""
-        by_split = {}
-        for split, extracted in {recipe.data.training: self.training, **self.others}.items():
-            corpus = extracted.corpus
-            sources = dict[str, Any]()
-            if "sources" in corpus.about:
-                names, lists = zip(*corpus.about["sources"], strict=True)
-                sizes = np.split(np.diff(corpus.lists), np.cumsum(lists)[:-1])
-                counts = ({"lists": own.size, "candidates": int(own.sum())} for own in sizes)
-                sources = {"sources": dict(zip(names, counts, strict=True))}
-            by_split[split] = {
-                "lists": corpus.list_count,
-                "candidates": corpus.candidate_count,
-                "nonzeros": corpus.nonzeros,
-                "columns": corpus.width,
-                "seconds": extracted.about["seconds"],
-                "skipped": extracted.about["skipped"],
-                "skipped_candidates": extracted.about["skipped_candidates"],
-                "duplicates": extracted.about["duplicates"],
-                **{key: extracted.about[key] for key in ODD if key in extracted.about},
-                **sources,
-                "statistics": dataclasses.asdict(ListStatistics.of(corpus, metric)),
-            }
-        return by_split
+        splits = {recipe.data.training: self.training, **self.others}
+        return {split: _counts(extracted, metric) for split, extracted in splits.items()}
+
+
+def _counts(extracted: Extracted, metric: Metric) -> dict[str, Any]:
+    """The entry of metrics.json on a split."""
+    corpus, about = extracted.corpus, extracted.about
+    size = {"lists": corpus.list_count, "candidates": corpus.candidate_count, "nonzeros": corpus.nonzeros}
+    entries = {key: about[key] for key in (*EVEN, *(key for key in ODD if key in about))}
+    statistics = dataclasses.asdict(ListStatistics.of(corpus, metric))
+    return {**size, "columns": corpus.width, **entries, "statistics": statistics}
 
 
 def table_of(start: Model, recipe: ListRecipe) -> FeatureTable:
@@ -129,32 +115,15 @@ def table_of(start: Model, recipe: ListRecipe) -> FeatureTable:
     return start.table
 
 
-def set_apart(extracted: Extracted, settings: HoldoutSettings) -> tuple[Extracted, Extracted]:
-    """(training lists, lists set apart) of the training split."""
-    documents, by = extracted.ids, settings.by
-    if by is not None:
-        matches = [re.search(by, name) for name in extracted.ids]
-        for name, match in zip(extracted.ids, matches, strict=True):
-            if match is None or match[1] is None:
-                raise DataError(f"data.holdout.by, {by!r}, matches no document in the id of this list", list_id=name)
-        documents = [str(match[1]) for match in matches if match]
-    chosen = apart(documents, settings.share, settings.seed)
-    about = f"{extracted.key} {settings.model_dump_json()}"
-    return part_of(extracted, ~chosen, about), part_of(extracted, chosen, f"{about} {HOLDOUT}")
-
-
-def apart(documents: Sequence[str], share: float, seed: int) -> np.ndarray:
-    """bool [L]: which lists are set apart, ``share`` of them as nearly as whole documents allow.
-
-    documents: the name of every list's document. At least one document is set apart, and one is not.
-    """
-    names, document, sizes = np.unique(np.array(documents, dtype=np.str_), return_inverse=True, return_counts=True)
+def set_apart(extracted: Extracted, share: float) -> tuple[Extracted, Extracted]:
+    """(training lists, lists set apart) of the training split: a share of them, drawn by their ids."""
+    names, place = np.unique(np.array(extracted.ids, dtype=np.str_), return_inverse=True)
     if names.size < 2:
-        raise DataError(f"found {names.size} document; setting some apart takes at least 2")
-    order = np.random.default_rng([seed, names.size, 3]).permutation(names.size)  # no other draw has this 3
-    taken = np.cumsum(sizes[order])[:-1]
-    count = 1 + int(np.argmin(np.abs(taken - share * document.size)))
-    return np.isin(document, order[:count])
+        raise DataError(f"found {names.size} list; setting some apart takes at least 2")
+    order = np.random.default_rng([1, names.size, 3]).permutation(names.size)  # no other draw has this 3
+    count = min(max(math.ceil(share * names.size - 0.5), 1), names.size - 1)
+    chosen, about = np.isin(place, order[:count]), f"{extracted.key} {HOLDOUT} {share!r}"
+    return part_of(extracted, ~chosen, about), part_of(extracted, chosen, f"{about} apart")
 
 
 def shared_lists(extracted: Extracted, share: float, seed: int) -> Extracted:
@@ -173,53 +142,30 @@ def last_lists(extracted: Extracted, candidates: int) -> Extracted:
 
 
 def part_of(extracted: Extracted, chosen: np.ndarray, key: str) -> Extracted:
-    """The lists of a split where ``chosen`` (bool [L]) holds, with their sources."""
-    about = extracted.corpus.about
-    if sources := about.get("sources"):
-        names, lists = zip(*sources, strict=True)
-        pieces = np.split(chosen, np.cumsum(lists)[:-1])
-        counts = [[name, int(piece.sum())] for name, piece in zip(names, pieces, strict=True)]
-        about = about | {"sources": counts}
+    """The lists of a split where ``chosen`` (bool [L]) holds."""
     ids = [name for name, taken in zip(extracted.ids, chosen, strict=True) if taken]
-    corpus = extracted.corpus.take(np.flatnonzero(chosen), about)
+    corpus = extracted.corpus.take(np.flatnonzero(chosen))
     return dataclasses.replace(extracted, corpus=corpus, ids=ids, key=key)
 
 
 def open_files(recipe: ListRecipe, inputs: Inputs) -> None:
-    """Open every file of the recipe's splits. For a missing file, no file of another split is suggested; unless the
-    split is a test split, none with "test" in its name. Warn where scores are of lists that the model knows.
-    """
+    """Open every file of the recipe's splits. For a missing file, no file of another split is suggested."""
     files = {split: recipe.data.files(split) for split in recipe.splits}
+    names = {split: {Path(path).name for path in chain(*kinds.values())} for split, kinds in files.items()}
     for split, kinds in files.items():
-        others = {
-            Path(path).name for other in files if other != split for paths in files[other].values() for path in paths
-        }
-        for kind, paths in kinds.items():
-            for path in paths:
-                if path == "-":
-                    raise RecipeError("a recipe reads its files more than once; name a file", key=f"data.{kind}")
-                if split not in recipe.data.tests:
-                    with suppress(OSError):  # a name that is too long
-                        others |= {neighbour.name for neighbour in Path(path).parent.glob("*test*")}
-                try:
-                    inputs.open(path, others=others)
-                except DataError as error:
-                    message, unnamed = error.message, type(recipe.data).model_fields["root"].default
-                    if not os.path.exists(path) and recipe.data.root == unnamed:
-                        message += "; name the folder of the lists with --set data.root=DIR"
-                    if not os.path.exists(path) and split == recipe.data.dev:
-                        message += "; `data.dev: null` trains without a dev split"
-                    raise DataError(message, path=path) from None
-    data = recipe.data
-    beside = data.reader.values()  # files that are named there go with the lists of every split
-    known = {path: "trained" for path in files[data.training].get("nbest", []) if path not in beside}
-    for split in (*([data.dev] if data.dev and not data.is_holdout(data.dev) else []), *data.tests):
-        own = files[split].get("nbest", [])
-        for path in [path for path in own if path in known][:1]:
-            message = "%s: the model is %s on its lists (%s): scores on them say little about other lists"
-            log.warning(message, split, known[path], path)
-        if split == data.dev:
-            known = {path: "chosen" for path in own if path not in beside} | known
+        others = set().union(*(own for other, own in names.items() if other != split))
+        for kind, path in ((kind, path) for kind, paths in kinds.items() for path in paths):
+            if path == "-":
+                raise RecipeError("a recipe reads its files more than once; name a file", key=f"data.{kind}")
+            try:
+                inputs.open(path, others=others)
+            except DataError as error:
+                message, missing = error.message, not os.path.exists(path)
+                if missing and recipe.data.root == type(recipe.data).model_fields["root"].default:
+                    message += "; name the folder of the lists with --set data.root=DIR"
+                if missing and split == recipe.data.dev:
+                    message += "; `data.dev: null` trains without a dev split"
+                raise DataError(message, path=path) from None
 
 
 APART = 0.5  # how far the gains of train are below those of dev at the least, as a difference of distribution functions

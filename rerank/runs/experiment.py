@@ -41,7 +41,7 @@ R = TypeVar("R", bound=TaskRecipe)
 Metrics = dict[str, Any]
 Until = Literal["extract", "train", "test"]
 
-TAKEN = ("seconds", "cpu_seconds", "peak_memory_bytes")
+TAKEN = "seconds", "cpu_seconds", "peak_memory_bytes"  # by a stage
 
 
 def experiment(
@@ -72,11 +72,7 @@ def experiment(
         else:
             results = RESULTS + kind.results
             with output_directory(place, kind.recipe.as_yaml(), results, resume=resume, inputs=kind.files):
-                finished, last = None, "report" if tests else "model"
-                with suppress(*DAMAGE):
-                    there = read_object(place / "metrics.json")
-                    finished = there if last in dict(there["stages"]) and "code" in there else None
-                if finished is None:
+                if not _finished(kind, place):
                     work = Stages(place / "history.jsonl")
                     _stages(kind, work, start)
                     kind.metrics |= {
@@ -85,15 +81,23 @@ def experiment(
                         "code": kind.code,
                     }
                     write_text(place / "metrics.json", as_json(kind.metrics, indent=1) + "\n")
-                else:
-                    kind.metrics = finished
-                    by, level = "", logging.INFO
-                    if finished["code"] != kind.code:
-                        by, level = ", by a program or a module of yours that has changed since", logging.WARNING
-                    log.log(level, "%s: already finished%s; run it without --resume to do it again", place, by)
                 if tests:
                     remove_results(place, [RUNS])
     return kind
+
+
+def _finished(kind: "Kind[Any]", place: Path) -> bool:
+    """Whether the results are there up to the last stage; ``kind`` then has them."""
+    with suppress(*DAMAGE):
+        metrics = read_object(place / "metrics.json")
+        if ("report" if kind.tests else "model") in dict(metrics["stages"]):
+            level, by = logging.INFO, ""
+            if metrics["code"] != kind.code:
+                level, by = logging.WARNING, ", by a program or a module of yours that has changed since"
+            log.log(level, "%s: already finished%s; run it without --resume to do it again", place, by)
+            kind.metrics = metrics
+            return True
+    return False
 
 
 def run(
@@ -134,15 +138,9 @@ def _stages(kind: "Kind[Any]", work: "Stages", start: float) -> None:
             kind.served.save(place / "model")
     with work.stage("evaluate", **kind.size):
         metrics = kind.metrics = kind.evaluate()
-    if (second := kind.second()) is not None:
-        with work.stage("rerank"):
-            kind.add_second(metrics, run(*second, engine=kind.engine))
     if kind.tests:
         with work.stage("predict", **kind.size):
             kind.predict()
-        if recipe.training.curve:
-            with work.stage("curve", shares=len(recipe.training.curve)):
-                metrics["curve"] = kind.curve()
         with work.stage("report"):
             kind.report(metrics, round(time.monotonic() - start, 3))
 
@@ -179,19 +177,19 @@ class Stages:
     def stage(self, name: str, **about: Any) -> Iterator[dict[str, Any]]:
         """A stage of the run; what is put into the mapping is added to its last line and to ``summary``."""
         check_interrupt()
-        self._append(name, "start", about)
+        self._event(name, "start", about)
         usage = Usage()
         try:
             with usage:
                 yield about
         except BaseException:
             with suppress(RunError):  # the first error is the one to report
-                self._append(name, "stopped", usage.as_dict() | about)
+                self._event(name, "stopped", usage.as_dict() | about)
             raise
-        self._append(name, "end", usage.as_dict() | about)
+        self._event(name, "end", usage.as_dict() | about)
         check_interrupt()
 
-    def _append(self, stage: str, event: str, about: Mapping[str, Any]) -> None:
+    def _event(self, stage: str, event: str, about: Mapping[str, Any]) -> None:
         now = datetime.now().astimezone().isoformat(timespec="milliseconds")
         self._lines.append({"stage": stage, "event": event, "time": now, **about})
         self.append(self._lines[-1:])
@@ -199,13 +197,12 @@ class Stages:
     def summary(self) -> dict[str, dict[str, Any]]:
         """The cost by stage: ``seconds`` and ``cpu_seconds`` of all attempts, the highest ``peak_memory_bytes``."""
         stages = dict[str, dict[str, Any]]()
-        for line in self._lines:
-            if line["event"] != "start":
-                before = stages.get(line["stage"], dict.fromkeys(TAKEN, 0))
-                entry = {key: value for key, value in line.items() if key not in ("stage", "event", "time")}
-                entry |= {key: round(entry[key] + before[key], 3) for key in ("seconds", "cpu_seconds")}
-                entry["peak_memory_bytes"] = max(entry["peak_memory_bytes"], before["peak_memory_bytes"])
-                stages[line["stage"]] = entry
+        for line in (line for line in self._lines if line["event"] != "start"):
+            before, now = stages.get(line["stage"], dict.fromkeys(TAKEN, 0)), {key: line[key] for key in TAKEN}
+            taken = {key: round(now[key] + before[key], 3) for key in ("seconds", "cpu_seconds")}
+            taken["peak_memory_bytes"] = max(now["peak_memory_bytes"], before["peak_memory_bytes"])
+            about = {key: value for key, value in line.items() if key not in ("stage", "event", "time")}
+            stages[line["stage"]] = about | taken
         return stages
 
 
@@ -215,10 +212,9 @@ def stage_lines(history: Path) -> list[dict[str, Any]]:
     with suppress(FileNotFoundError):
         text = history.read_text(encoding="utf-8", errors="replace")
     for line in text.split("\n"):
-        with suppress(ValueError):
+        with suppress(ValueError, KeyError, TypeError):
             entry = json.loads(line)
-            named = isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in ("stage", "event"))
-            if named and (entry["event"] == "start" or all(isinstance(entry.get(key), int | float) for key in TAKEN)):
+            if entry["stage"] and (entry["event"] == "start" or all(entry[key] >= 0 for key in TAKEN)):
                 lines.append(entry)
     return lines
 
@@ -279,20 +275,9 @@ class Kind(ABC, Generic[R]):
     def evaluate(self) -> Metrics:
         """The content of metrics.json, except for what later stages add."""
 
-    def second(self) -> tuple[TaskRecipe, Path] | None:
-        """The recipe and the directory of another run that goes on from here, if there is one."""
-        return None
-
-    def add_second(self, metrics: Metrics, results: Metrics) -> None:
-        """Add the results of the ``second`` run, its metrics.json."""
-
     @abstractmethod
     def predict(self) -> None:
         """Write what is predicted for the test splits; what needs their texts is added to the results meanwhile."""
-
-    def curve(self) -> dict[str, Any]:
-        """The entry ``curve`` of metrics.json: results by the amount of training data."""
-        return {}
 
     @abstractmethod
     def sections(self, metrics: Metrics) -> "Sequence[PageSection]":
@@ -312,11 +297,10 @@ class Kind(ABC, Generic[R]):
 
     def measured(self, chosen: Metrics, runs: Sequence[Metrics], metric: Metric) -> Metrics:
         """The part of metrics.json that the results of runs, their entries, make."""
-        keys = "training", "splits", "significance"
-        return self.head(chosen["seed"], metric.signature) | {
-            "measure": metric.primary, "chosen": {key: chosen[key] for key in ("name", "seed")}, "runs": list(runs),
-            **{key: chosen[key] for key in keys},
-        }  # fmt: skip
+        name = {key: chosen[key] for key in ("name", "seed")}
+        entries = {key: chosen[key] for key in ("training", "splits", "significance")}
+        about = {"measure": metric.primary, "chosen": name, "runs": list(runs)}
+        return self.head(chosen["seed"], metric.signature) | about | entries
 
     def head(self, seed: int, metric: str) -> Metrics:
         """The beginning of metrics.json; metric: its signature."""

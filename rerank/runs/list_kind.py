@@ -10,7 +10,6 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.usage import require
-from rerank.data.corpus import Corpus
 from rerank.extraction.content import Content, Description
 from rerank.extraction.extraction import paths_of
 from rerank.extraction.kinds import content_of, metric_of, with_set
@@ -20,8 +19,7 @@ from rerank.kernels.sources import TRAINING
 from rerank.learn.base import Learner
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted
-from rerank.learn.folds import FOLDS, latest, sections
-from rerank.learn.rules.maxent import Maxent
+from rerank.learn.folds import FOLDS, sections
 from rerank.learn.scoring import choices, weighed_rows
 from rerank.learn.train import bytes_needed, require_source
 from rerank.models.model import HEADER, Model, one_base, raw_weights
@@ -91,28 +89,23 @@ class ListKind(Kind[ListRecipe]):
     def extract(self) -> dict[str, int]:
         recipe = self.recipe
         tuned = [recipe.mert.split] if isinstance(recipe, TextRecipe) and recipe.mert else []
-        splits = (*([recipe.data.dev] if recipe.data.dev else []), *tuned, *self.tested)
-        names, start = tuple(dict.fromkeys(splits)), self._start(recipe)
-        self.data = Data.load(recipe, self.place, names, self.engine, self.inputs, start)
+        names = tuple(dict.fromkeys([*filter(None, [recipe.data.dev]), *tuned, *self.tested]))
+        self.data = Data.load(recipe, self.place, names, self.engine, self.inputs, self._start(recipe))
         about, lists = self.data.training.about, self.data.training.corpus
         tell(Account(**about["account"]) if "account" in about else None)
-        check_sizes(self.singles, lists, tests=bool(self.tested))
         if about["duplicates"] >= OFTEN * lists.candidate_count:
-            message = (
-                "%s: %s of %s candidates repeat another of their list, and are learned from as often as they stand "
-            )
-            message += "there; the reader's option duplicates: drop keeps the first of each"
+            message = "%s: %s of %s candidates repeat another of their list, and are learned from as often as they "
+            message += "stand there; the reader's option duplicates: drop keeps the first of each"
             log.warning(message, recipe.data.training, f"{about['duplicates']:,}", f"{lists.candidate_count:,}")
-        columns = ScoreColumns.of_table(self.data.table.about)
-        self.content = content_of(recipe, columns=columns)
+        self.content = content_of(recipe, columns=ScoreColumns.of_table(self.data.table.about))
         self.corpora = self.data.counts(recipe, self.metric)
         self.doubts = doubts(recipe, self.data, self.content, self.corpora)
-        self.base_doubt = ""
+        amiss = [*about.get("amiss", [])]
         if self.data.table.about.get("scored") and not says_scores(recipe.data.reader):
             every = (each.corpus for each in (self.data.training, *self.data.others.values()))
-            self.base_doubt = doubt_of_base(self.content.held[0], ((of.lists, of.gain, of.base) for of in every))
-        self.base_doubt = " ".join([*about.get("amiss", []), *filter(None, [self.base_doubt])])
-        for line in [*self.doubts, *filter(None, [self.base_doubt])]:
+            amiss += [doubt_of_base(self.content.held[0], ((of.lists, of.gain, of.base) for of in every))]
+        self.base_doubt = " ".join(filter(None, amiss))
+        for line in filter(None, [*self.doubts, self.base_doubt]):
             log.warning("%s", line)
         return self.data.size()
 
@@ -135,14 +128,13 @@ class ListKind(Kind[ListRecipe]):
         tasks = [self._task(self.data, single.name, single.recipe, f"{number:04d}") for number, single in each]
         runs = [task.kept() for task in tasks]
         pending = [number for number, run in enumerate(runs) if run is None]
-        left = [tasks[number] for number in pending]
-        results: Iterator[Run | None] = map(_fit, left)
+        fitted: Iterator[Run | None] = map(_fit, (tasks[number] for number in pending))
         if len(pending) > 1 and self.engine.workers > 1 and self.callback is None:  # nobody watches
             log.info("training %d runs, %d at once", len(pending), min(self.engine.workers, len(pending)))
-            results = self.engine.map(_fit, left)
+            fitted = self.engine.map(_fit, [tasks[number] for number in pending])
         for number in pending:
             log.info("run %d of %d: %s", number + 1, len(tasks), tasks[number])
-            runs[number] = next(results) or tasks[number].kept()
+            runs[number] = next(fitted) or tasks[number].kept()
         self.runs = [run for run in runs if run is not None]
         for task, run in zip(tasks, self.runs, strict=True):
             join_base(run, self.data.table)
@@ -152,14 +144,13 @@ class ListKind(Kind[ListRecipe]):
     def _task(self, data: Data, name: str, single: ListRecipe, stage: str) -> RunTask:
         """A run with what it needs of the data."""
         mert, start = single.mert if isinstance(single, TextRecipe) else None, self._start(single)
-        dev = data.others[single.data.dev].corpus if single.data.dev else None
-        tuned = None if mert is None else data.others[mert.split].corpus
-        table = None if tuned is None else data.table
         place = None if self.place is None else output_file(self.place.absolute(), RUNS, f"{stage}.npz")
-        splits = [single.data.dev, mert.split if mert is not None else None]
-        lists = [data.others[split].key for split in splits if split]
-        digests = (data.training.key, *lists, code_of(single, TRAINING), *([] if start is None else [start.digest]))
-        return RunTask(name, single, data.training.corpus, dev, digests, place, tuned, table, start, self.callback)
+        others = [data.others[split] if split else None for split in (single.data.dev, mert and mert.split)]
+        lists = [each.key for each in (data.training, *others) if each is not None]
+        digests = (*lists, code_of(single, TRAINING), *([] if start is None else [start.digest]))
+        dev, tuned = (None if each is None else each.corpus for each in others)
+        about = digests, place, tuned, data.table, start, self.callback
+        return RunTask(name, single, data.training.corpus, dev, *about)
 
     def decode(self) -> None:
         apart = self.data.others[HOLDOUT].corpus if self.recipe.data.holdout else None
@@ -239,6 +230,7 @@ class ListKind(Kind[ListRecipe]):
             "folds": FOLDS if crossed else None,
             "choice": self.choice,
             "blind": blind(recipe, self.choice),
+            **({"curve": self._curve()} if self.tests and recipe.training.curve else {}),
         }
 
     def _measure(self, data: Data, runs: list[Run], chosen: Run, splits: Sequence[str]) -> dict[str, Any] | None:
@@ -294,31 +286,28 @@ class ListKind(Kind[ListRecipe]):
             self.reports[split][name] |= measures
         self.signatures[split] = described.signatures
 
-    def curve(self) -> dict[str, Any]:
+    def _curve(self) -> dict[str, Any]:
         """Scores by share of the training lists, their slope, and a test of the last step on the first test split.
 
         The slope is the least-squares one over base-2 logarithms of the numbers of lists: what doubling them brings.
         """
-        chosen, metric, splits, recipe = self.chosen, self.metric, self.tested, self.chosen.recipe
-        training, by_share = recipe.training, dict[float, Run]()
+        chosen, metric, splits, training = self.chosen, self.metric, self.tested, self.chosen.recipe.training
+        by_share = dict[float, Run]()
         for share in sorted({share for share in training.curve if share < training.share}) if splits else ():
             log.info("learning curve: %g %% of the training lists", 100 * share)
-            single = recipe.changed({"training.share": share})
+            single = chosen.recipe.changed({"training.share": share})
             try:
                 by_share[share] = fit(self._task(self.data, chosen.name, single, f"share-{share:g}"))
             except (DataError, RecipeError) as error:
                 log.warning("training.curve: a share of %g cannot be trained on, and is left out: %s", share, error)
         if not by_share:
             return {}
-        by_share[training.share] = chosen
-        by_split = {
-            split: Compared(
-                metric, lists.reference,
-                {f"{share}": weighed_rows(lists, run.weights[run.recipe.predictor], metric)
-                 for share, run in by_share.items()}, **recipe.testing,
-            )
-            for split in splits for lists in [self.data.others[split].corpus]
-        }  # fmt: skip
+        by_share[training.share], by_split = chosen, dict[str, Compared]()
+        for split in splits:
+            lists = self.data.others[split].corpus
+            weights = {f"{share}": run.weights[run.recipe.predictor] for share, run in by_share.items()}
+            rows = {share: weighed_rows(lists, own, metric) for share, own in weights.items()}
+            by_split[split] = Compared(metric, lists.reference, rows, **self.recipe.testing)
         points = [
             {"share": share, "lists": run.training["lists"], "dev": run.dev_score,
              "splits": {split: table.report(f"{share}")[metric.primary] for split, table in by_split.items()}}
@@ -327,16 +316,15 @@ class ListKind(Kind[ListRecipe]):
         sizes = np.log2([point["lists"] for point in points])
         apart = sizes - sizes.mean()
         rise = (apart * [point["splits"][splits[0]] for point in points]).sum()
-        slope = float(rise / (np.square(apart).sum() or 1.0))
-        before, last = [*by_split[splits[0]].rows][-2:]
-        test = by_split[splits[0]].tested(last, before).as_dict()
-        return {"split": splits[0], "points": points, "slope": slope, "last": test}
+        slope, first = float(rise / (np.square(apart).sum() or 1.0)), by_split[splits[0]]
+        before, last = [*first.rows][-2:]
+        return {"split": splits[0], "points": points, "slope": slope, "last": first.tested(last, before).as_dict()}
 
     def sections(self, metrics: Metrics) -> list[PageSection]:
         scorer, others = Scorer(self.served, self.recipe.predictor), self.data.others
         changes = [results.changes_row(*own) for own in self.answers.items()]
         examples = [results.examples_of(scorer, split, others[split], own) for split, own in self.answers.items()]
-        weights = results.weight_tables(self.served, self.recipe.predictor)
+        weights = [results.weight_table(self.served, self.recipe.predictor)]
         every = [*chain.from_iterable(examples)]
         return results.list_sections(metrics, runs=self.runs, weights=weights, examples=every, changes=changes)
 
@@ -368,9 +356,6 @@ def _fit(task: RunTask) -> Run | None:
     return run if task.work() is None else None
 
 
-TREES_BYTES = 12 + 20  # of a nonzero: for LightGBM, and on the way there
-
-
 def check_single(single: ListRecipe, start: Model | None = None) -> None:
     """Build the parts that a single run names, and refuse settings that exclude one another; start: the model that it
     continues from.
@@ -392,21 +377,24 @@ def check_single(single: ListRecipe, start: Model | None = None) -> None:
         make_mert(single)
     if select is not None:
         accepted(make_learner(select.learner, "training.select.learner"))
-    name, no_such = single.learner["name"], "an ensemble has no such training; leave it out"
-    for key, refused, message in (
-        ("training.vote", learner.batch and settings.vote, f"{name} finds one optimum, in one go; leave it out"),
+    no_such = "an ensemble has no such training; leave it out" if ensemble is not None else ""
+    for key, given, message in (
+        ("training.vote", settings.vote, f"{learner.name} finds one optimum, in one go; leave it out" * learner.batch),
         *((key, trees, f"works with weights, and {trees} has trees; leave one of them out") for key in stages),
         ("training.ensemble", ensemble is not None and single.data.dev is None,
          "the scores of its members are compared on dev; name data.dev"),
-        *((f"training.{key}", ensemble is not None and getattr(settings, key), no_such) for key in ("start", "vote")),
+        ("training.start", settings.start, no_such),
+        ("training.vote", settings.vote, no_such),
         ("training.start", select is not None and settings.start is not None,
          "a selection starts from the beginning; leave out start or select"),
         ("training.start", start is not None and not learner.linear,
          f"{learner.name} grows its trees from the beginning; leave it out"),
     ):  # fmt: skip
-        if refused:
+        if given and message:
             raise RecipeError(message, key=key)
-    check_room(single)
+    if (bits := single.features.hash_bits) is not None:  # a table of features has only as many columns as there are
+        need = bytes_needed(learner, 1 << bits)
+        require(need, f"2^{bits} columns with {single.learner['name']}", "take fewer bits", "features.hash_bits")
 
 
 def check_pairs(learner: Learner, settings: Settings) -> None:
@@ -416,32 +404,3 @@ def check_pairs(learner: Learner, settings: Settings) -> None:
         require_source(learner, source)
     except RecipeError as error:
         raise RecipeError(error.message, key="training.pairs.name") from None
-
-
-def check_room(recipe: ListRecipe) -> None:
-    """Report what hashed columns will take, and refuse more than there may be.
-
-    A table of features has only as many columns as there are.
-    """
-    if (bits := recipe.features.hash_bits) is not None:
-        need = bytes_needed(make_learner(recipe.learner), 1 << bits)
-        require(need, f"2^{bits} columns with {recipe.learner['name']}", "take fewer bits", "features.hash_bits")
-
-
-def check_sizes(singles: Sequence[Single[ListRecipe]], train: Corpus, *, tests: bool) -> None:
-    """Refuse what takes many of the training lists at once, and more memory than there may be; tests: whether dense
-    columns alone are fitted too."""
-    dense = 8 * (3 + train.stats.shape[1] + train.free)  # bytes of a candidate; twice while put together,
-    if tests and train.free:
-        need = 3 * dense * latest(train).candidate_count  # and a copy of the lists that are not held out
-        advice = "keep fewer candidates per list, or leave out the template Dense"
-        require(need, "the regression on dense columns alone", advice, "features.templates")
-    for single in (single.recipe for single in singles):
-        learner, need = make_learner(single.learner), 0
-        if not learner.linear:
-            need = TREES_BYTES * train.nonzeros
-        elif isinstance(learner, Maxent) and learner.columns != "all" and 0 < train.free < train.width:
-            need = 2 * dense * train.candidate_count
-        what = f"{learner.name} with {train.candidate_count:,} candidates at once"
-        advice = "take a share of the lists, or another learner"
-        require(single.training.share * need, what, advice, "training.share")

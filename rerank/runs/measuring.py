@@ -1,11 +1,11 @@
 """``rerank.evaluate``: what a model's choices, or anybody's, are worth."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
-from typing import Annotated, Any, NamedTuple, Unpack
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 
@@ -47,8 +47,8 @@ BATCH = 64  # lists that are ranked together
 class Evaluation:
     """The scores of choices from lists, and what chance there is.
 
-    compared: the rows "choice", "base", "first" if it differs, "oracle", and "other" of a second model; predictor: what
-    a model has chosen by; empty where the choices are anybody's.
+    compared: the rows "choice", "base", "first" if it differs, and "oracle"; predictor: what a model has chosen by;
+    empty where the choices are anybody's.
     """
 
     compared: Compared
@@ -79,23 +79,15 @@ class Evaluation:
         """The test of the choice against the base: ``difference``, ``p``, an interval ``low`` to ``high``."""
         return self.compared.tested("choice", "base")
 
-    @cached_property
-    def against_other(self) -> Significance | None:
-        """The test against the second of two models; else None."""
-        return self.compared.tested("choice", "other") if "other" in self.compared.rows else None
-
     @property
     def p(self) -> float:
         """The probability that chance alone makes a difference from the base as large as this one."""
         return self.against_base.p
 
     def __str__(self) -> str:
-        notes = [f"choice: by the predictor {self.predictor}."] if self.predictor else []
-        if (other := self.against_other) is not None:
-            difference, low, high = map(self.metric.signed, (other.difference, other.low, other.high))
-            notes.append(f"Against the other model: {difference} ({low} to {high}), p = {other.p:.2g}.")
-        notes.append(self.metric.signature)
-        table = self.compared.table(amount(self.lists, "list"), " ".join(notes), heading=self.metric.primary)
+        note = f"choice: by the predictor {self.predictor}. " if self.predictor else ""
+        note += self.metric.signature
+        table = self.compared.table(amount(self.lists, "list"), note, heading=self.metric.primary)
         return plain_text(table.rich()) + table.note
 
 
@@ -121,8 +113,7 @@ def evaluate(
 
     Parameters
     ----------
-    model: a model, or two, the first of which is also tested against the second; or the choices themselves, one for
-        every list: its place in the list, from 0, or the candidate.
+    model: a model, or the choices themselves, one for every list: its place in the list, from 0, or the candidate.
     lists: ``NBest``s with references or gains, what ``read`` gives, a data frame, or pairs, as in ``fit``.
     metric: its name, or a mapping of name and options; by default the model's, or what ``fit`` would take.
     decode: what is measured: what ``model.best`` gives; by "mbr", "fuse" or "learned", what ``model.decode`` gives; by
@@ -138,39 +129,15 @@ def evaluate(
     """
     check_keys("evaluate", columns)
     validate(Sampling, {"samples": samples, "seed": seed})
-    model = list(model) if isinstance(model, Iterator) else model
-    models: list[Any] = [model]
-    if isinstance(model, list | tuple) and any(isinstance(one, Reranker) for one in model):
-        models = list(model)
-    if len(models) > 2:
-        raise RecipeError(f"found {len(models)} models; expected one, or two to compare", key="model")
-    lists = list(lists) if isinstance(lists, Iterator) and len(models) > 1 else lists
-    one, *others = (_measured(each, lists, metric, decode, columns) for each in models)
-    for other in others:
-        if one.metric.signature != other.metric.signature:
-            message = f"found {one.metric.signature} and {other.metric.signature}; name one"
-            raise RecipeError(message, key="metric")
-        if one.ids != other.ids:
-            raise DataError("the two models do not use the same lists: one cannot use lists that the other can")
-    usual = usual_scores(one.corpus, one.metric)
-    rows = {name: scored_rows(one.corpus, one.metric, scores) for name, scores in usual.items()}
-    rows |= dict(zip(("choice", "other"), [one.rows, *(other.rows for other in others)], strict=False))
+    measure, corpus, chosen, predictor = _measured(model, lists, metric, decode, columns)
+    usual = usual_scores(corpus, measure).items()
+    rows = {name: scored_rows(corpus, measure, scores) for name, scores in usual} | {"choice": chosen}
     how: Any = {"test": test, "samples": samples, "seed": seed}
-    return Evaluation(Compared(one.metric, one.corpus.reference, rows, **how), one.predictor)
+    return Evaluation(Compared(measure, corpus.reference, rows, **how), predictor)
 
 
 _MISSING = object()
 Answer = int | bytes | np.ndarray  # a candidate's place, -1 for none; the text of what is no candidate; or all scores
-
-
-class MeasuredChoices(NamedTuple):
-    """Lists by a metric, the rows (float64 [L, K]) of what was chosen from them, and by which predictor."""
-
-    metric: Metric
-    ids: list[str]
-    corpus: Corpus
-    rows: np.ndarray
-    predictor: str
 
 
 def _measured(
@@ -179,8 +146,9 @@ def _measured(
     metric: str | Mapping[str, Any] | None,
     decode: bool | str,
     columns: Mapping[str, Any],
-) -> MeasuredChoices:
-    """The lists, and the answers of a model, or of anybody, to all of them."""
+) -> tuple[Metric, Corpus, np.ndarray, str]:
+    """The metric, the lists, the rows (float64 [L, K]) of the answers of a model, or of anybody, to all of them, and by
+    which predictor these are."""
     if isinstance(model, Reranker) and (is_frame(lists) or is_table(lists)):
         lists = model.frame_lists(lists, columns, known=True)
     first, lists = first_list(lists_from(lists, columns if not isinstance(lists, FrameLists) else {}))
@@ -192,7 +160,7 @@ def _measured(
     recipe = read_settings({"name": "evaluate", "task": task_of(settings, first), **settings})
     assert isinstance(recipe, ListRecipe)
     scorer, content, looked_at = None, content_of(recipe), list[Lists]()
-    ids, every, rows = list[str](), list[tuple[np.ndarray, np.ndarray, np.ndarray]](), list[np.ndarray]()
+    every, rows = list[tuple[np.ndarray, np.ndarray, np.ndarray]](), list[np.ndarray]()
     if isinstance(model, Reranker):
         scorer = Scorer(model.model, model.predictor)  # decoding is by the model's own metric
         settled = model.model if metric is None else replace(model.model, settings=recipe.model_dump(mode="json"))
@@ -215,7 +183,6 @@ def _measured(
         usable = content.measured(one_by_one(blocks_given(lists, **how_given)), count)
         while batch := list(islice(usable, BATCH)):
             for one, answer in zip(batch, choose([one.pair for one in batch if one.pair]), strict=True):
-                ids.append(one.lists.id)
                 every.append((one.held.base, one.stats, one.reference))
                 rows.append(_row_of(content, one, answer))
                 seen.add(one.lists)
@@ -230,7 +197,7 @@ def _measured(
         raise DataError(f"found more choices than the {len(every):,} lists; expected one for each")
     if not every:
         raise DataError("no lists to evaluate")
-    return MeasuredChoices(content.metric, ids, measured_corpus(every, content.metric), np.stack(rows), by)
+    return content.metric, measured_corpus(every, content.metric), np.stack(rows), by
 
 
 def _row_of(content: Content[Any], one: Measured, answer: Answer) -> np.ndarray:

@@ -19,7 +19,6 @@ from rerank.learn.scoring import scores
 from rerank.metrics.oracle import list_gains, oracles
 from rerank.models.model import Model
 from rerank.models.scorer import Contribution, Opened, Scorer, led, rank
-from rerank.models.weights import shares
 from rerank.readers.base import ListWriter, Problem, SkipCount
 from rerank.readers.lists import Lists
 from rerank.readers.streams import open_output
@@ -38,7 +37,7 @@ from rerank.storage.outputs import output_file
 PREDICTIONS = "{}.nbest.gz", FILE, "{}.decoded.gz", "{}.decoded.jsonl.gz"
 MAX_FEATURES = 10  # that decided a list
 SAME_GAIN = 1e-12  # gains that are this close are equal
-MAX_WEIGHTS, MAX_TEMPLATES, MAX_NAMED = 20, 25, 3  # rows of the tables, and features named for a template
+MAX_WEIGHTS = 20  # rows of a table
 
 
 def prediction_file(directory: Path, split: str, number: int) -> Path:
@@ -243,7 +242,7 @@ def list_sections(
         ),
         PageSection("Weights", weights),
         PageSection("Training", [[training_figure(runs, metrics), learning], tables.training_table(metrics)]),
-        PageSection("Data", [metrics.get("account"), sizes, tables.remarks_table(metrics)]),
+        PageSection("Data", [metrics.get("account"), sizes]),
     ]
 
 
@@ -261,33 +260,15 @@ def changes_row(split: str, answers: Answers) -> dict[str, str]:
     }
 
 
-def weight_tables(model: Model, predictor: str) -> list[TextTable]:
-    """The strongest weights, and the share of all weights that each template has; none for a model without weights."""
+def weight_table(model: Model, predictor: str) -> TextTable:
+    """The strongest weights; none for a model without weights."""
     w = model.weights[predictor].strength
     order = np.argsort(-np.abs(w), kind="stable")[:MAX_WEIGHTS]
     order = order[w[order] != 0.0]
     strongest = w[order].tolist()
     rows = list(zip((model.table.name(int(j)) for j in order), reals(strongest), strict=True))
     note = "A weight is for one unit of its feature: weights of scores depend on what these are measured in."
-    weighted = [share for share in shares(model, predictor, MAX_NAMED) if share.nonzero]
-    left = len(weighted) - MAX_TEMPLATES
-    by_template = [
-        {
-            "template": share.template,
-            "its strongest": "; ".join(
-                f"{name.removeprefix(f'{share.template}|')} {reals([w])[0]}" for name, w in share.strongest
-            ),
-            "share of weights": f"{fixed(100 * share.share, 1)} %",
-            "nonzero weights": count(share.nonzero),
-            "columns": count(share.columns),
-        }
-        for share in weighted[:MAX_TEMPLATES]
-    ]
-    more = f"{left} more templates have smaller shares." if left > 0 else ""
-    return [
-        TextTable("Strongest weights", ["feature", "weight"], rows, note=note, bars=[*map(Bar.of, strongest)]),
-        TextTable.of("Templates", by_template, texts=2, note=more),
-    ]
+    return TextTable("Strongest weights", ["feature", "weight"], rows, note=note, bars=[*map(Bar.of, strongest)])
 
 
 def dev_scores(run: Run) -> dict[int, float]:

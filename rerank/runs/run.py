@@ -97,18 +97,11 @@ class Run:
         rows = {name: scored_rows(corpus, metric, own) for name, own in by.items()}
         votes = None if metric.ordered else self.votes(training)
         if votes is not None:
-            start, kept = time.perf_counter(), None
-            if self.place is not None and extracted.key:  # kept beside the run, for splits from a cache
-                kept = Work(beside(self.place, f"votes-{split}"), run_key(self.recipe, extracted.key, self.data))
-            if kept is not None and (stored := kept.load()) is not None:
-                choices["voted"] = stored[1]["winners"]
-            else:
-                from rerank.learn.voting.voting import vote  # with its kernels
+            from rerank.learn.voting.voting import vote  # with its kernels
 
-                with counting(f"vote {split}", total=corpus.list_count, unit="lists") as progress:
-                    choices["voted"] = best(corpus, vote(votes, corpus, on_list=progress.advance))
-                if kept is not None:
-                    kept.save({}, {"winners": choices["voted"]})
+            start = time.perf_counter()
+            with counting(f"vote {split}", total=corpus.list_count, unit="lists") as progress:
+                choices["voted"] = best(corpus, vote(votes, corpus, on_list=progress.advance))
             rows["voted"] = chosen_rows(corpus.stats, choices["voted"])
             self.training.setdefault("voting_seconds", {})[split] = round(time.perf_counter() - start, 3)
             if (bound := self.training.get("bound")) and corpus.list_count:  # beside its error of the vote, ours

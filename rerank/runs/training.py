@@ -125,7 +125,7 @@ def train_run(task: RunTask) -> Run:
     chosen: dict[str, Any] = {}
     if (select := recipe.training.select) is not None:
         log.info("selecting features with %s", select.learner)
-        first = _train(replace(task, corpus=corpus, dev=dev), select.learner, "selection", epochs=select.epochs)
+        first = _train(replace(task, corpus=corpus, dev=dev), select.learner, "selection")
         size = np.abs(first.weights["average"].w)
         size *= column_norms(corpus) if select.by == "contribution" else 1.0
         columns = largest(size, corpus.free, select.keep)
@@ -301,14 +301,10 @@ def any_ties(recipe: ListRecipe, corpus: Corpus) -> bool:
     return recipe.oracle.ties == "any"
 
 
-def _train(
-    task: RunTask, learner: Settings, stage: str, lists: str = "", epochs: int | None = None
-) -> Training:  # fmt: skip
-    """Train a learner on the lists of ``task``, whose digest is ``lists``, in so many epochs or as many as the recipe
-    says."""
+def _train(task: RunTask, learner: Settings, stage: str, lists: str = "") -> Training:
+    """Train a learner on the lists of ``task``, whose digest is ``lists``."""
     recipe, corpus, dev, metric = task.recipe, task.corpus, task.dev, task.metric
     settings, checkpoint = recipe.training, task.work(stage)
-    epochs = epochs or settings.epochs
     sign = metric.sign  # training keeps the highest
     search = None if dev is None else BaseSearch(dev, metric)
 
@@ -342,7 +338,7 @@ def _train(
     if make_learner(learner).batch:
         return _solve(replace(task, corpus=corpus), learner, several, stage)
     warm = _warm(task, learner, corpus, lists)
-    last = epochs + (warm[1] if warm is not None else 0)
+    epochs, last = settings.epochs, settings.epochs + (warm[1] if warm is not None else 0)
     automatic = learner.get("base") == AUTO
     base = 1.0
     if automatic and task.start is not None:  # as the model has it that training continues from

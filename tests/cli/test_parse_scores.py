@@ -1,6 +1,5 @@
 """Scores of parses in commands, failed parses, and base scores with or without a model."""
 
-import gzip
 import json
 import random
 import re
@@ -152,25 +151,6 @@ def test_what_does_not_fit_is_refused(data: Path, runs: dict[str, Path], tmp_pat
     refused(rerank(*with_scores("".join([*rows[:5], "1e39\n", *rows[6:]]))), "exceeds 3.4e+38")
     refused(rerank("rank", runs["merged"] / "model", files_of(MERGED, data).replace(".second", ".first")), "not match")
     assert not (tmp_path / "out").exists()
-
-
-def test_sources_in_small_shards_are_counted(data: Path, workspace: Path) -> None:
-    place = workspace / "parsers" / "sources"
-    experiment.run(recipe(data, JOINED | {"shard_size": 0.3, "train": ["train", "dev"]}), place)
-    found = small.results(place)
-    assert found["corpora"]["train,dev"]["sources"] == {
-        source: {"lists": small.SIZES[source], "candidates": found["corpora"]["train,dev"]["candidates"] - other}
-        for source, other in _others(data).items()
-    }
-    page = (place / "report.html").read_text()
-    assert "of which train" in page
-    assert "of which dev" in page
-
-
-def _others(data: Path) -> dict[str, int]:
-    """By source, how many candidates the other has."""
-    sizes = [gzip.decompress((data / f"{split}.nbest.gz").read_bytes()).count(b"(S1 ") for split in ("train", "dev")]
-    return {"train": sizes[1], "dev": sizes[0]}
 
 
 def test_held_out_lists_name_their_source(data: Path, workspace: Path, tmp_path: Path, rerank: Command) -> None:

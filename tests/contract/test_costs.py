@@ -15,7 +15,6 @@ from rerank.base.errors import RecipeError
 from rerank.extraction.extraction import extract_training
 from rerank.readers.base import Reader, SkipCount, make_reader, read_lists, readers
 from rerank.readers.lists import Lists
-from rerank.runs.report import results
 
 INTEROP = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "interop"
 TREES = {
@@ -145,13 +144,6 @@ def test_extraction_logs_and_keeps_the_remark(tmp_path: Path, caplog: pytest.Log
     found = extract_training(settings)[0]
     assert "lowest_first" not in found.about
     assert found.corpus.base[:3].tolist() == [-1.0, -2.0, -3.0]
-
-
-def test_a_report_shows_what_there_is_to_say_about_scores() -> None:
-    said = {"absent": {"lm": 3}, "unknown_columns": {"lm2": 40}, "lowest_first": {"lists": 49, "of": 50}}
-    grid = results.remarks_table({"corpora": {"train": said, "dev": {}}})
-    assert [row[2] for row in grid.rows] == ["3", "40", "49"]
-    assert all(part in " ".join(row[1] for row in grid.rows) for part in ("without lm,", "lm2", "of 50"))
 
 
 @pytest.mark.skipif(not INTEROP.is_dir(), reason=f"no lists at {INTEROP}; set RERANK_SHARED")

@@ -14,7 +14,7 @@ from rerank.extraction.kinds import content_of
 from rerank.learn.base_weight import make_learner
 from rerank.recipes.loading import load_recipe, tasks
 from rerank.recipes.recipe import Recipe
-from rerank.runs.list_kind import check_room
+from rerank.runs.list_kind import check_single
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_settings_may_follow_a_part_that_is_named_alone(load):
         ("features: {zzz: 1}", "features.zzz", "known: centred, hash_bits"),
         ("training: {epochs: 0}", "training.epochs", "found 0; expected a whole number from 1 to 100,000"),
         ("features: {min_lists: 2147483648}", "features.min_lists", "a whole number from 1, at most 2,147,483,647"),
-        ("data: {holdout: .nan}", "data.holdout.share", "found nan; expected a finite number above 0 and below 1"),
+        ("data: {holdout: .nan}", "data.holdout", "found nan; expected a finite number above 0 and below 1"),
         ("task: poetry", "task", "found 'poetry'"),
         ("learner: [vrda]", "learner", "found ['vrda']; expected a mapping"),
         ("runs: [{set: {}}]", "runs.0.name", "is missing"),
@@ -266,7 +266,6 @@ LISTS = sorted(set(tasks.names()) - {"classification", "tagging"})
         (EVERY_TASK, "engine.workers", 1024),
         (EVERY_TASK, "seed", 2**63 - 1),
         (LISTS, "training.patience", 100_000),
-        (LISTS, "training.select.epochs", 100_000),
         (LISTS, "examples", 10_000),
         (["classification"], "tune.epochs", 100_000),
         (["classification"], "data.drawn", 10_000),
@@ -381,13 +380,13 @@ def test_hashed_columns_are_measured_first(load, monkeypatch, caplog):
         RecipeError,
         match=r"^features.hash_bits: 2\^30 columns with perceptron takes 77.3 GB, and this process may have 6",
     ):
-        check_room(recipe)
+        check_single(recipe)
     free["total"] = 200 << 30
-    check_room(recipe)
+    check_single(recipe)
     assert "2^30 columns with perceptron takes 77.3 GB; 107.4 GB of memory are free" in caplog.text
     caplog.clear()
-    check_room(load("features: {hash_bits: 20}\nlearner: {name: perceptron}"))
-    check_room(load())
+    check_single(load("features: {hash_bits: 20}\nlearner: {name: perceptron}"))
+    check_single(load())
     assert not caplog.text
 
 

@@ -1,7 +1,6 @@
 """Training lists that are set apart, and the choice of settings on them."""
 
 import json
-import re
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +12,7 @@ import small
 import yaml
 from commands import Command, failed
 
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import RecipeError
 from rerank.extraction.kinds import metric_of
 from rerank.learn.scoring import corpus_score
 from rerank.metrics.metric import chosen_rows
@@ -21,54 +20,25 @@ from rerank.recipes.loading import load_recipe
 from rerank.recipes.settings import validate
 from rerank.runs import experiment
 from rerank.runs import run as choosing
-from rerank.runs.corpora import Data, apart
+from rerank.runs.corpora import Data
 from rerank.runs.report.results import blind_note, choice_table
 from rerank.runs.run import choose
 from rerank.runs.training import RunTask, train_run
 
-BY = r"train-(\d+?)\d?$"  # lists with the same tens are a document
 GRID = {"grid": {"learner.l1": [0.0, 0.02, 0.3]}, "learner": {"name": "vrda"}, "seeds": [1, 2]}
-APART = {"share": 0.3, "by": BY, "seed": 4}
+APART = 0.3
 
 
 def recipe(root: Path, **changes: Any) -> Any:
     return validate(type(small.recipe(root)), small.settings(root, **changes))
 
 
-def documents(ids: list[str]) -> set[str]:
-    return {re.search(BY, each)[1] for each in ids}
-
-
-def test_whole_documents_are_set_apart_by_the_seed() -> None:
-    names = [f"d{number // 7}" for number in range(700)]
-    first = apart(names, 0.2, 1)
-    assert first.sum() == 140
-    assert {name for name, taken in zip(names, first, strict=True) if taken}.isdisjoint(
-        name for name, taken in zip(names, first, strict=True) if not taken
-    )
-    assert np.array_equal(first, apart(names, 0.2, 1))
-    assert not np.array_equal(first, apart(names, 0.2, 2))
-
-
-@pytest.mark.parametrize(("share", "taken"), [(0.001, 10), (0.999, 90), (0.5, 50)])
-def test_neither_side_is_empty_and_sizes_are_the_nearest(share: float, taken: int) -> None:
-    assert apart([str(number // 10) for number in range(100)], share, 1).sum() == taken
-
-
-def test_lists_of_one_document_cannot_be_set_apart() -> None:
-    with pytest.raises(DataError, match="found 1 document"):
-        apart(["a", "a"], 0.5, 1)
-
-
 @pytest.mark.parametrize(
     ("data", "message"),
     [
         ({"holdout": 1}, "below 1"),
-        ({"holdout": {"share": 0.2, "by": "(a"}}, "not a regular expression"),
-        ({"holdout": {"share": 0.2, "by": "a-"}}, "no group"),
         ({"holdout": 0.2, "tests": ["holdout"]}, "another name"),
         ({"holdout": 0.2, "train": ["holdout", "web"]}, "another name"),
-        ({"holdout": {"by": "(a)"}}, "is missing"),
     ],
 )
 def test_lists_that_cannot_be_set_apart_are_refused(small_data: Path, data: dict[str, Any], message: str) -> None:
@@ -76,34 +46,17 @@ def test_lists_that_cannot_be_set_apart_are_refused(small_data: Path, data: dict
         recipe(small_data, data=data)
 
 
-def test_an_id_without_a_document_is_named(small_data: Path, workspace: Path) -> None:
-    settings = recipe(small_data, data={"holdout": {"share": 0.2, "by": "train-1(.*)"}})
-    with pytest.raises(DataError, match="matches no document") as caught:
-        Data.load(settings, workspace / "nameless", ())
-    assert caught.value.list_id == "train-2"
-
-
 def test_lists_set_apart_are_those_of_the_training_split(small_data: Path, workspace: Path) -> None:
     plain = Data.load(recipe(small_data), workspace / "plain", ())
     data = Data.load(recipe(small_data, data={"holdout": APART}), workspace / "apart", ("holdout",))
     kept, held = data.training, data.others["holdout"]
     assert sorted(kept.ids + held.ids) == sorted(plain.training.ids)
-    assert documents(kept.ids).isdisjoint(documents(held.ids))
+    assert (len(kept.ids), len(held.ids)) == (105, 45)
     for part in (kept, held):
         places = [plain.training.ids.index(name) for name in part.ids]
         same = plain.training.corpus.take(places)
         assert all(np.array_equal(getattr(part.corpus, key), getattr(same, key)) for key in ("lists", "columns"))
     assert len({plain.training.key, kept.key, held.key}) == 3
-
-
-def test_sources_are_counted_on_either_side(small_data: Path, workspace: Path) -> None:
-    settings = recipe(small_data, data={"train": ["train", "dev"], "dev": None, "holdout": 0.3})
-    found = Data.load(settings, workspace / "sources", ()).counts(settings, metric_of(settings))
-    both = [found[split]["sources"] for split in ("train,dev", "holdout")]
-    assert {name: sum(own[name]["lists"] for own in both) for name in ("train", "dev")} == {"train": 150, "dev": 40}
-    assert sum(own["train"]["candidates"] for own in both) == sum(
-        own.count("\n(S1") for own in small.lists_of(small_data / "train.nbest.gz")
-    )
 
 
 def test_everything_can_be_chosen_on_the_lists_set_apart(small_data: Path, workspace: Path) -> None:

@@ -11,7 +11,6 @@ import small_rankings
 from rich.console import Console
 
 import rerank
-from rerank.base import usage
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus, free_values
 from rerank.extraction.extraction import extract_split, extract_training
@@ -171,23 +170,6 @@ def test_it_takes_the_last_lists(root: Path, workspace: Path, monkeypatch: pytes
         np.testing.assert_array_equal(line[0].w, alone[0].w)
         assert line[1] == alone[1]
         assert line[1]["lists"] == 40
-
-
-@pytest.mark.parametrize(
-    ("learner", "tests", "said"),
-    [
-        ({"name": "vrda"}, True, "features.templates: the regression on dense columns alone takes"),
-        ({"name": "lambdamart"}, False, "training.share: lambdamart with 960 candidates at once takes"),
-        ({"name": "maxent"}, False, "training.share: maxent with 960 candidates at once takes"),
-    ],
-)
-def test_what_cannot_fit_is_refused_before_it_starts(
-    learner: dict[str, str], tests: bool, said: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = small_rankings.recipe(root, learner=learner, features={"templates": ["Dense", "TargetNGram"]})
-    monkeypatch.setattr(usage, "allowed", lambda: 1000)
-    with pytest.raises(RecipeError, match=f"^{said}"):
-        experiment.run(made, tmp_path / "run", tests=tests)
 
 
 def test_in_parts_and_in_one_part_it_is_the_same(root: Path, workspace: Path) -> None:

@@ -220,17 +220,9 @@ def test_whoever_watches_changes_nothing(tasks: dict[str, Task]) -> None:
         rerank.fit(lists, dev, **how, callback=prune)
 
 
-def test_two_models_are_tested_against_each_other(tasks: dict[str, Task]) -> None:
-    lists, test = tasks["ranking"].read("train"), tasks["ranking"].read("test")
-    one, other = (rerank.fit(lists, features=features) for features in ("dense", "base"))
-    both, alone = rerank.evaluate([one, other], test), [rerank.evaluate(model, test) for model in (one, other)]
-    assert [both.scores[name] for name in ("choice", "other")] == [each.scores["choice"] for each in alone]
-    assert both.against_other.difference == pytest.approx(alone[0].score - alone[1].score)
-    assert "Against the other model" in str(both)
-    assert alone[0].against_other is None
-    assert rerank.evaluate(iter([one]), test).scores == alone[0].scores
-    with pytest.raises(rerank.RerankError, match=r"model: found 3 models; expected one, or two"):
-        rerank.evaluate([one, other, one], test)
+def test_what_no_training_starts_from_is_refused(tasks: dict[str, Task]) -> None:
+    lists = tasks["ranking"].read("train")
+    one = rerank.fit(lists, features="dense")
     with pytest.raises(rerank.RerankError, match="dev: found the same iterator as lists"):
         rerank.fit(given := iter([GOOD]), given)
     for wrong, message in (

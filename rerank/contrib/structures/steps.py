@@ -12,7 +12,7 @@ import numpy as np
 from rerank.contrib.structures import fitting
 from rerank.contrib.structures.metrics import LabelMetric, SpanScore, counts_of
 from rerank.contrib.structures.readers import TaggedSentence, sentences_of
-from rerank.contrib.structures.recipe import TaggingRecipe, check_labels
+from rerank.contrib.structures.recipe import RerankSettings, TaggingRecipe, check_labels
 from rerank.contrib.structures.tagger import Tagger
 from rerank.kernels.sources import COMPILATION
 from rerank.learn.folds import FOLDS, sections
@@ -21,6 +21,7 @@ from rerank.readers.streams import open_output, read_in
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.settings import changed
+from rerank.runs import experiment
 from rerank.runs.compared import Compared
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report import results as report
@@ -225,11 +226,14 @@ class TaggingSteps(Kind[TaggingRecipe]):
             self._measure(data.train[0], [chosen], self._cross_validated())
         entries = [run.entry() for run in self.runs]
         entry = entries[self.runs.index(chosen)]
-        return self.measured(entry, entries, metric) | {
+        metrics = self.measured(entry, entries, metric) | {
             "predictor": recipe.training.predictor, "corpora": self.counts(), "dev_split": data.dev,
             "signatures": {split: {metric.primary: metric.signature} for split in entry["splits"]},
             "folds": FOLDS if crossed else None, "unit": "sentences",
         }  # fmt: skip
+        if recipe.rerank is not None and self.tests:
+            self._rerank(metrics, recipe.rerank)
+        return metrics
 
     def _measure(self, split: str, runs: Sequence[TaggingRun], usual: list[list[str]]) -> None:
         """Measure runs on a split, whose words have the ``usual`` labels as the base."""
@@ -261,11 +265,9 @@ class TaggingSteps(Kind[TaggingRecipe]):
                     reader.write(out, sentence, labels)
             self.chosen.selections[split].save(output_file(self.directory, "predictions", f"{split}.selections.npz"))
 
-    def second(self) -> tuple[TaskRecipe, Path] | None:
-        """The ranking of the best sequences, whose lists are written here."""
-        stage, data, chosen = self.recipe.rerank, self.recipe.data, self.chosen
-        if stage is None or not self.tests:
-            return None
+    def _ranking(self, stage: RerankSettings) -> TaskRecipe:
+        """The recipe that ranks the best sequences, whose lists are written here."""
+        data, chosen = self.recipe.data, self.chosen
         place = output_file(self.directory, LISTS)
         place.mkdir(exist_ok=True)
         epochs = int(chosen.tagger.about["training"]["epochs"])
@@ -283,10 +285,11 @@ class TaggingSteps(Kind[TaggingRecipe]):
                      "references": None, "dev": data.dev, "tests": list(data.tests)},
             "decode": {"kinds": []},
         }  # fmt: skip
-        return read_settings(changed(settings, stage.recipe)), output_file(self.directory, SECOND)
+        return read_settings(changed(settings, stage.recipe))
 
-    def add_second(self, metrics: Metrics, results: Metrics) -> None:
-        """Put the results of the ranking beside those of the tagger."""
+    def _rerank(self, metrics: Metrics, stage: RerankSettings) -> None:
+        """Rank the best sequences, and put the results beside those of the tagger."""
+        results = experiment.run(self._ranking(stage), output_file(self.directory, SECOND), engine=self.engine)
         predictor, metric, said = results.get("predictor", "average"), self.metric, list[str]()
         for split, systems in results["splits"].items():
             metrics["splits"][split] |= {"oracle": systems["oracle"], "reranked": systems[predictor]}

@@ -31,24 +31,17 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 WIDTH, HEIGHT = 410.0, 270.0  # px; the page scales figures to its columns
-FONT, SMALL = 12.0, 11.0  # px
+SMALL = 11.0  # px
 LETTER = 0.58 * SMALL  # the width of a letter in px, rather too wide than too narrow
 PALETTE = "#0072b2", "#d55e00", "#009e73", "#a8518a", "#a87600", "#3a8fc4", "#6b5bb0"  # after Okabe & Ito 2008
 DASHES = "", "7 3", "2 2", "9 3 2 3", "4 1.5", "12 4", "6 2 2 2 2 2"
-MARKS = (  # paths around a point
-    "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0",
-    "m-3-3h6v6h-6z",
-    "m0-4l3.7 6.4h-7.4z",
-    "m0-4l4 4l-4 4l-4-4z",
-    "m0 4l3.7-6.4h-7.4z",
-    "m-3-3l6 6m0-6l-6 6",
-    "m-4 0h8m-4-4v8",
-)
-MAX_MARKS = 25  # a line of more points gets none
+DOT = "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0"  # a path around a point
+MAX_DOTS = 25  # a line of more points gets none
 MUTED, RULE = "var(--muted, #767676)", "var(--rule, #d0d0d0)"
 STEPS = 1, 2, 5  # between ticks, times a power of ten
 MAX_STEPS = 6
 SHORT_FROM = 1e4  # from here on numbers on an axis are short
+Points = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -115,8 +108,8 @@ def logarithmic(values: Iterable[float], *, margin: float = 0.0) -> Scale:
 class FigureLine:
     """Points, joined or not.
 
-    name: in the legend, if it has one. spread: one number per point, drawn as a bar at each. series: colour, dashes and
-    marks, from 1; by default the next.
+    name: in the legend, if it has one. spread: one number per point, drawn as a bar at each. series: colour and dashes,
+    from 1; by default the next.
     """
 
     x: Sequence[float]
@@ -125,12 +118,6 @@ class FigureLine:
     spread: Sequence[float] = ()
     series: int = 0
     joined: bool = True
-
-    @property
-    def colour(self) -> str:
-        """The colours come again and again."""
-        k = (self.series - 1) % len(PALETTE)
-        return f"var(--series-{k + 1}, {PALETTE[k]})"
 
     @property
     def band(self) -> tuple[list[float], list[float]]:
@@ -142,6 +129,17 @@ class FigureLine:
         """The line in words, for those who cannot see it."""
         ends = dict.fromkeys([(self.x[0], self.y[0]), (self.x[-1], self.y[-1])]) if len(self.x) else {}
         return f"{self.name}: {' to '.join(f'{y:,.5g} at {x:,.5g}' for x, y in ends)}"
+
+    def drawn(self, points: Points, dots: Points, whiskers: Iterable[Points] = ()) -> str:
+        """The line through ``points`` in its colour and dashes, which come again and again, with ``dots``."""
+        k = (self.series - 1) % len(PALETTE)
+        colour = f"var(--series-{k + 1}, {PALETTE[k]})"
+        parts = [_path(pair, colour) for pair in whiskers]
+        parts += [_path(points, colour, DASHES[k], 1.8)] if self.joined and points else []
+        if dots and len(self.x) <= MAX_DOTS:
+            steps = "".join(f"M{x:.1f} {y:.1f}{DOT}" for x, y in dots)
+            parts.append(f'<path d="{steps}" style="fill:{colour};stroke:{colour};stroke-width:1"/>')
+        return "".join(parts)
 
 
 @dataclass(frozen=True)
@@ -174,7 +172,7 @@ def draw(
     right = WIDTH - 6 - LETTER * max((len(text) for _, text in x.ticks[-1:]), default=0) / 2
     top, bottom = 12.0, HEIGHT - 44.0
 
-    def points(xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float]]:
+    def placed(xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float]]:
         return [
             (left + x.share(a) * (right - left), bottom - y.share(b) * (bottom - top))
             for a, b in zip(xs, ys, strict=True)
@@ -182,21 +180,19 @@ def draw(
 
     parts = [_axes(x, y, x_label, y_label, (left, top, right, bottom))]
     for line in reversed(numbered):  # the first on top
-        if any(line.spread):
-            low, high = (points(line.x, end) for end in line.band)
-            parts += [_path(list(pair), line.colour) for pair in zip(low, high, strict=True)]
-        parts.append(_shape(line, points(line.x, line.y)))
+        points, ends = placed(line.x, line.y), (placed(line.x, end) for end in line.band)
+        parts.append(line.drawn(points, points, zip(*ends, strict=True) if any(line.spread) else ()))
     if level is not None:
-        (_, height), *_ = points([x.low], [level[0]])
+        (_, height), *_ = placed([x.low], [level[0]])
         parts.append(_path([(left, height), (right, height)], MUTED, "4 3", 1.2))
-        parts.append(_text(level[1], right, height - 4, anchor="end", size=SMALL))
+        parts.append(_text(level[1], right, height - 4, "end"))
     across, down = left, HEIGHT + 10
     for line in {line.name: line for line in numbered if line.name}.values():  # the legend, in rows
         width = 42 + LETTER * len(line.name)
         if across > left and across + width > WIDTH:
             across, down = left, down + 18
-        parts.append(_shape(line, [(across, down - 4), (across + 28, down - 4)], [(across + 14, down - 4)]))
-        parts.append(_text(line.name, across + 34, down, size=SMALL))
+        parts.append(line.drawn([(across, down - 4), (across + 28, down - 4)], [(across + 14, down - 4)]))
+        parts.append(_text(line.name, across + 34, down))
         across += width + 10
     below = down - HEIGHT + 8 if any(line.name for line in lines) else 0
     title = f"{caption} {'; '.join(map(str, lines))}"
@@ -207,31 +203,15 @@ def draw(
     return Figure(caption, Markup(svg))
 
 
-def _text(text: str, x: float, y: float, *, anchor: str = "start", size: float = FONT, more: str = "") -> str:
-    style = f"fill:currentColor;font-size:{size:g}px"
+def _text(text: str, x: float, y: float, anchor: str = "start", more: str = "") -> str:
+    style = f"fill:currentColor;font-size:{SMALL:g}px"
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" style="{style}"{more}>{escape(plain(text))}</text>'
 
 
-def _path(points: Sequence[tuple[float, float]], stroke: str, dash: str = "", width: float = 1.6) -> str:
+def _path(points: Points, stroke: str, dash: str = "", width: float = 1.6) -> str:
     steps = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     style = f"fill:none;stroke:{stroke};stroke-width:{width:g}" + (f";stroke-dasharray:{dash}" if dash else "")
     return f'<path d="M{steps}" style="{style}"/>'
-
-
-def _shape(
-    line: FigureLine, points: Sequence[tuple[float, float]], marked: Sequence[tuple[float, float]] | None = None
-) -> str:
-    """The line through ``points`` and the marks, by default at these."""
-    parts = list[str]()
-    if line.joined and points:
-        parts.append(_path(points, line.colour, DASHES[(line.series - 1) % len(DASHES)], 1.8))
-    if len(line.x) <= MAX_MARKS:
-        mark = MARKS[(line.series - 1) % len(MARKS)]
-        steps = "".join(f"M{x:.1f} {y:.1f}{mark}" for x, y in (points if marked is None else marked))
-        parts.append(
-            f'<path d="{steps}" style="fill:{line.colour};stroke:{line.colour};stroke-width:1"/>' if steps else ""
-        )
-    return "".join(parts)
 
 
 def _axes(x: Scale, y: Scale, x_label: str, y_label: str, area: tuple[float, float, float, float]) -> str:
@@ -241,17 +221,17 @@ def _axes(x: Scale, y: Scale, x_label: str, y_label: str, area: tuple[float, flo
     for value, text in y.ticks:
         height = bottom - y.share(value) * (bottom - top)
         parts.append(_path([(left, height), (right, height)], RULE, width=0.7))
-        parts.append(_text(text, left - 5, height + 0.35 * SMALL, anchor="end", size=SMALL))
+        parts.append(_text(text, left - 5, height + 0.35 * SMALL, "end"))
     for value, text in x.ticks:
         across, half = left + x.share(value) * (right - left), LETTER * len(text) / 2
         if across - half >= end + 4:  # else it would touch the text before
             end = across + half
             parts.append(_path([(across, bottom), (across, bottom + 4)], MUTED, width=0.8))
-            parts.append(_text(text, across, bottom + 16, anchor="middle", size=SMALL))
+            parts.append(_text(text, across, bottom + 16, "middle"))
     parts.append(_path([(left, top), (left, bottom), (right, bottom)], MUTED, width=0.8))
     middle = (top + bottom) / 2
-    parts.append(_text(x_label, (left + right) / 2, bottom + 34, anchor="middle"))
-    parts.append(_text(y_label, 12, middle, anchor="middle", more=f' transform="rotate(-90 12 {middle:.1f})"'))
+    parts.append(_text(x_label, (left + right) / 2, bottom + 34, "middle"))
+    parts.append(_text(y_label, 12, middle, "middle", f' transform="rotate(-90 12 {middle:.1f})"'))
     return "".join(parts)
 
 

@@ -50,7 +50,7 @@ MEANINGS = {  # of rows and predictors, on the page
 SIGNIFICANT_BELOW = 0.05  # the p
 TESTS_OF_MEASURE = ("approximate_randomization", "paired_bootstrap")  # whose difference is that of corpus scores
 BY_MERT = "start", "score"  # what it begins and ends with
-LEFT_OUT = {"list": "skipped", "candidate": "skipped_candidates"}  # what was left out: the key of its counts
+LEFT_OUT = {"lists": "skipped", "candidates": "skipped_candidates"}  # what was left out: the key of its counts
 Metrics = Mapping[str, Any]
 
 
@@ -432,35 +432,15 @@ def choice_table(metrics: Metrics) -> TextTable:
 
 
 def corpora_table(corpora: Metrics) -> TextTable:
-    """The sizes of the splits, and their sources where they have several."""
+    """The sizes of the splits."""
     rows = list[dict[str, str]]()
     for split, entry in corpora.items():
-        sources = {f"of which {name}": sizes for name, sizes in (entry.get("sources") or {}).items()}
-        for name, sizes in {split: entry, **sources}.items():
-            row = {"split": name} | {key: count(sizes.get(key)) for key in ("lists", "candidates", "nonzeros")}
-            row["feature columns"] = count(sizes.get("columns"))
-            for what, key in LEFT_OUT.items():
-                row[f"{what}s left out"] = NONE if name in sources else count(sum((sizes.get(key) or {}).values()))
-            rows.append(row | {"time to build": duration(sizes.get("seconds"))})
-    return TextTable.of("Corpus", rows, merged=True)
-
-
-def remarks_table(metrics: Metrics) -> TextTable:
-    """The table of what was left out, by reason, and of what is odd about scores and words."""
-    rows = list[tuple[str, str, str]]()
-    for split, entry in metrics.get("corpora", {}).items():
-        for key, what in (
-            ("skipped", "lists left out: {}"),
-            ("skipped_candidates", "candidates left out: {}"),
-            ("absent", "candidates without {}, which is 0 there"),
-            ("unknown_columns", "lists with {}, which the model does not know"),
-            ("normalized", "words of {} that were brought to one form"),
-        ):
-            rows += [(split, what.format(name), count(n)) for name, n in (entry.get(key) or {}).items()]
-        if lowest := entry.get("lowest_first"):
-            text = f"lists, of {count(lowest['of'])}, whose first candidate has the lowest base score: are these costs?"
-            rows.append((split, text, count(lowest["lists"])))
-    return TextTable("Left out, and to look at", ["split", "what", "number"], rows, texts=2, merged=True)
+        row = {"split": split} | {key: count(entry.get(key)) for key in ("lists", "candidates", "nonzeros")}
+        row["feature columns"] = count(entry.get("columns"))
+        for what, key in LEFT_OUT.items():
+            row[f"{what} left out"] = count(sum((entry.get(key) or {}).values()))
+        rows.append(row | {"time to build": duration(entry.get("seconds"))})
+    return TextTable.of("Corpus", rows)
 
 
 def reported_table(metrics: Metrics) -> TextTable | None:
