@@ -1,7 +1,6 @@
 """From a recipe to artefacts: what a run leaves, that it can be repeated, and odd recipes."""
 
 import json
-import logging
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,6 @@ from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 from rerank.metrics.metric import chosen_rows
 from rerank.models.model import Model
-from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe
 from rerank.runs import experiment
@@ -165,7 +163,7 @@ def test_a_damaged_stored_run_is_trained_again(small_data, trained, workspace, c
 
 
 def test_selection_trains_on_fewer_columns(small_data, trained, workspace):
-    first = {"learner": {"name": "vrda", "l1": 0.3}, "epochs": 1}
+    first = {"learner": {"name": "vrda", "l1": 0.3}}
     chosen = experiment.run(small.recipe(small_data, training={"epochs": 2, "select": first}), workspace / "select")
     limited = small.recipe(small_data, training={"epochs": 2, "select": first | {"keep": 20}})
     few = experiment.run(limited, workspace / "few")
@@ -233,24 +231,6 @@ def test_the_training_split_as_a_test(small_data, workspace):
     metrics = experiment.run(small.recipe(small_data, data={"tests": ["train"]}), workspace / "train")
     kept = small.epoch_lines(workspace / "train" / "history.jsonl")[metrics["training"]["epochs"] - 1]
     assert metrics["splits"]["train"]["average"]["f1"] == kept["train"]
-
-
-@pytest.mark.parametrize(
-    ("splits", "said"),
-    [
-        ({}, []),
-        ({"tests": ["test", "dev"]}, ["dev: the model is chosen on"]),
-        ({"dev": "test"}, ["test: the model is chosen on"]),
-        ({"train": ["train", "test"]}, ["test: the model is trained on"]),
-        ({"train": "dev", "tests": []}, ["dev: the model is trained on"]),
-        ({"nbest": "{root}/dev.nbest.gz"}, ["dev: the model is trained on", "test: the model is trained on"]),
-    ],
-)
-def test_splits_that_share_lists_are_named(small_data, caplog, splits, said):
-    """By the files: a pattern without {split} is the same file for all."""
-    with caplog.at_level(logging.WARNING, "rerank"), Inputs() as inputs:
-        experiment.check(small.recipe(small_data, data=splits), inputs)
-    assert [record.getMessage().partition(" its lists")[0] for record in caplog.records] == said
 
 
 def test_no_test_split(small_data, workspace):
