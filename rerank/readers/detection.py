@@ -61,7 +61,7 @@ _OTHERS = (
      "enumerate([(t, -float(c)) for c, t in re.findall(r'x_cost ([\\d.]+).*?>([^<]+)<', l)] for l in text)"),
     (rb"(?s)\s*<.{0,400}(ocr_page|ocrx_word|PcGts)", "an OCR program (hOCR, PAGE)",
      "enumerate([(t, float(c)) for c, t in re.findall(r'conf[= ]\"?([\\d.]+).*?>([^<]+)<', l)] for l in text)"),
-    (rb"([^\t\n]+)\t[^\t\n]+\t-?\d+\.\d+\n\1\t", "hfst-lookup",
+    (rb"((?!\d+\t)[^\t\n]+)\t[^\t\n]+\t-?\d+\.\d+\n\1\t", "hfst-lookup",
      "enumerate([(l.split('\\t')[1], -float(l.split('\\t')[2])) for l in b.splitlines()] for b in '\\n'.join(text)"
      ".split('\\n\\n'))"),
 )  # fmt: skip
@@ -72,7 +72,7 @@ _STATEMENTS = (
 )
 _ROWS = (
     "import json; rows = [line.rstrip('\\n').split('\\t') for line in open({!r})]; open('lists.jsonl', 'w').writelines("
-    "json.dumps({{'group': row[0], 'text': row[1]}}) + '\\n' for row in rows)"
+    "json.dumps(dict(zip(('group', 'text', 'score'), row))) + '\\n' for row in rows)"
 )
 Reader = Any  # that of ``base``, which asks for advice
 Readers = Iterable[tuple[str, type[Reader]]]
@@ -126,7 +126,9 @@ def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
         tried = sorted(name for needing in (False, True) for name, _ in _made(readers, needing=needing))
         advice = f"the first line is {excerpt(first)}, and the first lists are of none of these forms: "
         advice += f"{', '.join(tried)}. If one is meant, --reader NAME says what is wrong. Python makes "
-        advice += f"JSON lines of lines with an id, a tab and a candidate: {_ROWS.format(path)}"
+        advice += (
+            f"JSON lines of lines with an id, a candidate and perhaps a score, with tabs between: {_ROWS.format(path)}"
+        )
     raise DataError(f"no known form: {advice}", path=path)
 
 

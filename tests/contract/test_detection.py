@@ -3,6 +3,7 @@
 import io
 import sys
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -211,12 +212,15 @@ def test_one_long_word_is_of_no_known_form(tmp_path: Path) -> None:
 
 def test_statements_for_a_file_of_no_known_form_make_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("texts.tsv").write_text("a\tit rains\na\tit rain\nb\tyes\nb\tyes ,\n")
-    with pytest.raises(DataError, match="no known form") as caught:
-        format_of("texts.tsv", readers)
-    exec(str(caught.value).partition("and a candidate: ")[2], {})
-    lists = list(read_lists(make_reader("jsonl"), "lists.jsonl"))
-    assert [one.texts for one in lists] == [[b"it rains", b"it rain"], [b"yes", b"yes ,"]]
+    for scores in ((), (-1.5, -2, -3)):
+        rows = zip_longest(("0\tit rains", "0\tit rain", "1\tyes"), (f"\t{score}" for score in scores), fillvalue="")
+        Path("texts.tsv").write_text("".join(f"{row}{score}\n" for row, score in rows))
+        with pytest.raises(DataError, match="the first line is '0") as caught:
+            format_of("texts.tsv", readers)
+        exec(str(caught.value).partition("with tabs between: ")[2], {})
+        one, two = read_lists(make_reader("jsonl"), "lists.jsonl")
+        assert [one.texts, two.texts] == [[b"it rains", b"it rain"], [b"yes"]]
+        assert one.base.tolist() == [*(scores or (0, 0))][:2]
 
 
 # Files that hold no text, by how they begin.

@@ -241,6 +241,39 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
         ["q"], ["a", "b"], ("score", "gain"), [[0, 0], [0, 1]], ["a", "b"], None, ())),
     "scores before texts": ([{"id": "u", "nbest": [[-1, "it rains"], [-2, "it rain"]], "ref": "it rains"}], (
         ["u"], ["it rains", "it rain"], ("score",), [[-1], [-2]], None, None, ("it rains",))),
+    # https://github.com/facebookresearch/DPR: what its retriever writes
+    "passages": ([{"question": "2+2?", "answers": ["4"], "ctxs": [
+        {"id": "a", "title": "t", "text": "x", "score": "2.5", "has_answer": False},
+        {"id": "b", "title": "t", "text": "y 4", "score": "1.5", "has_answer": True}]}], (
+        ["0"], ["x", "y 4"], ("score", "gain"), [[2.5, 0], [1.5, 1]], None, "2+2?", ())),
+    "rows of one document": ([{"system": name, "doc": "d", "source": f"s{k}", "target": f"{name}{k}", "score": score}
+                              for k in (1, 2) for score, name in enumerate("xy")], (
+        ["0", "1"], ["x1", "y1"], ("score",), [[0], [1]], None, "s1", ())),
+    # https://huggingface.co/datasets/openai/webgpt_comparisons
+    "two answers": ([{"question": "2+2?", "answer_0": "5", "score_0": -1, "answer_1": "4", "score_1": 1}], (
+        ["0"], ["5", "4"], ("score",), [[-1], [1]], None, "2+2?", ())),
+    # https://huggingface.co/datasets/openai/summarize_from_feedback
+    "a choice": ([{"info": {"post": "p"}, "summaries": [{"text": "x"}, {"text": "y"}], "choice": 1}], (
+        ["0"], ["x", "y"], ("score", "gain"), [[0, 0], [0, 1]], None, None, ())),
+    "what was selected": ([{"question": "2+2?", "answers": [
+        {"text": "x", "pm_score": 3, "selected": False}, {"text": "y", "pm_score": 1, "selected": True}]}], (
+        ["0"], ["x", "y"], ("pm_score", "gain"), [[3, 0], [1, 1]], None, "2+2?", ())),
+    "objects by their ids": ([{"p": {"hyps": [{"text": "x", "am": 2}], "ref": "x"}, "q": {"hyps": [], "ref": "y"},
+                               "r": {"hyps": [{"text": "z", "am": 1}], "ref": "z"}}], (
+        ["p", "q", "r"], ["x"], ("am",), [[2]], None, None, ("x",))),
+    "objects by their ids within": ([{"utts": {name: {"nbest": ["x", "y"], "ref": "x"} for name in "pq"}}], (
+        ["p", "q"], ["x", "y"], ("score",), [[0], [0]], None, None, ("x",))),
+    # https://developers.deepgram.com: a response, with what was asked
+    "a response far within": ([{"id": name, "results": {"channels": [{"alternatives": [
+        {"transcript": "it", "confidence": 0.5}, {"transcript": "is", "confidence": 0.25}]}]}} for name in "pq"], (
+        ["p", "q"], ["it", "is"], ("confidence",), [[0.5], [0.25]], None, None, ())),
+    "truth by id": ([{"mention": "x", "candidates": [{"id": "Q1", "label": "y", "prior": 0.5},
+                                                     {"id": "Q2", "label": "z", "prior": 0.25}], "gold_id": "Q2"}], (
+        ["x"], ["y", "z"], ("prior", "gain"), [[0.5, 0], [0.25, 1]], None, None, ())),
+    "endings": ([{"ctx": "It", "endings": ["is", "rains"], "label": "1"}], (
+        ["0"], ["is", "rains"], ("score", "gain"), [[0, 0], [0, 1]], None, None, ())),
+    "references in objects": ([{"id": "u", "hyps": ["x", "y"], "references": [{"text": "y", "by": "a"}]}], (
+        ["u"], ["x", "y"], ("score",), [[0], [0]], None, None, ("y",))),
     "parallel": ([PARALLEL], (
         ["7"], ["4", "5"], ("score", "gain"), [[-0.5, 1], [-0.75, 0]], None, "2+2?", ("4", "four"))),
 }  # fmt: skip
@@ -377,6 +410,18 @@ def test_a_right_answer_that_is_a_small_number_is_no_place(kind: type, tmp_path:
 def test_pairs_that_are_compared_are_no_lists(names: str, tmp_path: Path) -> None:
     for one in rows(tmp_path / "lists", [dict.fromkeys(names.split(), "x") | {"label": k % 2} for k in range(9)]):
         assert one.problem is not None
+
+
+@pytest.mark.parametrize("key", ["segments", "tokens", "words"])
+def test_parts_of_one_text_are_no_candidates(key: str, tmp_path: Path) -> None:
+    items = [{"id": str(k), "text": "it rains", key: ["it", "rains"]} for k in range(3)]
+    assert all(one.problem is not None for one in rows(tmp_path / "lists", items))
+
+
+def test_a_message_names_few_keys(tmp_path: Path) -> None:
+    (one,) = rows(tmp_path / "lists", [{f"key{k}": k for k in range(10_000)}])
+    assert one.problem is not None
+    assert len(one.problem.message) < 500
 
 
 def test_how_many_are_right_is_no_place(tmp_path: Path) -> None:

@@ -253,9 +253,9 @@ def test_shapes(name: str, tmp_path: Path) -> None:
 
 
 def test_candidates_beside_one_another_whose_text_is_named(tmp_path: Path) -> None:
-    row = {"prompt": "?", "code 1": "a", "code 2": "b", "passed 1": True, "passed 2": False}
+    row = {"prompt": "?", "poem 1": "a", "poem 2": "b", "passed 1": True, "passed 2": False}
     assert found(tmp_path / "lists", [row])[0].problem is not None
-    (first,) = found(tmp_path / "lists", [row], roles={"code": "text"})
+    (first,) = found(tmp_path / "lists", [row], roles={"poem": "text"})
     assert (first.texts, first.scores[:, 1].tolist()) == ([b"a", b"b"], [1, 0])
 
 

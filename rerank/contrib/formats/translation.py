@@ -322,6 +322,8 @@ def _candidate(row: bytes, _: int) -> Entry:
     if b"\0" in row:
         raise Problem("nul", NUL)
     parts, by_column, alignment = _parts(row), dict[str, float](), None
+    if b"\t" in parts.text:
+        raise Problem("text", f"found {excerpt(row)}; expected one tab, between a text and its score")
     if parts.score is not None:
         by_column[SCORE] = score_of(parts.score)
     if not parts.text.strip() and parts.others[:1] == [b""]:

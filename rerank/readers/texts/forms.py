@@ -118,11 +118,13 @@ class Roles:
         grader.grade(candidates, right, rows[0].get("exact_match"))
         if self.truth and candidates and "gain" not in candidates[0]:
             texts = [one.get("text") for one in candidates]
-            place = self.place_of(first_of(head, self.truth), texts)
+            place = self.place_of(first_of(head, self.truth), texts, head[self.many])
             for k, one in enumerate(candidates):
                 one["gain"] = int(k == place or (place is not None and texts[k] == texts[place]))
         once = {"id": first_of(head, self.id), "source": said_of(first_of(head, self.source), every=True)}
         reference = first_of(head, self.reference)
+        if is_of(reference, [dict]):
+            reference = [first_of(one, ("text",)) for one in reference]
         many = head.get(self.many) or [None]
         if isinstance(reference, list) and is_tokens(self.text_of(many[0])):
             reference = said_of(reference)
@@ -136,11 +138,15 @@ class Roles:
         """What stands for the text of an entry of ``many``: a text, tokens, or a conversation."""
         return first_of(entry, self.text) if isinstance(entry, dict) or self.text[:1] in (("0",), ("1",)) else entry
 
-    def place_of(self, truth: Any, texts: Sequence[Any]) -> int | None:
-        """The place of the candidate that is right: of this text, at this place or, of options, with this letter."""
+    def place_of(self, truth: Any, texts: Sequence[Any], entries: Sequence[Any]) -> int | None:
+        """The place of the candidate that is right: of this text or id, at this place or, of options, with this
+        letter."""
         value = truth[0] if isinstance(truth, list) and len(truth) == 1 else truth
         if isinstance(value, str) and value in texts:
             return texts.index(value)
+        ids = [entry.get("id") if isinstance(entry, dict) else None for entry in entries]
+        if value is not None and value in ids:
+            return ids.index(value)
         if self.many in OPTIONS and isinstance(value, str) and re.fullmatch("[A-Z]", value):
             value = ord(value) - ord("A") + self.ordinal
         if not (self.placed and is_whole(value)):
@@ -184,7 +190,7 @@ def is_whole(value: Any) -> bool:
     return value.isdecimal() if isinstance(value, str) else isinstance(value, int) and not isinstance(value, bool)
 
 
-OPTIONS = "choices", "options"  # among which one answers, unlike samples
+OPTIONS = "choices", "options", "endings"  # among which one answers, unlike samples
 PROGRAM = re.compile(r"^\s*(def|class|assert|import|from) ?\w", re.MULTILINE)
 NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*%?\s*")
 VERDICTS = {"pass": 1, "passed": 1, "true": 1, "correct": 1, "yes": 1,

@@ -197,7 +197,7 @@ def _entries(content: Mapping[str, Any]) -> list[Any]:
     entries = content.get("candidates")
     if not isinstance(entries, list):
         message = f"found {shown(entries)} under 'candidates'; expected a list of texts or objects. If other keys hold "
-        message += f"lists or texts, say so, as --roles query=group,answer=text; found {', '.join(content)}"
+        message += f"lists or texts, say so, as --roles query=group,answer=text; found {', '.join([*content][:20])}"
         raise Problem("text", message)
     return entries
 

@@ -3,16 +3,16 @@ their kinds and their names tell.
 
 * A key that holds a list of texts or of objects holds the candidates. Otherwise an object is a candidate, and
   those with the same value of a key of their lists (``prompt_id``, ``question``, ...) are a list, wherever they stand.
-  A single object that holds nothing but lists under keys of its own holds lists by their ids.
+  A single object that holds nothing but lists, or objects with lists, under keys of its own holds them by their ids.
   Candidates may stand beside one another in an object, or a row of a table: ``response_1``, ``score_1``,
   ``response_2``, or ``output_a``, ``output_b``.
 * Numbers of candidates are columns: numbers in their objects, and lists of numbers as long as the list of
   candidates. A number may be written as a text, or be true or false.
 * The gain is what is called so, or ``passed``, ``correct``, ``is_correct``, ``label``, ``success``, ``acc``,
-  ``exact_match``, ``pass@1``, ``correctness_math_verify`` or ``graded_list``, or, in whole numbers, ``relevance`` or
-  ``grade``: one of them. A key whose value is one of the candidates, or its place (from 0, or from 1 where that
-  fits more lists; under ``answer`` among options alone), tells which has the gain 1. What is measured
-  against references, as ``wer``, is a column only if ``roles`` say so.
+  ``exact_match``, ``pass@1``, ``correctness_math_verify``, ``graded_list``, ``selected`` or ``has_answer``, or, in
+  whole numbers, ``relevance`` or ``grade``: one of them. A key whose value is a candidate, its id or its place (from
+  0, or from 1 where that fits more lists; under ``answer`` among options alone), tells which has the gain 1. What is
+  measured against references, as ``wer``, is a column only if ``roles`` say so.
 * What has none of these roles is not used, and said.
 
 ``roles`` of the reader overrule this: ``{samples: candidates, response: text, passed: gain, reward: column}``.
@@ -55,8 +55,8 @@ GAIN = "gain"
 # What keys of a role are usually called, the likeliest first, without regard to capitals.
 NAMES = {
     role: tuple(names.split()) for role, names in {
-        "candidates": "candidates samples nbest n_best hypotheses alternatives beams completions responses generations "
-        "outputs output_list predictions preds answers solutions texts text",
+        "candidates": "candidates samples nbest n_best hypotheses hyps alternatives beams completions responses "
+        "generations outputs output_list predictions preds ctxs passages endings answers solutions texts text",
         "text": "text response completion generated_text translation_text output content hypothesis hyp prediction "
         "pred pred_text candidate transcript lexical display solution code answer translation sentence "
         "sequence message.content generation generated_solution generated_answer generated_code generated_response "
@@ -68,11 +68,13 @@ NAMES = {
         "custom_id uid mention utt",
         "source": "source prompt question query problem instruction question_content input context src",
         "reference": "reference references target ref reference_text transcript",
-        "answer": "answer ground_truth gold_answer expected_answer correct_answer reference_answer",
-        "truth": "gold label labels answer best correct target winner truth preference preferred answer_index "
-        "answer_idx correct_index correct_idx best_index best_idx gold_index gold_idx label_idx target_idx",
+        "answer": "answer ground_truth gold_answer expected_answer correct_answer reference_answer ground_truth_answer",
+        "truth": "gold label labels answer best correct target winner truth preference preferred choice answer_index "
+        "answer_idx correct_index correct_idx best_index best_idx gold_index gold_idx label_idx target_idx gold_id "
+        "correct_id best_id label_id target_id",
         "gain": "gain passed correct is_correct label success acc exact_match pass@1 graded right "
-        "correctness_math_verify exec_match execution_match em resolved solved winner_model relevance grade",
+        "correctness_math_verify exec_match execution_match em resolved solved winner_model has_answer selected "
+        "is_selected accepted is_accepted clicked relevance grade",
     }.items()
 }  # fmt: skip
 GRADED = "label", "labels", "relevance", "grade"  # gains that may be beyond 1, if they are whole numbers
@@ -207,8 +209,10 @@ NEEDED = "candidates", "text", "group", "source", "base"  # in use; a column tha
 HOLDERS = {*NAMES["candidates"], "choices"}  # of the candidates in a response
 # Of a candidate that stands alone; what is called otherwise may be the right answer beside a response.
 SAID = {*NAMES["text"]}.difference(("answer", "solution", "code"))
-# Of several beside one another; pairs of these are what is compared, as in GLUE.
-BESIDE = SAID.difference(("text", "sentence", "sequence", "content", "passage", "document", "doc"))
+# Of several beside one another, where no right answer is called so; pairs of others are what is compared, as in GLUE.
+BESIDE = SAID.union(("answer", "solution", "code")).difference(
+    ("text", "sentence", "sequence", "content", "passage", "document", "doc"))  # fmt: skip
+PIECES = {"references", "segments", "tokens", "words"}  # lists that hold no candidates
 PLACE = re.compile(r"^(best|winner|preference|preferred)$|_(index|idx)$", re.IGNORECASE)  # a number so called is one
 _NUMBERED = re.compile(r"(.+?)(?:[_ ]?(\d{1,3})|[_ ]([a-eA-E]))")
 _ID = re.compile(r"(^|_)(id|idx|index|uuid|docid|docno|pid)$", re.IGNORECASE)
@@ -320,18 +324,34 @@ def _spread(
         error = first_of({**item, "of": body}, ("error.message", "error", "of.error.message", "of.error"))
         return ((number, Problem("text", f"the request has no response: {shown(error)}; send it again")),)
     objects = {key: value for key, value in item.items() if isinstance(value, dict) and value}
-    within = [key for key, value in objects.items() if _holds_candidates(value)]
+    within = {key: opened for key, value in objects.items() if (opened := _opened(value)) is not None}
     if len(within) == 1:
-        name, response = within[0], item[within[0]]
+        ((name, response),) = within.items()
         rest = {key: value for key, value in item.items() if key != name}
         if not any(key.lower() in SAID or _are_candidates(value) for key, value in rest.items()):
             lost = {f"{name}.{key}": value for key, value in response.items() if rest.get(key, value) != value}
             return ((number, {**response, **lost, **rest}),)
-    by_ids = [value for value in objects.values() if all(is_of(one, [dict]) for one in value.values())]
+    by_ids = [value for value in objects.values() if all(is_of(one, [dict]) for one in value.values())
+              or all(map(_holds_candidates, value.values()))]  # fmt: skip
     if len(by_ids) != 1:
         return ((number, item),)
     told["by_line"] = False  # a line has several lists
-    return [(number, {"id": key, "candidates": entries}) for key, entries in by_ids[0].items()]
+    return [(number, one) for one in _by_ids(by_ids[0])]
+
+
+def _by_ids(lists: Object) -> list[Object]:
+    """Lists that stand under their ids: candidates, or objects that hold them."""
+    return [{"id": key, **(one if isinstance(one, dict) else {"candidates": one})} for key, one in lists.items()]
+
+
+def _opened(value: Any) -> Object | None:
+    """The object in a response that holds the candidates; None where none does, or several."""
+    if isinstance(value, list) and len(value) == 1:
+        return _opened(value[0])
+    if not isinstance(value, dict) or _holds_candidates(value):
+        return value if isinstance(value, dict) else None
+    found = [one for one in map(_opened, value.values()) if one is not None]
+    return found[0] if len(found) == 1 else None
 
 
 def _holds_candidates(value: Any) -> bool:
@@ -374,9 +394,11 @@ def _alone(item: Object) -> list[Object]:
         rows = _called("group", keys_of(entries)) and _of_rows(entries, {})
         if rows or _form(entries) or all(map(_holds_candidates, entries)):
             return entries
-    if any(_called(role, item) for role in NAMES) or not all(map(_are_candidates, item.values())):
+    if any(_called(role, item) for role in NAMES):
         return [item]
-    return [{"id": key, "candidates": entries} for key, entries in item.items()]
+    objects = all(isinstance(one, dict) for one in item.values())
+    by_ids = _most(map(_holds_candidates, item.values())) if objects else all(map(_are_candidates, item.values()))
+    return _by_ids(item) if by_ids else [item]
 
 
 def _made(roles: Roles, rows: list[Object], grader: Grader, named: Sequence[str]) -> Object | Problem:
@@ -436,7 +458,7 @@ def _advice(key: str, role: str) -> str:
 def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
     """The roles where an object is a list."""
     several = [key for key in keys_of(objects)
-               if key != "references" and _most(_are_candidates(item.get(key)) for item in objects)]  # fmt: skip
+               if key not in PIECES and _most(_are_candidates(item.get(key)) for item in objects)]  # fmt: skip
     key = placed.get("candidates") or next(iter(_called("candidates", several)), "")
     if not key and len(several) > 1 and "text" not in placed:
         message = f"{several[0]!r} or {several[1]!r} could be the candidates"
@@ -464,10 +486,8 @@ def _are_candidates(values: Any) -> bool:
     return bool(values) and not any(isinstance(one, dict) and "role" in one for one in values)
 
 
-def _text(entries: Sequence[Object], placed: Mapping[str, str], *, only: bool = True) -> str | None:
-    """The key of a candidate's text: by its name or, if there is no other and ``only``, the one that holds texts."""
-    if "text" in placed:
-        return placed["text"]
+def _texts(entries: Sequence[Object], keys: Iterable[str]) -> list[str]:
+    """Those of the ``keys`` that hold texts in most entries."""
 
     def holds_texts(key: str) -> bool:
         values = key_of(key, entries).values
@@ -475,16 +495,31 @@ def _text(entries: Sequence[Object], placed: Mapping[str, str], *, only: bool = 
             return 2 * len(values) > len(entries)
         return _most(isinstance(said_of(first_of(entry, (key,))), str) for entry in entries)
 
+    return list(filter(holds_texts, keys))
+
+
+def _text(entries: Sequence[Object], placed: Mapping[str, str]) -> str | None:
+    """The key of a candidate's text: by its name or, if there is no other but ids, the one that holds texts."""
     keys = [*keys_of(entries), "message.content"]
-    named = next(filter(holds_texts, _called("text", keys)), None)
-    others = [] if named or not only else list(filter(holds_texts, keys))
-    return others[0] if len(others) == 1 else named
+    named = [placed["text"]] if "text" in placed else _texts(entries, _called("text", keys))
+    others = [] if named else _texts(entries, keys)
+    others = others if len(others) == 1 else [key for key in others if not _ID.search(key)]
+    return named[0] if named else others[0] if len(others) == 1 else None
 
 
 def _of_rows(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
-    """The roles where an object is a candidate."""
-    if len(objects) < 2 or (text := _text(objects, placed, only=False)) is None or "candidates" in placed:
+    """The roles where an object is a candidate, whose text is not the same in all of a list if another is not."""
+    if len(objects) < 2 or "candidates" in placed:
         return None
+    named = _called("text", [*keys_of(objects), "message.content"])
+    texts = [placed["text"]] if "text" in placed else _texts(objects, [*named, "target"])
+    rows = [roles for text in texts if (roles := _rows_with(text, objects, placed)) is not None]
+    unlike = (roles for roles in rows if varies(objects, roles.group, roles.text[0]))
+    return next(unlike, next((roles for roles in rows if roles.text != ("target",)), None))
+
+
+def _rows_with(text: str, objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
+    """The roles of rows with this text, if something tells which are of one list."""
     keys = [key for key in keys_of(objects) if key != text and _most(key in item for item in objects)]
     parts = {key: [repr(item.get(key)) for item in objects] for key in keys}
     again = [key for key in keys if len(set(parts[key])) < len(objects)]
@@ -515,7 +550,10 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
     def texts(value: Any) -> bool:
         return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
 
-    source, reference, ids = of("source", spoken), of("reference", texts), form.group
+    def said(value: Any) -> bool:
+        return texts(value) or (is_of(value, [dict]) and texts([one.get("text") for one in value]))
+
+    source, reference, ids = of("source", spoken), of("reference", said), form.group
     right = of("answer", lambda value: isinstance(value, int | float) or texts(value))
     named = [key for key, one in asked.items() if one in ("truth", "ordinal")] or _called("truth", keys)
     tell = (_with_truth(form, objects, key, asked) for key in named if form.many and not reference)
@@ -547,8 +585,9 @@ def _with_truth(form: Roles, objects: Sequence[Object], key: str, asked: Mapping
 
     def places(*, ordinal: bool) -> tuple[Roles, list[int | None]]:
         how = replace(form, truth=(key,), placed=placed, ordinal=ordinal)
-        texts = ([said_of(form.text_of(entry)) for entry in item[form.many]] for item in objects)
-        return how, [how.place_of(value, each) for value, each in zip(values, texts, strict=True)]
+        every = [item[form.many] for item in objects]
+        texts = [[said_of(form.text_of(entry)) for entry in entries] for entries in every]
+        return how, list(map(how.place_of, values, texts, every))
 
     (how, found), (other, from_1) = places(ordinal=False), places(ordinal=True)
     counts = [len(one) - one.count(None) for one in (found, from_1)]
