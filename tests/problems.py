@@ -28,6 +28,7 @@ class Ratio(Metric):
 
 class Errors(Ratio):
     lower_is_better: ClassVar[bool] = True
+    perfect_gain: ClassVar[float] = 0.0
 
 
 def problem(seed: int, *, lists: int = 6, longest: int = 5, width: int = 3, metric: Metric | None = None, whole=False):

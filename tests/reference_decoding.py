@@ -45,6 +45,11 @@ def spans(tree: nltk.Tree) -> list[Span]:
     return found
 
 
+def crossing(a: tuple, b: tuple) -> bool:
+    """Whether two brackets share words, and each has some of its own."""
+    return a[1] < b[1] < a[2] < b[2] or b[1] < a[1] < b[2] < a[2]
+
+
 def posteriors(trees: list[nltk.Tree], p: np.ndarray) -> dict[Span, float]:
     """The probability of every bracket."""
     found: dict[Span, float] = defaultdict(float)

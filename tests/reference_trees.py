@@ -1,5 +1,8 @@
 """Slow and obvious twins of the tree kernels, and random trees to compare them on."""
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import nltk
 from hypothesis import strategies as st
 
@@ -7,14 +10,33 @@ LABELS = ["S1", "S", "NP", "VP", "NP-SBJ", "PRT|ADVP", "-NONE-", "."]
 WORDS = ["It", "rained", "*T*-1", "naïve", "\\/", "-LRB-", "日本", "1,000"]
 
 
-def trees(max_leaves: int = 12) -> st.SearchStrategy[nltk.Tree]:
-    """Random well-formed trees: every word has a preterminal of its own."""
-    leaves = st.builds(lambda tag, word: nltk.Tree(tag, [word]), st.sampled_from(LABELS), st.sampled_from(WORDS))
-    return st.recursive(
-        leaves,
-        lambda below: st.builds(nltk.Tree, st.sampled_from(LABELS), st.lists(below, min_size=1, max_size=4)),
-        max_leaves=max_leaves,
-    )
+@st.composite
+def tree_over(
+    draw: st.DrawFn,
+    words: Sequence[str],
+    root: str | None = None,
+    labels: Sequence[str] = LABELS,
+    tags: Sequence[str] = LABELS,
+    *,
+    traces: bool = False,
+) -> nltk.Tree:
+    """A random tree over ``words``, with unary chains: every word has a preterminal of its own."""
+    if len(words) == 1 and draw(st.booleans()):
+        return nltk.Tree(draw(st.sampled_from(tags)), [words[0]])
+    label = draw(st.sampled_from(labels)) if root is None else root
+    cuts = draw(st.sets(st.integers(1, len(words) - 1), max_size=4)) if len(words) > 1 else set()
+    bounds = pairwise([0, *sorted(cuts), len(words)])
+    children = [draw(tree_over(words[a:b], None, labels, tags, traces=traces)) for a, b in bounds]
+    if traces and draw(st.integers(0, 3)) == 0:
+        trace = nltk.Tree("-NONE-", ["*"])
+        held = trace if draw(st.booleans()) else nltk.Tree(draw(st.sampled_from(labels)), [trace])
+        children.insert(draw(st.integers(0, len(children))), held)
+    return nltk.Tree(label, children)
+
+
+def trees(most: int = 12) -> st.SearchStrategy[nltk.Tree]:
+    """Random well-formed trees of at most so many words."""
+    return st.lists(st.sampled_from(WORDS), min_size=1, max_size=most).flatmap(tree_over)
 
 
 def spaces(least: int) -> st.SearchStrategy[str]:

@@ -1,12 +1,12 @@
 """What the extractor gives, as feature names with values; and random lists of trees over the same words."""
 
 from collections.abc import Collection, Sequence
-from itertools import pairwise
 from typing import Any
 
 import nltk
 import numpy as np
 from hypothesis import strategies as st
+from reference_trees import tree_over
 
 from rerank.data.symbols import SymbolTable
 from rerank.features.counting import FeatureCounter, Pruning, add_counts, make_table
@@ -84,15 +84,9 @@ TAGS = ["NN", "NNS", "DT", "CC", "CC", ",", ".", ":", "$", "VBZ", "MD", "IN", "T
 WORDS = ["The", "the", "dog", "Dogs", "$", ",", "and", "of", "is", "日本", "-LRB-"]
 
 
-@st.composite
-def tree_over(draw: st.DrawFn, words: Sequence[str], root: str | None = None) -> nltk.Tree:
-    """A random tree over ``words``, with unary chains."""
-    if len(words) == 1 and draw(st.booleans()):
-        return nltk.Tree(draw(st.sampled_from(TAGS)), [words[0]])
-    label = root or draw(st.sampled_from(PHRASES))
-    cuts = draw(st.sets(st.integers(1, len(words) - 1), max_size=4)) if len(words) > 1 else set()
-    bounds = [0, *sorted(cuts), len(words)]
-    return nltk.Tree(label, [draw(tree_over(words[a:b])) for a, b in pairwise(bounds)])
+def grown(words: Sequence[str], root: str | None = None) -> st.SearchStrategy[nltk.Tree]:
+    """Random trees over ``words`` with labels that templates look at."""
+    return tree_over(words, root, PHRASES, TAGS)
 
 
 @st.composite
@@ -108,7 +102,7 @@ def changed(draw: st.DrawFn, tree: nltk.Tree) -> nltk.Tree:
     elif change == "trace" and not isinstance(node[0], str):
         node.insert(0, nltk.Tree("-NONE-", ["*"]))
     elif place:
-        tree[place] = draw(tree_over(node.leaves()))
+        tree[place] = draw(grown(node.leaves()))
     return tree
 
 
@@ -116,10 +110,10 @@ def changed(draw: st.DrawFn, tree: nltk.Tree) -> nltk.Tree:
 def lists_of_trees(draw: st.DrawFn, most: int = 4) -> list[nltk.Tree]:
     """Candidates that share their words and much of their structure, like those of a parser."""
     words = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=9))
-    trees = [draw(tree_over(words, draw(st.sampled_from(ROOTS))))]
+    trees = [draw(grown(words, draw(st.sampled_from(ROOTS))))]
     for _ in range(draw(st.integers(0, most - 1))):
         fresh = draw(st.integers(0, 3)) == 0
-        trees.append(draw(tree_over(words, draw(st.sampled_from(ROOTS))) if fresh else changed(trees[-1])))
+        trees.append(draw(grown(words, draw(st.sampled_from(ROOTS))) if fresh else changed(trees[-1])))
     return trees
 
 

@@ -4,7 +4,7 @@ import io
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
@@ -52,19 +52,17 @@ def corpus_of(lists: list[list[Candidate]], weights: list[float] | None = None, 
 
 
 @st.composite
-def corpora(
-    draw: st.DrawFn, *, dyadic: bool = True, whole: bool = False, base: bool = True, max_lists: int = 7
-) -> Corpus:
+def corpora(draw: st.DrawFn, *, dyadic: bool = True, whole: bool = False) -> Corpus:
     """Few lists of 0, 1, 2 or more candidates from a small pool of rows: duplicates, empty rows and ties abound.
 
     dyadic: all numbers are multiples of 1/4 (gains and weights too), so that sums are exact; otherwise every number of
     a row and every base score is scaled by a random number, and ties are left between the same candidates only.
-    whole: the numbers of rows are whole. base: False for base scores of 0.
+    whole: the numbers of rows are whole.
     """
     pool = [*draw(POOL), {}]
     if whole:
         pool = [{j: 4 * x for j, x in row.items()} for row in pool]
-    numbers = [0.0, 0.0, *draw(NUMBERS)] if base else [0.0]
+    numbers = [0.0, 0.0, *draw(NUMBERS)]
     if not dyadic:
         noise = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
         pool = [{j: float(np.float32(x * noise.uniform(0.5, 2))) for j, x in row.items()} for row in pool]
@@ -74,23 +72,10 @@ def corpora(
         return pool[code % 7 % len(pool)], numbers[code // 7 % 5 % len(numbers)], GAINS[code // 35]
 
     importance = [1.0, 1.0, 2.0 if whole else 0.5, 2.0]
-    drawn = draw(st.lists(LIST, max_size=max_lists))
+    drawn = draw(st.lists(LIST, max_size=7))
     return corpus_of(
         [[candidate(code) for code in codes] for *codes, _ in drawn], [importance[own[-1]] for own in drawn]
     )
-
-
-RDA_SETTINGS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
-    {
-        "loss": st.sampled_from(["perceptron", "hinge"]),
-        "eta": st.sampled_from([0.5, 1.0, 3.0]),
-        "l1": st.sampled_from([0.0, 0.125, 0.25, 1.0]),
-        "l2": st.sampled_from([0.0, 0.5]),
-        "update": st.sampled_from(["always", "mistakes"]),
-        "base": st.sampled_from([0.0, 0.5, 1.0]),
-        "base_rate": st.sampled_from([0.0, 0.0, 0.5]),
-    }
-)
 
 
 def in_parts(directory: Path, corpus: Corpus, cuts: Sequence[int]) -> Corpus:
@@ -99,14 +84,13 @@ def in_parts(directory: Path, corpus: Corpus, cuts: Sequence[int]) -> Corpus:
     return Corpus.load(directory)
 
 
-def random_corpus(seed: int, lists: int = 30, candidates: int = 6, width: int = 12, dyadic: bool = False) -> Corpus:
-    """Lists of random rows and base scores without ties; ``dyadic`` features are multiples of 1/4."""
+def random_corpus(seed: int, lists: int = 30, candidates: int = 6, width: int = 12) -> Corpus:
+    """Lists of random rows and base scores without ties."""
     random = np.random.default_rng(seed)
 
     def row() -> Row:
         columns = random.choice(width, size=random.integers(1, width // 2), replace=False)
-        values = random.normal(size=columns.size)
-        values = np.round(4 * values) / 4 if dyadic else values.astype(np.float32)
+        values = random.normal(size=columns.size).astype(np.float32)
         return {int(j): float(x) for j, x in zip(columns, values, strict=True)}
 
     return corpus_of(

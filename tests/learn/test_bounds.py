@@ -84,7 +84,7 @@ def test_right_hand_side_of_voted_rda(corpus: Corpus, parameters: dict[str, floa
 
 
 @settings(max_examples=60)
-@given(corpora(max_lists=8), st.sampled_from([0.0, 0.5]), COMPARISONS, st.booleans())
+@given(corpora(), st.sampled_from([0.0, 0.5]), COMPARISONS, st.booleans())
 def test_right_hand_side_of_the_perceptron(corpus: Corpus, rate: float, u: list[float], dual: bool) -> None:
     """At the scales of all positive margins, and at 0; voted RDA without a penalty has the same, whatever its step."""
     learner = VotedRDA(base=0.0, base_rate=rate, eta=3.0) if dual else Perceptron(base=0.0, base_rate=rate)

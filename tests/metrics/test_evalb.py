@@ -158,27 +158,10 @@ def test_parseval_takes_all_settings_from_the_file(prm):
     assert metric.signature != Parseval().signature
 
 
-def test_only_what_the_file_deletes_is_deleted(prm):
-    metric = Parseval.from_prm(prm("DELETE_LABEL TOP\nDELETE_LABEL .\n"))
-    # S1, S, NP, the comma's X: all brackets of this file; ADVP and PRT differ
-    text = "(S1 (S (NP (NN a)) (X (, ,)) (ADVP (RB b)) (. .)))"
-    result = evaluate([text], [text.replace("ADVP", "PRT")], metric)
-    (row,) = result.sentences()
-    assert [row[key] for key in ("matched", "gold", "test", "words")] == [4, 5, 5, 3]
-
-
 def test_max_error_cannot_be_below_none():
     """Else an evaluation without any error would have too many."""
     with pytest.raises(RecipeError, match="max_error: found -2; expected a whole number from 0 or null"):
         Parseval(max_error=-2)
-
-
-def test_max_error_of_the_file_stops_an_evaluation(prm):
-    metric = Parseval.from_prm(prm("DELETE_LABEL :\nMAX_ERROR 0\n"), punctuation="evalb")
-    gold, test = "(S (NN a) (: -))", "(S (NN a) (NN -))"
-    assert evaluate([gold], [test], metric).scores()["refused"] == 1
-    with pytest.raises(DataError, match="MAX_ERROR is 0"):
-        evaluate([gold] * 2, [test] * 2, metric)
 
 
 IT_RAINS = "(S1 (S (NP (PRP It)) (VP (VBZ rains)) (. .)))"

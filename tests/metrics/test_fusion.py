@@ -10,7 +10,8 @@ import pytest
 import reference_decoding as reference
 from hypothesis import given
 from hypothesis import strategies as st
-from reference_decoding import Span, posteriors, softmax, spans
+from reference_decoding import Span, crossing, posteriors, softmax, spans
+from reference_trees import tree_over
 
 from rerank.base import interrupts
 from rerank.base.errors import DataError
@@ -30,26 +31,11 @@ from rerank.metrics.bracket_model import (
 from rerank.metrics.fusion import Fusion
 from rerank.readers.trees.trees import Trees, brackets, parse_brackets
 
-WORDS = 5
-
-
-@st.composite
-def tree_texts(draw: st.DrawFn, words: int = WORDS) -> str:
-    """A tree over the words 0, 1, ..., with unary chains, some of them with one label twice, and traces."""
-
-    def node(start: int, end: int, depth: int) -> str:
-        label = draw(st.sampled_from(["A", "B", "C-F"]))
-        if depth < 3 and draw(st.integers(0, 3)) == 0:
-            return f"({label} {node(start, end, depth + 1)})"
-        if end - start == 1:
-            leaf = f"({draw(st.sampled_from(['X', 'Y']))} {start})"
-            return leaf if draw(st.booleans()) else f"({label} {leaf})"
-        cut = draw(st.integers(start + 1, end - 1))
-        trace = draw(st.sampled_from(["", "", "(-NONE- *)", "(A (-NONE- *))"]))
-        return f"({label} {node(start, cut, 0)} {trace} {node(cut, end, 0)})"
-
-    root = draw(st.sampled_from(["S1", "S1", ""]))
-    return f"({root} {node(0, words, 0)})"
+# Trees over five words, with unary chains, some of them with one label twice, and traces.
+TREES = st.sampled_from(["S1", "S1", ""]).flatmap(
+    lambda root: tree_over("01234", root, ["A", "B", "C-F"], ["X", "Y"], traces=True)
+)
+TEXTS = TREES.map(lambda tree: tree.pformat(margin=10**9))
 
 
 def parsed(texts: list[str]) -> tuple[SymbolTable, Trees, list[nltk.Tree]]:
@@ -58,10 +44,6 @@ def parsed(texts: list[str]) -> tuple[SymbolTable, Trees, list[nltk.Tree]]:
     plain = [reference.without_traces(nltk.Tree.fromstring(text)) for text in texts]
     assert None not in plain
     return symbols, trees, plain  # type: ignore[return-value]
-
-
-def crossing(a: Span, b: Span) -> bool:
-    return a[1] < b[1] < a[2] < b[2] or b[1] < a[1] < b[2] < a[2]
 
 
 def same_words(a: Span, b: Span) -> bool:
@@ -146,7 +128,7 @@ def kept(judged: dict[Span, float], threshold: float) -> list[Span]:
 @st.composite
 def weighted_trees(draw: st.DrawFn) -> tuple[list[str], np.ndarray]:
     """Some trees and their probabilities, equal ones among them."""
-    texts = draw(st.lists(tree_texts(), min_size=1, max_size=6))
+    texts = draw(st.lists(TEXTS, min_size=1, max_size=6))
     weight = draw(st.lists(st.integers(1, 4), min_size=len(texts), max_size=len(texts)))
     return texts, np.array(weight) / sum(weight)
 
@@ -231,7 +213,7 @@ BROKEN = {
 @st.composite
 def scored_trees(draw: st.DrawFn) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Some trees with two scores each."""
-    texts = draw(st.lists(tree_texts(), min_size=1, max_size=6))
+    texts = draw(st.lists(TEXTS, min_size=1, max_size=6))
     numbers = st.lists(st.integers(-8, 8), min_size=len(texts), max_size=len(texts))
     return texts, np.array(draw(numbers)) / 4, np.array(draw(numbers)) / 4
 
@@ -275,7 +257,7 @@ def test_brackets_judged_in_pieces_are_the_same(given_: tuple[list[str], np.ndar
             np.testing.assert_array_equal(found, expected)
 
 
-@given(scored_trees(), tree_texts())
+@given(scored_trees(), TEXTS)
 def test_right_brackets_are_those_of_the_gold_tree(given_: tuple[list[str], np.ndarray, np.ndarray], gold: str) -> None:
     symbols, trees, _ = parsed(given_[0])
     fusion, own = Fusion(trees, symbols), Fusion(parse_brackets([gold.encode()], symbols), symbols)

@@ -25,13 +25,6 @@ def arrays(*lists):
 
 
 class TestSelections:
-    def test_empty_lists_have_no_choice(self):
-        lists, gain = arrays([], [0.5], [], [])
-        for chosen in (best_of_lists(lists, gain, gain), best_of_lists(lists, gain, gain)):
-            assert chosen.tolist() == [-1, 0, -1, -1]
-        assert chosen_rows(np.array([[3.0]]), chosen).tolist() == [[0.0], [3.0], [0.0], [0.0]]
-        assert best_of_lists(np.zeros(1, np.int64), np.zeros(0), np.zeros(0)).tolist() == []
-
     @settings(max_examples=100, deadline=None)
     @given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=6), max_size=5))
     def test_equals_sorting(self, pairs):
@@ -152,19 +145,6 @@ class TestListStatistics:
         found = ListStatistics.of(corpus_of([], [], FScore()), FScore())
         assert (found.lists, found.candidates, found.smallest, found.mean, found.oracle_ranks) == (0, 0, 0, 0.0, ())
         assert found.unique_oracle == found.oracle["f1"] == 0.0
-
-    @settings(max_examples=100, deadline=None)
-    @given(corpora(FScore()))
-    def test_order_of_the_choices(self, corpus):
-        found = ListStatistics.of(corpus, FScore())
-        assert found.corpus_oracle["f1"] >= found.oracle["f1"]
-        assert found.corpus_oracle["f1"] >= max(found.base["f1"], found.anti_oracle["f1"]) - 1e-12
-        sizes = np.diff(corpus.lists)
-        assert sum(found.oracle_ranks) == np.count_nonzero(sizes)
-        expected = [np.mean([corpus.stats[y] for y in range(a, z)], axis=0)
-                    for a, z in pairwise(corpus.lists) if z > a]  # fmt: skip
-        total = np.sum(expected, axis=0) if expected else np.zeros(2)
-        assert found.random["f1"] == pytest.approx(float(FScore().scores(total, corpus.reference.sum(axis=0))))
 
 
 METRIC = Gain()

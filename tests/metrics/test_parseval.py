@@ -9,7 +9,8 @@ import pytest
 import small
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference_parseval import Settings, parseval
+from reference_parseval import parseval
+from reference_trees import tree_over
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
@@ -33,19 +34,7 @@ def counts(gold: str, test: str, metric: Parseval | None = None) -> dict[str, fl
     return found
 
 
-def triple(gold: str, test: str, metric: Parseval | None = None) -> tuple[float, float, float]:
-    """(matched, gold, test) brackets."""
-    c = counts(gold, test, metric)
-    return c["matched"], c["gold"], c["test"]
-
-
 IT_RAINS = "(S1 (S (NP (PRP It)) (VP (VBZ rains)) (. .)))"
-
-
-class TestBrackets:
-    @pytest.mark.parametrize("root", ["S1", "TOP", "ROOT", ""])
-    def test_roots_are_no_brackets(self, root):
-        assert triple(f"({root} (S (NN a)))", "(S1 (S (NN a)))") == (1, 1, 1)
 
 
 class TestLabels:
@@ -64,15 +53,6 @@ class TestLabels:
         marks = Parseval(delete=("", "S1", "$,", "PU-Q"), delete_for_length=("$,",))
         c = counts("(S1 (S (NN a) ($,-X ,) (PU-Q b) (PU c)))", "(S1 (S (NN a) (CC ,) (PU b) (PU c)))", marks)
         assert (c["words"], c["length"]) == (2, 3)
-
-    def test_equal_labels_hold_for_tags_cut_labels_and_deleted_labels(self):
-        metric = Parseval(equal_labels=(("NN", "NNP"), ("NX", "NP"), ("WRAP", "TOP")))
-        c = counts("(TOP (NX-SBJ (NN a)))", "(WRAP (NP (NNP a)))", metric)
-        assert (c["matched"], c["gold"], c["test"], c["correct_tags"]) == (1, 1, 1, 1)
-
-    def test_deleted_tags_are_named_literally(self):
-        metric = Parseval(equal_labels=((".", "PUNCT"),))
-        assert counts("(S1 (S (NN a) (PUNCT .)))", "(S1 (S (NN a) (PUNCT .)))", metric)["words"] == 2
 
     def test_pairs_span_an_equivalence(self):
         classes = equivalents([("a", "b"), ("c", "d"), ("d", "b")])
@@ -99,19 +79,6 @@ class TestPunctuation:
     # The reference takes '-' for punctuation, the candidate for a noun inside the NP.
     GOLD = "(S1 (S (NP (NN a)) (: -) (VP (VB b))))"
     TEST = "(S1 (S (NP (NN a) (NN -)) (VP (VB b))))"
-
-    QUOTED = "(S1 (S (NP (NNS a) (POS ')) (VP (VB b))))"
-    MISQUOTED = "(S1 (S (NP (NNS a)) ('' ') (VP (VB b))))"
-
-    def test_a_candidate_that_changes_the_reference_leaves_the_next_alone(self):
-        metric, symbols = Parseval(punctuation="evalb", quote_labels=("''", "POS")), SymbolTable()
-        gold = parse_brackets([self.MISQUOTED.encode()], symbols)
-        candidates = parse_brackets([self.MISQUOTED.encode(), self.QUOTED.encode(), self.MISQUOTED.encode()], symbols)
-        reference, rows = metric.stats(gold, candidates, symbols)
-        assert reference[1] == 2
-        assert (rows[0] == rows[2]).all()
-        assert rows[0, 0] == 3
-        assert rows[1, metric.columns.index("word_shift")] == 1
 
 
 class TestTagsAndLength:
@@ -157,18 +124,6 @@ class TestYields:
         assert counts(test, "(S1 (NN a))", metric)["refused"] == 1  # EVALB compares lengths: 0 and 1
         c = counts(test, test, metric)
         assert (c["skipped"], c["refused"]) == (1, 0)
-
-    def test_a_candidate_of_other_words_leaves_the_next_alone(self):
-        symbols = SymbolTable()
-        gold = parse_brackets([IT_RAINS.encode()], symbols)
-        texts = [IT_RAINS, "(S (NN a))", IT_RAINS, "(())", f"(S {IT_RAINS} (NN b) (NN c))", IT_RAINS]
-        reference, rows = Parseval().stats(gold, parse_brackets([t.encode() for t in texts], symbols), symbols)
-        assert (rows[0] == rows[2]).all()
-        assert (rows[0] == rows[5]).all()
-        assert reference[0] == 3
-        assert rows[:, Parseval.columns.index("refused")].tolist() == [0, 1, 0, 0, 1, 0]
-        assert Parseval().gain(rows, np.broadcast_to(reference, (6, reference.size))).tolist() == [1, 0, 1, 0, 0, 1]
-        assert Parseval().valid(rows).tolist() == [True, False, True, False, False, True]
 
     def test_nothing_is_gained_by_failing_where_there_are_no_brackets(self):
         metric, symbols = Parseval(), SymbolTable()
@@ -277,34 +232,30 @@ LABELS = ["S", "NP", "NP-SBJ", "VP=2", "ADVP", "PRT", "TOP", "NP"]
 
 
 @st.composite
-def tree_over(draw, words: list[str]) -> nltk.Tree:
-    """A random tree with these words, random tags and traces here and there."""
-    nodes = []
-    for word in words:
-        nodes.append(nltk.Tree("-NONE-" if word == "-NONE-" else draw(st.sampled_from(TAGS)), [word]))
-        if draw(st.integers(0, 7)) == 0:
-            nodes.append(nltk.Tree("-NONE-", ["*"]))
-    for _ in range(draw(st.integers(0, 2 * len(nodes)))):
-        first = draw(st.integers(0, len(nodes) - 1))
-        last = draw(st.integers(first + 1, min(len(nodes), first + 4)))
-        nodes[first:last] = [nltk.Tree(draw(st.sampled_from(LABELS)), nodes[first:last])]
-    return nltk.Tree("S1", nodes)
-
-
-@st.composite
 def tree_pairs(draw) -> tuple[nltk.Tree, nltk.Tree]:
     words = draw(st.lists(st.sampled_from(["a", "b", "'", "."]), min_size=1, max_size=7))
     others = draw(st.sampled_from([words, words, words, words[:-1], [*words, "a"], ["b", *words[1:]], []]))
-    return draw(tree_over(words)), draw(tree_over(others or ["-NONE-"]))
+    roots = st.sampled_from(["S1", "TOP", "ROOT", ""])
+    gold, test = (tree_over(side, draw(roots), LABELS, TAGS, traces=True) for side in (words, others or ["a"]))
+    return draw(gold), draw(test) if others else nltk.Tree("S1", [nltk.Tree("-NONE-", ["*"])])
+
+
+METRICS = st.builds(
+    Parseval,
+    punctuation=st.sampled_from(["reference", "own", "evalb"]),
+    labeled=st.booleans(),
+    delete=st.sampled_from([Parseval().delete, Parseval().delete, ("", "S1", "TOP", "POS")]),
+    quote_labels=st.sampled_from([(), ("''", "POS")]),
+    equal_labels=st.sampled_from([(("ADVP", "PRT"),), (("NP", "VP"), ("S", "TOP"), ("NN", "VB"), (".", "POS"))]),
+    equal_words=st.sampled_from([(), (("a", "b"),)]),
+)
 
 
 class TestAgainstTheDefinition:
     @settings(max_examples=400, deadline=None)
-    @given(tree_pairs(), st.sampled_from(["reference", "own", "evalb"]), st.booleans(), st.booleans())
-    def test_all_counts(self, pair, mode, labeled, quotes):
-        quote_labels = ("''", "POS") if quotes else ()
-        expected = parseval(*pair, Settings(mode=mode, labeled=labeled, quote_labels=quote_labels))
-        metric = Parseval(punctuation=mode, labeled=labeled, quote_labels=quote_labels)
+    @given(tree_pairs(), METRICS)
+    def test_all_counts(self, pair, metric):
+        expected = parseval(*pair, metric)
         c = counts(*(tree.pformat(margin=10**6) for tree in pair), metric)
         names = ("matched", "gold", "test", "crossing", "words", "refused", "skipped", "exact")
         assert [c[name] for name in names] == [getattr(expected, name) for name in names]
@@ -314,19 +265,20 @@ class TestAgainstTheDefinition:
         assert c["two_or_less_crossing"] == (counted and expected.crossing <= 2)
 
     @settings(max_examples=50, deadline=None)
-    @given(st.lists(tree_pairs(), min_size=1, max_size=4))
-    def test_many_lists_at_once_are_single_lists(self, pairs):
-        metric, symbols = Parseval(), SymbolTable()
-        texts = [[tree.pformat(margin=10**6).encode() for tree in pair] for pair in pairs]
-        golds = parse_brackets([gold for gold, _ in texts], symbols)
-        candidates = parse_brackets([tree for pair in texts for tree in pair], symbols)
-        reference, rows = metric.rows(golds, candidates, 2 * np.arange(len(pairs) + 1), symbols)
-        for i, pair in enumerate(texts):
-            one_reference, one = metric.stats(
-                parse_brackets(pair[:1], symbols), parse_brackets(pair, symbols), symbols
-            )  # fmt: skip
-            assert (reference[i] == one_reference).all()
-            assert (rows[2 * i : 2 * i + 2] == one).all()
+    @given(st.lists(tree_pairs(), min_size=1, max_size=4), METRICS)
+    def test_many_lists_at_once_are_candidates_alone(self, pairs, metric):
+        """Of other words than the reference's, and of some that change what is counted there, among others."""
+        symbols = SymbolTable()
+        lists = [[tree.pformat(margin=10**6).encode() for tree in (gold, test, gold, test)] for gold, test in pairs]
+        golds = parse_brackets([texts[0] for texts in lists], symbols)
+        candidates = parse_brackets([text for texts in lists for text in texts], symbols)
+        reference, rows = metric.rows(golds, candidates, 4 * np.arange(len(pairs) + 1), symbols)
+        for i, texts in enumerate(lists):
+            for k, text in enumerate(texts):
+                alone = parse_brackets([texts[0]], symbols), parse_brackets([text], symbols)
+                one_reference, (one,) = metric.stats(*alone, symbols)
+                assert (reference[i] == one_reference).all()
+                assert (rows[4 * i + k] == one).all()
 
 
 SHARED = Path(os.environ.get("RERANK_SHARED", Path(__file__).parents[2].parent / "shared")) / "data" / "parse" / "gum"

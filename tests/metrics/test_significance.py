@@ -2,12 +2,10 @@
 
 import logging
 from itertools import product
-from typing import ClassVar
 
 import numpy as np
-import problems
 import pytest
-from problems import Ratio
+from problems import Errors, Ratio
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
 from scipy import stats as distributions
@@ -15,14 +13,10 @@ from scipy import stats as distributions
 from rerank.base.errors import DataError, RecipeError
 from rerank.metrics import significance
 from rerank.metrics.ngrams import Bleu
-from rerank.metrics.significance import begin, bootstrap_sums, compare, swap_sums
+from rerank.metrics.significance import compare
 from rerank.metrics.text import Ter
 
 TESTS = ["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"]
-
-
-class Errors(problems.Errors):
-    perfect_gain: ClassVar[float] = 0.0
 
 
 def draw(lists: int, seed: int, lift: float = 0.0):
@@ -129,13 +123,6 @@ def test_errors():
         compare(Ratio(), a, b, reference, confidence=1)
 
 
-def counter_of(seed: int) -> np.ndarray:
-    """uint64 [1]: where the random numbers of a seed begin."""
-    counter = np.zeros(1, np.uint64)
-    begin(np.uint64(seed), counter)
-    return counter
-
-
 @pytest.mark.parametrize("test", ["approximate_randomization", "paired_bootstrap"])
 def test_samples_are_the_same_in_many_calls(test, monkeypatch):
     """Between two calls signals are heeded."""
@@ -147,24 +134,6 @@ def test_samples_are_the_same_in_many_calls(test, monkeypatch):
     monkeypatch.setattr(significance, "check", lambda: looks.append(1))
     assert compare(Ratio(), a, b, reference, test=test, samples=500) == expected
     assert len(looks) >= 500 // 7
-
-
-def test_samples_are_draws_with_replacement():
-    rows = np.eye(70)
-    sums = np.zeros((4000, 70))
-    bootstrap_sums(rows, counter_of(3), sums)
-    assert (sums.sum(axis=1) == 70).all()
-    assert sums.mean(axis=0) == pytest.approx(np.ones(70), abs=0.08)
-    assert sums.var() == pytest.approx(69 / 70, abs=0.03)  # multinomial counts
-
-
-def test_swaps_are_fair_and_independent_coins():
-    sums = np.zeros((4000, 130))  # more than one word of random bits
-    swap_sums(np.eye(130), counter_of(3), sums)
-    assert set(np.unique(sums)) == {0.0, 1.0}
-    assert sums.mean(axis=0) == pytest.approx(np.full(130, 0.5), abs=0.04)
-    correlations = np.corrcoef(sums.T) - np.eye(130)
-    assert np.abs(correlations).max() < 0.09
 
 
 METRIC = Bleu()
