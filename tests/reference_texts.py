@@ -433,8 +433,6 @@ def lists_of_texts(draw: st.DrawFn, most: int = 5) -> Lines:
     return Lines(source, candidates, names)
 
 
-SPECS_TOGETHER = ["Dense", "Given", "PhrasePair", "TargetNGram(n=2)", "Copy", "ConsensusNGram", "ConsensusEdits"]
-
 # A list for features written out by hand
 
 EIN_MANN = Lines(

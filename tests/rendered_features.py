@@ -78,7 +78,7 @@ def once(*names: str) -> dict[str, float]:
 
 # Random lists.
 
-ROOTS = ["S1", "TOP", "S", "FRAG", "NP"]
+ROOTS = ["S1", "TOP", "ROOT", "", "S", "FRAG", "NP"]
 PHRASES = ["S", "SBAR", "NP", "NP", "VP", "PP", "UCP", "WHNP", "ADJP", "CONJP", "SQ", "X"]
 TAGS = ["NN", "NNS", "DT", "CC", "CC", ",", ".", ":", "$", "VBZ", "MD", "IN", "TO", "PRP", "POS", "JJ", "XX"]
 WORDS = ["The", "the", "dog", "Dogs", "$", ",", "and", "of", "is", "日本", "-LRB-"]

@@ -163,17 +163,6 @@ def test_kernels_equal_the_naive_extractor_on_odd_trees() -> None:
         assert_kernels_equal_the_naive_extractor([*map(nltk.Tree.fromstring, pair)], [0.0] * 2)
 
 
-def test_labels_of_roots_that_say_nothing_are_the_same() -> None:
-    """As they are for PARSEVAL: S1, TOP, ROOT and none at all; a preterminal keeps its own."""
-    trees = ["(S1 (S (NP (NN tea)) (VP (VB go))))", "(S1 (NP (NN tea)) (S (VP (VB go))))", "(S1 (NP (NN tea) (VB go)))"]
-    found = []
-    for root in ("S1", "TOP", "ROOT", ""):
-        features, extractor = list_of(ALL, [tree.replace("(S1", f"({root}") for tree in trees], [0.0] * 3)
-        found.append(by_candidate(features, names_of(features, extractor), 3))
-    assert found[0][0] != found[0][1]
-    assert found[1:] == [found[0]] * 3
-
-
 def test_centring_takes_away_the_most_frequent_value() -> None:
     def values(trees: list[str]) -> list[float]:
         found = extracted(["Word"], trees, centred=True)
@@ -228,25 +217,6 @@ def test_hashed_features_share_columns_and_add_up(drawn: tuple[list[nltk.Tree], 
         else:
             assert np.ptp(naive) < 1e-4
     assert {n for one in found for n in one} <= {n for one in expected for n in one}
-
-
-def test_results_depend_on_nothing_that_was_extracted_before() -> None:
-    lists = [[CHASES, ATTACHED], [NOUN, CHASES, ATTACHED], ["(X (NN a))", "(Y (NN a))"]]
-
-    def run(order: list[int]) -> dict[int, ListFeatures]:
-        extractor = Extractor(ALL, SymbolTable())
-        found = {}
-        for i in order:
-            base = -np.arange(1.0, 1 + len(lists[i]))
-            found[i] = extractor.features(parsed(lists[i], extractor.symbols), base)
-        return found
-
-    first = run([0, 1, 2])
-    for order in ([2, 1, 0], [1, 0, 0, 1, 2, 2]):
-        again = run(order)
-        for i, features in first.items():
-            for name in ListFeatures._fields:
-                np.testing.assert_array_equal(getattr(again[i], name), getattr(features, name))
 
 
 # Users' templates.

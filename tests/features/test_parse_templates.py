@@ -1,6 +1,5 @@
 """Templates of parses: features written out by hand, named sets, options, and head rules."""
 
-import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
@@ -23,37 +22,15 @@ def scored(spec: str, *base: float) -> list[dict[str, float]]:
     return [{name.partition("|")[2]: value for name, value in one.items()} for one in found]
 
 
-def test_base_scores() -> None:
-    assert scored("LogCondP", -10, -12.5, -11) == [{}, {"": -2.5}, {"": -1}]
-    total = -10 + math.log(1 + math.exp(-2.5) + math.exp(-1))
-    assert scored("LogCondP(norm=sum)", -10, -12.5, -11) == [
-        {"": pytest.approx(b - total, rel=1e-6)} for b in (-10, -12.5, -11)
-    ]
-    # Sums of exponentials neither overflow nor vanish.
+def test_base_scores_far_apart() -> None:
+    """Sums of exponentials neither overflow nor vanish, and no number is above the largest."""
     assert scored("LogCondP(norm=sum)", 1000, -1000) == [{}, {"": -2000}]
-
-
-def test_binned_base_scores() -> None:
-    assert scored("LogCondP(bin=5)", -10, -12.5, -11.2, -100) == [once("0"), once("5"), once("2"), once("64")]
-    assert scored("LogCondP(bin=10)", -10, -12.5, -11.2, -100) == [once("0"), once("2"), once("1"), once("64")]
-    total = math.log(1 + math.exp(-2))  # log-sum relative to the best: 0.127
-    assert total < 0.2
-    assert scored("LogCondP(bin=5)", -10, -1.79e308) == [once("0"), once("64")]
     largest = float(np.finfo(np.float32).max)
     assert scored("LogCondP", -10, -1.79e308) == [{}, {"": -largest}]
-    assert scored("LogCondP(norm=sum, bin=1)", -1, -3) == [once("1"), once("21")]
+    assert scored("LogCondP(bin=5)", -10, -12.5, -1.79e308) == [once("0"), once("5"), once("64")]
 
 
 # Sets
-
-
-def test_a_single_word_has_few_features() -> None:
-    expected = ["Word|a NN", "Word(k=2)|a NN", "WProj|a NN | NN", "WProj(k=2)|a NN | NN"]
-    trees = ["(NN a)", "(ZZ (Z a))", "(ZZ (ZZ (Z a)))"]
-    found = extracted(SETS["extended"], trees, [0, 0, 0])[0]
-    assert found == once(
-        *expected, "HeadTree|NN", "HeadTree(heads=semantic)|NN", "HeadTree(words=all, heads=semantic)|NN / a"
-    )
 
 
 def test_the_papers_set() -> None:

@@ -1,6 +1,8 @@
 """The feature table: counted, kept, numbered, named, stored; and rows of a corpus against a dense table."""
 
+import dataclasses
 import json
+import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -126,7 +128,11 @@ TEXTS = [["T|a", "T|日本 \udcff", "U(k=2)|a"], ["T|a", "T|日本 \udcff"]]
 def test_what_was_saved_is_loaded(min_lists: int, tmp_path: Path) -> None:
     table, _, _ = built(TEXTS, min_lists)
     table.save(tmp_path)
+    header = json.loads((tmp_path / "table.json").read_text())
+    del header["scale"]  # which tables without free columns may lack
+    (tmp_path / "table.json").write_text(json.dumps(header))
     loaded = load_table(tmp_path)
+    assert loaded.free == loaded.scale.size == 0
     for name in ("hashes", "template", "first", "symbols"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(table, name))
         assert getattr(loaded, name).dtype == getattr(table, name).dtype
@@ -168,6 +174,11 @@ DAMAGES = {
     "signed hashes": replace("hashes", lambda a: a.astype(np.int64)),
     "unsorted hashes": replace("hashes", lambda a: a[::-1]),
     "one hash twice": replace("hashes", lambda a: a[[0, 0, 2]]),
+    "a free column's hash again": replace("hashes", lambda a: a[[1, 0, 1]]),
+    **{
+        f"scale {scale}": edit(scale=scale)
+        for scale in ([0.0], [-1.0], [math.nan], [math.inf], [1.0] * 9, [[1.0]], ["x"], {"a": 1})
+    },
     "negative templates": replace("template", lambda a: a - 1),
     "offsets that decrease": replace("first", lambda a: a[[0, 2, 1, 3]]),
     "offsets that start late": replace("first", lambda a: np.r_[1, a[1:]]),
@@ -177,8 +188,8 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_files_are_errors_of_the_model(damage: str, tmp_path: Path) -> None:
     table, _, _ = built([["T|a", "T|b c", "U(k=2)|a"]], 1)
-    table.save(tmp_path)
-    load_table(tmp_path)
+    dataclasses.replace(table, scale=np.ones(1)).save(tmp_path)
+    assert load_table(tmp_path).free == 1
     DAMAGES[damage](tmp_path)
     with pytest.raises(ModelError, match="not a readable feature table"):
         load_table(tmp_path)

@@ -1,13 +1,11 @@
 """Templates of texts against their slow twins, the arrays that they look at, and free columns."""
 
 import dataclasses
-import json
 import logging
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,6 @@ from programs import PATIENCE
 from reference import dense
 from reference_texts import (
     EIN_MANN,
-    SPECS_TOGETHER,
     TWINS,
     Lines,
     One,
@@ -33,13 +30,13 @@ from reference_texts import (
 from rendered_features import TableBuilder
 
 from rerank.base import interrupts
-from rerank.base.errors import ModelError, RecipeError
+from rerank.base.errors import RecipeError
 from rerank.base.interrupts import Deadline, GivenUpError, check
 from rerank.data.corpus import Corpus, standard_scale
 from rerank.data.symbols import SymbolTable
 from rerank.features.extract import Extractor, TextExtractor
 from rerank.features.rows import RowBuilder
-from rerank.features.table import FeatureTable, load_table
+from rerank.features.table import FeatureTable
 from rerank.features.template import SETS, make_template, templates
 from rerank.features.text.view import DIGIT, PUNCTUATION, TextView, make_view
 from rerank.readers.lists import Lists, SparseScores
@@ -254,31 +251,6 @@ def test_templates_of_another_content_are_refused() -> None:
         TextExtractor([make_template("Dense"), make_template("Rule")], SymbolTable())
     with pytest.raises(RecipeError, match=r"template Given looks at texts, but the lists are lists of trees; name"):
         Extractor([make_template("Rule"), make_template("Given")], SymbolTable())
-    with pytest.raises(RecipeError, match="template Dense is named twice"):
-        TextExtractor([make_template("Dense"), make_template("Dense")], SymbolTable())
-
-
-@settings(max_examples=25, deadline=None)
-@given(lists_of_texts(), lists_of_texts())
-def test_centred_values_differ_by_a_constant_of_the_list(lines: Lines, other: Lines) -> None:
-    """And a list's features do not depend on the lists before it."""
-    templates = [make_template(spec) for spec in SPECS_TOGETHER]
-    plainly = TextExtractor(templates, SYMBOLS, centred=False)
-    centred = TextExtractor(templates, SYMBOLS)
-    centred.features(viewed(text_list(other), " ".join(other.source)), text_list(other))
-    nbest = text_list(lines)
-    view = viewed(nbest, " ".join(lines.source))
-    found = [extractor.features(view, nbest) for extractor in (plainly, centred)]
-    np.testing.assert_array_equal(found[0].hashes, found[1].hashes)
-    tables = []
-    for features in found:
-        table = np.zeros((features.hashes.size, len(lines.candidates)))
-        feature = np.repeat(np.arange(features.hashes.size), np.diff(features.first))
-        table[feature, features.candidate] = features.value
-        tables.append(table)
-    difference = tables[0] - tables[1]
-    if difference.size:
-        np.testing.assert_allclose(difference, difference[:, :1].repeat(difference.shape[1], 1), atol=1e-5)
 
 
 def test_what_lists_lack_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -387,38 +359,3 @@ def test_one_list_is_enough_for_a_free_column_but_a_constant_one_goes() -> None:
     assert (table.about["kept"], table.about["min_lists"]) == (1, 2)
     deviation = np.sqrt((2 * 1.5**2 + 2 * 0.25**2) / 4)
     assert standard_scale(corpus).tolist() == pytest.approx([1 / deviation])
-
-
-def change(directory: Path, **changes: Any) -> None:
-    header = json.loads((directory / "table.json").read_text())
-    header |= changes
-    (directory / "table.json").write_text(json.dumps({k: v for k, v in header.items() if v != "gone"}))
-
-
-def bare_table(hashes: list[int], *scale: np.ndarray) -> FeatureTable:
-    D, nothing = len(hashes), np.empty(0, np.uint64)
-    offsets = np.zeros(D, np.int32), np.zeros(D + 1, np.int64)
-    return FeatureTable(np.array(hashes, np.uint64), *offsets, nothing, ("T",), {}, {}, *scale)
-
-
-def test_tables_without_a_scale_have_no_free_columns(tmp_path: Path) -> None:
-    bare_table([3, 5]).save(tmp_path)
-    change(tmp_path, scale="gone")
-    loaded = load_table(tmp_path)
-    assert loaded.free == 0
-    assert loaded.scale.size == 0
-
-
-@pytest.mark.parametrize("scale", [[0.0], [-1.0], [float("nan")], [float("inf")], [1.0] * 9, [[1.0]], ["x"], {"a": 1}])
-def test_damaged_scales(scale: Any, tmp_path: Path) -> None:
-    _, table, _ = built(EXAMPLE)
-    table.save(tmp_path)
-    change(tmp_path, scale=scale)
-    with pytest.raises(ModelError, match="not a readable feature table"):
-        load_table(tmp_path)
-
-
-@pytest.mark.parametrize("hashes", [[5, 3], [3, 3, 4], [3, 1, 3]])
-def test_columns_out_of_order(hashes: list[int]) -> None:
-    with pytest.raises(ValueError, match="its arrays are out of order"):
-        bare_table(hashes, np.ones(1 if len(hashes) == 3 else 0))
