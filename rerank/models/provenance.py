@@ -189,8 +189,7 @@ def _parts(settings: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[tu
     for name in reader_names(recipe.data.reader):
         yield "data.reader", name
     selected = [] if training.select is None else [training.select.learner]
-    summed = [] if training.ensemble is None else training.ensemble.learners
-    for spec in (recipe.learner, *selected, *summed):
+    for spec in (recipe.learner, *selected):
         yield "learner", str(spec.get("name", ""))
         yield "learner.loss", str(spec.get("loss", ""))
     yield "training.pairs", str(training.pairs.get("name", ""))

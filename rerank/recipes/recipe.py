@@ -407,13 +407,11 @@ class MertStage(Section):
     split: the lists to tune on.
     columns: the score columns that are weighed beside the learned score, base and dense columns included, as a whole:
         such as the score of a neural model and the number of words; null: all that is dense, each by itself.
-    predictor: the predictor whose weights the search starts from, and whose sparse score it takes.
     settings: the settings of the search.
     """
 
     split: SplitName = "tune"
     columns: tuple[str, ...] | None = None
-    predictor: Literal["last", "average"] = "average"
     settings: Settings = Field(default_factory=dict)
 
 

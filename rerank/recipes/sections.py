@@ -200,13 +200,11 @@ class EnsembleSettings(Section):
     from their lists' means on dev. It ranks by all of them, and is as fast as one.
 
     seeds: the number of orders of the lists, by the seeds ``seed``, ``seed`` + 1000 and so on.
-    learners: the learners that are trained with every seed; empty: the recipe's alone.
     keep: columns that stay in the sum, those with the largest weight times the norm of the column; below 1: a share of
     all; null: all. Dense columns always stay and do not count.
     """
 
     seeds: Annotated[int, Range(1, 1000)] = 1
-    learners: tuple[Annotated[Settings, part(), AfterValidator(with_base)], ...] = ()
     keep: Positive | None = None
 
 

@@ -46,11 +46,7 @@ def members(recipe: ListRecipe) -> list[ListRecipe]:
     settings = recipe.training.ensemble
     assert settings is not None
     plain = {"training.ensemble": None, "training.vote": False, "training.share": 1.0}
-    return [
-        recipe.changed({**plain, "learner": learner, "seed": recipe.seed + APART * number})
-        for learner in settings.learners or (recipe.learner,)
-        for number in range(settings.seeds)
-    ]
+    return [recipe.changed({**plain, "seed": recipe.seed + APART * number}) for number in range(settings.seeds)]
 
 
 def train_ensemble(task: RunTask) -> Run:
@@ -60,44 +56,41 @@ def train_ensemble(task: RunTask) -> Run:
     member.
     """
     recipe, dev, metric = task.recipe, task.dev, task.metric
+    settings, predictor = recipe.training.ensemble, recipe.training.predictor
     assert dev is not None
+    assert settings is not None
     corpus = task.corpus.shared(recipe.training.share, recipe.seed)
     digests = trained_on(task.digests[0], recipe), *task.digests[1:]
     runs = list[Run]()
     for number, single in enumerate(every := members(recipe)):
         log.info("member %d of %d: %s, seed %d", number + 1, len(every), single.learner["name"], single.seed)
         place = None if task.place is None else beside(task.place, f"member-{number}")
-        member = replace(task, recipe=single, corpus=corpus, digests=digests, place=place)
-        runs.append(trained_once(member))
-    first, predictor, settings = runs[0], recipe.training.predictor, recipe.training.ensemble
-    assert settings is not None
+        runs.append(trained_once(replace(task, recipe=single, corpus=corpus, digests=digests, place=place)))
     weights = {kind: summed([run.weights[kind] for run in runs], dev) for kind in ("last", "average")}
     columns = np.ones(corpus.width, np.bool_)
     if settings.keep is not None:
-        size = np.abs(weights[predictor].w) * column_norms(corpus)
-        columns = largest(size, corpus.free, settings.keep)
+        columns = largest(np.abs(weights[predictor].w) * column_norms(corpus), corpus.free, settings.keep)
     search = BaseSearch(dev, metric)
-    for kind, summed_weights in weights.items():
-        summed_weights.w[~columns] = 0.0
+    for kind, own in weights.items():
+        own.w[~columns] = 0.0
         if recipe.learner.get("base") == AUTO:
-            weights[kind] = search(summed_weights)[0]
-    score, base_score = corpus_score(dev, weights[predictor], metric), metric.sign * search.base_score
+            weights[kind] = search(own)[0]
+    score = corpus_score(dev, weights[predictor], metric)
+    beaten = metric.sign * score > search.base_score
     log.info("ensemble of %d: dev %s", len(runs), metric.text(score))
     of_members = [
         {"learner": run.recipe.learner, "seed": run.recipe.seed, "dev": run.dev_score,
          "deviation": spread(dev, run.weights[predictor]), "seconds": run.training["seconds"]}
         for run in runs
     ]  # fmt: skip
-    base, beaten = first.training["base"], metric.sign * score > search.base_score
-    about = first.training | {"ensemble": {"members": of_members, "dev": score}} | weight_counts(weights, predictor)
-    about["base"] = base | {
-        "weights": {kind: own.base for kind, own in weights.items()}, "dev": base_score, "beaten": beaten,
-        "kept": not beaten and base["setting"] == AUTO,
-    }  # fmt: skip
-    if about["base"]["kept"]:
-        weights = {kind: Weights(np.zeros_like(summed_weights.w), 1.0) for kind, summed_weights in weights.items()}
-        about |= weight_counts(weights, predictor)
-    return Run(task.name, recipe, weights, {}, {}, None, about, first.history, task.digests, np.zeros(0))
+    base = runs[0].training["base"]
+    base |= {"weights": {kind: own.base for kind, own in weights.items()}, "dev": metric.sign * search.base_score}
+    base |= {"beaten": beaten, "kept": not beaten and base["setting"] == AUTO}
+    if base["kept"]:
+        weights = {kind: Weights(np.zeros_like(own.w), 1.0) for kind, own in weights.items()}
+    about = {**runs[0].training, "base": base, "ensemble": {"members": of_members, "dev": score}}
+    about |= weight_counts(weights, predictor)
+    return Run(task.name, recipe, weights, {}, {}, None, about, runs[0].history, task.digests, np.zeros(0))
 
 
 def summed(weights: Sequence[Weights], dev: Corpus) -> Weights:
@@ -145,29 +138,6 @@ def dense_line(corpus: Corpus, table: FeatureTable, metric: Metric) -> tuple[Wei
     return weights, {"lists": lists.list_count, "l2": learner.l2, "weights": named}
 
 
-def dense_features(corpus: Corpus, weights: Weights, columns: np.ndarray | None = None) -> np.ndarray:
-    """float64 [N, 2 + F]: base score, the score of all columns except the free ones, and the F free columns; or [N, 1 +
-    K]: the whole score and K ``columns``."""
-    if columns is not None:
-        return np.column_stack([scores(corpus, weights), free_values(corpus)[:, columns]])
-    w = np.array(weights.w)
-    w[: corpus.free] = 0.0
-    sparse = scores(corpus, Weights(w, 0.0))
-    return np.column_stack([corpus.base, sparse, free_values(corpus)])
-
-
-def _named(weights: np.ndarray, table: FeatureTable, columns: np.ndarray | None) -> dict[str, float]:
-    """The weights of ``dense_features`` by name, those of columns for the values as files have them."""
-    if columns is not None:
-        of_columns = zip(columns.tolist(), weights[1:].tolist(), strict=True)
-        return {"learned": float(weights[0])} | {table.name(j): w * float(table.scale[j]) for j, w in of_columns}
-    named = {"base": float(weights[0]), "sparse": float(weights[1])}
-    named |= {table.name(j): float(w * table.scale[j]) for j, w in enumerate(weights[2:])}
-    if table.base_column is not None:
-        named["base"] += named.pop(table.name(table.base_column))
-    return named
-
-
 def make_mert(recipe: TextRecipe) -> "MertSettings":
     """The settings of MERT that a recipe gives."""
     from rerank.learn.mert import MertSettings  # with the search, which few recipes ask for
@@ -180,42 +150,52 @@ def tune_run(run: Run, task: RunTask) -> None:
     """Tune a trained run on the lists that its task has for MERT: adds the predictor "mert", and what happened to the
     run's history.
 
-    The start is the trained predictor itself: its weights of base score and free columns, and 1 for the sparse score.
-    MERT's input, a few dense numbers per candidate, is held in memory.
+    What is weighed is the base score, the sparse score and every free column, from their weights in the trained
+    predictor and 1; or the whole score and the ``columns`` that the recipe names, from 1 and 0. MERT's input, a few
+    dense numbers per candidate, is held in memory.
     """
-    recipe, split, metric = task.recipe, task.tuned, task.metric
+    recipe, split, metric, table = task.recipe, task.tuned, task.metric, task.table
     if split is None:
         return
     assert isinstance(recipe, TextRecipe)
     assert recipe.mert is not None
-    assert task.table is not None
+    assert table is not None
     from rerank.learn.mert import mert
 
-    start = time.perf_counter()
-    trained, names = run.weights[recipe.mert.predictor], recipe.mert.columns
-    columns = None if names is None else dense_columns(task.table, names, "mert.columns")
-    if columns is None:
-        first = np.concatenate([[trained.base, 1.0], trained.w[: split.free]])
+    start, trained, free = time.perf_counter(), run.weights["average"], split.free
+    if recipe.mert.columns is None:
+        columns, names = np.arange(free), ["base", "sparse"]
+        sparse = Weights(np.where(np.arange(trained.w.size) < free, 0.0, trained.w), 0.0)
+        whole, first = [Weights(np.zeros_like(trained.w), 1.0), sparse], [trained.base, 1.0, *trained.w[:free]]
     else:
-        first = np.append(1.0, np.zeros(columns.size))
-    features = np.concatenate([dense_features(part, trained, columns) for part in split.parts()])
+        columns, names = dense_columns(table, recipe.mert.columns, "mert.columns"), ["learned"]
+        whole, first = [trained], [1.0, *np.zeros(columns.size)]
+    features = np.concatenate(
+        [np.column_stack([*(scores(part, own) for own in whole), free_values(part)[:, columns]])
+         for part in split.parts()]
+    )  # fmt: skip
     of_lists = split.lists, features, split.stats, split.reference
-    result = mert(*of_lists, metric, first, make_mert(recipe), ties=split.base)
-    if columns is None:
-        w, of_base = trained.w * result.weights[1], float(result.weights[0])
-        w[: split.free] = result.weights[2:]
-    else:
-        w, of_base = trained.w * result.weights[0], trained.base * float(result.weights[0])
-        w[columns] += result.weights[1:]
+    result = mert(*of_lists, metric, np.array(first), make_mert(recipe), ties=split.base)
+    factors, of_columns = result.weights[: len(whole)], result.weights[len(whole) :]
+    w, of_base = trained.w * factors[-1], float(factors[0]) * (1.0 if len(whole) > 1 else trained.base)
+    w[columns] = of_columns + (0.0 if len(whole) > 1 else w[columns])
     run.weights[PREDICTOR] = Weights(w, of_base)
+
+    names += map(table.name, columns.tolist())
+    scale = np.append(np.ones(len(whole)), table.scale[columns])
+
+    def named(weights: np.ndarray) -> dict[str, float]:
+        """The weights by name, those of columns for the values as files have them."""
+        every = dict(zip(names, (weights * scale).tolist(), strict=True))
+        if len(whole) > 1 and table.base_column is not None:
+            every["base"] += every.pop(table.name(table.base_column))
+        return every
+
     about: dict[str, Any] = {
-        "split": recipe.mert.split,
-        "start": result.start_score,
-        "score": result.score,
-        "start_weights": _named(first, task.table, columns),
-        "weights": _named(result.weights, task.table, columns),
+        "split": recipe.mert.split, "start": result.start_score, "score": result.score,
+        "start_weights": named(np.array(first)), "weights": named(result.weights),
         "seconds": round(time.perf_counter() - start, 3),
-    }
+    }  # fmt: skip
     if task.dev is not None:
         about["dev"] = corpus_score(task.dev, run.weights[PREDICTOR], metric)
     run.training["mert"] = about

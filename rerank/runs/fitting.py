@@ -1,7 +1,6 @@
 """``rerank.fit``: the course of a recipe over lists that a program holds."""
 
 import dataclasses
-import difflib
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -9,7 +8,7 @@ from typing import Any, Unpack
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content import user_templates
-from rerank.features.template import SETS, templates
+from rerank.features.template import SETS
 from rerank.learn.base import learners
 from rerank.metrics.gain import ColumnMetric, Gain
 from rerank.metrics.metric import metrics
@@ -108,15 +107,14 @@ def fit(
         raise RecipeError(f"a recipe of the task {task}, which has no lists; `rerank run` runs it", key="recipe")
     parts = {"metric": named(metric), "features": _features(features), "learner": _learner(learner), "seed": seed}
     settings |= {key: value for key, value in parts.items() if value is not None}
-    for section, more in (
+    for section, changes in (
         ("oracle", oracle),
         ("training", training),
         ("training", None if epochs is None else {"epochs": epochs}),
+        ("data", None if answer is None else {"answer": answer}),
     ):
-        if more:
-            settings[section] = {**_mapping(settings.get(section), section), **_mapping(more, section)}
-    if answer is not None:
-        settings["data"] = {**_mapping(settings.get("data"), "data"), "answer": answer}
+        if changes:
+            settings[section] = {**_mapping(settings.get(section), section), **_mapping(changes, section)}
     first, lists = first_list(lists)
     settings["task"] = task_of(settings, first)
     usual = METRICS.get(settings["task"])
@@ -129,9 +127,7 @@ def fit(
     if dev is not None:
         sources[DEV], *_ = _held(dev, names, **how)
     model = _fitted(settings, data, sources, start, callback)
-    if frame:
-        model = dataclasses.replace(model, about={**model.about, "frame": frame})
-    return Reranker(model)
+    return Reranker(dataclasses.replace(model, about={**model.about, "frame": frame}) if frame else model)
 
 
 def _fitted(
@@ -139,10 +135,11 @@ def _fitted(
 ) -> Model:
     """The model that a recipe with these ``settings``, and these of the ``data``, makes of the lists of its splits."""
     asked = {key: value for key, value in _mapping(settings.get("data"), "data").items() if key in KEPT}
-    data, training = {**data, **asked}, dict(_mapping(settings.get("training"), "training"))
+    data = {**data, **asked}
     if start is not None:
-        if twice := [key for key in ("start", "warm_start") if training.pop(key, None) is not None]:
-            raise RecipeError("found a second model to start from, beside start=...", key=f"training.{twice[0]}")
+        training = _mapping(settings.get("training"), "training")
+        if training.get("start") is not None:
+            raise RecipeError("found a second model to start from, beside start=...", key="training.start")
         settings["training"] = {**training, "start": IN_MEMORY}
     splits: Settings = {"train": TRAIN, "dev": DEV if DEV in lists else None, "tests": []}
     recipe = read_settings({"name": "fit", **settings, "data": {**data, **splits}})
@@ -154,11 +151,12 @@ def _fitted(
     with told(), open_engine(**recipe.engine.model_dump()) as engine:
         source = Inputs(lists, None if start is None else start.model)
         model: Model = experiment(recipe, source, None, until="train", engine=engine, callback=callback).served
-    data |= {key: value for key, value in model.settings["data"].items() if key in ("answer", "reader")}
-    about, training = {**model.about, "files": {}}, {**model.settings["training"], "start": None}
+    settled = model.settings["data"]  # files and splits of this process mean nothing to the users of a model
+    data |= {key: settled[key] for key in ("answer", "reader") if key in settled}
     kept = type(recipe.data).model_validate(data).model_dump(mode="json")
-    kept |= {key: model.settings["data"][key] for key in ("reader", "roles") if key in kept}
-    return dataclasses.replace(model, settings={**model.settings, "data": kept, "training": training}, about=about)
+    kept |= {key: settled[key] for key in ("reader", "roles") if key in kept}
+    settings = {**model.settings, "data": kept, "training": {**model.settings["training"], "start": None}}
+    return dataclasses.replace(model, settings=settings, about={**model.about, "files": {}})
 
 
 def _settings(recipe: str | os.PathLike[str] | Mapping[str, Any] | TaskRecipe | None) -> Settings:
@@ -264,30 +262,19 @@ def _frame_features(features: Any, lists: FrameLists) -> tuple[Any, FrameLists]:
     if not isinstance(every, Iterable) or isinstance(every, Mapping):
         return features, lists
     every, roles = list(every), {name: key for key, name in lists.names.items() if key != "columns"}
-    columns = [name for name in every if isinstance(name, str) and name in lists.frame.columns]
-    if twice := [name for name in columns if name in SETS and name not in roles]:
-        message = f"{twice[0]!r} is a column and a set of templates; name columns in columns=[...], or rename it"
-        raise RecipeError(message, key="features")
-    columns = [name for name in columns if name not in SETS]
+    columns = [name for name in every if isinstance(name, str) and name in lists.frame.columns and name not in SETS]
     if taken := [name for name in columns if name in roles]:
         message = f"the column {taken[0]!r} is the {roles[taken[0]]}; leave it out of what to learn from"
         raise RecipeError(message, key="features")
     names = list(dict.fromkeys([*lists.names.get("columns", ()), *columns]))
     rest = [feature for feature in every if feature not in columns]
-    for feature in rest:
-        near = difflib.get_close_matches(feature, lists.frame.columns, n=1) if isinstance(feature, str) else []
-        if near and feature not in SETS and feature.partition("(")[0] not in templates:
-            message = f"no column and no template is called {feature!r}; did you mean the column {near[0]!r}?"
-            raise RecipeError(message, key="features")
     if not names and (unused := lists.unused()):
         log.warning("no column is learned from: features=[...] may name %s", ", ".join(map(repr, unused)))
-    if columns and not any(
-        feature == "Dense" or "Dense" in SETS.get(feature, ()) for feature in rest if isinstance(feature, str)
-    ):
+    sets = [SETS.get(feature, (feature,)) for feature in rest if isinstance(feature, str)]
+    if columns and not any("Dense" in templates for templates in sets):
         rest = [*rest, "Dense"] if rest else ["dense"]
-    return None if features is None else rest, dataclasses.replace(
-        lists, names={**lists.names, "columns": names} if names else lists.names
-    )
+    lists = dataclasses.replace(lists, names={**lists.names, "columns": names}) if names else lists
+    return None if features is None else rest, lists
 
 
 def _template(function: Callable[..., Any]) -> str:

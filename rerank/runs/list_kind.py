@@ -371,8 +371,6 @@ def check_single(single: ListRecipe, start: Model | None = None) -> None:
     stages = {key: stage for key, stage in every.items() if stage is not None}
     if trees := tree_learner([single.learner, *(stage.model_dump() for stage in stages.values())]):
         make_learner({"name": trees}).require()
-    for number, member in enumerate(ensemble.learners if ensemble is not None else ()):
-        make_learner(member, f"training.ensemble.learners.{number}")
     if isinstance(single, TextRecipe) and mert is not None:
         make_mert(single)
     if select is not None:

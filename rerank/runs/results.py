@@ -232,7 +232,7 @@ def list_sections(
     changed = TextTable.of("Answers compared with base candidates", changes)
     sizes = tables.corpora_table(metrics.get("corpora", {}))
     return [
-        PageSection("Results", [*results, tables.meanings(metrics), tables.reported_table(metrics), *notes]),
+        PageSection("Results", [*results, tables.reported_table(metrics), *notes]),
         PageSection("Choice", [tables.choice_table(metrics)]),
         PageSection("Lists", [changed, KEY if examples else None]),
         *(
@@ -241,7 +241,7 @@ def list_sections(
             for side in [[one for one in examples if sign * (one.chosen_gain - one.base_gain) > 0]]
         ),
         PageSection("Weights", weights),
-        PageSection("Training", [[training_figure(runs, metrics), learning], tables.training_table(metrics)]),
+        PageSection("Training", [[training_figure(runs, metrics), learning]]),
         PageSection("Data", [metrics.get("account"), sizes]),
     ]
 

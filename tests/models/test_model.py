@@ -284,7 +284,7 @@ def test_hashes_of_features_are_as_documented(directory: Path) -> None:
 DECODING: dict[str, Any] = {"kind": "mbr", "sharpness": 1.0, "deviation": 1.0, "threshold": 0.5, "most": 9}
 MORE: dict[str, Any] = {
     "features": {"set": "dense", "templates": ["Given", {"Copy": {}}], "user": {"x": "plain"}, "hash_bits": 4},
-    "training": {"select": {"learner": {"name": "perceptron"}}, "ensemble": {"learners": [{"name": "perceptron"}]}},
+    "training": {"select": {"learner": {"name": "perceptron"}}},
     "decode": {"gains": "plain"},
 }
 READER = {"name": "merged", "of": ["moses", {"name": "joined", "of": "{name: moses}"}]}
@@ -327,7 +327,6 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("data.reader", {"name": "merged", "of": ["moses", "{name: 'trap : C'}"]}, "data.reader: trap : C"),
         ("learner", {"name": "trap:C"}, "learner: trap:C"),
         ("training.select", {"learner": {"name": "trap:C"}}, "learner: trap:C"),
-        ("training.ensemble", {"seeds": 2, "learners": [{"name": "trap:C"}]}, "learner: trap:C"),
         ("decode.gains", "trap:f", "decode.gains: trap:f"),
     ],
 )

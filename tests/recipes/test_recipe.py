@@ -106,7 +106,6 @@ ALONE = {  # a place where a part may be named alone: a name, the settings that 
     "features": ("base", {"set": "base"}, "translation"),
     "training.pairs": ("sampled", {"name": "sampled"}, "parse"),
     "training.select.learner": ("rda", {"name": "rda", "base": "auto"}, "parse"),
-    "training.ensemble.learners": (["rda"], [{"name": "rda", "base": "auto"}], "parse"),
     "data.generator": ("winnow", {"name": "winnow"}, "classification"),
     "runs": ([{"name": "a", "baseline": "svm"}], [{"name": "a", "baseline": {"name": "svm"}}], "classification"),
 }

@@ -44,11 +44,9 @@ def corpora(small_data: Path) -> tuple[Corpus, Corpus]:
 
 def test_weights_are_summed_in_units_of_their_scores(small_data: Path, corpora: tuple[Corpus, Corpus]) -> None:
     train, dev = corpora
-    recipe = with_ensemble(small_data, seeds=2, learners=LEARNERS)
+    recipe = with_ensemble(small_data, seeds=2)
     every = members(recipe)
-    assert [(each.learner["name"], each.seed) for each in every] == [
-        ("perceptron", 1), ("perceptron", 1001), ("vrda", 1), ("vrda", 1001),
-    ]  # fmt: skip
+    assert [each.seed for each in every] == [1, 1001]
     found = train_ensemble(RunTask("all", recipe, train, dev))
     lists = dev
     for kind in ("last", "average"):
@@ -61,7 +59,7 @@ def test_weights_are_summed_in_units_of_their_scores(small_data: Path, corpora: 
             w, base = w + own.w / deviation, base + own.base / deviation
         np.testing.assert_allclose(found.weights[kind].w, w, rtol=1e-9, atol=1e-12)
         assert found.weights[kind].base == pytest.approx(base, rel=1e-9)
-    assert len(found.training["ensemble"]["members"]) == 4
+    assert len(found.training["ensemble"]["members"]) == 2
 
 
 def test_an_ensemble_of_one_is_that_one(small_data: Path, corpora: tuple[Corpus, Corpus]) -> None:
@@ -113,7 +111,6 @@ def test_the_model_of_an_ensemble_is_one_vector(small_data: Path, workspace: Pat
     [
         ({"data": {"dev": None}, "learner": {"name": "perceptron", "base": 1}}, r"training\.ensemble: .* name data"),
         ({"training": {"vote": True}}, r"training\.vote: an ensemble has no such training"),
-        ({"training": {"ensemble": {"learners": [{"name": "percepton"}]}}}, r"learners\.0\.name: .*did you mean per"),
     ],
 )
 def test_ensembles_that_cannot_be(small_data: Path, changes: dict[str, Any], message: str) -> None:

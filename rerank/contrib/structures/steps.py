@@ -314,14 +314,13 @@ class TaggingSteps(Kind[TaggingRecipe]):
         pairs = {
             split: (self.sentences[split], self._guess(self.chosen, split)) for split in [*recipe.data.tests, *crossed]
         }
-        words = report.meanings(metrics) | {"base": "the label of each word that is its most frequent one in training"}
+        words = "The base is the label of each word that is its most frequent one in training."
         second = "" if recipe.rerank is None else "The report of the ranking is in rerank/report.html."
         return [
             PageSection("Results", [*(report.results_table(metrics, split) for split in pairs), words, second]),
             PageSection("Labels", [label_table(split, self.metric, *each) for split, each in pairs.items()]),
             PageSection("Confusions", [confusion_table(split, *each) for split, each in pairs.items()]),
             PageSection("Errors", [error_table(split, *each, recipe.examples) for split, each in pairs.items()]),
-            PageSection("Training", [report.training_table(metrics)]),
             PageSection("Data", [sizes_table(metrics["corpora"])]),
         ]
 

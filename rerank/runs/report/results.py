@@ -20,7 +20,6 @@ from rerank.runs.report.table import (
     duration,
     fixed,
     measures_of,
-    number,
     p_value,
     primary_of,
 )
@@ -33,23 +32,8 @@ BASELINES = {  # what runs are compared with: its name, and the predictor
     "reranked": ("reranked", ""),
     "logistic": ("dense columns alone", "logistic"),
 }
-MEANINGS = {  # of rows and predictors, on the page
-    "base": "what one has without a reranker: the first choice by the scores in the lists",
-    "first candidate": "the candidate that stands first in the file",
-    "oracle": "the best possible choice: no reranker of these lists does better",
-    "reranked": "the best sequence of labels by a second model, which looks at whole ones",
-    "dense columns alone": "logistic regression on the numbers in the lists",
-    "last": "the weights after the last update",
-    "average": "the mean of the weights over training",
-    "voted": "the weights after every update vote",
-    "mert": "the model's score and the base score, weighed for the measure",
-    "mbr": "the candidate with the greatest expected gain",
-    "fuse": "a tree of the brackets that are probable enough",
-    "learned": "a tree of the brackets that a second model takes for right",
-}
 SIGNIFICANT_BELOW = 0.05  # the p
 TESTS_OF_MEASURE = ("approximate_randomization", "paired_bootstrap")  # whose difference is that of corpus scores
-BY_MERT = "start", "score"  # what it begins and ends with
 LEFT_OUT = {"lists": "skipped", "candidates": "skipped_candidates"}  # what was left out: the key of its counts
 Metrics = Mapping[str, Any]
 
@@ -318,13 +302,6 @@ def blind_note(metrics: Metrics) -> str:
     return f"{figures}. Chosen {chosen}. {warning}"
 
 
-def meanings(metrics: Metrics) -> dict[str, str]:
-    """The meanings of the words of the results tables, of those that occur."""
-    rows = [row for split in splits_of(metrics) for row in result_rows(metrics, split)]
-    found = {name for row in rows for name in (row.name, row.predictor)}
-    return {name: text for name, text in MEANINGS.items() if name in found}
-
-
 def notes(metrics: Metrics) -> list[str]:
     """Notes that explain the numbers of the results tables."""
     rows = [row for split in splits_of(metrics) for row in result_rows(metrics, split)]
@@ -336,8 +313,9 @@ def notes(metrics: Metrics) -> list[str]:
     if tests:
         seeds = " Of several seeds: the widest interval, the largest p." if several else ""
         lines.append(
-            f"Δ, interval and verdict compare a row with the base ({', '.join(tests)}): p is how often chance alone "
-            f"makes so large a difference, and the interval covers 95 % of resampled tests.{seeds}"
+            "Base: what one has without a reranker; oracle: the best possible choice. Δ, interval and verdict compare "
+            f"a row with the base ({', '.join(tests)}): p is how often chance alone makes so large a difference, and "
+            f"the interval covers 95 % of resampled tests.{seeds}"
         )
     return [*filter(None, [*lines, blind_note(metrics)])]
 
@@ -361,40 +339,6 @@ def signatures(metrics: Metrics) -> list[tuple[str, str]]:
         for key, texts in splits.items()
         for text, names in texts.items()
     ]
-
-
-def training_table(metrics: Metrics) -> TextTable:
-    """The training of every run."""
-    measure, runs = primary_of(metrics), runs_of(metrics)
-    several = len({run.get("seed") for run in runs}) > 1
-    rows = [
-        {
-            "run": str(run.get("name", "model")),
-            "learner": learner_text(run.get("learner") or trained.get("learner")),
-            "loss": str(trained.get("loss") or NONE),
-            "seed": str(run.get("seed", NONE)) if several else "",
-            "epochs": count(trained.get("epochs")),
-            "updates": count(trained.get("updates")),
-            "mistakes, first → last epoch": first_to_last(trained.get("mistakes") or []),
-            f"{measure.heading} by MERT": " → ".join(measure.text(mert[key]) for key in BY_MERT if key in mert),
-            f"{measure.heading} on {dev_of(metrics)}": measure.text(run.get("dev")),
-            "nonzero weights": count(trained.get("nonzero_weights")),
-            "time": duration(trained.get("seconds")),
-            "nonzeros / s": count(trained.get("nonzeros_per_second")),
-        }
-        for run in runs
-        for trained in [run.get("training", {})]
-        for mert in [trained.get("mert") or {}]
-    ]  # fmt: skip
-    return TextTable.of("Runs", rows, texts=3, merged=True)
-
-
-def learner_text(learner: Any) -> str:
-    """A learner with its settings."""
-    if not isinstance(learner, Mapping):
-        return str(learner or NONE)
-    settings = ", ".join(f"{key} {number(value)}" for key, value in learner.items() if key != "name")
-    return ": ".join(filter(None, [str(learner.get("name", "")), settings]))
 
 
 def first_to_last(mistakes: list[float]) -> str:
