@@ -297,7 +297,7 @@ def training_figure(runs: Sequence[Run], metrics: Mapping[str, Any]) -> page.Fig
     if not any(len(line.x) > 1 for line in lines):
         return None
     base = tables.value_at(metrics, "corpora", dev, "statistics", "base", measure.key)
-    caption, label = f"Score on {dev} after every epoch.", f"{measure.name} on dev"
+    caption, label = f"Score on {dev} after every epoch.", f"{measure.heading} on dev"
     if not scored:
         caption, label = "Mistakes made in training.", "mistakes (cumulative)"
     level = None if base is None or not scored else (measure.scale * base, f"base {measure.text(base)}")
@@ -325,4 +325,6 @@ def learning_figure(curve: Mapping[str, Any], measure: Measure, dev: str) -> pag
         f"{'are likely to' if helps else 'may not'} help."
     )
     lines = [page.FigureLine(sizes, [measure.scale * score for score in own], name) for name, own in scores.items()]
-    return page.draw(caption, lines, "training lists (log scale)", measure.name, x=page.logarithmic(sizes, margin=0.04))
+    return page.draw(
+        caption, lines, "training lists (log scale)", measure.heading, x=page.logarithmic(sizes, margin=0.04)
+    )

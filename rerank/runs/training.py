@@ -111,7 +111,7 @@ def train_run(task: RunTask) -> Run:
     its own are logged.
     """
     recipe, dev, metric, split = task.recipe, task.dev, task.metric, task.recipe.data.dev
-    corpus = task.corpus.shared(recipe.training.share, recipe.seed)
+    corpus, settings = task.corpus.shared(recipe.training.share, recipe.seed), recipe.training
     starts, gain = corpus.lists[:-1][np.diff(corpus.lists) > 0], corpus.gain
     if not starts.size or not (np.maximum.reduceat(gain, starts) > np.minimum.reduceat(gain, starts)).any():
         log.warning(
@@ -121,65 +121,59 @@ def train_run(task: RunTask) -> Run:
     folds = isinstance(make_learner(recipe.learner), Maxent)  # hold lists out in turn
     if dev is None and recipe.learner.get("base") == AUTO and not folds:
         corpus, dev, split = *_held_out(corpus), HELD_OUT
-    columns: np.ndarray | None = None
-    chosen: dict[str, Any] = {}
-    if (select := recipe.training.select) is not None:
+    columns, chosen = np.ones(corpus.width, np.bool_), dict[str, Any]()
+    if (select := settings.select) is not None:
         log.info("selecting features with %s", select.learner)
-        first = _train(replace(task, corpus=corpus, dev=dev), select.learner, "selection")
-        size = np.abs(first.weights["average"].w)
+        size = np.abs(_train(replace(task, corpus=corpus, dev=dev), select.learner, "selection").weights["average"].w)
         size *= column_norms(corpus) if select.by == "contribution" else 1.0
         columns = largest(size, corpus.free, select.keep)
         chosen = {"selected_columns": int(np.count_nonzero(columns))}
-        corpus = corpus.keep_columns(columns)
-    if not recipe.training.dense and corpus.free:
-        columns = np.ones(corpus.width, np.bool_) if columns is None else columns
-        columns[: corpus.free] = False
-        corpus = corpus.keep_columns(columns)
+    columns[: corpus.free] &= settings.dense
+    corpus = corpus if columns.all() else corpus.keep_columns(columns)
     lists = trained_on(task.digests[0], recipe)
     training = _train(replace(task, corpus=corpus, dev=dev), recipe.learner, "training", lists)
-    base = _judge_base(recipe, training, split, metric, corpus)
-    best = next((line for line in training.history if line["epoch"] == training.epoch), training.history[-1])
+    base, history = _judge_base(recipe, training, split, metric, corpus), training.history
+    best = next((line for line in history if line["epoch"] == training.epoch), history[-1])
     reached = {key: best[key] for key in ("train", "dev") if key in best}
-    if len(training.history) > 1:
+    if len(history) > 1:
         scores_text = "".join(f", {key} {metric.text(score)}" for key, score in reached.items())
-        log.info("epoch %d of %d is kept%s", training.epoch, training.history[-1]["epoch"], scores_text)
+        log.info("epoch %d of %d is kept%s", training.epoch, history[-1]["epoch"], scores_text)
     if base["kept"]:
         log.warning(NOT_BEATEN)
-    elif any(line["mistakes"] for line in training.history) and not any(
+    elif any(line["mistakes"] for line in history) and not any(
         np.abs(weights.strength).max(initial=0) > NOTHING for weights in training.weights.values()
     ):
         log.warning("nothing was learned: all weights are 0, or as good as 0; take settings nearer to the defaults")
-    updates = training.log.arrays() if training.log is not None else {}
-    ties = "any" if any_ties(recipe, corpus) else "base"
-    seconds = sum(line["seconds"] for line in training.history)
-    processed = sum(line["nonzeros_per_second"] * line["seconds"] for line in training.history)
+    seconds = sum(line["seconds"] for line in history)
+    processed = sum(line["nonzeros_per_second"] * line["seconds"] for line in history)
     about = {
         "learner": recipe.learner["name"],
         "loss": getattr(training.learner, "loss", "perceptron"),
         "settings": dict(recipe.learner),
         "lists": corpus.list_count,
         "epochs": training.epoch,
-        "epochs_run": len(training.history),
-        "mistakes": [line["mistakes"] for line in training.history],
+        "epochs_run": len(history),
+        "mistakes": [line["mistakes"] for line in history],
         "updates": training.learner.updates(training.state),
-        **weight_counts(training.weights, recipe.training.predictor),
+        **weight_counts(training.weights, settings.predictor),
         "seconds": round(seconds, 3),
         "nonzeros_per_second": round(processed / seconds) if seconds > 0 else 0,
         **training.about,
         "base": base,
-        "ties": ties,
+        "ties": "any" if any_ties(recipe, corpus) else "base",
         "reached": reached,
         **chosen,
     }
-    warm = recipe.training.start is not None
-    if recipe.training.bound:
+    warm = settings.start is not None
+    if settings.bound:
         about["bound"] = {} if warm else _bounds(recipe, training, corpus, metric)
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
-    kept = updates if recipe.training.vote and not warm and not base["kept"] else {}
-    weights, history = training.weights, training.history
-    apart = dev if split == HELD_OUT else None
-    held = training.held if apart is None else scores(apart, weights[recipe.training.predictor])
-    return Run(task.name, recipe, weights, state, kept, columns, about, history, task.digests, held)
+    log_kept = training.log if settings.vote and not warm and not base["kept"] else None
+    updates, left = {} if log_kept is None else log_kept.arrays(), None if columns.all() else columns
+    held = training.held
+    if dev is not None and split == HELD_OUT:
+        held = scores(dev, training.weights[settings.predictor])
+    return Run(task.name, recipe, training.weights, state, updates, left, about, history, task.digests, held)
 
 
 def trained_once(task: RunTask, how: Callable[[RunTask], Run] | None = None) -> Run:

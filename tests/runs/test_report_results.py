@@ -50,7 +50,6 @@ from rerank.runs.report.table import (
     duration,
     fixed,
     measures_of,
-    number,
     own_measure,
     p_value,
     plain_text,
@@ -304,7 +303,7 @@ def test_durations_carry_over(seconds, text):
     assert duration(seconds) == text
 
 
-@pytest.mark.parametrize("write", [fixed, signed, number, p_value, duration, table.count])
+@pytest.mark.parametrize("write", [fixed, signed, p_value, duration, table.count])
 def test_what_is_not_a_number_is_a_dash(write):
     assert write(None) == write(math.nan) == write(math.inf) == "–"
 

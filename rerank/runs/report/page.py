@@ -19,7 +19,6 @@ from datetime import datetime
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeAlias
-from xml.sax.saxutils import escape, quoteattr
 
 from markupsafe import Markup
 
@@ -35,13 +34,10 @@ SMALL = 11.0  # px
 LETTER = 0.58 * SMALL  # the width of a letter in px, rather too wide than too narrow
 PALETTE = "#0072b2", "#d55e00", "#009e73", "#a8518a", "#a87600", "#3a8fc4", "#6b5bb0"  # after Okabe & Ito 2008
 DASHES = "", "7 3", "2 2", "9 3 2 3", "4 1.5", "12 4", "6 2 2 2 2 2"
-DOT = "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0"  # a path around a point
 MAX_DOTS = 25  # a line of more points gets none
-MUTED, RULE = "var(--muted, #767676)", "var(--rule, #d0d0d0)"
 STEPS = 1, 2, 5  # between ticks, times a power of ten
 MAX_STEPS = 6
 SHORT_FROM = 1e4  # from here on numbers on an axis are short
-Points = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -130,16 +126,15 @@ class FigureLine:
         ends = dict.fromkeys([(self.x[0], self.y[0]), (self.x[-1], self.y[-1])]) if len(self.x) else {}
         return f"{self.name}: {' to '.join(f'{y:,.5g} at {x:,.5g}' for x, y in ends)}"
 
-    def drawn(self, points: Points, dots: Points, whiskers: Iterable[Points] = ()) -> str:
-        """The line through ``points`` in its colour and dashes, which come again and again, with ``dots``."""
+    @property
+    def colour(self) -> str:
+        """The colours, and the dashes, come again and again."""
         k = (self.series - 1) % len(PALETTE)
-        colour = f"var(--series-{k + 1}, {PALETTE[k]})"
-        parts = [_path(pair, colour) for pair in whiskers]
-        parts += [_path(points, colour, DASHES[k], 1.8)] if self.joined and points else []
-        if dots and len(self.x) <= MAX_DOTS:
-            steps = "".join(f"M{x:.1f} {y:.1f}{DOT}" for x, y in dots)
-            parts.append(f'<path d="{steps}" style="fill:{colour};stroke:{colour};stroke-width:1"/>')
-        return "".join(parts)
+        return f"var(--series-{k + 1}, {PALETTE[k]})"
+
+    @property
+    def dash(self) -> str:
+        return DASHES[(self.series - 1) % len(DASHES)]
 
 
 @dataclass(frozen=True)
@@ -172,67 +167,36 @@ def draw(
     right = WIDTH - 6 - LETTER * max((len(text) for _, text in x.ticks[-1:]), default=0) / 2
     top, bottom = 12.0, HEIGHT - 44.0
 
-    def placed(xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float]]:
-        return [
-            (left + x.share(a) * (right - left), bottom - y.share(b) * (bottom - top))
-            for a, b in zip(xs, ys, strict=True)
-        ]
+    def across(value: float) -> float:
+        return left + x.share(value) * (right - left)
 
-    parts = [_axes(x, y, x_label, y_label, (left, top, right, bottom))]
-    for line in reversed(numbered):  # the first on top
-        points, ends = placed(line.x, line.y), (placed(line.x, end) for end in line.band)
-        parts.append(line.drawn(points, points, zip(*ends, strict=True) if any(line.spread) else ()))
-    if level is not None:
-        (_, height), *_ = placed([x.low], [level[0]])
-        parts.append(_path([(left, height), (right, height)], MUTED, "4 3", 1.2))
-        parts.append(_text(level[1], right, height - 4, "end"))
-    across, down = left, HEIGHT + 10
-    for line in {line.name: line for line in numbered if line.name}.values():  # the legend, in rows
-        width = 42 + LETTER * len(line.name)
-        if across > left and across + width > WIDTH:
-            across, down = left, down + 18
-        parts.append(line.drawn([(across, down - 4), (across + 28, down - 4)], [(across + 14, down - 4)]))
-        parts.append(_text(line.name, across + 34, down))
-        across += width + 10
-    below = down - HEIGHT + 8 if any(line.name for line in lines) else 0
-    title = f"{caption} {'; '.join(map(str, lines))}"
-    svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" aria-label={quoteattr(plain(title))} '
-        f'viewBox="0 0 {WIDTH:g} {HEIGHT + below:g}">{"".join(parts)}</svg>'
-    )
-    return Figure(caption, Markup(svg))
+    def down(value: float) -> float:
+        return bottom - y.share(value) * (bottom - top)
 
+    def placed(line: FigureLine) -> tuple[Any, ...]:
+        ends = (zip(map(across, line.x), map(down, values), strict=True) for values in (line.y, *line.band))
+        return line, *map(list, ends)
 
-def _text(text: str, x: float, y: float, anchor: str = "start", more: str = "") -> str:
-    style = f"fill:currentColor;font-size:{SMALL:g}px"
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" style="{style}"{more}>{escape(plain(text))}</text>'
-
-
-def _path(points: Points, stroke: str, dash: str = "", width: float = 1.6) -> str:
-    steps = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-    style = f"fill:none;stroke:{stroke};stroke-width:{width:g}" + (f";stroke-dasharray:{dash}" if dash else "")
-    return f'<path d="M{steps}" style="{style}"/>'
-
-
-def _axes(x: Scale, y: Scale, x_label: str, y_label: str, area: tuple[float, float, float, float]) -> str:
-    """Axes with their ticks; area: left, top, right and bottom of what is between them, in px."""
-    left, top, right, bottom = area
-    parts, end = list[str](), -SMALL
-    for value, text in y.ticks:
-        height = bottom - y.share(value) * (bottom - top)
-        parts.append(_path([(left, height), (right, height)], RULE, width=0.7))
-        parts.append(_text(text, left - 5, height + 0.35 * SMALL, "end"))
+    x_ticks, end = list[tuple[float, str]](), -SMALL
     for value, text in x.ticks:
-        across, half = left + x.share(value) * (right - left), LETTER * len(text) / 2
-        if across - half >= end + 4:  # else it would touch the text before
-            end = across + half
-            parts.append(_path([(across, bottom), (across, bottom + 4)], MUTED, width=0.8))
-            parts.append(_text(text, across, bottom + 16, "middle"))
-    parts.append(_path([(left, top), (left, bottom), (right, bottom)], MUTED, width=0.8))
-    middle = (top + bottom) / 2
-    parts.append(_text(x_label, (left + right) / 2, bottom + 34, "middle"))
-    parts.append(_text(y_label, 12, middle, "middle", f' transform="rotate(-90 12 {middle:.1f})"'))
-    return "".join(parts)
+        place, half = across(value), LETTER * len(text) / 2
+        if place - half >= end + 4:  # else it would touch the text before
+            end = place + half
+            x_ticks.append((place, text))
+    legend, begin, height = list[tuple[FigureLine, float, float]](), left, HEIGHT + 10
+    for line in {line.name: line for line in numbered if line.name}.values():  # in rows
+        width = 42 + LETTER * len(line.name)
+        if begin > left and begin + width > WIDTH:
+            begin, height = left, height + 18
+        legend.append((line, begin, height))
+        begin += width + 10
+    svg = _environment().get_template("figure.svg.j2").render(
+        title=f"{caption} {'; '.join(map(str, lines))}", width=WIDTH, height=height + 8 if legend else HEIGHT,
+        size=SMALL, most=MAX_DOTS, left=left, right=right, top=top, bottom=bottom, x_label=x_label, y_label=y_label,
+        x_ticks=x_ticks, y_ticks=[(down(value), text) for value, text in y.ticks], lines=[*map(placed, numbered)],
+        legend=legend, level=level and (down(level[0]), level[1]),
+    )  # fmt: skip
+    return Figure(caption, Markup(svg))
 
 
 # Characters that HTML does not allow: controls, lone surrogates (of bytes that are not UTF-8), noncharacters.

@@ -55,23 +55,6 @@ def count(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) < MILLIONS_FROM else f"{value / 1e6:,.1f} M"
 
 
-def number(value: Any) -> str:
-    """A number of any kind: counts with thousands separated, others with four significant digits; texts as they are.
-
-    >>> number(12500), number(0.000012345), number(3.5), number(True), number("Theorem 2")
-    ('12,500', '1.234e-05', '3.5', 'yes', 'Theorem 2')
-    """
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return count(value)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return NONE
-        return count(value) if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
-    return NONE if value is None else str(value)
-
-
 def reals(values: Sequence[float]) -> list[str]:
     """Numbers of one column, with a true minus: as many digits after the point as show four digits of the largest.
 
@@ -80,13 +63,14 @@ def reals(values: Sequence[float]) -> list[str]:
     >>> reals([-26.88, -27.0, 3.5]), reals([1.181, 0.3562, -0.0001]), reals([4.0, -1.0])
     (['−26.88', '−27.00', '3.50'], ['1.181', '0.356', '−0.0001'], ['4', '−1'])
     """
-    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
-    whole = all(not math.isfinite(value) or value == int(value) for value in values)
+    whole = all(value == int(value) for value in values)
+    largest = max(map(abs, values), default=0.0)
     digits = 0 if whole else 3 - math.floor(math.log10(largest))
     texts = []
     for value in values:
         usual = not whole and 0 < digits <= MAX_DIGITS and (value == 0 or abs(value) >= 0.5 * 10.0**-digits)
-        texts.append(fixed(value + 0.0, digits) if usual else number(float(value)))
+        large = f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value + 0.0:.4g}"
+        texts.append(fixed(value + 0.0, digits) if usual else large)
     return [text.replace("-", "−", 1) for text in texts]
 
 
@@ -153,7 +137,6 @@ class Measure:
 
     key: str
     heading: str
-    name: str
     scale: float = 100.0
     gain_scale: float = 100.0
     digits: int = 2
@@ -185,21 +168,21 @@ class Measure:
 
 # In the order of the columns.
 MEASURES = (
-    Measure("precision", "P", "precision (%)"),
-    Measure("recall", "R", "recall (%)"),
-    Measure("f1", "F", "F (%)"),
-    Measure("exact_match", "exact match", "exact match (%)"),
-    Measure("bleu", "BLEU", "BLEU", scale=1.0),
-    Measure("chrf", "chrF", "chrF", scale=1.0),
-    Measure("ter", "TER", "TER", scale=1.0, lower_is_better=True),
-    Measure("length_ratio", "length", "length ratio", scale=1.0),
-    Measure("accuracy", "accuracy", "accuracy (%)"),
-    Measure("error", "error", "error (%)", lower_is_better=True),
-    Measure("wer", "WER", "word error rate (%)", lower_is_better=True),
-    Measure("cer", "CER", "character error rate (%)", lower_is_better=True),
-    Measure("gain", "gain", "gain", scale=1.0, gain_scale=1.0, digits=4),
-    Measure("ndcg", "NDCG", "NDCG (%)"),
-    Measure("mrr", "MRR", "MRR (%)"),
+    Measure("precision", "P"),
+    Measure("recall", "R"),
+    Measure("f1", "F"),
+    Measure("exact_match", "exact match"),
+    Measure("bleu", "BLEU", scale=1.0),
+    Measure("chrf", "chrF", scale=1.0),
+    Measure("ter", "TER", scale=1.0, lower_is_better=True),
+    Measure("length_ratio", "length", scale=1.0),
+    Measure("accuracy", "accuracy"),
+    Measure("error", "error", lower_is_better=True),
+    Measure("wer", "WER", lower_is_better=True),
+    Measure("cer", "CER", lower_is_better=True),
+    Measure("gain", "gain", scale=1.0, gain_scale=1.0, digits=4),
+    Measure("ndcg", "NDCG"),
+    Measure("mrr", "MRR"),
 )
 
 
@@ -210,7 +193,7 @@ def own_measure(metric: Metric) -> dict[str, Any]:
     if type(metric).__module__.startswith("rerank.") and not own:
         return {}
     scales = metric.percent, metric.gain_percent, metric.digits, metric.lower_is_better
-    return {"own_measure": asdict(Measure(metric.primary, metric.primary, metric.primary, *scales))}
+    return {"own_measure": asdict(Measure(metric.primary, metric.primary, *scales))}
 
 
 def all_measures(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:
