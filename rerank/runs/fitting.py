@@ -46,8 +46,6 @@ def fit(
     learner: str | Mapping[str, Any] | type | None = None,
     epochs: int | None = None,
     seed: int | None = None,
-    oracle: Mapping[str, Any] | None = None,
-    training: Mapping[str, Any] | None = None,
     start: Reranker | str | os.PathLike[str] | None = None,
     callback: Callback | None = None,
     **columns: Unpack[FrameColumns],
@@ -60,13 +58,12 @@ def fit(
         keys ``prompt``, ``chosen`` and ``rejected``.
     dev: lists to choose the epoch and the weight of the base score on; without them a tenth of the others is held out.
     recipe: the file of a recipe, its settings, or ``Reranker.recipe``: for everything that is not said here, such as
-        ``engine``, ``grid`` and ``mert`` (with ``split: dev``). Of its ``data``, only how lists are treated counts.
+        ``training``, ``engine``, ``grid`` and ``mert`` (with ``split: dev``). Of its ``data``, how lists are treated counts.
     metric: what to train for: by default, "gain" where lists have gains, "parseval" for parses, "bleu" for other texts.
     features: the name of a set; or names of sets, templates and functions (see ``rerank.feature``), and of columns of
         the data frame; or the section of a recipe.
     learner: its name or import path, its class, or a mapping of name and parameters.
     epochs, seed: passes over the lists, and the seed of their order.
-    oracle, training: further settings of these sections of a recipe.
     start: a model to continue from, or its directory: with its recipe and features unless others are given; maxent is
         then drawn to its weights in place of 0.
     callback: called with a ``TrainingEvent`` after every epoch; what it raises ends the training, and is raised here.
@@ -107,14 +104,9 @@ def fit(
         raise RecipeError(f"a recipe of the task {task}, which has no lists; `rerank run` runs it", key="recipe")
     parts = {"metric": named(metric), "features": _features(features), "learner": _learner(learner), "seed": seed}
     settings |= {key: value for key, value in parts.items() if value is not None}
-    for section, changes in (
-        ("oracle", oracle),
-        ("training", training),
-        ("training", None if epochs is None else {"epochs": epochs}),
-        ("data", None if answer is None else {"answer": answer}),
-    ):
-        if changes:
-            settings[section] = {**_mapping(settings.get(section), section), **_mapping(changes, section)}
+    for section, key, value in (("training", "epochs", epochs), ("data", "answer", answer)):
+        if value is not None:
+            settings[section] = {**_mapping(settings.get(section), section), key: value}
     first, lists = first_list(lists)
     settings["task"] = task_of(settings, first)
     usual = METRICS.get(settings["task"])

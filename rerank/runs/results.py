@@ -4,7 +4,6 @@ import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -271,36 +270,26 @@ def weight_table(model: Model, predictor: str) -> TextTable:
     return TextTable("Strongest weights", ["feature", "weight"], rows, note=note, bars=[*map(Bar.of, strongest)])
 
 
-def dev_scores(run: Run) -> dict[int, float]:
-    """The scores on dev by epoch."""
-    return {line["epoch"]: line["dev"] for line in run.history if "dev" in line}
-
-
 def training_figure(runs: Sequence[Run], metrics: Mapping[str, Any]) -> page.Figure | None:
-    """The scores on dev after every epoch or, without dev, the mistakes while training; of the chosen run and the best.
+    """The scores on dev after every epoch, of the chosen run and the best.
 
     Batch learners have no course: they have a point among the lines of others, and no figure if they are alone.
     """
     measure, dev, best = primary_of(metrics), tables.dev_of(metrics), dict[str, float]()
-    for run in runs:
-        best[run.name] = max([best.get(run.name, -math.inf), *map(measure.better, dev_scores(run).values())])
-    chosen = str(tables.chosen_of(metrics).get("name"))
-    names = sorted(best, key=lambda name: (name != chosen, -best[name], name))[: len(page.PALETTE)]
-    scored, lines = any(map(dev_scores, runs)), list[page.FigureLine]()
-    for run in sorted((run for run in runs if run.name in names), key=lambda run: names.index(run.name)):
-        course = {epoch: measure.scale * score for epoch, score in dev_scores(run).items()}
-        if not scored:
-            mistakes = accumulate(line["mistakes"] for line in run.history)
-            course = {line["epoch"]: total for line, total in zip(run.history, mistakes, strict=True)}
-        x = [epoch * run.training["lists"] for epoch in course]
-        lines.append(page.FigureLine(x, [*course.values()], run.name, series=names.index(run.name) + 1))
-    if not any(len(line.x) > 1 for line in lines):
+    scored = [(run, {line["epoch"]: line["dev"] for line in run.history if "dev" in line}) for run in runs]
+    for run, course in scored:
+        best[run.name] = max([best.get(run.name, -math.inf), *map(measure.better, course.values())])
+    if not any(len(course) > 1 for _, course in scored):
         return None
+    chosen, lines = str(tables.chosen_of(metrics).get("name")), list[page.FigureLine]()
+    names = sorted(best, key=lambda name: (name != chosen, -best[name], name))[: len(page.PALETTE)]
+    for series, name in enumerate(names, start=1):
+        for run, course in ((run, course) for run, course in scored if run.name == name):
+            x = [epoch * run.training["lists"] for epoch in course]
+            lines.append(page.FigureLine(x, [measure.scale * score for score in course.values()], name, series=series))
     base = tables.value_at(metrics, "corpora", dev, "statistics", "base", measure.key)
+    level = None if base is None else (measure.scale * base, f"base {measure.text(base)}")
     caption, label = f"Score on {dev} after every epoch.", f"{measure.heading} on dev"
-    if not scored:
-        caption, label = "Mistakes made in training.", "mistakes (cumulative)"
-    level = None if base is None or not scored else (measure.scale * base, f"base {measure.text(base)}")
     return page.draw(caption, lines, "lists processed in training", label, level=level)
 
 

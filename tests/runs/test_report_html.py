@@ -233,10 +233,8 @@ LEARNING = {
 @pytest.fixture(scope="module")
 def drawn():
     parts = make_report()
-    without = [trained(run.name, [line["mistakes"] for line in run.history]) for run in parts["runs"]]
     points = FigureLine([0.5, 2], [0.5, 2], "points", [0.1, 0.3], joined=False)
     figures = {
-        "mistakes": training_figure(without, parts["metrics"]),
         "dev": training_figure(parts["runs"], parts["metrics"]),
         "learning": learning_figure(LEARNING, primary_of(parts["metrics"]), "dev"),
         "points": draw("Points.", [points], "x", "y", level=(1.0, "level")),

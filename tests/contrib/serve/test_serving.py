@@ -403,7 +403,7 @@ def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     lists = [rerank.NBest(str(i), [("a", 1.0), ("bb", 0.0)], gains=[0.0, 1.0]) for i in range(6)]
     features = {"set": None, "templates": ["Dense"], "user": {"slow": "slow_feature:slow"}}
-    rerank.fit(lists, features=features, epochs=1, training={"vote": False}).save("model")
+    rerank.fit(lists, features=features, epochs=1).save("model")
     return tmp_path
 
 
