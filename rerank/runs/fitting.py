@@ -58,7 +58,7 @@ def fit(
         keys ``prompt``, ``chosen`` and ``rejected``.
     dev: lists to choose the epoch and the weight of the base score on; without them a tenth of the others is held out.
     recipe: the file of a recipe, its settings, or ``Reranker.recipe``: for everything that is not said here, such as
-        ``training``, ``engine``, ``grid`` and ``mert`` (with ``split: dev``). Of its ``data``, how lists are treated counts.
+        ``training``, ``grid`` and ``mert`` (with ``split: dev``). Of its ``data``, only how lists are treated counts.
     metric: what to train for: by default, "gain" where lists have gains, "parseval" for parses, "bleu" for other texts.
     features: the name of a set; or names of sets, templates and functions (see ``rerank.feature``), and of columns of
         the data frame; or the section of a recipe.
