@@ -2,7 +2,6 @@
 
 import glob
 import hashlib
-import json
 import logging
 import os
 import shutil
@@ -22,7 +21,7 @@ from rerank.kernels.sources import EXTRACTION, code_digest, user_digest
 from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
-from rerank.storage.documents import as_json
+from rerank.storage.documents import as_json, read_object
 from rerank.storage.files import (
     DAMAGE,
     lock,
@@ -31,9 +30,7 @@ from rerank.storage.files import (
     reported,
     save_arrays,
     scratch_directory,
-    seal,
     temporary_path,
-    verify,
 )
 
 log = logging.getLogger("rerank")
@@ -81,11 +78,9 @@ class CorpusCache:
                 if table is None:
                     (new / "table").mkdir()
                     made.save(new / "table")
-                    seal(new / "table")
                 header = {"ids": extracted.ids, "about": extracted.about, "origins": extracted.origins is not None}
                 (new / "split.json").write_text(as_json(header))
                 save_arrays(new, {f"seen_{name}": array for name, array in extracted.seen._asdict().items()})
-                seal(new)
                 held = {} if files else {"seen": extracted.seen.digests.tolist()}
                 return new.rename(_named(place, files, inputs, **held))
 
@@ -146,7 +141,6 @@ def _existing(place: Path, files: dict[str, list[str]], inputs: Inputs) -> Path 
 def _whole(entry: Path, load: Callable[[Path], T], part: str = "") -> T:
     """What ``load`` makes of an entry, or of a directory in it; a DataError if it is damaged."""
     try:
-        verify(entry / part)
         return load(entry / part)
     except (*DAMAGE, RerankError) as error:
         message = f"the cached corpus is damaged ({error}); remove {entry} and run again"
@@ -154,7 +148,7 @@ def _whole(entry: Path, load: Callable[[Path], T], part: str = "") -> T:
 
 
 def _load(entry: Path) -> Extracted:
-    header = json.loads((entry / "split.json").read_text())
+    header = read_object(entry / "split.json")
     corpus = Corpus.load(entry / "corpus", entry)
     origins = Corpus.load(entry / "origins", entry) if header["origins"] else None
     seen = SeenSample(*(read_array(entry / f"seen_{name}.npy") for name in SeenSample._fields))

@@ -30,7 +30,7 @@ from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import METRICS, ListRecipe, Recipe, TextRecipe
 from rerank.recipes.settings import Section, first_fault
 from rerank.storage.documents import as_json, parse_object, read_object
-from rerank.storage.files import DAMAGE, new_directory, read_array, save_arrays, standing
+from rerank.storage.files import DAMAGE, new_directory, read_array, save_arrays
 from rerank.storage.files import digest as digest_of
 from rerank.storage.remote import below, fetched, is_url
 
@@ -139,7 +139,7 @@ def stored_model(source: str, kind: type[BaseModel]) -> Iterator[Path]:
     """Within the block, the folder of a model whose header is of this ``kind``, fetched if ``source`` is a URL; what
     cannot be read is a ``ModelError``."""
     try:
-        with TemporaryDirectory() if is_url(source) else nullcontext(standing(Path(source))) as folder:
+        with TemporaryDirectory() if is_url(source) else nullcontext(source) as folder:
             if is_url(source):
                 place = Path(folder)
                 (place / HEADER).write_bytes(fetched(below(source, HEADER)))
