@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
 import typer
 from rich.markup import escape
@@ -38,7 +38,6 @@ from rerank.base.shipped import file_of, files_of
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from rerank.models.model import Model
     from rerank.runs.report.table import TextTable
 
 # Trees, features and names are shown as they are, whatever brackets and colons they hold. Without a terminal there
@@ -48,11 +47,9 @@ out = PlainConsole(markup=False, emoji=False, highlight=False, soft_wrap=True, w
 
 
 class Command:
-    """The command under way. found: its findings by name, if they are to be printed as one object; sets: its options
-    --set."""
+    """The command under way. found: its findings by name, if they are to be printed as one object."""
 
     found: dict[str, Any] | None = None
-    sets: ClassVar[list[str]] = []
 
 
 def shown_as_json() -> bool:
@@ -150,7 +147,6 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
         """Run the command."""
-        Command.sets = []
         try:
             return copy_context().run(super().invoke, ctx)
         except KeyboardInterrupt as stop:
@@ -160,28 +156,12 @@ class Commands(TyperGroup):
                 resumed = shlex.join([*(word for word in command_line() if word != "--resume"), "--resume"])
                 message += f"; what is done so far is kept. Continue with:\n  {resumed}"
             raise StoppedError(message, code) from None
-        except RecipeError as error:
-            raise blamed(error, Command.sets) from None
         except (Exception, SystemExit) as error:
             if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
                 raise DataError("the name is longer than the system allows", path=str(error.filename)) from None
             if _foreseen(error):
                 raise
             raise unforeseen(error) from error
-
-
-def blamed(error: RecipeError, sets: list[str]) -> RecipeError:
-    """``error``, which says so if it concerns what one of the options ``sets`` has set."""
-    concerned = error.key or ""
-    for given in sets if "--set" not in error.message else []:
-        key = given.partition("=")[0].strip()
-        within = f"{concerned}.".startswith(f"{key}.")
-        around = key.startswith(f"{concerned}.") and any(
-            word in error.message for word in ("unknown setting", repr(key.rpartition(".")[2]))
-        )
-        if within or around:
-            return RecipeError(error.message, key=error.key, path=f"--set {given}")
-    return error
 
 
 def _foreseen(error: BaseException) -> bool:
@@ -217,16 +197,6 @@ def allow_local_imports(given: Given) -> Given:
     if names and os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     return given
-
-
-def model_for(nbest: str, model: str, trust: bool) -> "Model":
-    """The model at ``model``, for the lists in ``nbest``."""
-    from rerank.models.model import HEADER, Model
-
-    lists, place = Path(nbest), Path(model)
-    if (lists / HEADER).is_file() and not (place / HEADER).is_file():
-        raise RecipeError(f"{nbest} is a model, and {model} is none: they are given the wrong way round")
-    return Model.load(model, trust)
 
 
 def check_files(nbest: str, sources: str | None, output: str, model: str | None) -> None:

@@ -24,7 +24,6 @@ from rerank.cli.application import (
     Trusted,
     check_files,
     command,
-    model_for,
     show,
     shown_as_json,
 )
@@ -71,12 +70,13 @@ def rank_(
     --n-best says, with their places, texts and scores; where lists are decoded, also all probabilities, expected gains
     and brackets.
     """
+    from rerank.models.model import Model
     from rerank.models.scorer import Scorer, write_ranked
     from rerank.readers.base import SkipCount, make_reader
     from rerank.readers.streams import open_output
 
     check_files(nbest, sources, output, model)
-    scorer, form = Scorer(model_for(nbest, model, trust), predictor), None
+    scorer, form = Scorer(Model.load(model, trust), predictor), None
     if reading.reader is not None or reading.roles is not None:
         trained = scorer.recipe.data.reader
         form = make_reader(reader_of(nbest, reading.reader or trained, reading.roles, trained["name"]))

@@ -119,22 +119,6 @@ def of_trees(*files: str) -> Iterator[None]:
         raise DataError(message, path=error.path, line=error.line, list_id=error.list_id) from None
 
 
-@contextmanager
-def in_order(nbest: str, reference: str | None, reader: Any) -> Iterator[None]:
-    """Within the block, an error says so if it is the references that hold lists which ``reader`` can read."""
-    from rerank.readers.base import make_reader
-    from rerank.readers.detection import reads
-
-    try:
-        yield
-    except DataError:
-        meant = make_reader(reader)
-        if reference is None or not reads(meant, reference) or reads(meant, nbest):
-            raise
-        message = f"{reference} holds lists, and {nbest} does not: they are given the wrong way round"
-        raise DataError(f"{message}; expected NBEST REF") from None
-
-
 def metric_settings(metric: str) -> dict[str, Any]:
     """The settings of a metric, of its name or YAML."""
     from rerank.recipes.settings import named
@@ -188,8 +172,7 @@ def oracle(
     from rerank.runs.corpora import references_amiss, written_apart
 
     path, usual = stream_name(nbest), "charniak" if measuring.metric in (None, "parseval") else "moses"
-    with in_order(nbest, reference, reading.reader or usual):
-        form = reader_of(nbest, reading.reader, reading.roles, usual)
+    form = reader_of(nbest, reading.reader, reading.roles, usual)
     bare = reference is None and not isinstance(format_of(make_reader(form)), ParseReader)
     settings = measuring.settings("gain" if bare else "parseval")
     parses = settings["name"] == "parseval"
@@ -204,7 +187,7 @@ def oracle(
     content = content_of(measuring_recipe("parse" if parses else "ranking", settings, data))
     count, first = SkipCount(reading.on_bad_list), list[Lists]()
     measure, seen, every = content.metric, SeenLists(content.held), list[tuple[Any, Any, Any]]()
-    with in_order(nbest, reference, reading.reader or usual), of_trees(*(golds or ()) if parses else ()):
+    with of_trees(*(golds or ()) if parses else ()):
         for one in content.measured(track(one_by_one(lists.blocks(normal=measuring.normalize)), "read"), count):
             every.append((one.lists.base, one.stats, one.reference))
             seen.add(one.lists)

@@ -7,8 +7,6 @@ import logging
 import re
 import shlex
 import textwrap
-from collections import Counter
-from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -28,7 +26,6 @@ from rerank.cli.application import (
     Roles,
     Trusted,
     command,
-    model_for,
     out,
     show,
     shown_as_json,
@@ -114,11 +111,12 @@ def explain(
 
     The winner is compared with the base choice and, given --gold, with the oracle.
     """
+    from rerank.models.model import Model
     from rerank.models.scorer import Ranked, Scorer, rank
     from rerank.readers.base import make_reader
     from rerank.runs.report.table import TextTable
 
-    scorer = Scorer(model_for(nbest, model, trust), predictor)
+    scorer = Scorer(Model.load(model, trust), predictor)
     form = scorer.reader if reader is None else make_reader(reader)
     item, best = _find(scorer, form, nbest, gold, sources, list_id)
     (ranked,) = list(scorer.rank([item]))
@@ -229,36 +227,25 @@ def _find(
 def export(
     model: ModelPlace,
     output: OutputFile = "-",
-    form: Annotated[
-        Literal["text", "moses"],
-        typer.Option("--format", help="All weights, or the file of sparse weights that Moses reads."),
-    ] = "text",
     predictor: Predictor = None,
     top: Annotated[int | None, typer.Option(min=0, help="Only this many features, the strongest.")] = None,
 ) -> None:
     """Write the weights of a model as text, one name and weight per line, the strongest first."""
     from rerank.models.model import Model, model_files
-    from rerank.models.weights import moses_lines, weight_lines
+    from rerank.models.weights import weight_lines
     from rerank.readers.streams import open_output
     from rerank.storage.outputs import check_apart
 
-    if form == "moses" and output.endswith((".gz", ".bz2", ".xz", ".zst")):
-        raise RecipeError(f"Moses does not read compressed weights: write to {output.rpartition('.')[0]}")
     check_apart([output], model_files(model))
     loaded = Model.load(model, trust=True)  # nothing that it names is imported for this
     decision, asked = loaded.decision, predictor
     predictor = asked or decision.ranked_by
     try:
-        weights, left_out = loaded.weights_of(predictor), Counter[str]()
+        weights = loaded.weights_of(predictor)
     except ModelError as error:
         raise ModelError(error.message, path=str(model)) from None
-    lines: Iterable[str]
-    if form == "moses":
-        lines = moses_lines(loaded.table, weights, left_out, top=top)
-    else:
-        lines = weight_lines(loaded.table, weights, top=top)
     with open_output(output) as stream:
-        for line in lines:
+        for line in weight_lines(loaded.table, weights, top=top):
             stream.write(line.encode("utf-8", "surrogateescape") + b"\n")
     log.info("weights of the predictor %s", predictor)
     if asked is None and decision.predictor != predictor:
@@ -266,8 +253,6 @@ def export(
             "the model decodes lists by %s: its choices may differ from the best candidates by these weights",
             decision.predictor,
         )
-    for template, count in sorted(left_out.items()):
-        log.warning("%s: Moses cannot hold its %s weights", template, f"{count:,}")
 
 
 @command("import", "Use", "rerank import weights.txt --like runs/quickstart/model --output mine", as_object=False)

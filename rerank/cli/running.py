@@ -9,7 +9,7 @@ import typer
 from rerank.base.encoding import file_name
 from rerank.base.errors import RecipeError
 from rerank.base.registry import imported
-from rerank.cli.application import MAX_SAMPLES, Command, Seed, allow_local_imports, command, out, show
+from rerank.cli.application import MAX_SAMPLES, Seed, allow_local_imports, command, out, show
 
 if TYPE_CHECKING:
     from rerank.pool import Engine
@@ -45,7 +45,6 @@ class RecipeOptions:
         """The recipe, and the directory of its results, whose name by default ends so."""
         from rerank.recipes.loading import find_recipe, load_recipe
 
-        Command.sets = self.set_ or []
         recipe = load_recipe(self.recipe, self.set_, quick=quick)
         directory = self.output if self.output is not None else Path("runs", file_name(recipe.name + ending))
         stored, path = directory / "recipe.yaml", find_recipe(self.recipe)

@@ -262,25 +262,6 @@ def test_texts_without_references(metric: str, references: str, tmp_path: Path, 
         assert "nan" not in result.out
 
 
-# Arguments
-
-
-def test_arguments_the_wrong_way_round(
-    small_run: Path, small_data: Path, data: Path, tmp_path: Path, rerank: Command
-) -> None:
-    model, lists, gold = small_run / "model", small_data / "test.nbest.gz", small_data / "test.gold.gz"
-    said = f"{model} is a model, and {lists} is none: they are given the wrong way round"
-    for words in (["rank", lists, model], ["explain", lists, model, "--list", 1]):
-        refused(rerank(*words), said)
-    refused(rerank("inspect", lists), f"{lists}: is a file; expected the directory of a model")
-    said = f"{lists} holds lists, and {gold} does not: they are given the wrong way round; expected NBEST REF"
-    refused(rerank("oracle", gold, lists), said)
-    texts, references = data / "test.nbest.gz", data / "test.ref.gz"
-    refused(rerank("oracle", references, texts, "--metric", "bleu"), f"{texts} holds lists, and {references} does not")
-    small.write_golds(tmp_path / "few.gz", small.golds_of(gold)[:-1])
-    assert "wrong way round" not in rerank("oracle", lists, tmp_path / "few.gz").err
-
-
 def test_texts_where_trees_are_measured_name_the_option(data: Path, small_data: Path, rerank: Command) -> None:
     texts, lists, gold = data / "test.ref.gz", data / "test.nbest.gz", small_data / "test.gold.gz"
     said = f"{texts}:1: text outside of a tree; a tree starts with '(' (near 'good'); for texts, name their measure, "
