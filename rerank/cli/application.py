@@ -210,7 +210,7 @@ def check_files(nbest: str, sources: str | None, output: str, model: str | None)
     check_apart([output], [nbest, *inputs, *([] if model is None else model_files(model))])
 
 
-ModelPlace = Annotated[str, typer.Argument(metavar="MODEL", help="A model directory, or the URL of one.")]
+ModelPlace = Annotated[str, typer.Argument(metavar="MODEL", help="A model directory.")]
 OnBadList = Annotated[
     Literal["error", "skip"],
     typer.Option("--on-bad-list", help="Stop at a list that cannot be used, or skip and count it."),

@@ -11,16 +11,15 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
-from rerank.base.errors import DataError, ModelError, RecipeError
+from rerank.base.errors import ModelError, RecipeError
 from rerank.base.registry import Registry
 from rerank.features.table import FeatureTable, HashedTable, load_table
 from rerank.learn.base import Weights, learners
@@ -29,10 +28,9 @@ from rerank.parts import trees as tree_readers
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import METRICS, ListRecipe, Recipe, TextRecipe
 from rerank.recipes.settings import Section, first_fault
-from rerank.storage.documents import as_json, parse_object, read_object
+from rerank.storage.documents import as_json, read_object
 from rerank.storage.files import DAMAGE, new_directory, read_array, save_arrays
 from rerank.storage.files import digest as digest_of
-from rerank.storage.remote import below, fetched, is_url
 
 FORMAT_VERSION = 1
 # Models of other tasks, by an entry that their headers alone have: classes with ``load``, the ``command`` that takes
@@ -121,40 +119,35 @@ class Model:
 
     @staticmethod
     def load(directory: Path | str, trust: Trust = False) -> "Model":
-        """Read what ``save`` wrote, from a directory or by URL. Everything is checked; no part that the settings name
+        """Read what ``save`` wrote. Everything is checked; no part that the settings name
         is imported.
 
         trust: which code the settings may name, for those who use the model to import and call: all (True), none, or
         that of these modules.
         """
         source = str(directory)
-        with stored_model(source, ModelHeader) as place:
-            model = _load(place)
+        with stored_model(source, ModelHeader) as (place, header):
+            model = _load(place, header)
             require_trusted(model.settings, model.about, trust, source)
             return model
 
 
 @contextmanager
-def stored_model(source: str, kind: type[BaseModel]) -> Iterator[Path]:
-    """Within the block, the folder of a model whose header is of this ``kind``, fetched if ``source`` is a URL; what
+def stored_model(source: str, kind: type[BaseModel]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Within the block, the folder and header of a model, which has to be of this ``kind`` and as it was saved; what
     cannot be read is a ``ModelError``."""
     try:
-        with TemporaryDirectory() if is_url(source) else nullcontext(source) as folder:
-            if is_url(source):
-                place = Path(folder)
-                (place / HEADER).write_bytes(fetched(below(source, HEADER)))
-                for name in read_header(place, kind)["files"]:
-                    (place / name).write_bytes(fetched(below(source, name)))
-            yield Path(folder)
+        header = read_header(Path(source), kind)
+        check_files(Path(source), header["files"])
+        yield Path(source), header
     except NotADirectoryError:
         raise ModelError("is a file; expected the directory of a model", path=source) from None
     except FileNotFoundError as error:
-        within, missing = Path(source, "model"), f"no model here: {Path(error.filename).name} is missing"
+        if not Path(source).is_dir():
+            raise ModelError("no such directory; check the name", path=source) from None
+        within = Path(source, "model")
         meant = f"; did you mean {within}?" if (within / HEADER).is_file() else ""
-        message = (
-            f"{missing}{meant}" if Path(source).is_dir() or is_url(source) else "no such directory; check the name"
-        )
-        raise ModelError(message, path=source) from None
+        raise ModelError(f"no model here: {Path(error.filename).name} is missing{meant}", path=source) from None
     except MemoryError:
         raise ModelError("the model needs more memory than there is", path=source) from None
     except RecursionError:
@@ -163,9 +156,7 @@ def stored_model(source: str, kind: type[BaseModel]) -> Iterator[Path]:
         raise ModelError(f"not a readable model: {error}", path=source) from None
 
 
-def _load(source: Path) -> Model:
-    header = read_header(source, ModelHeader)
-    check_files(source, header["files"])
+def _load(source: Path, header: dict[str, Any]) -> Model:
     table = load_table(source)
     kinds: dict[str, dict[str, np.ndarray]] = {"state": {}, "votes": {}, "brackets": {}, "weights": {}}
     for name in header["files"]:
@@ -238,11 +229,10 @@ def read_header(source: Path, kind: type[BaseModel]) -> dict[str, Any]:
 
 
 def kind_of(directory: str) -> str | None:
-    """The kind, among ``models``, of the model in a directory or by URL; None: one of lists, or none."""
+    """The kind, among ``models``, of the model in a directory; None: one of lists, or none."""
     try:
-        header = parse_object(fetched(below(directory, HEADER))) if is_url(directory) else None
-        header = read_object(Path(directory, HEADER)) if header is None else header
-    except (OSError, ValueError, DataError):
+        header = read_object(Path(directory, HEADER))
+    except (OSError, ValueError):
         return None
     return next((name for name in models.names() if name in header), None)
 

@@ -36,7 +36,7 @@ Candidates: TypeAlias = NBest | Mapping[str, Any] | Iterable[CandidateLike]
 
 
 def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) -> Any:
-    """The model in a directory that ``rerank run``, or ``Reranker.save``, has left, or the URL of one; a ``Tagger`` if
+    """The model in a directory that ``rerank run``, or ``Reranker.save``, has left; a ``Tagger`` if
     it tags words, else a ``Reranker``.
 
     predictor: "average", "last", "mert" or "voted", for the best candidate by it, or "mbr", "fuse" or "learned", to
@@ -47,7 +47,6 @@ def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) 
     Raises
     ------
     ModelError: not a model, damaged, not one of lists, without the predictor, or names code that is not trusted.
-        DataError: a URL that cannot be fetched.
     """
     if (kind := kind_of(os.fspath(path))) is not None:
         return models.get(kind).load(os.fspath(path), trust)

@@ -29,11 +29,6 @@ def is_url(path: str | os.PathLike[str]) -> bool:
     return _URL.match(os.fspath(path)) is not None
 
 
-def below(url: str, name: str) -> str:
-    """The URL of a file in the folder ``url``."""
-    return f"{url.rstrip('/')}/{name}"
-
-
 def fetched(url: str) -> bytes:
     """All bytes of a file by URL."""
     with RemoteFile(url) as file:

@@ -1,4 +1,4 @@
-"""Lists, side files, treebanks and models by URL: the same as on disk, in the library, in recipes and in commands."""
+"""Lists, side files and treebanks by URL: the same as on disk, in the library, in recipes and in commands."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,24 +18,20 @@ pytest.importorskip("aiohttp")
 
 
 @pytest.fixture(scope="module")
-def served(small_run: Path, small_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(small_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     root = tmp_path_factory.mktemp("served")
     small_texts.write_task(root)
     (root / "parses").symlink_to(small_data)
-    (root / "model").symlink_to(small_run / "model")
     with serving(root) as found:
         yield found
 
 
-def test_lists_and_models_by_url_are_those_on_disk(served: Served, small_run: Path, small_data: Path) -> None:
-    own, other = library.load(small_run / "model"), library.load(f"{served.url}/model")
-    found = list(other.rank_many(f"{served.url}/parses/test.nbest.gz"))
-    expected = list(own.rank_many(small_data / "test.nbest.gz"))
+def test_lists_by_url_are_those_on_disk(served: Served, small_run: Path, small_data: Path) -> None:
+    model = library.load(small_run / "model")
+    found = list(model.rank_many(f"{served.url}/parses/test.nbest.gz"))
+    expected = list(model.rank_many(small_data / "test.nbest.gz"))
     assert [each.order.tolist() for each in found] == [each.order.tolist() for each in expected]
     assert [each.scores.tolist() for each in found] == [each.scores.tolist() for each in expected]
-    assert library.load(f"{served.url}/model/").model.weights["average"].w.tolist()
-    with pytest.raises(library.RerankError, match=r"/no-model/model\.json: no such file there"):
-        library.load(f"{served.url}/no-model")
 
 
 def test_side_files_by_url(served: Served) -> None:
@@ -72,20 +68,6 @@ def test_a_recipe_by_url_gives_the_same_model(served: Served, small_data: Path, 
     dev = library.read(small_data / "dev.nbest.gz", "charniak", references=small_data / "dev.gold.gz")
     fitted = library.fit(lists, dev, recipe=small.settings(small_data, **changes))
     assert (models[0].weights["average"].w == fitted.model.weights["average"].w).all()
-
-
-def test_models_by_url(served: Served, small_run: Path, small_data: Path, rerank: Command, tmp_path: Path) -> None:
-    model, lists = f"{served.url}/model", small_data / "test.nbest.gz"
-    weights = tmp_path / "weights"
-    weights.write_text(rerank("export", model).out)
-    for words in (["rank", "{}", lists], ["inspect", "{}"], ["export", "{}"], ["rank", "{}", lists, "--n-best", 2]):
-        found, expected = (
-            rerank(*(place if word == "{}" else word for word in words)) for place in (model, small_run / "model")
-        )
-        assert (found.code, found.out, bool(found.out)) == (0, expected.out, True)
-    assert rerank("import", weights, "--like", model, "--output", tmp_path / "own").code == 0
-    for words in (["rank", f"{model}s", lists], ["serve", f"{model}s", "--port", 0]):
-        refused(rerank(*words), f"{model}s/model.json: no such file there")
 
 
 def test_recipes_hold_no_passwords(served: Served, small_data: Path) -> None:

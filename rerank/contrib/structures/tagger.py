@@ -87,16 +87,14 @@ class Tagger:
 
     @staticmethod
     def load(directory: Path | str, trust: Trust = False) -> "Tagger":
-        """Read what ``save`` wrote, from a directory or by URL; trust: see ``rerank.load``.
+        """Read what ``save`` wrote; trust: see ``rerank.load``.
 
         Raises
         ------
         ModelError: no tagger, damaged, or it names code that is not trusted.
         """
         source = str(directory)
-        with models.stored_model(source, TaggerHeader) as place:
-            header = models.read_header(place, TaggerHeader)
-            models.check_files(place, header["files"])
+        with models.stored_model(source, TaggerHeader) as (place, header):
             reader = header["settings"].get("data", {}).get("reader", {}).get("name", "")
             require_trusted_parts([("data.reader", reader)], trust, source)
             arrays = {
