@@ -3,12 +3,20 @@
 import logging
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from typing import Any, ClassVar, TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 from rerank.base.encoding import amount, plain
@@ -41,72 +49,60 @@ def track(items: Iterable[T], what: str, *, total: int | None = None, unit: str 
 
 @contextmanager
 def counting(what: str, *, total: int | None = None, unit: str = "lists", lines: bool = True) -> "Iterator[Count]":
-    """Show the progress that the block reports by ``advance``: on a terminal, and elsewhere only if ``lines``."""
-    what = plain(what)
-    count = Count(total, what if lines or _bars() else "", unit, bar=_bars())
-    try:
+    """Show the progress that the block reports by ``advance``: on a terminal by a bar, unless messages of its kind are
+    not shown, and elsewhere, if ``lines``, in a line from time to time."""
+    bar = console.is_terminal and all(handler.level <= logging.INFO for handler in log.handlers)
+    count = Count(plain(what), total, unit, lines)
+    with count.barred() if bar else nullcontext():
         yield count
-    finally:
-        count.close()
     if lines:
         compiling = Compilation.seconds - count.compiled
         after = f", after {compiling:.1f} s of compiling kernels" if compiling else ""
-        log.info("%s: %s in %.1f s%s", what, amount(count.done, unit.removesuffix("s")), count.seconds, after)
-
-
-def _bars() -> bool:
-    """Whether there are bars: on a terminal, unless messages of their kind are not shown."""
-    return console.is_terminal and all(handler.level <= logging.INFO for handler in log.handlers)
+        log.info("%s: %s in %.1f s%s", count.what, amount(count.done, unit.removesuffix("s")), count.seconds, after)
 
 
 class Count:
-    """The amount done, of which total if that is known, and since when: as a ``bar``, else in a line from time to time.
+    """The amount done, of which total if that is known, and since when."""
 
-    A bar is a line of the terminal's display, which all current bars share; without ``what`` there are no lines.
-    """
+    display: ClassVar[Progress | None] = None  # of all current bars, each a line of it
 
-    display: ClassVar[Progress | None] = None
-
-    def __init__(self, total: int | None, what: str = "", unit: str = "lists", *, bar: bool = False) -> None:
-        self.total, self.what, self.unit, self.done = total, what, unit, 0
+    def __init__(self, what: str = "", total: int | None = None, unit: str = "lists", lines: bool = False) -> None:
+        self.what, self.total, self.unit, self.lines, self.done = what, total, unit, lines, 0
         self.start = self.shown = time.monotonic()
-        self.compiled, self._task = Compilation.seconds, None
-        if bar:
-            if Count.display is None:
-                Count.display = Progress(
-                    TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-                    TextColumn("{task.fields[unit]}"), TimeElapsedColumn(), TimeRemainingColumn(),
-                    console=console, transient=True,
-                )  # fmt: skip
-                Count.display.start()
-            self._task = Count.display.add_task(what, total=total, unit=unit)
+        self.compiled = Compilation.seconds
+        self._task: TaskID | None = None
+
+    @contextmanager
+    def barred(self) -> Iterator[None]:
+        """Show a bar within the block; the last one ends the display."""
+        display = Count.display = Count.display or Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[unit]}"),
+            TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True,
+        )  # fmt: skip
+        display.start()
+        task = self._task = display.add_task(self.what, total=self.total, unit=self.unit)
+        try:
+            yield
+        finally:
+            display.remove_task(task)
+            if not display.tasks:
+                display.stop()
+                Count.display = None
 
     def advance(self, left: int | None = None, *, more: int = 1) -> None:
-        """Count so many more as done; ``left``: how many are not, if that has just become known."""
+        """Count so many more as done; ``left``: how many are not, if that has just become known. It is shown in a line
+        if the last one is long enough ago."""
         self.done += more
-        if left is not None:
-            self.total = self.done + left
-        self.show()
-
-    def show(self) -> None:
-        """Show the progress, in a line if the last one is long enough ago."""
+        self.total = self.total if left is None else self.done + left
         now = time.monotonic()
         if self._task is not None and Count.display is not None:
             Count.display.update(self._task, completed=self.done, total=self.total)
-        elif self.what and now - self.shown > SECONDS_BETWEEN_LINES:
+        elif self.lines and now - self.shown > SECONDS_BETWEEN_LINES:
             self.shown = now
             of = "" if self.total is None else f" of {self.total:,}"
             rate = f"{self.rate:,.0f} per second" if self.rate >= 1 else f"{1 / self.rate:,.0f} s each"
-            left = f", {self.remaining}" if self.remaining else ""
-            log.info("%s: %s%s %s, %s%s", self.what, f"{self.done:,}", of, self.unit, rate, left)
-
-    def close(self) -> None:
-        """Take a bar away; the last one ends the display."""
-        if self._task is not None and Count.display is not None:
-            Count.display.remove_task(self._task)
-            if not Count.display.tasks:
-                Count.display.stop()
-                Count.display = None
+            left_over = f", {self.remaining}" if self.remaining else ""
+            log.info("%s: %s%s %s, %s%s", self.what, f"{self.done:,}", of, self.unit, rate, left_over)
 
     @property
     def seconds(self) -> float:

@@ -202,7 +202,7 @@ def test_without_a_total(clock, lines):
     ("left", "text"), [(0, ""), (1, "0:00:01 left"), (90, "0:01:30 left"), (7260, "2:01:00 left"), (None, "")]
 )
 def test_the_time_left(clock, left, text):
-    count = Count(None)
+    count = Count()
     assert count.remaining == ""
     clock[0] += 1
     count.advance(left)
