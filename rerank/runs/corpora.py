@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.corpus import Corpus, said_of, share_of
+from rerank.data.corpus import said_of, share_of
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content import Content
 from rerank.extraction.extraction import Extracted, extract_split, extract_training
 from rerank.extraction.list_checks import WRITTEN
 from rerank.extraction.list_checks import shared as same_inputs
-from rerank.extraction.seen import ALPHA, LEAST, MOST, SeenSample, chance, columns_seen, columns_unlike, shared
+from rerank.extraction.seen import LEAST, MOST, SeenSample, columns_seen, columns_unlike, shared
 from rerank.features.table import FeatureTable
 from rerank.metrics.metric import Metric
-from rerank.metrics.oracle import ListStatistics, best_of_lists, list_gains
+from rerank.metrics.oracle import ListStatistics
 from rerank.models.model import Model, recipe_of
 from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
@@ -168,7 +168,6 @@ def open_files(recipe: ListRecipe, inputs: Inputs) -> None:
                 raise DataError(message, path=path) from None
 
 
-APART = 0.5  # how far the gains of train are below those of dev at the least, as a difference of distribution functions
 HARDLY = 0.05  # the share of what a random candidate lacks that an oracle gains at the least
 FEWEST = 30  # lists that tell whether lengths go together,
 CORRELATED = 0.3  # which they do if their correlation is this, of ranks
@@ -196,11 +195,6 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
             lines += [f"{split}: {line}" for line in amiss]
             continue
         lines += [f"{split}: {line}" for line in amiss or filter(None, [apart])]
-        if split == recipe.data.dev and not metric.measured and below_dev(train.corpus, extracted.corpus):
-            here, there = (metric.text(counts[name]["base"][metric.primary]) for name in (recipe.data.training, split))
-            scores = f"{metric.primary} {here}, on {split} {there}"
-            why = written_apart(train.about.get("amiss", [])) or ASKED
-            lines.append(f"{recipe.data.training}: the base is far worse than on {split}: {scores}; {why}")
         unlike = unlike_training(extracted.seen, content, columns, train.seen.digests)
         inputs = [each.about["inputs"] for each in (train, extracted) if "inputs" in each.about]
         same = shared(train.seen.digests, extracted.seen.digests)[0]
@@ -263,16 +257,3 @@ def unlike_lengths(lengths: np.ndarray) -> float | None:
     correlation = float((one * other).sum() / np.sqrt((one**2).sum() * (other**2).sum()))
     surely = np.arctanh(min(correlation, 0.999)) + DEVIATIONS / np.sqrt(len(lengths) - 3) < np.arctanh(CORRELATED)
     return correlation if surely else None
-
-
-def below_dev(train: Corpus, dev: Corpus) -> bool:
-    """Whether the gains of the base choices from ``train`` are far below those from ``dev``.
-
-    They are where the distribution functions differ by more than ``APART`` and what chance explains, with a probability
-    of at most ``ALPHA``.
-    """
-    bases = (best_of_lists(lists.lists, lists.base, lists.base) for lists in (train, dev))
-    low, high = (np.sort(list_gains(lists, base)) for lists, base in zip((train, dev), bases, strict=True))
-    places = np.concatenate([low, high])
-    apart = np.searchsorted(low, places, "right") / low.size - np.searchsorted(high, places, "right") / high.size
-    return bool(apart.max(initial=0.0) > APART + chance(low.size, high.size, ALPHA))

@@ -20,9 +20,8 @@ from rerank.readers.base import lists_of, make_reader, readers, settings_of
 from rerank.readers.detection import Account, format_of, recognised
 from rerank.readers.given.nbest import GAIN
 from rerank.readers.given.reading import ListFile, read
-from rerank.readers.lines import LineReader
 from rerank.readers.lists import Lists
-from rerank.readers.streams import open_stream, read_once
+from rerank.readers.streams import read_once
 from rerank.readers.texts.roles import ROWS, roles_given
 from rerank.readers.texts.text_files import TextFile, lists_of_texts
 from rerank.recipes.loading import TaskFiles, read_settings, tasks
@@ -116,7 +115,7 @@ def _recipe(
     for _, each in tasks:
         if each.new and (of_task := imported(each.new)(own)):
             return _settled([*head, *of_task[1:]], of_task[0], files, tests)
-    settings, shown = _looked_at(files, references, reader, roles)
+    settings, shown = _looked_at(files, reader, roles)
     trees, format_name = shown.of_trees, str(settings["name"])
     use, judged = readers.get(format_name).use if format_name in readers else "", _judged(format_name)
     if judged:
@@ -311,29 +310,11 @@ def _said_of(files: Sequence[str], settings: Settings, references: Sequence[str]
     return [] if account is None else [f"# {_listed([line])}" for line in account.lines], first
 
 
-def _numbered(path: str, references: Sequence[str]) -> str:
-    """Advice on a file with as many lines for every reference, which say no ids; empty for others."""
-    lines, rights = 1, 0
-    if references:
-        with open_stream(path) as stream, open_stream(references[0]) as other:
-            lines, rights = (sum(1 for _ in LineReader(each)) for each in (stream, other))
-    if not rights or lines % rights or lines == rights:
-        return ""
-    n = lines // rights
-    return f"it has {n} lines for each of {references[0]}: --reader '{{name: opennmt, n: {n}}}', if these are its lists"
-
-
-def _looked_at(
-    files: Sequence[str], references: Sequence[str], reader: str | None, roles: str | None
-) -> tuple[Settings, Lists]:
+def _looked_at(files: Sequence[str], reader: str | None, roles: str | None) -> tuple[Settings, Lists]:
     """The reader of the files, and their first list with candidates."""
     names = dict[str, str]()
     for path in files:
-        try:
-            names[path] = format_of(path, readers) if reader is None else reader
-        except DataError as error:
-            advice = _numbered(path, references)
-            raise DataError(f"no known form; {advice}", path=path) if advice else error from None
+        names[path] = format_of(path, readers) if reader is None else reader
     if len(formats := set(names.values())) > 1:
         said = ", ".join(f"{path} {name}" for path, name in names.items())
         raise DataError(f"found the formats {', '.join(map(str, sorted(map(str, formats))))} ({said}); expected one")

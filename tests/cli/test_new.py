@@ -196,12 +196,6 @@ def test_tables_of_parquet(tmp_path: Path, rerank: Any) -> None:
     assert (made.code, "texts in the format table, measured by the gain" in made.out) == (0, True), made
 
 
-def test_lines_without_ids_are_counted(tmp_path: Path, rerank: Any) -> None:
-    lists, right = write(tmp_path, "x.pred", "C C\nC N\n" * 3), write(tmp_path, "x.tgt", "C C\n" * 3)
-    said = f"it has 2 lines for each of {right}: --reader '{{name: opennmt, n: 2}}'"
-    assert said in rerank("new", lists, "--references", right).err
-
-
 def test_sentences_and_examples(tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     sentences = "".join("the DT\ndog NN\nbarks VB\n\n" for _ in range(9))

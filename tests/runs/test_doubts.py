@@ -22,7 +22,6 @@ from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import load_recipe, read_settings
 from rerank.runs import experiment
 from rerank.runs.compared import doubt_of_base
-from rerank.runs.report.results import unbeaten
 from rerank.runs.vote import table_of_votes
 from rerank.runs.weigh import table_of_weights
 
@@ -87,9 +86,8 @@ def test_nothing_is_said_of_the_shipped_lists(name: str, tmp_path: Path) -> None
 def test_references_that_are_off_by_a_line_are_suspected(tmp_path: Path) -> None:
     train, dev = lines_of("train"), lines_of("dev")
     found = doubts_of(write(tmp_path, train=off_by_one(train), dev=dev, test=lines_of("test")), tmp_path)
-    assert len(found) == 2
+    assert len(found) == 1
     assert found[0].startswith("train: long candidates do not go with long references (rank correlation ")
-    assert found[1].startswith("train: the base is far worse than on dev: wer ")
 
 
 def test_an_oracle_that_is_hardly_better_than_chance_is_suspected(tmp_path: Path) -> None:
@@ -418,16 +416,6 @@ def test_repeated_candidates_are_counted(caplog: pytest.LogCaptureFixture) -> No
         caplog.clear()
         rerank.fit(lists([1.0, 0.0, 0.0], texts=("", "", "")), features="dense")
         assert "repeat another" not in caplog.text
-
-
-def test_the_last_line_says_what_the_base_was_compared_on() -> None:
-    folds = {"lists": 40, "base": 0.5}
-    said = {
-        kept: unbeaten({"training": {"base": {"beaten": False, "kept": kept}, "columns": folds}})
-        for kept in (True, False)
-    }
-    assert said[True].endswith("on 40 training lists held out in turn (F 50.00): the model is the base itself.")
-    assert "may be no better than the base" in said[False]
 
 
 def test_ties_of_the_base_are_broken_by_what_was_learned(caplog: pytest.LogCaptureFixture) -> None:
