@@ -362,16 +362,6 @@ def test_training_lists_that_can_be_read_once(tmp_path: Path, rerank: Any) -> No
     writer.join()
 
 
-def test_models_that_are_fitted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path = write_costs(tmp_path / "lists.jsonl", 40, 3)
-    for role, doubted in ((None, True), ("score", False), ("cost", False)):
-        caplog.clear()
-        with caplog.at_level(logging.WARNING, "rerank"):
-            how = {"name": "jsonl"} | ({} if role is None else {"scores": role})
-            rerank.fit(rerank.read(path, how), metric="wer", features="dense")
-        assert ("nothing is claimed" in caplog.text) == doubted
-
-
 def test_evaluation_has_a_row_of_the_first_candidates(tmp_path: Path) -> None:
     path = write_costs(tmp_path / "lists.jsonl", 40, 4)
     lists = list(rerank.read(path, "jsonl"))

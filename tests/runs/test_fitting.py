@@ -107,20 +107,6 @@ def test_lists_in_memory_give_the_weights_of_the_recipe(tasks: dict[str, Task], 
         assert_same(found, own.model)
 
 
-def test_keywords_are_the_sections_of_a_recipe(tasks: dict[str, Task]) -> None:
-    own = tasks["parse"]
-    found = rerank.fit(
-        own.read("train"),
-        own.read("dev"),
-        features={"set": None, "templates": small.TEMPLATES, "min_lists": 2},
-        learner="perceptron",
-        epochs=2,
-        recipe={"training": {"vote": True}},
-    )
-    assert_same(found, own.model)
-    assert found.ranked_by == "average"
-
-
 def test_a_recipe_comes_from_a_model_and_makes_it_again(tasks: dict[str, Task], tmp_path: Path) -> None:
     own = tasks["translation"]
     found = rerank.fit(own.read("train"), own.read("dev"), recipe=own.settings())

@@ -118,14 +118,6 @@ def test_explain_shows_the_probability_of_brackets(learned_run: Path, small_data
     assert (shown.code, "brackets in question" in shown.out) == (0, True)
 
 
-def test_the_same_seed_gives_the_same_bits(learned_run: Path, small_data: Path, workspace: Path) -> None:
-    recipe = small.recipe(small_data, training={"epochs": 1, "vote": False}, decode=DECODE, engine={"workers": 2})
-    experiment.run(recipe, workspace / "again")
-    one, other = Model.load(learned_run / "model").brackets, Model.load(workspace / "again" / "model").brackets
-    for name, array in one.items():
-        np.testing.assert_array_equal(array, other[name])
-
-
 @pytest.mark.parametrize("ensemble", [None, {"seeds": 2}])
 def test_nothing_is_learned_of_lists_outside_the_share(
     small_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, ensemble: Any

@@ -34,8 +34,8 @@ from rerank.models.model import Model
 from rerank.models.scorer import Contribution
 from rerank.recipes.loading import load_recipe
 from rerank.runs import experiment
-from rerank.runs.report.page import PALETTE, FigureLine, draw
-from rerank.runs.report.results import reported_table, signatures
+from rerank.runs.report.page import FigureLine, draw
+from rerank.runs.report.results import reported_table
 from rerank.runs.report.table import primary_of
 from rerank.runs.results import Answers, Example, changes_row, learning_figure, training_figure
 
@@ -152,12 +152,6 @@ class TestPage:
         assert [name for _, name in Page(render(metrics | {"task": "ranking"}, examples=[*worse.values()])).headings][
             1:5
         ] == ["Results", "Lists", "Now wrong", "Training"]
-
-
-def test_signatures_of_the_figures():
-    both = {"signatures": {"a": {"bleu": "x", "ter": "t"}, "b": {"bleu": "y", "ter": "t"}}}
-    assert signatures(both) == [("BLEU on a", "x"), ("BLEU on b", "y"), ("TER", "t")]
-    assert signatures({}) == []
 
 
 def test_changes():
@@ -286,46 +280,6 @@ class TestNames:
         runs = make_runs()
         figure = training_figure([make_trained(run) for run in runs], make_metrics(runs, 0))
         assert words(figure.svg)[-3:] == ["perceptron", "voted RDA", "AROW"]
-
-    def test_the_palette_has_an_end(self):
-        runs = [make_run(f"r{i:02}", 1, {"name": "x", "i": i}, 0.8 + i / 1000, 0.8, 10) for i in range(12)]
-        shown = words(training_figure([make_trained(run) for run in runs], make_metrics(runs, 3)).svg)[-len(PALETTE) :]
-        assert shown == ["r03", "r11", "r10", "r09", "r08", "r07", "r06"]
-
-
-CSS = (Path(__file__).parents[2] / "rerank/runs/report/report.css").read_text()
-TEXT = ("text", "muted", "accent", "wrong", "missed")
-LINES = tuple(f"series-{k}" for k in range(1, 8))
-
-
-def colours(dark: bool) -> dict[str, str]:
-    """The page's colours."""
-    light, _, rest = CSS.partition("@media (prefers-color-scheme: dark)")
-    found = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", light.partition("*,")[0]))
-    return found | (dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", rest.partition("*,")[0])) if dark else {})
-
-
-def luminance(colour: str) -> float:
-    """Relative luminance by WCAG 2.2."""
-    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-def contrast(a: str, b: str) -> float:
-    """The contrast ratio of two colours by WCAG 2.2."""
-    low, high = sorted([luminance(a), luminance(b)])
-    return (high + 0.05) / (low + 0.05)
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_contrast(dark: bool) -> None:
-    own = colours(dark)
-    for ground in ("page", "panel", "accent-soft"):
-        for name in TEXT:
-            assert contrast(own[name], own[ground]) >= 4.5, f"{name} on {ground}"
-    for name in LINES:
-        assert contrast(own[name], own["page"]) >= 3, name
 
 
 @needs_browser

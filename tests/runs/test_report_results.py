@@ -19,7 +19,6 @@ from rerank.metrics.parseval import Parseval
 from rerank.readers.trees.trees import parse_brackets
 from rerank.runs.report import table
 from rerank.runs.report.differences import (
-    MAX_WORDS,
     brackets_of,
     compare_texts,
     compare_trees,
@@ -28,7 +27,6 @@ from rerank.runs.report.differences import (
     read_trees,
 )
 from rerank.runs.report.results import (
-    chosen_of,
     compare_with_base,
     decided_by,
     given_up,
@@ -43,9 +41,7 @@ from rerank.runs.report.results import (
 )
 from rerank.runs.report.table import (
     MEASURES,
-    Bar,
     Spread,
-    TextTable,
     all_measures,
     duration,
     fixed,
@@ -61,16 +57,6 @@ from rerank.runs.report.table import (
 @pytest.fixture
 def metrics():
     return make_metrics(make_runs(), 3)
-
-
-class TestGroups:
-    def test_seeds_of_one_name_are_one_group(self, metrics):
-        groups = groups_of(metrics)
-        assert {name: len(runs) for name, runs in groups.items()} == {"perceptron": 2, "voted RDA": 2, "AROW": 2}
-
-    def test_the_chosen_run_may_be_named(self, metrics):
-        metrics["chosen"] = {"name": "AROW", "seed": 1}
-        assert chosen_of(metrics)["training"]["nonzero_weights"] == 352_408
 
 
 class TestRows:
@@ -168,14 +154,6 @@ def test_numbers_of_several_seeds(metrics):
     assert "better, p < .001" in line
 
 
-def test_plain_text_is_never_cut_or_coloured():
-    text = plain_text(results_table(single("a rather long name of a run " * 6), "test").rich())
-    assert "…" not in text
-    assert "\x1b" not in text
-    assert text.count("rather") == 6
-    assert not any(line.endswith(" ") for line in text.splitlines())
-
-
 def test_eighty_columns_are_enough(metrics):
     console = Console(file=io.StringIO(), width=80, color_system=None)
     table = results_table(metrics, "test", narrow=True).rich(narrow=True)
@@ -200,14 +178,6 @@ def test_intervals_of_differences_are_bars(metrics):
     )
     assert bar.low < bar.point < bar.high
     assert (bar.high, bar.low <= low) == (high, True)
-
-
-@pytest.mark.parametrize(
-    ("from_zero", "places"), [(True, ["0.0%", "25.0%", "100.0%"]), (False, ["-33.3%", "0.0%", "100.0%"])]
-)
-def test_bars_have_one_scale(from_zero, places):
-    table = TextTable("", ["a"], [["x"], ["y"]], bars=[Bar(1.0, 2.0), Bar(3.0, 4.0, 3.5)], from_zero=from_zero)
-    assert [table.share(value) for value in (0.0, 1.0, 4.0)] == places
 
 
 def test_what_the_model_chooses_by_stands_out():
@@ -258,17 +228,6 @@ def test_a_model_that_is_better_when_it_decodes_does_no_harm(use: str, dev: floa
     assert said in unbeaten({"training": {"base": base, "decode": decoded}})
     assert "does harm" in unbeaten({"training": {"base": base, "decode": None}})
     assert unbeaten({"training": {"base": base | {"beaten": True}, "decode": decoded}}) == ""
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_a_base_that_is_decoded_is_not_the_base_itself(kept: bool) -> None:
-    base = {"beaten": False, "kept": kept}
-    training = {"base": base, "columns": {"lists": 40, "base": 0.85}, "decode": {"use": "mbr", "mbr": {"dev": 0.9}}}
-    said = unbeaten({"training": training})
-    assert said.startswith(
-        "Nothing beat the base on 40 training lists held out in turn (F 85.00) by its best candidate"
-    )
-    assert said.endswith("with mbr it reaches 90.00 there.")
 
 
 def test_what_a_decision_gives_up_is_said() -> None:
@@ -427,9 +386,6 @@ class TestTrees:
         )
         assert marks(page) == {"Gold": ["NP−B", "VP−C", "NP−B"], "Base": ["ADJP×"], "Chosen": []}
 
-    def test_equal_choices_are_one_tree(self):
-        assert list(marks(compare_trees(*SENTENCES[3]))) == ["Gold", "Base and chosen"]
-
     @pytest.mark.parametrize("sentence", SENTENCES)
     def test_a_drawing_is_the_tree(self, sentence):
         for tree in read_trees(sentence):
@@ -472,9 +428,6 @@ class TestTexts:
         page = compare_texts(None, [""], "a", "")
         assert marks(page) == {"Reference": [], "Base": ["a×"], "Chosen": []}
         assert page.count("(no words)") == 2
-
-    def test_long_texts_are_cut(self):
-        assert compare_texts(None, [], "w " * MAX_WORDS * 3, "v").count("w ") == MAX_WORDS
 
     def test_everything_is_escaped(self):
         page = compare_texts("ein & mann", ["a <b> man"], "the man", "a <b> man")
