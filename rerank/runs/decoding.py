@@ -47,12 +47,13 @@ MEANT = 2.0  # the sharpness around which it is learned what scores mean
 
 
 class RereadList(NamedTuple):
-    """A list of a corpus, read again: its numbers in the corpus and in the files, its candidates in the corpus, and
-    what these are."""
+    """A list of a corpus, read again: its numbers in the corpus and in the files, its candidates in the corpus with
+    their statistics (float64 [N, K]), and what these are."""
 
     number: int
     place: int
     own: slice
+    stats: np.ndarray
     pair: Pair
     evidence: Evidence
 
@@ -67,18 +68,18 @@ class Visitor(Protocol):
 def visit_lists(recipe: ListRecipe, data: Data, split: str, extracted: Extracted, visitors: Sequence[Visitor]) -> int:
     """Read all lists of a split again, for all ``visitors``; returns how many the files have."""
     content = content_of(recipe, columns=ScoreColumns.of_table(data.table.about))
-    sizes, most = np.diff(extracted.corpus.lists), recipe.decode.most
+    starts, stats, most = extracted.corpus.lists, extracted.corpus.stats, recipe.decode.most
     gains = None if recipe.decode.gains is None else gain_functions.get(recipe.decode.gains)
-    lists, ends = content.read_again(recipe.data, split, extracted.ids, sizes), np.cumsum(sizes)
-    long, place = 0, -1
+    lists, long, place = content.read_again(recipe.data, split, extracted.ids, np.diff(starts)), 0, -1
     for place, (number, nbest) in enumerate(track(lists, f"decode {split}", total=extracted.corpus.list_count)):
-        usable = number >= 0 and nbest.problem is None and sizes[number] > 0
+        usable = number >= 0 and nbest.problem is None and starts[number] < starts[number + 1]
         if usable and (pair := content.pair(nbest, SkipCount("skip"))) is not None:
             evidence = Evidence(content, pair.nbest, pair.content, most, gains)
             long += len(pair.nbest) > most and evidence.answers is None
-            own = slice(int(ends[number] - sizes[number]), int(ends[number]))
+            own = slice(int(starts[number]), int(starts[number + 1]))
+            again = RereadList(number, place, own, stats[own], pair, evidence)
             for visitor in visitors:
-                visitor.see(RereadList(number, place, own, pair, evidence))
+                visitor.see(again)
     if long and any(isinstance(visitor, GainSweep) for visitor in visitors):
         message = "%s: of %d lists only the %d candidates with the best scores were compared with each other"
         log.warning(f"{message} (decode.most)", split, long, most)
@@ -104,56 +105,49 @@ class Points(NamedTuple):
 class Sweep(ABC):
     """One way to decode, tried at all points on one list after the other.
 
-    At the first point: texts, the answers by the place of their lists in the files; candidates (int64 [L]), those of
-    the corpus that these are, -1 for none.
+    sums: float64 [points, K], the statistics of all answers, by sharpness, then by threshold, then by slack. At the
+    first point: texts, the answers by the place of their lists in the files; rows, their statistics (float64 [L, K]);
+    candidates (int64 [L]), those of the corpus that these are, -1 for none; decided: whether every list that was seen
+    has an answer.
     """
 
-    def __init__(self, points: Points, lists: int) -> None:
+    def __init__(self, points: Points, lists: int, metric: Metric) -> None:
         self.points, self.texts, self.candidates = points, dict[int, bytes](), np.full(lists, -1, np.int64)
+        self.rows, self.decided = np.zeros((lists, len(metric.columns))), True
+        self.sums = np.zeros((1, len(metric.columns)))
 
-    @abstractmethod
     def see(self, again: RereadList) -> None:
         """Decode a list."""
+        text, place, rows = self.decoded(again, self.points.scores[again.own])
+        self.sums = self.sums + rows
+        self.rows[again.number] = rows[0]
+        self.decided &= text is not None
+        if text is not None:
+            self.texts[again.place] = text
+        if place is not None:
+            self.candidates[again.number] = again.own.start + place
 
     @abstractmethod
-    def sums(self, corpus: Corpus) -> np.ndarray:
-        """float64 [points, K]: the statistics of all answers, by sharpness, then by threshold, then by slack."""
-
-    @abstractmethod
-    def rows(self, corpus: Corpus) -> np.ndarray:
-        """float64 [L, K]: the statistics of the answers at the first point."""
+    def decoded(self, again: RereadList, scores: np.ndarray) -> tuple[bytes | None, int | None, np.ndarray]:
+        """The answer to a list at the first point, None for none, the candidate that it is, and the statistics of the
+        answers at all points."""
 
 
 class GainSweep(Sweep):
-    """By expected gain: ``chosen`` (int64 [A, L]) are candidates of the corpus, -1 for lists without any; candidates
-    are those at the first point by a Decoding ``how`` with the margin that it asks for."""
+    """By expected gain; of a Decoding ``how`` with the margin that it asks for."""
 
-    def __init__(self, points: Points, lists: int, how: Decoding | None = None) -> None:
-        super().__init__(points, lists)
-        self.how, self.chosen = how, np.full((points.sharpness.size, lists), -1, np.int64)
+    how: Decoding | None = None
 
-    def see(self, again: RereadList) -> None:
-        scores, nbest = self.points.scores[again.own], again.pair.nbest
-        places = best_expected(again.evidence.expected(scores, self.points.sharpness, self.points.deviation), scores)
-        self.chosen[:, again.number] = again.own.start + places
+    def decoded(self, again: RereadList, scores: np.ndarray) -> tuple[bytes | None, int | None, np.ndarray]:
+        nbest, points = again.pair.nbest, self.points
+        places = best_expected(again.evidence.expected(scores, points.sharpness, points.deviation), scores)
         place: int | None = int(places[0])
+        rows = again.stats[places]
         if self.how is not None:
-            p = probabilities(scores, self.points.sharpness, self.points.deviation)[0]
+            p = probabilities(scores, points.sharpness, points.deviation)[0]
             place = settled(self.how, int(places[0]), agreed(nbest, p)[1], nbest.base)
-        if place is not None:
-            self.texts[again.place] = nbest.written(place)
-            self.candidates[again.number] = again.own.start + place
-
-    def sums(self, corpus: Corpus) -> np.ndarray:
-        return np.stack([chosen_rows(corpus.stats, chosen).sum(axis=0) for chosen in self.chosen])
-
-    def rows(self, corpus: Corpus) -> np.ndarray:
-        return chosen_rows(corpus.stats, self.candidates)
-
-    @property
-    def decided(self) -> bool:
-        """Whether no list with candidates was left without an answer."""
-        return bool(((self.candidates >= 0) == (self.chosen[0] >= 0)).all())
+            rows = np.zeros_like(rows) if place is None else again.stats[[place]]
+        return None if place is None else nbest.written(place), place, rows
 
 
 class FusionSweep(Sweep):
@@ -161,24 +155,19 @@ class FusionSweep(Sweep):
     of a list of failed parses alone the best candidate."""
 
     def __init__(self, points: Points, lists: int, metric: Parseval, brackets: BracketModel | None = None) -> None:
-        super().__init__(points, lists)
-        self._metric, self._brackets, K = metric, brackets, len(metric.columns)
+        super().__init__(points, lists, metric)
+        self._metric, self._brackets = metric, brackets
         count = points.sharpness.size * points.thresholds.size * points.slacks.size
-        self._rows, self._sums = np.zeros((lists, K)), np.zeros((count, K))
+        self.sums = np.zeros((count, len(metric.columns)))
 
-    def see(self, again: RereadList) -> None:
-        scores, parses = self.points.scores[again.own], again.pair.content
+    def decoded(self, again: RereadList, scores: np.ndarray) -> tuple[bytes, int | None, np.ndarray]:
+        parses = again.pair.content
         assert isinstance(parses, Parses)
         if again.evidence.fusion.used.any():
-            text, best, rows = self._fused(again, scores, parses)
-        else:
-            best = int(np.argmax(scores))
-            text, rows = again.pair.nbest.written(best), self._stats(again, picked(parses.trees, [best]), parses)
-        self.texts[again.place] = text
-        self._sums += rows
-        self._rows[again.number] = rows[0]
-        if best is not None:
-            self.candidates[again.number] = again.own.start + best
+            return self._fused(again, scores, parses)
+        best = int(np.argmax(scores))
+        rows = self._stats(again, picked(parses.trees, [best]), parses)
+        return again.pair.nbest.written(best), best, rows
 
     def _stats(self, again: RereadList, trees: Trees, parses: Parses) -> np.ndarray:
         return np.asarray(self._metric.stats(again.pair.gold, trees, parses.symbols)[1])
@@ -202,19 +191,15 @@ class FusionSweep(Sweep):
         best = fusion.place_of(trees, scores) if trees.first.size == 2 else None
         return brackets(trees, 0, parses.symbols).encode("utf-8", "surrogateescape"), best, rows
 
-    def sums(self, corpus: Corpus) -> np.ndarray:  # noqa: ARG002
-        return self._sums
-
-    def rows(self, corpus: Corpus) -> np.ndarray:  # noqa: ARG002
-        return self._rows
-
 
 def make_sweep(kind: str, points: Points, run: Run, lists: int, metric: Metric, how: Decoding | None = None) -> Sweep:
     """One way to decode what a run scores; ``how``: see ``GainSweep``."""
-    if kind == "mbr":
-        return GainSweep(points, lists, how)
-    assert isinstance(metric, Parseval)
-    return FusionSweep(points, lists, metric, run.brackets if kind == "learned" else None)
+    if kind != "mbr":
+        assert isinstance(metric, Parseval)
+        return FusionSweep(points, lists, metric, run.brackets if kind == "learned" else None)
+    sweep = GainSweep(points, lists, metric)
+    sweep.how = how
+    return sweep
 
 
 class Answered:
@@ -374,7 +359,7 @@ def _best_point(recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Corpus, met
     points, score, a, h = sweep.points, None, 0, 0
     if sweep.texts:
         total = corpus.reference.sum(axis=0)
-        scores = metric.scores(sums := sweep.sums(corpus), np.broadcast_to(total, (sums.shape[0], total.size)))
+        scores = metric.scores(sweep.sums, np.broadcast_to(total, (len(sweep.sums), total.size)))
         at = int(np.argmax(metric.sign * scores))
         score, (a, h) = float(scores[at]), divmod(at, points.thresholds.size if kind != "mbr" else 1)
     settings = {"kind": kind, "sharpness": float(points.sharpness[a]), "deviation": points.deviation}
@@ -431,7 +416,7 @@ def evaluate_decoding(
     answers = None
     for run, kind, sweep in tried:
         choice = sweep.candidates if isinstance(sweep, GainSweep) and sweep.decided else None
-        run.add_selection(split, kind, sweep.rows(corpus), choice)
+        run.add_selection(split, kind, sweep.rows, choice)
         if run is chosen and kind == run.training["decode"]["use"]:
             answers, run.answers[split] = [sweep.texts.get(k, b"") for k in range(count)], sweep.candidates
     return answers

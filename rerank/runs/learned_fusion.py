@@ -81,7 +81,7 @@ class FoldedFusion:
         """The threshold with the best score on all of the lists without slack, the smallest of equals; and, of the
         slacks that cost nothing of that score, the one with the most trees that are entirely right."""
         total, points = lists.reference.sum(axis=0), self.sweeps[0].points
-        sums = np.sum([sweep.sums(lists) for sweep in self.sweeps], axis=0)
+        sums = np.sum([sweep.sums for sweep in self.sweeps], axis=0)
         reports = [metric.report(row, total) for row in sums]
         for (h, slack), report in zip(product(points.thresholds, points.slacks), reports, strict=True):
             measures = ", ".join(f"{key} {100 * report[key]:.2f}" for key in ("f1", "exact_match"))

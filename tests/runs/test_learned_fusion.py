@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import small
-from commands import Command, refused
+from commands import Command
 from strategies import corpus_of
 
 from rerank import evaluate, load, read
@@ -56,14 +56,11 @@ class Seen:
     """A sweep that keeps which lists it has seen, and has the statistics that it is given."""
 
     def __init__(self, sums: np.ndarray) -> None:
-        self.sums_, self.seen = sums, list[int]()
+        self.sums, self.seen = sums, list[int]()
         self.points = SimpleNamespace(thresholds=np.array([0.3, 0.4, 0.5]), slacks=np.array([0.0, 0.1, 0.2]))
 
     def see(self, again: Any) -> None:
         self.seen.append(again.number)
-
-    def sums(self, lists: Any) -> np.ndarray:  # noqa: ARG002
-        return self.sums_
 
 
 def test_threshold_and_slack_are_the_best_of_lists_judged_without_their_fold() -> None:
@@ -168,10 +165,6 @@ def test_a_model_with_half_of_it_is_refused(learned_run: Path, workspace: Path) 
     model.save(workspace / "half")
     with pytest.raises(ModelError, match="names it without having one"):
         Model.load(workspace / "half")
-
-
-def test_without_a_model_nothing_is_learned(small_data: Path, rerank: Command) -> None:
-    refused(rerank("rank", "base", small_data / "test.nbest.gz", "--predictor", "learned"), "no predictor 'learned'")
 
 
 def test_without_scikit_learn_it_says_what_to_install(small_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
