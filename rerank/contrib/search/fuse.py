@@ -58,7 +58,7 @@ class FusedRuns(SourceTable):
 
 
 def fused(runs: list[str], qrels: str, metric: dict[str, Any]) -> FusedRuns:
-    """Runs of TREC, or in JSON, and their fusions, by a ``metric`` of the order.
+    """Runs of TREC and their fusions, by a ``metric`` of the order.
 
     Raises DataError: files that cannot be read, or too few queries. RecipeError: a metric of another kind.
     """

@@ -6,16 +6,16 @@ the order of candidates and not from one of them, and still add up: a row is the
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.base.ranges import Range
-from rerank.data.corpus import frozen, offsets
+from rerank.data.corpus import frozen
 from rerank.kernels.compile import kernel
 from rerank.learn.error_surface import is_ahead
 from rerank.metrics.gain import Gain
@@ -197,16 +197,13 @@ class OrderMetric(Gain):
         self, nbest: Lists, lists: np.ndarray, unlisted: Sequence[Sequence[float]]
     ) -> tuple[np.ndarray, np.ndarray]:
         """The rows of lists and of their candidates, of which ``nbest`` has all: float64 [L, 2] and [N, 2]."""
-        grades = super().list_stats(nbest, ())[1][:, :1]
-        missing = np.array([grade for grades_of_one in unlisted for grade in grades_of_one], np.float64)
-        useful, others = self.useful(grades[:, 0]), self.useful(missing)
-        if not np.isfinite([*useful, *others]).all():
-            message = f"found the grade {max(*grades[:, 0], *missing):g}, which is too high for {self.signature}"
-            raise DataError(f"{message}; divide the grades", path=nbest.path, line=nbest.line, list_id=nbest.id)
-        ends = offsets(list(map(len, unlisted)))
-        bounds = zip(pairwise(lists.tolist()), pairwise(ends.tolist()), strict=True)
-        ideal = np.array([self.ideal(np.concatenate([useful[a:b], others[c:d]])) for (a, b), (c, d) in bounds])
-        return np.column_stack([np.ones(ideal.size), ideal]), np.column_stack([grades[:, 0], useful])
+        grades = super().list_stats(nbest, ())[1][:, 0]
+        stats, reference = self.statistics(lists, grades, unlisted)
+        if not np.isfinite(reference).all() or not np.isfinite(stats).all():
+            highest = max(*grades, *chain.from_iterable(unlisted))
+            message = f"found the grade {highest:g}, which is too high for {self.signature}; divide the grades"
+            raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)
+        return reference, stats
 
     def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """The grade of a candidate, and the value of a row of an order."""
@@ -244,11 +241,15 @@ class OrderMetric(Gain):
         last = np.append(at[1:] > at[:-1], True)  # of the changes at one place
         return at[last][1:], values[last]
 
-    def statistics(self, lists: np.ndarray, grades: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The rows of candidates with ``grades`` (float64 [N]) and of their ``lists`` (int64 [L + 1]), in which all
-        relevant ones are: float64 [N, 2] and [L, 2]."""
+    def statistics(
+        self, lists: np.ndarray, grades: np.ndarray, unlisted: Iterable[Sequence[float]] = repeat(())
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of candidates with ``grades`` (float64 [N]) and of their ``lists`` (int64 [L + 1]): float64 [N, 2]
+        and [L, 2]; unlisted: the grades of relevant ones that a list does not have."""
         useful = self.useful(np.asarray(grades, np.float64))
-        ideal = np.array([self.ideal(useful[a:b]) for a, b in pairwise(lists.tolist())])
+        more = (self.useful(np.array(others, np.float64)) for others in unlisted)
+        bounds = zip(pairwise(lists.tolist()), more, strict=False)
+        ideal = np.array([self.ideal(np.concatenate([useful[a:b], others])) for (a, b), others in bounds])
         return np.column_stack([grades, useful]), np.column_stack([np.ones(ideal.size), ideal])
 
     def of_lists(

@@ -10,8 +10,8 @@ The fields of a run are query, Q0, document, rank, score and the name of the run
 iteration that nobody uses, document and grade (https://trec.nist.gov/data/qrels_eng/, and the README of trec_eval). The
 order of a query's documents is that of their scores, whatever their ranks. A document's text is its name.
 
-In place of either a JSON object ``{query: {document: score or grade}}`` is read, as ranx and pytrec_eval take it, and
-judgements as BEIR has them: below the header ``query-id corpus-id score`` these three columns, separated by tabs.
+Judgements are read as BEIR has them too: these three columns, separated by tabs, below the header ``query-id corpus-id
+score``.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,6 @@ from rerank.readers.lines import LineReader, Record, score_of
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, UNJUDGED
 from rerank.readers.streams import PathLike, Writable, open_stream
-from rerank.readers.texts.json_lines import items_of, number_of, parse_object
 from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
 
 GAIN = "gain"
@@ -42,7 +41,7 @@ NEAR = 60  # the constant of reciprocal ranks (Cormack et al. 2009)
 
 
 class RunLine(NamedTuple):
-    """One line of a run, or the problem with it; without a document where a line is blank or a query found none."""
+    """One line of a run, or the problem with it."""
 
     number: int
     line: bytes
@@ -103,7 +102,7 @@ class TrecReader(TextReader):
 
         for query, lines_of_query in groupby(_rows(lines), lambda row: row.query):
             rows = list(lines_of_query)
-            yield record(query, rows[0].number, [row for row in rows if row.document or row.problem is not None])
+            yield record(query, rows[0].number, rows)
         for query in dict.fromkeys(query for run in others for query in run):
             yield record(query, lines.number, [])
 
@@ -149,8 +148,6 @@ def _by_query(rows: Iterable[RunLine], path: str, what: str) -> dict[bytes, Scor
     ``what``."""
     queries = dict[bytes, Scored]()
     for row in rows:
-        if not row.document and row.problem is None:
-            continue
         of_query = queries.setdefault(row.query, {})
         twice = f"{excerpt(row.document)} is {what} twice" if row.document in of_query else ""
         if row.problem is not None or twice:
@@ -190,18 +187,13 @@ def read_qrels(path: PathLike) -> Grades:
     """The grades of documents by query; a DataError for a line that is none."""
     with open_stream(path, strict=False) as stream:
         lines = LineReader(stream)
-        if lines.begins() == b"{":
-            return _by_query(_members(lines, "grade"), stream.path, "judged")
         beir = [tuple(line.split()) for line in lines.ahead(1)] == [BEIR]
         lines.take(beir)
         return _by_query((_judgement(*row, beir) for row in lines if row[1].strip()), stream.path, "judged")
 
 
 def _rows(lines: LineReader) -> Iterator[RunLine]:
-    """The lines of a run in either form; queries with a problem are the words they begin with."""
-    if lines.begins() == b"{":
-        yield from _members(lines, "score")
-        return
+    """The lines of a run; queries with a problem are the words they begin with."""
     for number, line in lines:
         fields = line.split()
         if not fields:
@@ -227,28 +219,3 @@ def _judgement(number: int, line: bytes, beir: bool) -> RunLine:
             return RunLine(number, line, query, document, score_of(grade))
     problem = Problem("fields", f"found {excerpt(line)}; expected {JUDGEMENT}")
     return RunLine(number, line, b"", b"", 0.0, problem)
-
-
-def _members(lines: LineReader, what: str) -> Iterator[RunLine]:
-    """The documents of every query in a JSON object."""
-    seen = set[str]()
-    for number, query, text in items_of(lines, "{", f"{{QUERY: {{DOCUMENT: {what}}}}}"):
-        if query in seen:
-            raise DataError(f"the key {query!r} appears twice in one object", path=lines.path, line=number)
-        seen.add(query)
-        try:
-            documents = parse_object(text)
-        except Problem as found:
-            yield RunLine(number, text, encoded(query), b"", 0.0, found)
-            continue
-        if not documents:
-            yield RunLine(number, text, encoded(query), b"", 0.0)
-        for name, value in documents.items():
-            document, problem, score = encoded(name), None, 0.0
-            try:
-                if not name:
-                    raise Problem("text", f"found a document without a name; expected {{DOCUMENT: {what}}}")
-                score = number_of(value, f"the {what} of {excerpt(document)}")
-            except Problem as found:
-                problem = found
-            yield RunLine(number, text, encoded(query), document, score, problem)

@@ -272,9 +272,13 @@ def write_runs(place: Path, queries: int = 40) -> tuple[list[str], dict[str, dic
         for start, noise, unit in ((0, 0.4, 7.0), (5, 0.8, 0.1))
     ]  # fmt: skip
     for name, run in zip(("a.run", "b.run"), runs, strict=True):
-        (place / name).write_text(json.dumps(run))
-    (place / "qrels").write_text(json.dumps(grades))
+        (place / name).write_text(lines_of_run(run))
+    (place / "qrels").write_text("".join(f"{q} 0 {d} {g}\n" for q, own in grades.items() for d, g in own.items()))
     return [str(place / "a.run"), str(place / "b.run")], grades, runs
+
+
+def lines_of_run(run: dict[str, Any]) -> str:
+    return "".join(f"{query} Q0 {d} 0 {float(score)!r} x\n" for query, own in run.items() for d, score in own.items())
 
 
 def reciprocal_rank(grades: dict[str, int], scores: dict[str, float]) -> float:
@@ -324,7 +328,7 @@ def test_rows_are_those_of_fusions_by_hand(tmp_path: Path, rerank: Any) -> None:
 def test_a_run_that_is_wrong_has_a_weight_that_no_engine_takes(tmp_path: Path) -> None:
     paths, _, (_, b) = write_runs(tmp_path)
     worst = {query: {document: -score for document, score in scores.items()} for query, scores in b.items()}
-    Path(paths[1]).write_text(json.dumps(worst))
+    Path(paths[1]).write_text(lines_of_run(worst))
     table = fused(paths, str(tmp_path / "qrels"), {"name": "ndcg", "k": 10})
     assert (table.pipeline, table.weights["b.run"] < 0) == (None, True)
     assert table.advice.startswith("b.run has a negative weight")
