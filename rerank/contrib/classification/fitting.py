@@ -26,7 +26,7 @@ from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.folds import sections as sections_of
 from rerank.learn.predictor import named
 from rerank.learn.rules.gaussian import Gaussian
-from rerank.learn.scoring import best, scores
+from rerank.learn.scoring import choices
 from rerank.learn.train import ListProblem, Training, score_on, train
 from rerank.pool import Engine
 from rerank.recipes.settings import Settings, grid_points
@@ -90,15 +90,9 @@ def predict_baseline(fitted: Any, examples: Labelled) -> np.ndarray:
     return np.asarray(fitted.predict(matrix_of(examples)), dtype=np.int64)
 
 
-def targets(corpus: Corpus, label: np.ndarray) -> np.ndarray:
-    """int64 [n]: the candidate that is the true class of every example."""
-    return np.asarray(corpus.lists[:-1] + label)
-
-
-def predicted(corpus: Corpus, weights: Weights | np.ndarray) -> np.ndarray:
-    """int64 [n]: the class that a predictor gives to every example, or that has the highest of values (float64 [N])."""
-    value = weights if isinstance(weights, np.ndarray) else scores(corpus, weights)
-    return np.asarray(best(corpus, value) - corpus.lists[:-1])
+def predicted(corpus: Corpus, weights: Weights) -> np.ndarray:
+    """int64 [n]: the class that a predictor gives to every example."""
+    return np.asarray(choices(corpus, weights) - corpus.lists[:-1])
 
 
 def error_of(classes: np.ndarray, label: np.ndarray) -> float:
@@ -151,7 +145,7 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
 
 def train_on(spec: Spec, corpus: Corpus, label: np.ndarray, *, epochs: int, seed: int, **more: Any) -> Training:
     """Train the learner of ``spec``; ``more`` goes to ``rerank.learn.train.train``."""
-    problem = ListProblem(corpus, targets(corpus, label), seed, spec.recipe.training.shuffle)
+    problem = ListProblem(corpus, corpus.lists[:-1] + label, seed, spec.recipe.training.shuffle)
     return train(make_learner(spec), problem, epochs=epochs, **more)
 
 

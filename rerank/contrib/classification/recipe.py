@@ -109,12 +109,10 @@ def _check_source(source: SourceSettings, key: str) -> None:
             "(say --set data.path=FILE --set data.folds=FILE, or --set data.generator.name=winnow)"
         )
         raise RecipeError(message, key=key)
-    kind = source.sources[0]
-    if kind == "train" and source.test is None:
-        raise RecipeError("is missing: the file that belongs to train", key=f"{key}.test")
-    if kind != "train" and source.test is not None:
-        raise RecipeError(f"found a test file together with {kind}; it belongs to train", key=f"{key}.test")
-    if kind in ("train", "generator") and source.folds is not None:
+    (kind,) = source.sources
+    if (kind == "train") != (source.test is not None):
+        raise RecipeError(f"found {source.test} with {kind}; train and test belong together", key=f"{key}.test")
+    if kind != "path" and source.folds is not None:
         raise RecipeError(f"found folds together with {kind}, which already has a test part", key=f"{key}.folds")
 
 

@@ -1,9 +1,9 @@
 """Results of a single run with one seed: errors by fold, kept on disk; and what they come to over seeds and sets."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -146,36 +146,30 @@ class Result:
         return ({"run": self.spec.name, **self._head, "fold": k, **line} for k, lines in folds for line in lines)
 
 
-PLAIN = [known.name for known in fields(Fit) if known.name not in ("index", "predictions")]
-
-
 def save_results(work: Work, results: list[Result]) -> None:
     """Keep the results of a single run."""
-    header, arrays = list[dict[str, Any]](), dict[str, np.ndarray]()
+    entries = list[dict[str, Any]]()
     for result in results:
-        fits = [{name: getattr(fit, name) for name in PLAIN} for fit in result.fits]
-        for k, fit in enumerate(result.fits):
-            arrays |= {f"{len(header)}/{k}/{name}": array for name, array in fit.predictions.items()}
-            arrays[f"{len(header)}/{k}/"] = fit.index
-        header.append({"seed": result.seed, "tuned": result.tuned, "fits": fits})
-    work.save({"results": header}, arrays)
+        fits = list[dict[str, Any]]()
+        for fit in result.fits:
+            predictions = {name: classes.tolist() for name, classes in fit.predictions.items()}
+            fits.append(vars(fit) | {"index": fit.index.tolist(), "predictions": predictions})
+        entries.append({"seed": result.seed, "tuned": result.tuned, "fits": fits})
+    work.save({"results": entries}, {})
 
 
 def load_results(work: Work, spec: Spec) -> list[Result] | None:
     """The results that ``save_results`` kept; None where there is nothing that can be read."""
     if (stored := work.load()) is None:
         return None
-    header, arrays = stored
-    by_fit = dict[str, dict[str, np.ndarray]]()
-    for key, array in arrays.items():
-        number, fold, name = key.split("/")
-        by_fit.setdefault(f"{number}/{fold}", {})[name] = array
-    return [
-        Result(spec, entry["seed"], [
-            Fit(by_fit[f"{i}/{k}"].pop(""), by_fit[f"{i}/{k}"], **plain) for k, plain in enumerate(entry["fits"])
-        ], entry["tuned"])
-        for i, entry in enumerate(header["results"])
-    ]  # fmt: skip
+    results = list[Result]()
+    for entry in stored[0]["results"]:
+        fits = [Fit(**fit) for fit in entry["fits"]]
+        for fit in fits:
+            fit.index = np.array(fit.index, np.int64)
+            fit.predictions = {name: np.array(classes, np.int64) for name, classes in fit.predictions.items()}
+        results.append(Result(spec, entry["seed"], fits, entry["tuned"]))
+    return results
 
 
 def best_of(results: Sequence[Result]) -> Result:
@@ -196,82 +190,56 @@ def first_seeds(results: Sequence[Result]) -> dict[tuple[str, float], list[Resul
     return grouped((one for one in results if one.seed == results[0].seed), lambda one: one.place)
 
 
-# Over seeds and sets
+def as_data(recipe: ClassificationRecipe, results: Sequence[Result], tests: Mapping[str, Data]) -> dict[str, Any]:
+    """The tables as numbers, for metrics.json: an entry for every set, noise level and run, at every point of its grid
+    or, with ``best_of_grid``, at the best one; tests: of significance, by ``name_of`` set and noise."""
+    sign = -1 if recipe.measure == "accuracy" else 1
+    groups = grouped(results, lambda result: (*result.place, result.spec.run, result.spec.name)).values()
+    entries = [_entry(recipe, alike, tests) for alike in groups]
+    if recipe.best_of_grid:
+        points = grouped(entries, lambda entry: (entry["set"], entry["noise"], entry["run"])).values()
+        entries = [min(alike, key=lambda entry: sign * entry["mean"]) for alike in points]
+    return {"measure": recipe.measure, "results": entries, "ranks": mean_ranks(entries, sign)}
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A run on a set at a noise level: the results of all its seeds, at one point of its grid."""
-
-    set: str
-    noise: float
-    run: str
-    results: tuple[Result, ...]
-
-    def spread(self, measure: str) -> Spread:
-        """The spread of error or accuracy over the seeds' means where there are several seeds, else over the folds."""
-        first, *more = self.results
-        errors = [result.error for result in self.results] if more else first.own_errors
-        return Spread.of([1 - error for error in errors] if measure == "accuracy" else errors)
-
-
-def cells_of(recipe: ClassificationRecipe, results: Sequence[Result]) -> list[Cell]:
-    """A cell for every set, noise level and run; with ``best_of_grid`` the best point of every run."""
-    groups = grouped(results, lambda result: (*result.place, result.spec.run, result.spec.name))
-    if not recipe.best_of_grid:
-        return [Cell(name, noise, shown, tuple(alike)) for (name, noise, _, shown), alike in groups.items()]
-    points = [Cell(name, noise, run, tuple(alike)) for (name, noise, run, _), alike in groups.items()]
-    alike = grouped(points, lambda cell: (cell.set, cell.noise, cell.run)).values()
-    return [min(cells, key=lambda cell: cell.spread("error").mean) for cells in alike]
+def _entry(recipe: ClassificationRecipe, alike: Sequence[Result], tests: Mapping[str, Data]) -> dict[str, Any]:
+    """The results of all seeds of a run at one point, their spread over the seeds where there are several, else over
+    the folds."""
+    first, *more = alike
+    spec, accuracy, baselines = first.spec, recipe.measure == "accuracy", recipe.significance.against
+    errors = [result.error for result in alike] if more else first.own_errors
+    mean, sd, se, values = Spread.of([1 - error for error in errors] if accuracy else errors)
+    values_of_paper = {} if spec.noise or recipe.reported is None else recipe.reported.values
+    paper = values_of_paper.get(spec.set, {}).get(spec.run)
+    own = tests.get(name_of(*first.place))
+    p = [own[f"{spec.name}_vs_{other}"]["p"] for other in baselines if spec.name not in baselines] if own else []
+    return (
+        {"set": spec.set, "noise": spec.noise, "run": spec.run if recipe.best_of_grid else spec.name}
+        | {"point": spec.point, "mean": mean, "sd": sd, "se": se, "values": values}
+        | {"reported": None if paper is None else paper / 100}
+        | {"seconds": float(np.mean([fit.seconds for result in alike for fit in result.fits]))}
+        | ({"p": max(p, default=None)} if baselines else {})
+    )
 
 
-def mean_ranks(cells: Sequence[Cell]) -> dict[float, dict[str, float]]:
-    """By noise level and run: the rank of its mean error among the runs (1: the lowest, equals share), averaged over
-    the sets."""
+def mean_ranks(entries: Sequence[Data], sign: int) -> list[dict[str, Any]]:
+    """By noise level and run: the rank of its mean among the runs (1: the best, equals share), averaged over the sets;
+    sign: −1 where higher is better."""
     from scipy.stats import rankdata  # it takes a second to load
 
-    runs = list(dict.fromkeys(cell.run for cell in cells))
-    by_noise: dict[float, dict[str, float]] = {}
-    for noise, at_noise in grouped(cells, lambda cell: cell.noise).items():
-        by_set = grouped(at_noise, lambda cell: cell.set).values()
-        errors = [{cell.run: cell.spread("error").mean for cell in own} for own in by_set]
-        table = [[of[run] for run in runs] for of in errors if len(of) == len(runs)]
-        if table:
-            ranks = rankdata(np.round(table, 12), axis=1).mean(axis=0)
-            by_noise[noise] = dict(zip(runs, ranks.tolist(), strict=True))
-    return by_noise
-
-
-def paper_of(recipe: ClassificationRecipe, what: Literal["values", "seconds"], name: str, run: str) -> float | None:
-    """The paper's number for a run on a set."""
-    return getattr(recipe.reported, what).get(name, {}).get(run) if recipe.reported else None
-
-
-def as_data(recipe: ClassificationRecipe, results: Sequence[Result], tests: Mapping[str, Data]) -> dict[str, Any]:
-    """The tables as numbers, for metrics.json; tests: of significance, by ``name_of`` set and noise."""
-    cells, baselines, entries = cells_of(recipe, results), recipe.significance.against, list[dict[str, Any]]()
-    for cell in cells:
-        mean, sd, se, values = cell.spread(recipe.measure)
-        seconds = [fit.seconds for result in cell.results for fit in result.fits]
-        paper = None if cell.noise else paper_of(recipe, "values", cell.set, cell.run)
-        own, name = tests.get(name_of(cell.set, cell.noise)), cell.results[0].spec.name
-        p = [own[f"{name}_vs_{other}"]["p"] for other in baselines if name not in baselines] if own else []
-        entries.append(
-            {"set": cell.set, "noise": cell.noise, "run": cell.run, "point": cell.results[0].spec.point}
-            | {"mean": mean, "sd": sd, "se": se, "values": values}
-            | {"reported": None if paper is None else paper / 100, "seconds": float(np.mean(seconds))}
-            | ({"p": max(p, default=None)} if baselines else {})
-        )
-    ranks = [{"noise": noise, "ranks": by_run} for noise, by_run in mean_ranks(cells).items()]
-    return {"measure": recipe.measure, "results": entries, "ranks": ranks}
+    runs, ranks = list(dict.fromkeys(entry["run"] for entry in entries)), list[dict[str, Any]]()
+    for noise, at_noise in grouped(entries, lambda entry: entry["noise"]).items():
+        by_set = grouped(at_noise, lambda entry: entry["set"]).values()
+        means = [{entry["run"]: sign * entry["mean"] for entry in own} for own in by_set]
+        if table := [[of[run] for run in runs] for of in means if len(of) == len(runs)]:
+            mean = rankdata(np.round(table, 12), axis=1).mean(axis=0)
+            ranks.append({"noise": noise, "ranks": dict(zip(runs, mean.tolist(), strict=True))})
+    return ranks
 
 
 def name_of(name: str, noise: float) -> str:
     """The key of a set at a noise level in tests of significance."""
     return f"{name}, noise {noise:g}" if noise else name
-
-
-# Of the tested examples
 
 
 class Tested(NamedTuple):

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -225,8 +225,9 @@ def new_recipe(files: TaskFiles) -> list[str]:
 
 
 G = np.uint64(0x9E3779B97F4A7C15)
-ONE, U11, U27, U30, U31, U32, U40 = map(np.uint64, (1, 11, 27, 30, 31, 32, 40))
+ONE, U11, U32, U40 = map(np.uint64, (1, 11, 32, 40))
 UNIT = 2.0**-53
+MIX: Any = getattr(mix, "declared", mix)  # for arrays
 NOISE = 0.05  # share of labels that are flipped
 
 ZIPF_SEED, ZIPF_WEIGHTS = np.uint64(2012), np.uint64(77)
@@ -242,14 +243,8 @@ ZIPF_EXAMPLES = 10_000_000  # at most; they take more than 3 GB
 Size = Annotated[int, Range(1)]
 
 
-class Generator(Protocol):
-    """A data set by its parameters: a frozen dataclass whose fields are the recipe's schema."""
-
-    def draw(self, seed: int) -> tuple[Labelled, Labelled]:
-        """Training and test examples."""
-
-
-generators: Registry[type[Generator]] = Registry("generator")
+# Data sets by their parameters, frozen dataclasses: ``draw`` gives training and test examples for a seed.
+generators: Registry[Any] = Registry("generator")
 
 
 @dataclass(frozen=True)
@@ -272,7 +267,7 @@ class Winnow(Checked):
         steps = np.arange(1, words + 2, dtype=np.uint64) * G
         state, bits, positive = np.array([seed % (1 << 64)], np.uint64), list[np.ndarray](), list[bool]()
         while len(bits) < 2 * WINNOW_EXAMPLES:
-            drawn = mixed(state + steps)
+            drawn = MIX(state + steps)
             x = np.unpackbits(drawn[:-1].astype("<u8").view(np.uint8), count=self.dimension, bitorder="little")
             margin = int(x[:5].sum()) - int(x[5]) - 2
             state += steps[words - (margin == 0)]
@@ -280,13 +275,6 @@ class Winnow(Checked):
                 bits.append(x)
                 positive.append((margin > 0) != (float(drawn[-1] >> U11) * UNIT < NOISE))
         return _parted(np.stack(bits), np.array(positive), WINNOW_EXAMPLES)
-
-
-def mixed(z: np.ndarray) -> np.ndarray:
-    """The numbers of splitmix64 by its states (uint64)."""
-    z = (z ^ (z >> U30)) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> U27)) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(z ^ (z >> U31))
 
 
 @dataclass(frozen=True)

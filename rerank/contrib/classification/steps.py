@@ -22,8 +22,7 @@ from rerank.recipes.settings import files_named
 from rerank.runs.compared import Compared
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
-from rerank.runs.report.results import first_to_last
-from rerank.runs.report.table import NONE, Spread, TextTable, count, duration, fixed
+from rerank.runs.report.table import NONE, Spread, TextTable, count, fixed
 from rerank.storage.outputs import RUNS, Work, key_of, output_file
 
 log = logging.getLogger("rerank")
@@ -85,10 +84,11 @@ class ExampleSteps(Kind[ClassificationRecipe]):
         if results is None:
             results = fitting.run_spec(single, partial(self.sets.draw, single.set), self.engine)
             outcomes.save_results(work, results)
-        error = float(np.mean([result.error for result in results]))
-        level = f", noise {single.noise:g}" if single.noise else ""
-        chosen = f" ({_chosen(results[0].tuned)})" if results[0].tuned else ""
-        log.info("%s%s, %s%s: error %.2f %%", single.set, level, single.name, chosen, 100 * error)
+        error, tuned = float(np.mean([result.error for result in results])), results[0].tuned
+        chosen = {key: value for key, value in tuned.items() if "error" not in key}
+        said = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in chosen.items())
+        place = outcomes.name_of(single.set, single.noise)
+        log.info("%s, %s%s: error %.2f %%", place, single.name, f" ({said})" if tuned else "", 100 * error)
         return results
 
     def model(self) -> None:
@@ -134,7 +134,6 @@ class ExampleSteps(Kind[ClassificationRecipe]):
         return [
             PageSection("Results", tables_of(self.recipe, metrics["tables"])),
             PageSection("Significance", [POOLED, *tables] if tables else []),
-            PageSection("Training", [training_table(metrics)]),
             PageSection("Data", [sets_table(metrics["corpora"])]),
         ]
 
@@ -156,14 +155,6 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
                 if (sections := single.recipe.training.sections) is not None:
                     fitting.require_rule(learner, sections.rule)
     return specs
-
-
-def _chosen(tuned: Mapping[str, Any]) -> str:
-    """The choice of tuning, in words."""
-    values = [f"{key.split('.')[-1]} {value}" for key, value in tuned.items() if "." in key]
-    if tuned["held_out_error"] == tuned.get("default_error") and not values:
-        values = ["the recipe's settings"]
-    return ", ".join([*values, *([f"{tuned['epochs']} epochs"] if tuned["epochs"] else [])]) or "nothing to tune"
 
 
 MARKS = {0.001: "†", 0.01: "*", 0.05: "★"}  # of results, by the highest p that they have
@@ -220,12 +211,12 @@ def _table(name: str, recipe: ClassificationRecipe, data: outcomes.Data) -> Text
         head = (cell["set"], f"{cell['noise']:g}") if noisy else (cell["set"],)
         if name == "seconds":
             text, value = f"{cell['seconds']:.3f}", float(cell["seconds"])
-            paper_value = outcomes.paper_of(recipe, "seconds", cell["set"], cell["run"])
+            paper_value = (reported.seconds if reported else {}).get(cell["set"], {}).get(cell["run"])
         else:
             text, value = f"{100 * cell['mean']:.2f}", sign * cell["mean"]
             text += "" if cell["se"] is None else f" ±{100 * cell['se']:.2f}"
             text += next((mark for level, mark in MARKS.items() if (p := cell.get("p")) is not None and p < level), "")
-            paper_value = None if cell["noise"] else outcomes.paper_of(recipe, "values", cell["set"], cell["run"])
+            paper_value = cell["reported"] and 100 * cell["reported"]
         rows.setdefault(head, {})[cell["run"]] = _slash(text, paper_value), value
     headings = ["set", "noise"] if noisy else ["set"]
     if name == "seconds":
@@ -269,25 +260,3 @@ def sets_table(corpora: Mapping[str, Any]) -> TextTable:
         for name, entry in corpora.items()
     ]
     return TextTable.of("Sets", rows)
-
-
-def training_table(metrics: Mapping[str, Any]) -> TextTable:
-    """The training of every result, and what was chosen on held-out examples; means where there are several folds."""
-    rows, every = [], metrics["runs"]
-    noises, seeds = (len({run[key] for run in every}) > 1 for key in ("noise", "seed"))
-    for run in every:
-        training, tested, tuned = run["training"], run["splits"]["test"], run["tuned"]
-        mistakes = [sum(epoch) / len(epoch) for epoch in zip(*training["mistakes"], strict=True)]
-        chosen = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in fitting.point_of(tuned).items())
-        rows.append(
-            {
-                "set": run["set"], "run": run["name"], "chosen": (chosen or "the recipe's") if tuned else "",
-                "noise": f"{run['noise']:g}" if noises else "", "seed": str(run["seed"]) if seeds else "",
-                "epochs": count(training["epochs"]), "mistakes, first → last epoch": first_to_last(mistakes),
-                "training error (%)": fixed(100 * run["train_error"]),
-                **{f"{name} (%)": fixed(100 * tested[name]["error"]) if name in tested else NONE
-                   for name in ("last", "average")},
-                "time of a fold": duration(sum(training["seconds"]) / len(training["seconds"])),
-            }
-        )  # fmt: skip
-    return TextTable.of("All results", rows, texts=3)

@@ -20,7 +20,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.contrib.classification.fitting import combined, divided, require_rule
 from rerank.contrib.classification.recipe import ClassificationRecipe
-from rerank.contrib.classification.results import Fit, Result, as_data, cells_of, mean_ranks
+from rerank.contrib.classification.results import Fit, Result, as_data
 from rerank.contrib.classification.steps import tables_of
 from rerank.learn.base import learners
 from rerank.learn.train import ListProblem, Training, epoch_order, train
@@ -85,7 +85,7 @@ def test_sets_without_a_source_are_the_usual_files() -> None:
         ({"path": "a", "generator": {"name": "winnow"}}, "found path and generator"),
         ({"path": "a", "sets": ["b"]}, "remove one or the other"),
         ({"train": "a"}, "data.test: is missing"),
-        ({"path": "a", "test": "b"}, "it belongs to train"),
+        ({"path": "a", "test": "b"}, "found b with path; train and test belong together"),
         ({"train": "a", "test": "b", "folds": "f"}, "which already has a test part"),
         ({"sets": {"s": {"train": "a"}}}, "data.sets.s.test"),
     ],
@@ -253,10 +253,10 @@ def results_of(recipe: ClassificationRecipe, errors: dict[tuple[str, float, str,
 def test_folds_of_one_seed_or_means_of_several() -> None:
     recipe = recipe_of()
     one = results_of(recipe, {("s", 0, "A", 1): [0.1, 0.3]})
-    assert cells_of(recipe, one)[0].spread("error") == Spread.of([0.1, 0.3])
+    assert as_data(recipe, one, {})["results"][0]["values"] == Spread.of([0.1, 0.3]).values
     two = results_of(recipe, {("s", 0, "A", 1): [0.1, 0.3], ("s", 0, "A", 2): [0.3, 0.5]})
-    assert cells_of(recipe, two)[0].spread("error") == Spread.of([0.2, 0.4])
-    assert cells_of(recipe, two)[0].spread("accuracy").mean == pytest.approx(0.7)
+    assert as_data(recipe, two, {})["results"][0]["se"] == Spread.of([0.2, 0.4]).error
+    assert as_data(recipe.changed({"measure": "accuracy"}), two, {})["results"][0]["mean"] == pytest.approx(0.7)
 
 
 def test_ranks_share_equals_and_average_over_sets() -> None:
@@ -264,9 +264,12 @@ def test_ranks_share_equals_and_average_over_sets() -> None:
     errors = {("s", 0.0): (0.1, 0.2, 0.2), ("t", 0.0): (0.3, 0.1, 0.2), ("s", 0.1): (0.5, 0.4, 0.3)}
     folds = {(*place, "ABC"[i], 1): [error] for place, own in errors.items() for i, error in enumerate(own)}
     found = results_of(recipe, folds)
-    ranks = mean_ranks(cells_of(recipe, found))
-    assert ranks[0.0] == {"A": (1 + 3) / 2, "B": (2.5 + 1) / 2, "C": (2.5 + 2) / 2}
-    assert ranks[0.1] == {"A": 3, "B": 2, "C": 1}
+    expected = [
+        {"noise": 0.0, "ranks": {"A": (1 + 3) / 2, "B": (2.5 + 1) / 2, "C": (2.5 + 2) / 2}},
+        {"noise": 0.1, "ranks": {"A": 3, "B": 2, "C": 1}},
+    ]
+    assert as_data(recipe, found, {})["ranks"] == expected
+    assert as_data(recipe.changed({"measure": "accuracy"}), found, {})["ranks"] == expected
 
 
 def test_the_papers_numbers_stand_behind_ours_and_the_best_stands_out() -> None:
@@ -301,12 +304,12 @@ def test_the_best_point_of_a_grid() -> None:
     recipe = recipe_of(learner=learner, runs=[{"name": "A", "grid": grid}], best_of_grid=True)
     errors = {("s", 0, "A C=1", 1): [0.2], ("s", 0, "A C=2", 1): [0.1], ("t", 0, "A C=1", 1): [0.1]}
     found = results_of(recipe, errors | {("t", 0, "A C=2", 1): [0.3]})
-    cells = cells_of(recipe, found)
-    assert [(cell.set, cell.run, cell.results[0].spec.point["learner.C"]) for cell in cells] == [
+    entries = as_data(recipe, found, {})["results"]
+    assert [(entry["set"], entry["run"], entry["point"]["learner.C"]) for entry in entries] == [
         ("s", "A", 2),
         ("t", "A", 1),
     ]
-    assert len(cells_of(recipe.model_copy(update={"best_of_grid": False}), found)) == 4
+    assert len(as_data(recipe.changed({"best_of_grid": False}), found, {})["results"]) == 4
 
 
 def test_results_that_differ_from_every_baseline_are_marked() -> None:
