@@ -56,11 +56,9 @@ def make_baseline(settings: Settings, key: str) -> Any:
     except ImportError as error:
         message = f"needs scikit-learn ({error}); install it with pip install 'rerank-nbest[classification]'"
         raise RecipeError(message, key=key) from None
-    for parameter in parameters:
-        if parameter not in made.get_params():
-            raise RecipeError(
-                f"{class_name} has no {parameter!r} here; {nearest(parameter, made.get_params())}", key=key
-            )
+    for parameter in parameters.keys() - made.get_params().keys():
+        message = f"{class_name} has no {parameter!r} here; {nearest(parameter, made.get_params())}"
+        raise RecipeError(message, key=key)
     return made.set_params(**parameters)
 
 

@@ -111,7 +111,9 @@ def _check_source(source: SourceSettings, key: str) -> None:
         raise RecipeError(message, key=key)
     (kind,) = source.sources
     if (kind == "train") != (source.test is not None):
-        raise RecipeError(f"found {source.test} with {kind}; train and test belong together", key=f"{key}.test")
+        alone = f"found a test file together with {kind}; it belongs to train"
+        missing = "is missing: the file that belongs to train"
+        raise RecipeError(missing if kind == "train" else alone, key=f"{key}.test")
     if kind != "path" and source.folds is not None:
         raise RecipeError(f"found folds together with {kind}, which already has a test part", key=f"{key}.folds")
 

@@ -24,7 +24,6 @@ from rerank.base.registry import Registry, build
 from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleData, SourceSettings
 from rerank.data.labelled import Labelled
 from rerank.data.symbols import mix
-from rerank.kernels.compile import kernel
 from rerank.readers.base import excerpt
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import PathLike, open_stream
@@ -231,10 +230,11 @@ MIX: Any = getattr(mix, "declared", mix)  # for arrays
 NOISE = 0.05  # share of labels that are flipped
 
 ZIPF_SEED, ZIPF_WEIGHTS = np.uint64(2012), np.uint64(77)
-ZIPF_BITS = 20  # ids are below 2^20
+ZIPF_BITS = np.uint64(20)  # ids are below 2^20
 ZIPF_IDS = 80  # per example
 ZIPF_DRAWS = 160  # per example; draw ZIPF_STRIDE - 1 decides on the noise
-ZIPF_STRIDE = 256
+ZIPF_STRIDE = np.uint64(256)
+ZIPF_BLOCK = 10_000  # examples that are drawn together
 ZIPF_THRESHOLD = -14506303  # the median of the first 10,001 sums
 
 WINNOW_EXAMPLES = 1000  # of each part
@@ -331,10 +331,27 @@ class Ellipse(Checked):
 
 
 def _zipf_part(first: int, size: int) -> Labelled:
-    columns, positive = np.zeros((size, ZIPF_IDS), np.int32), np.zeros(size, np.uint8)
-    zipf_examples(first, columns, positive, np.zeros(1 << ZIPF_BITS, np.int32))
+    columns, positive = np.empty((size, ZIPF_IDS), np.int32), np.empty(size, np.bool_)
+    for begin in range(0, size, ZIPF_BLOCK):
+        end = min(begin + ZIPF_BLOCK, size)
+        columns[begin:end], positive[begin:end] = zipf_examples(np.arange(first + begin, first + end, dtype=np.uint64))
     values = np.ones(columns.size, np.float32)
-    return _binary(np.arange(size + 1) * ZIPF_IDS, columns.reshape(-1), values, positive, (1 << ZIPF_BITS) - 1)
+    return _binary(np.arange(size + 1) * ZIPF_IDS, columns.reshape(-1), values, positive, (1 << int(ZIPF_BITS)) - 1)
+
+
+def zipf_examples(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The ids - 1 of some examples of the zipf set, sorted (int64 [n, 80]), and which are positive (bool [n])."""
+    start = ZIPF_SEED + numbers * ZIPF_STRIDE * G
+    h = MIX(start[:, None] + np.arange(1, ZIPF_DRAWS + 1, dtype=np.uint64) * G)
+    power = ONE << h % ZIPF_BITS
+    drawn = (power + ((h >> U32) & (power - ONE))).astype(np.int64)
+    key = np.sort(drawn << 8 | np.arange(ZIPF_DRAWS), axis=1)  # by id, then by draw
+    when = np.where(np.diff(key >> 8, axis=1, prepend=0) > 0, key & 255, ZIPF_DRAWS)  # the draw that is an id's first
+    last = np.partition(when, ZIPF_IDS - 1, axis=1)[:, ZIPF_IDS - 1 : ZIPF_IDS]
+    ids = (key >> 8)[when <= last].reshape(-1, ZIPF_IDS)
+    weights = (MIX(ZIPF_WEIGHTS + ids.astype(np.uint64) * G) >> U40).astype(np.int64) - (1 << 23)
+    flipped = (MIX(start + G * np.array([ZIPF_STRIDE])) >> U11) * UNIT < NOISE
+    return ids - 1, (weights.sum(axis=1) > ZIPF_THRESHOLD) != flipped
 
 
 def _parted(points: np.ndarray, positive: np.ndarray, size: int) -> tuple[Labelled, Labelled]:
@@ -349,35 +366,3 @@ def _parted(points: np.ndarray, positive: np.ndarray, size: int) -> tuple[Labell
 def _binary(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, positive: np.ndarray, width: int) -> Labelled:
     """Examples of two classes."""
     return Labelled(rows, columns, values, positive, ("-1", "1"), np.empty(0, np.int64), np.ones(positive.size), width)
-
-
-@kernel
-def zipf_examples(first: int, columns: np.ndarray, positive: np.ndarray, seen: np.ndarray) -> None:
-    """Generate examples first, first + 1, ... of the zipf set.
-
-    ``columns`` (int32 [n, 80]) receives the ids - 1, sorted; ``positive`` is uint8 [n]; ``seen`` (int32 [2^20], zeros)
-    records the example in which an id was last drawn.
-    """
-    for i in range(columns.shape[0]):
-        start = ZIPF_SEED + np.uint64(first + i) * np.uint64(ZIPF_STRIDE) * G
-        count, total = 0, np.int64(0)
-        for j in range(ZIPF_DRAWS):
-            h = mix(start + np.uint64(j + 1) * G)
-            e = h % np.uint64(ZIPF_BITS)
-            power = ONE << e
-            name = np.int64(power + ((h >> U32) & (power - ONE)))
-            if seen[name] == i + 1:
-                continue
-            seen[name] = i + 1
-            total += np.int64(mix(ZIPF_WEIGHTS + np.uint64(name) * G) >> U40) - (1 << 23)
-            q = count  # insertion sort
-            while q > 0 and columns[i, q - 1] > name - 1:
-                columns[i, q] = columns[i, q - 1]
-                q -= 1
-            columns[i, q] = name - 1
-            count += 1
-            if count == ZIPF_IDS:
-                break
-        positive[i] = (total > ZIPF_THRESHOLD) != (
-            np.float64(mix(start + np.uint64(ZIPF_STRIDE) * G) >> U11) * UNIT < NOISE
-        )

@@ -34,7 +34,6 @@ SOURCES = (  # what results depend on
 )  # fmt: skip
 FEWEST_CROSSED = 4 * FOLDS  # sentences, without others to test on, from which on they are cross-validated
 CONTEXT = 4  # words on either side of an error
-CONFUSIONS = 12  # that are shown
 
 
 def sizes_table(corpora: Mapping[str, Any]) -> TextTable:
@@ -69,19 +68,6 @@ def label_table(
         for name, (correct, found, right) in sorted(counts.items(), key=lambda item: -item[1][2])
     ]
     return TextTable.of(f"{split}, by {'type of span' if spans else 'label'}", rows)
-
-
-def confusion_table(split: str, sentences: Sequence[TaggedSentence], guessed: Sequence[Sequence[str]]) -> TextTable:
-    """The labels that are taken for others most often."""
-    pairs, right = Counter[tuple[str, str]](), Counter[str]()
-    for sentence, labels in zip(sentences, guessed, strict=True):
-        right.update(sentence.labels)
-        pairs.update((gold, label) for gold, label in zip(sentence.labels, labels, strict=True) if gold != label)
-    rows = [
-        {"right": gold, "found": label, "times": count(times), "share": f"{fixed(100 * times / right[gold], 1)} %"}
-        for (gold, label), times in pairs.most_common(CONFUSIONS)
-    ]
-    return TextTable.of(f"{split}, what is taken for what", rows, texts=2)
 
 
 def error_table(
@@ -319,7 +305,6 @@ class TaggingSteps(Kind[TaggingRecipe]):
         return [
             PageSection("Results", [*(report.results_table(metrics, split) for split in pairs), words, second]),
             PageSection("Labels", [label_table(split, self.metric, *each) for split, each in pairs.items()]),
-            PageSection("Confusions", [confusion_table(split, *each) for split, each in pairs.items()]),
             PageSection("Errors", [error_table(split, *each, recipe.examples) for split, each in pairs.items()]),
             PageSection("Data", [sizes_table(metrics["corpora"])]),
         ]
