@@ -103,13 +103,6 @@ def test_the_same_seed_gives_the_same_bits(root: Path, tmp_path: Path, change: d
     assert small_classes.steady(other["runs"]) != small_classes.steady(one["runs"])
 
 
-def test_three_classes(tmp_path: Path) -> None:
-    root = small_classes.write_set(tmp_path, classes=("a", "b", "c"))
-    found = carried_out(root, tmp_path / "out", training={"epochs": 4})
-    assert found["runs"][0]["mean"] < 0.4
-    assert found["corpora"]["marked"]["classes"] == {"a": 40, "b": 40, "c": 40}
-
-
 def test_training_alone_leaves_nothing_and_is_refused(root: Path, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="leaves results and no model; run its tests too"):
         experiment.run(small_classes.recipe(root), tmp_path / "two", tests=False)

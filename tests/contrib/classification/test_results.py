@@ -10,8 +10,6 @@ import small_classes
 import yaml
 from browser import assert_nothing_overflows, look, needs_browser
 from commands import Command, refused
-from hypothesis import given
-from hypothesis import strategies as st
 from small_classes import examples_of
 from strategies import random_corpus, targets
 
@@ -201,20 +199,6 @@ def test_what_is_not_there_is_said(rerank: Command, files: tuple[str, str], tmp_
 
 
 METRIC = classification.Classification()
-
-
-def rows(wrong: list[bool]) -> np.ndarray:
-    return np.array(wrong, float)[:, np.newaxis]
-
-
-@given(st.lists(st.booleans(), min_size=1, max_size=20))
-def test_error_is_the_share_of_the_wrong(wrong) -> None:
-    stats, reference = rows(wrong), np.ones((len(wrong), 1))
-    report = METRIC.report(stats.sum(axis=0), reference.sum(axis=0))
-    assert report["error"] == pytest.approx(np.mean(wrong))
-    assert report["accuracy"] == pytest.approx(1 - np.mean(wrong))
-    assert METRIC.gain(stats, reference).tolist() == [float(not w) for w in wrong]
-    assert METRIC.perfect(stats, reference).tolist() == [not w for w in wrong]
 
 
 def test_it_is_the_metric_of_a_classification_corpus() -> None:

@@ -24,8 +24,8 @@ import rerank
 from rerank.contrib.serve.app import _trained, make_app
 from rerank.data.symbols import known_hash
 from rerank.models.model import Model
-from rerank.models.scorer import Opened, Ranked, Scorer
-from rerank.readers.base import Problem, SkipCount
+from rerank.models.scorer import Ranked, Scorer
+from rerank.readers.base import Problem
 from rerank.readers.lists import Lists, SparseScores
 from rerank.runs import experiment
 
@@ -274,17 +274,6 @@ def _left_by(ranked: Iterator[Any], lists: int) -> int:
     known_hash.cache_clear()  # what it holds, of so much at most, comes and goes
     gc.collect()
     return tracemalloc.get_traced_memory()[0]
-
-
-def test_reading_keeps_no_symbols_either(cases: dict[str, Case], small_data: Path) -> None:
-    scorer, known = cases["trees"].scorer, len(cases["trees"].scorer.content.symbols)
-    for _ in scorer.rank(scorer.read(scorer.reader, str(small_data / "dev.nbest.gz"), SkipCount())):
-        pass
-    data = scorer.recipe.data.of_files(str(small_data / "dev.nbest.gz"), str(small_data / "dev.gold.gz"), None)
-    for pair in scorer.content.pairs(data, "", SkipCount()):
-        assert scorer.content.gold_text(pair).startswith("(S1 ")
-        assert scorer.explain(Opened(pair.nbest, pair.content), 0, 0)
-    assert len(scorer.content.symbols) == known
 
 
 def test_the_service_knows_how_many_lists_its_model_has_learned_from() -> None:

@@ -72,10 +72,3 @@ def test_damaged(services: dict[str, Any], path: str, data: st.DataObject) -> No
     request = data.draw(st.sampled_from(REQUESTS[path]))
     body = data.draw(damaged(json.dumps(request).encode(), ".json"))
     check(path, asyncio.run(ask(services[path], path, body)))
-
-
-@pytest.mark.parametrize("path", REQUESTS)
-def test_whole(services: dict[str, Any], path: str) -> None:
-    for request in REQUESTS[path]:
-        found = asyncio.run(ask(services[path], path, json.dumps(request).encode()))
-        check(path, found)

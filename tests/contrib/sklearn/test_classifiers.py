@@ -96,17 +96,6 @@ def test_batches_are_one_pass(cls: Any, average: str, k: int) -> None:
 # Weights and orders
 
 
-@two_and_more
-@every_family
-def test_whole_weights_are_repeated_rows(cls: type, k: int) -> None:
-    X, y = problem(k)
-    weight = np.arange(y.size) % 4
-    repeated = np.repeat(np.arange(y.size), weight)[::-1]
-    one = cls(random_state=3).fit(sparse.csr_array(X), y, sample_weight=weight)
-    other = cls(random_state=3).fit(X[repeated], y[repeated])
-    assert weights(one) == weights(other)
-
-
 @pytest.mark.parametrize("average", ["last", "average"])
 @every_family
 def test_the_order_of_the_rows_does_not_matter(cls: type, average: str) -> None:
@@ -279,12 +268,3 @@ def test_a_pickle_goes_on(cls: Any, average: str) -> None:
         seen = pickle.loads(pickle.dumps(seen.partial_fit(X, y, classes=range(3))))
         np.testing.assert_array_equal(seen.decision_function(X), unseen.decision_function(X))
         assert weights(seen) == weights(unseen)
-
-
-def test_sparse_weights_predict_the_same() -> None:
-    X, y = problem(3)
-    model = RDAClassifier(l1=0.1, random_state=0).fit(X, y)
-    expected = model.decision_function(X)
-    model.coef_ = sparse.csr_array(model.coef_)
-    for form in (np.asarray, sparse.csr_matrix):
-        np.testing.assert_allclose(model.decision_function(form(X)), expected, rtol=1e-12, atol=1e-12)

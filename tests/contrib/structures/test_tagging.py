@@ -202,14 +202,16 @@ def test_bad_recipes_are_refused_before_anything_is_read(change: dict[str, Any],
         experiment.run(read_settings({"name": "x", "task": "tagging", **change}), tmp_path / "run")
 
 
-def test_labels_with_slashes_stay_and_those_with_blanks_are_refused(rerank: Command, tmp_path: Path) -> None:
-    (tmp_path / "train").write_text("a\tN/V\nb\tX\n\n")
+def test_slashes_and_blanks_in_lists(rerank: Command, tmp_path: Path) -> None:
+    """Slashes in labels stay, words with blanks are one word, labels with blanks are refused."""
+    (tmp_path / "train").write_text("a\tN/V\nNew York\tP\n10\u00a0000\tQ\n\n" * 3)
     settings = {"name": "x", "task": "tagging", "data": {"file": str(tmp_path / "train"), "dev": None, "tests": []}}
     settings["data"] |= {"reader": {"name": "conll", "separator": "\t", "label": "last"}}
     experiment.run(read_settings(settings), tmp_path / "run")
     tag = "tag", tmp_path / "run" / "model", tmp_path / "train", "--n-best", "2"
-    lists = [json.loads(line) for line in rerank(*tag).out.splitlines()]
-    assert lists[0]["references"] == [lists[0]["candidates"][0]["text"]] == [r"a/N\/V b/X"]
+    entry = json.loads(rerank(*tag).out.splitlines()[0])
+    assert entry["candidates"][0]["text"] == entry["references"][0] == r"a/N\/V New_York/P 10_000/Q"
+    assert entry["source"] == "a New_York 10_000"
     (tmp_path / "train").write_text("a\tN V\nb\tX\n\n")
     failed(rerank(*tag), 2, "found the label 'N V'; behind a slash it may have no blanks")
 
@@ -229,24 +231,6 @@ def test_labels_in_other_forms_are_no_spans(labels: str, said: str, caplog: pyte
     caplog.clear()
     tagger(sentences, epochs=1, constraints="none")
     assert not caplog.messages
-
-
-def test_what_is_trained_is_tested_by_the_next_call(ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = read_settings({key: value for key, value in ran[1].items() if key != "rerank"})
-    experiment.run(recipe, tmp_path, tests=False)
-    monkeypatch.setattr("rerank.contrib.structures.fitting.train_tagger", None)  # what is kept is not trained again
-    assert experiment.run(recipe, tmp_path, resume=True)["splits"].keys() == {"test"}
-
-
-def test_words_with_blanks_are_one_word_of_a_list(rerank: Command, tmp_path: Path) -> None:
-    (tmp_path / "train").write_text("New York\tP\n10\u00a0000\tQ\n\n" * 3)
-    settings = {"name": "x", "task": "tagging", "data": {"file": str(tmp_path / "train"), "dev": None, "tests": []}}
-    settings["data"] |= {"reader": {"name": "conll", "separator": "\t", "label": "last"}}
-    experiment.run(read_settings(settings), tmp_path / "run")
-    (line, *_) = rerank("tag", tmp_path / "run" / "model", tmp_path / "train", "--n-best", 2).out.splitlines()
-    entry = json.loads(line)
-    assert entry["candidates"][0]["text"] == entry["references"][0] == "New_York/P 10_000/Q"
-    assert entry["source"] == "New_York 10_000"
 
 
 @pytest.mark.parametrize("options", [(), ("--n-best", "2")])
