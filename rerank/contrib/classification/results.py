@@ -209,17 +209,16 @@ def _entry(recipe: ClassificationRecipe, alike: Sequence[Result], tests: Mapping
     spec, accuracy, baselines = first.spec, recipe.measure == "accuracy", recipe.significance.against
     errors = [result.error for result in alike] if more else first.own_errors
     mean, sd, se, values = Spread.of([1 - error for error in errors] if accuracy else errors)
-    values_of_paper = {} if spec.noise or recipe.reported is None else recipe.reported.values
-    paper = values_of_paper.get(spec.set, {}).get(spec.run)
+    shown, reported = spec.run if recipe.best_of_grid else spec.name, recipe.reported
+    paper = None if spec.noise or reported is None else reported.values.get(spec.set, {}).get(shown)
     own = tests.get(name_of(*first.place))
     p = [own[f"{spec.name}_vs_{other}"]["p"] for other in baselines if spec.name not in baselines] if own else []
-    return (
-        {"set": spec.set, "noise": spec.noise, "run": spec.run if recipe.best_of_grid else spec.name}
-        | {"point": spec.point, "mean": mean, "sd": sd, "se": se, "values": values}
-        | {"reported": None if paper is None else paper / 100}
-        | {"seconds": float(np.mean([fit.seconds for result in alike for fit in result.fits]))}
-        | ({"p": max(p, default=None)} if baselines else {})
-    )
+    return {
+        "set": spec.set, "noise": spec.noise, "run": shown, "point": spec.point,
+        "mean": mean, "sd": sd, "se": se, "values": values, "reported": None if paper is None else paper / 100,
+        "seconds": float(np.mean([fit.seconds for result in alike for fit in result.fits])),
+        **({"p": max(p, default=None)} if baselines else {}),
+    }  # fmt: skip
 
 
 def mean_ranks(entries: Sequence[Data], sign: int) -> list[dict[str, Any]]:
