@@ -341,11 +341,6 @@ def signatures(metrics: Metrics) -> list[tuple[str, str]]:
     ]
 
 
-def first_to_last(mistakes: list[float]) -> str:
-    """The mistakes of the first epoch and of the last."""
-    return " → ".join(count(value) for value in dict.fromkeys([mistakes[0], mistakes[-1]])) if mistakes else NONE
-
-
 def choice_table(metrics: Metrics) -> TextTable:
     """One line for all settings that were tried on the lists set apart; no lines where none were."""
     choice = metrics.get("choice")
