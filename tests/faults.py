@@ -158,6 +158,8 @@ def artefacts(directory: Path) -> dict[str, Any]:
             found[name] = path.read_bytes()
         elif path.name == "history.jsonl":
             found[name] = small.without_clock(small.epoch_lines(path))
+        elif path.name == "checksums.json" and (path.parent / "split.json").exists():
+            found[name] = "there"  # of a file that says how long it took
         elif path.suffix == ".json":
             found[name] = without_date(small.without_clock(json.loads(path.read_text())))
         else:

@@ -27,7 +27,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.kernels.compile import kernel
 from rerank.storage.documents import as_json, read_object
-from rerank.storage.files import DAMAGE, ArrayFile, new_directory, read_array, scratch_directory
+from rerank.storage.files import DAMAGE, ArrayFile, new_directory, read_array, scratch_directory, seal, verify
 
 FORMAT_VERSION = 1
 FAINT = 1e-6  # in a free column: what is so much smaller is lost
@@ -217,7 +217,7 @@ class Corpus:
             return Corpus.load(folder / "corpus", trusted=True)
 
     def save(self, directory: Path | str) -> None:
-        """Write a directory of .npy files and header.json, which appears under its name only when complete.
+        """Write a directory of .npy files, header.json and checksums, which appears under its name only when complete.
 
         Raises RunError: the directory cannot be written.
         """
@@ -234,9 +234,11 @@ class Corpus:
         Raises DataError: a file is missing or damaged, or another version wrote it.
         """
         source = Path(directory).absolute()
+        identity = None if trusted else _identity(source)
+        trusted |= identity in _checked
         try:
-            identity = source, tuple(path.stat().st_mtime_ns for path in sorted(source.iterdir()))
-            trusted |= identity in _checked
+            if not trusted:
+                verify(source)
             header = read_object(source / "header.json")
             if header["version"] != FORMAT_VERSION:
                 raise DataError(f"format version {header['version']}, expected {FORMAT_VERSION}")
@@ -258,7 +260,17 @@ class Corpus:
         return corpus
 
 
-_checked = set[Any]()  # corpora that this process has checked; tasks of a worker often open the same
+Identity = tuple[tuple[str, int, int, int], ...]
+_checked: set[Identity | None] = set()  # corpora that this process has checked; tasks of a worker often open the same
+
+
+def _identity(directory: Path) -> Identity | None:
+    """Path, inode, time and size of each file; None if one is missing."""
+    try:
+        stats = [(str(path), path.stat()) for path in sorted(directory.iterdir())]
+    except OSError:
+        return None
+    return tuple((path, at.st_ino, at.st_mtime_ns, at.st_size) for path, at in stats)
 
 
 def _advise(array: np.ndarray, advice: str) -> None:
@@ -318,6 +330,7 @@ def save_joined(
         files.close()
         header = {"version": FORMAT_VERSION, "width": first.width, "free": first.free, "about": first.about}
         (new / "header.json").write_text(as_json(header | {"cuts": list(cuts) or ends}, indent=1, sort_keys=True))
+        seal(new)
 
 
 def offsets(lengths: Sequence[int] | np.ndarray) -> np.ndarray:

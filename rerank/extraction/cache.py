@@ -2,6 +2,7 @@
 
 import glob
 import hashlib
+import json
 import logging
 import os
 import shutil
@@ -21,7 +22,7 @@ from rerank.kernels.sources import EXTRACTION, code_digest, user_digest
 from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
-from rerank.storage.documents import as_json, read_object
+from rerank.storage.documents import as_json
 from rerank.storage.files import (
     DAMAGE,
     lock,
@@ -30,7 +31,9 @@ from rerank.storage.files import (
     reported,
     save_arrays,
     scratch_directory,
+    seal,
     temporary_path,
+    verify,
 )
 
 log = logging.getLogger("rerank")
@@ -78,9 +81,11 @@ class CorpusCache:
                 if table is None:
                     (new / "table").mkdir()
                     made.save(new / "table")
+                    seal(new / "table")
                 header = {"ids": extracted.ids, "about": extracted.about, "origins": extracted.origins is not None}
                 (new / "split.json").write_text(as_json(header))
                 save_arrays(new, {f"seen_{name}": array for name, array in extracted.seen._asdict().items()})
+                seal(new)
                 held = {} if files else {"seen": extracted.seen.digests.tolist()}
                 return new.rename(_named(place, files, inputs, **held))
 
@@ -141,6 +146,7 @@ def _existing(place: Path, files: dict[str, list[str]], inputs: Inputs) -> Path 
 def _whole(entry: Path, load: Callable[[Path], T], part: str = "") -> T:
     """What ``load`` makes of an entry, or of a directory in it; a DataError if it is damaged."""
     try:
+        verify(entry / part)
         return load(entry / part)
     except (*DAMAGE, RerankError) as error:
         message = f"the cached corpus is damaged ({error}); remove {entry} and run again"
@@ -148,7 +154,7 @@ def _whole(entry: Path, load: Callable[[Path], T], part: str = "") -> T:
 
 
 def _load(entry: Path) -> Extracted:
-    header = read_object(entry / "split.json")
+    header = json.loads((entry / "split.json").read_text())
     corpus = Corpus.load(entry / "corpus", entry)
     origins = Corpus.load(entry / "origins", entry) if header["origins"] else None
     seen = SeenSample(*(read_array(entry / f"seen_{name}.npy") for name in SeenSample._fields))

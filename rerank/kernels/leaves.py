@@ -2,12 +2,13 @@
 
 Compiled kernels are kept in one directory for each state of their sources, which only this user can write. numba
 unpickles what it finds there, so whoever can write there can run code: a directory of another user, or one that others
-can write, is not used.
+can write, is not used, and what is not as it was written is removed before.
 """
 
 import gc
 import logging
 import os
+import pickle
 import shutil
 import stat
 import tempfile
@@ -44,6 +45,7 @@ types: Any = _types  # typed in part
 _naming = threading.Lock()
 log = logging.getLogger("rerank")
 NAME = "rerank-kernels"
+DIGEST = 32  # bytes behind what numba keeps
 KEPT = 64  # the states that were used last stay; one takes some 5 MB
 USER = os.geteuid() if hasattr(os, "geteuid") else None  # None: not a POSIX system, without owners and modes
 
@@ -118,6 +120,7 @@ def state_directory(state: str) -> str | None:
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
                 _check_owner(path)
             os.utime(place / state)  # used now
+            _drop_damaged(place / state)
         except OSError as error:
             problems.append(f"{place}: {reason(error)}")
         else:
@@ -134,28 +137,33 @@ def _check_owner(path: Path) -> None:
         raise PermissionError(f"{path} is a link, or others own it or can write it; remove it, or set NUMBA_CACHE_DIR")
 
 
-def keep_apart(dispatcher: Any) -> None:
-    """Let numba keep the code of a function in a file that is called by the types that it is for.
+def seal(dispatcher: Any) -> None:
+    """Let numba write a digest behind all that it keeps of a function; unpickling ends before it.
 
-    It would number them, and of two processes that compile a function for other types at once, one would run the
-    other's. What is cut short, as when the power has failed, is compiled again: numba would fail over it.
+    Code goes to a file that is called by the types that it is for: numba would number them, and of two processes that
+    compile a function for other types at once, one would run the other's.
     """
     with suppress(AttributeError):  # a numba that keeps functions otherwise: they are compiled in every process
-        kept, file = dispatcher._cache, dispatcher._cache._cache_file
-        save, load, name = file.save, kept.load_overload, file._index_name.removesuffix(".nbi")
+        file = dispatcher._cache._cache_file
+        dump = file._dump
+        file._dump = lambda found: (content := dump(found)) + sha256(content).digest()
+        save, name = file.save, file._index_name.removesuffix(".nbi")
 
         def save_apart(key: Any, data: Any) -> None:
-            file._data_name = lambda _: f"{name}.{sha256(file._dump(key)).hexdigest()[:16]}.nbc"
+            file._data_name = lambda _: f"{name}.{sha256(dump(key)).hexdigest()[:16]}.nbc"
             save(key, data)
 
-        def load_whole(*types: Any) -> Any:
-            try:
-                return load(*types)
-            except Exception:  # unpickling raises anything
-                kept.flush()
-                return None
+        file.save = save_apart
 
-        file.save, kept.load_overload = save_apart, load_whole
+
+def _drop_damaged(directory: Path) -> None:
+    """Remove kernels that are not as they were written: numba would fail over them, or run what they have become."""
+    version = pickle.dumps(numba.__version__, protocol=-1)  # which an index begins with
+    for path in directory.rglob("*.nb[ic]"):
+        content = path.read_bytes()
+        kept = content.removeprefix(version) if path.suffix == ".nbi" else content
+        if sha256(kept[:-DIGEST]).digest() != kept[-DIGEST:]:
+            path.unlink(missing_ok=True)
 
 
 def _remove_unused(place: Path) -> None:
@@ -174,7 +182,7 @@ def compiled(function: Callable[..., Any], state: str | None) -> Any:
             config.CACHE_DIR = directory or before
             made = numba.njit(**OPTIONS, cache=bool(directory))(function)
             if directory:
-                keep_apart(made)
+                seal(made)
             return made
         finally:
             config.CACHE_DIR = before

@@ -29,7 +29,7 @@ from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import METRICS, ListRecipe, Recipe, TextRecipe
 from rerank.recipes.settings import Section, first_fault
 from rerank.storage.documents import as_json, read_object
-from rerank.storage.files import DAMAGE, new_directory, read_array, save_arrays
+from rerank.storage.files import DAMAGE, new_directory, read_array, save_arrays, standing
 from rerank.storage.files import digest as digest_of
 
 FORMAT_VERSION = 1
@@ -137,9 +137,10 @@ def stored_model(source: str, kind: type[BaseModel]) -> Iterator[tuple[Path, dic
     """Within the block, the folder and header of a model, which has to be of this ``kind`` and as it was saved; what
     cannot be read is a ``ModelError``."""
     try:
-        header = read_header(Path(source), kind)
-        check_files(Path(source), header["files"])
-        yield Path(source), header
+        folder = standing(Path(source))
+        header = read_header(folder, kind)
+        check_files(folder, header["files"])
+        yield folder, header
     except NotADirectoryError:
         raise ModelError("is a file; expected the directory of a model", path=source) from None
     except FileNotFoundError as error:

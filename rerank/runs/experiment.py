@@ -27,8 +27,8 @@ from rerank.recipes.loading import task_named
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.runs.report.results import headline
 from rerank.storage.documents import as_json, read_object
-from rerank.storage.files import DAMAGE, reason, remove, write_text
-from rerank.storage.outputs import RUNS, output_directory, output_file
+from rerank.storage.files import DAMAGE, reason, write_text
+from rerank.storage.outputs import RUNS, output_directory, output_file, remove_results
 
 if TYPE_CHECKING:
     from rerank.runs.report.page import PageSection
@@ -82,7 +82,7 @@ def experiment(
                     }
                     write_text(place / "metrics.json", as_json(kind.metrics, indent=1) + "\n")
                 if tests:
-                    remove(place / RUNS)
+                    remove_results(place, [RUNS])
     return kind
 
 

@@ -18,7 +18,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Self
 
@@ -27,7 +27,7 @@ from numpy.typing import DTypeLike
 
 from rerank.base.errors import RecipeError, RunError
 from rerank.base.interrupts import deferred
-from rerank.storage.documents import check_plain, read_object
+from rerank.storage.documents import as_json, check_plain, read_object
 
 # What reading a damaged file may raise: not there, cut short, a missing key, a wrong type, out of range.
 DAMAGE = (
@@ -111,6 +111,8 @@ def read_archive(path: Path) -> dict[str, np.ndarray]:
 
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_OLD = ".old"
+CHECKSUMS = "checksums.json"  # SHA-256 of the files of a directory: a change by a disk, a copy or a hand is noticed
 
 
 def temporary_path(target: Path) -> Path:
@@ -123,7 +125,7 @@ def claimed(target: Path, *, directory: bool = False) -> tuple[Path, int]:
 
     What others have left while they wrote ``target``, and do not hold, is removed.
     """
-    for left in target.parent.glob(f".{glob.escape(target.name[:100])}.{'[0-9a-f]' * 8}.rerank"):
+    for left in () if target.name.endswith(_OLD) else target.parent.glob(_temporaries(target.name)):
         with suppress(OSError), _opened(left) as held:  # where another writes it, or has removed it, it stays
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _delete(left)
@@ -139,6 +141,11 @@ def claimed(target: Path, *, directory: bool = False) -> tuple[Path, int]:
             os.close(held)
 
 
+def _temporaries(name: str) -> str:
+    """A pattern of the temporary names of ``name``."""
+    return f".{glob.escape(name[:100])}.{'[0-9a-f]' * 8}.rerank"
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
     descriptor = os.open(path, os.O_RDONLY)
@@ -148,9 +155,9 @@ def _opened(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def remove_leftovers(directory: Path) -> None:
+def remove_leftovers(directory: Path, pattern: str = f".*.{'[0-9a-f]' * 8}.rerank") -> None:
     """Remove what is half-written in ``directory`` (not below it); nobody else may be writing there."""
-    for path in directory.glob(f".*.{'[0-9a-f]' * 8}.rerank"):
+    for path in directory.glob(pattern):
         _delete(path)
 
 
@@ -173,9 +180,9 @@ def scratch_directory(beside: Path | str) -> Iterator[Path]:
 def new_directory(target: Path | str, *, keep: bool = False, synced: bool = True) -> Iterator[Path]:
     """A directory to write into; it is renamed to ``target`` when the block ends without an error.
 
-    It replaces an empty directory, or that of a model (see ``foreign``). With ``keep``, a ``target`` that exists by
-    then stays: for directories that several processes may make at the same time, all with the same content. synced:
-    only when its files are on disk.
+    It replaces an empty directory, or one that this program has written (see ``foreign``). With ``keep``, a ``target``
+    that exists by then stays: for directories that several processes may make at the same time, all with the same
+    content. synced: only when its files are on disk.
     """
     path = Path(target)
     with scratch_directory(path) as new:
@@ -183,14 +190,34 @@ def new_directory(target: Path | str, *, keep: bool = False, synced: bool = True
         for file in new.iterdir() if synced else ():
             _sync(file)
         with deferred():
-            old = temporary_path(path)
-            if path.is_dir() and not keep:
+            old = temporary_path(_before(path))
+            if path.is_dir():
+                if keep:
+                    return
                 if (other := foreign(path)) is not None:
                     raise RunError(f"{other} was not written by this program; move it, or write elsewhere than {path}")
                 path.rename(old)
-            with suppress(OSError) if keep else nullcontext():  # another process has just done the same
+            try:
                 new.rename(path)
-            _delete(old)
+            except OSError:
+                if keep and path.is_dir():  # another process has just done the same
+                    return
+                if old.exists():
+                    old.rename(path)
+                raise
+            remove_leftovers(path.parent, _temporaries(_before(path).name))
+
+
+def standing(target: Path) -> Path:
+    """The place of a directory: ``target``, or beside it, if a process was killed while it was replaced."""
+    if target.exists():
+        return target
+    return next(target.parent.glob(f".{glob.escape(_before(target).name)}.*.rerank"), target)
+
+
+def _before(target: Path) -> Path:
+    """Of which name a directory has a temporary one while another takes its place."""
+    return target.with_name(f"{target.name[:90]}{_OLD}")
 
 
 @contextmanager
@@ -300,10 +327,28 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def seal(directory: Path) -> None:
+    """Write the digests of all files in a directory (not below it) next to them, in ``checksums.json``."""
+    files = {
+        path.name: digest(path) for path in sorted(directory.iterdir()) if path.is_file() and path.name != CHECKSUMS
+    }
+    (directory / CHECKSUMS).write_text(as_json({"files": files}, indent=1) + "\n", encoding="utf-8")
+
+
+def verify(directory: Path) -> None:
+    """Check that the files in a directory are those that ``seal`` saw."""
+    for name, expected in read_object(directory / CHECKSUMS)["files"].items():
+        if (actual := digest(directory / name)) != expected:
+            raise ValueError(f"{name}: its checksum is {actual}; it was {expected} when the file was written")
+
+
 def foreign(directory: Path) -> Path | None:
-    """A file in a directory that is not one of those that the header of a model there names; None if there is none, or
-    no directory."""
-    with suppress(*DAMAGE):
-        named = {"model.json", *read_object(directory / "model.json")["files"]}
-        return next((path for path in sorted(directory.glob("*")) if path.name not in named), None)
-    return next(iter(sorted(directory.glob("*"))), None)
+    """A file in a directory that was not written with the others, whose names are in ``checksums.json`` or in the
+    header of a model; None if there is none, or no directory."""
+    listed = set[str]()
+    for name in (CHECKSUMS, "model.json"):
+        try:
+            listed |= {name, *dict(read_object(directory / name)["files"])}
+        except DAMAGE:
+            continue
+    return next((path for path in sorted(directory.glob("*")) if path.name not in listed), None)

@@ -1,13 +1,15 @@
 """The directory that a run writes its results to: it belongs to one run, held by one at a time, and logged to.
 
-Its note says so, a file that only this program writes. Where there is none, whatever has the name of a result was not
-written by a run, and the directory is refused.
+Its note says so, a file that only this program writes: a first line, then the names of what runs have written there,
+one per line, each noted before it is written. Whatever is there without being noted was not written by this program: it
+is neither replaced nor removed.
 
 Work that is not done twice is there too: a trained run, a training that has come to the end of some epoch, the votes
 on a split. Each is an .npz file with a header (JSON) and arrays, which appears, and is replaced, as a whole, under a
 key, a digest of everything that it depends on, so that it is not taken for that of other data, settings or code.
 """
 
+import glob
 import hashlib
 import logging
 import os
@@ -28,9 +30,9 @@ from rerank.storage.documents import as_json, parse_object
 
 log = logging.getLogger("rerank")
 NOTE, LOCK = ".rerank-run", ".rerank.lock"
-HEAD = "rerank keeps the results of a run here, and replaces them by those of the next one"
+HEAD = "rerank keeps the results of a run here; these are what it has written:"
 RECIPE, LOG, MODEL, RUNS = "recipe.yaml", "log.txt", "model", ".runs"
-HELD = (RUNS, "predictions", "figures")  # directories
+HELD = (RUNS, "predictions", "figures")  # directories; what is in them is noted file by file
 
 
 @contextmanager
@@ -73,48 +75,72 @@ def sole_run(directory: Path) -> Iterator[None]:
 
 
 def output_file(directory: Path, *names: str) -> Path:
-    """The path ``directory``/``names`` for a run to write, in a directory that is noted to be one of runs."""
+    """The path ``directory``/``names`` for a run to write, which is noted as its own from here on."""
     for name in names:
         if name in ("", ".", "..") or Path(name).name != name or not name.isprintable():
             raise RecipeError(f"{name!r} cannot be the name of a file in {directory}; use another")
-    note_runs(directory, names[:1])
-    return directory.joinpath(*names)
-
-
-def note_runs(directory: Path, results: Sequence[str]) -> None:
-    """Note that a directory is one of runs; one that is not yet and holds any of the ``results`` is refused."""
-    note = directory / NOTE
-    with files.reported(note):
-        if note.exists() and not note.read_text(encoding="utf-8", errors="replace").startswith(HEAD):
-            raise RecipeError("this was not written by a run; move it, or use another --output", path=str(note))
-        if not note.exists():
-            if held := [name for name in results if os.path.lexists(directory / name)]:
-                message = f"the directory holds {held[0]!r}, but no run; use another --output, or move it"
-                raise RecipeError(message, path=str(directory))
+    path, name = directory.joinpath(*names), "/".join(names)
+    if name not in noted(directory):
+        if os.path.lexists(path):
+            message = f"the directory holds {name!r}, which was not written by a run; move it, or use another --output"
+            raise RecipeError(message, path=str(directory))
+        with files.reported(directory / NOTE):
             directory.mkdir(parents=True, exist_ok=True)
-            note.write_text(f"{HEAD}\n", encoding="utf-8")
+            with (directory / NOTE).open("a", encoding="utf-8") as note:
+                note.write(f"{name}\n" if note.tell() else f"{HEAD}\n{name}\n")
+                note.flush()
+                os.fsync(note.fileno())
+    return path
+
+
+def noted(directory: Path) -> list[str]:
+    """The names of what runs have written in ``directory``; empty if there was no run."""
+    note = directory / NOTE
+    with files.reported(note), suppress(FileNotFoundError):
+        head, *names = note.read_text(encoding="utf-8", errors="replace").split("\n")
+        if head and head != HEAD:
+            raise RecipeError("this was not written by a run; move it, or use another --output", path=str(note))
+        return [name for name in names if name]
+    return []
 
 
 def prepare_output(directory: Path, resolved: str, results: Sequence[str], *, resume: bool) -> None:
     """Write the resolved recipe; without ``resume``, remove the ``results`` of earlier runs, and nothing else."""
     with files.reported(directory):
-        note_runs(directory, (*results, RECIPE, LOG, MODEL))
+        names, recipe = noted(directory), directory / RECIPE
+        held = [name for name in (*results, RECIPE, LOG, MODEL) if os.path.lexists(directory / name)]
+        if held and not names:
+            message = f"the directory holds {held[0]!r}, but no run; use another --output, or move it"
+            raise RecipeError(message, path=str(directory))
         # The recipe goes first and comes last: a run that was killed between has left nothing to continue from.
-        recipe = directory / RECIPE
-        fresh = not resume or not recipe.exists()
+        fresh = not resume or RECIPE not in names or not recipe.exists()
         if not fresh and recipe.read_text(encoding="utf-8", errors="replace") != resolved:
             message = "the directory holds a run with other settings; use another --output, or run again without "
             raise RecipeError(message + "--resume", path=str(recipe))
-        if (other := files.foreign(directory / MODEL)) is not None:
+        if MODEL in names and (other := files.foreign(directory / MODEL)) is not None:
             raise RecipeError("this was not written by a run; move it, or use another --output", path=str(other))
+        for name in (RECIPE, LOG, MODEL, *(name for name in results if name not in HELD)):
+            output_file(directory, name)
         for place in (directory, *(directory / name for name in HELD)):
             files.remove_leftovers(place)
         if fresh:
             files.remove(recipe)
-            for name in results:
-                files.remove(directory / name)
+            remove_results(directory, results)
             files.write_text(recipe, resolved)
         (directory / "predictions").mkdir(exist_ok=True)
+
+
+def remove_results(directory: Path, names: Iterable[str]) -> None:
+    """Remove what runs have written at ``names`` and below them, and directories left empty by that."""
+    chosen = set(names)
+    for path in [directory / name for name in noted(directory) if name.split("/")[0] in chosen]:
+        beside = path.parent.glob(f"{glob.escape(path.stem)}.*.npz") if path.parent.name == RUNS else ()
+        for part in (path, *beside):  # of a run also what is kept beside it
+            if files.foreign(part) is None:
+                files.remove(part)
+    for name in chosen.intersection(HELD):
+        with suppress(OSError):  # something else is there, and stays
+            (directory / name).rmdir()
 
 
 def check_apart(outputs: Iterable[Path | str], inputs: Iterable[Path | str]) -> None:

@@ -60,7 +60,8 @@ def test_files_beside_those_of_a_run(rerank: Command, recipe: Path, small_run: P
     assert small_run.exists()
     out = tmp_path / "out"
     finished(rerank, recipe, out)
-    kept = ["notes.txt", ".x.01234567.partial", "mine/metrics.json", "metrics.mine.npz"]
+    kept = ["notes.txt", "predictions/notes.txt", "predictions/.x.0123456789abcdef.partial", "figures/mine.svg"]
+    kept += [".x.01234567.partial", "mine/metrics.json", "metrics.mine.npz", ".runs/0007/run.json", ".runs/notes.txt"]
     for name in kept:
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_text("mine")
@@ -73,6 +74,16 @@ def test_files_beside_those_of_a_run(rerank: Command, recipe: Path, small_run: P
     before = small.files_of(out)
     refused(rerank("run", recipe, "-o", out), "model/notes.txt", "this was not written by a run; move it")
     assert small.files_of(out) == before
+
+
+def test_predictions_that_somebody_else_has_written(rerank: Command, small_data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    recipe = recipe_at(tmp_path, small.settings(small_data))
+    (out / "predictions").mkdir(parents=True)
+    (out / NOTE).write_text(f"{HEAD}\nlog.txt\n")
+    (out / "predictions" / "test.nbest.gz").write_text("mine")
+    refused(rerank("run", recipe, "-o", out), "'predictions/test.nbest.gz', which was not written by a run")
+    assert (out / "predictions" / "test.nbest.gz").read_text() == "mine"
 
 
 @pytest.mark.parametrize(

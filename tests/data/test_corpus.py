@@ -30,6 +30,7 @@ from rerank.learn.rules.rda import VotedRDA
 from rerank.learn.train import ListProblem, Training, epoch_order, part_order, train
 from rerank.learn.voting.voting import vote
 from rerank.metrics.oracle import oracles, with_corpus_gains
+from rerank.storage.files import seal
 
 WIDTH = 7
 ARRAYS = {
@@ -249,11 +250,18 @@ def test_parts_are_saved_as_one_corpus_in_files_of_numpy(tmp_path: Path) -> None
     whole = corpus_of([*EXAMPLE, *EXAMPLE])
     pieces = [whole.slice(a, b) for a, b in ((0, 1), (1, 1), (1, whole.list_count))]
     for corpus, parts in ((whole, pieces), (corpus_of([]), [corpus_of([])])):
-        place = tmp_path / str(corpus.list_count)
-        save_joined(place, parts)
+        save_joined(tmp_path / "corpus", parts)
         for name, dtype in DTYPES.items():
             np.save(tmp_path / "expected.npy", np.asarray(getattr(corpus, name), dtype))
-            assert (place / f"{name}.npy").read_bytes() == (tmp_path / "expected.npy").read_bytes()
+            assert (tmp_path / "corpus" / f"{name}.npy").read_bytes() == (tmp_path / "expected.npy").read_bytes()
+
+
+def test_saving_again_replaces_the_old(tmp_path: Path) -> None:
+    corpus_of(EXAMPLE).save(tmp_path / "corpus")
+    corpus_of(EXAMPLE[:1]).save(str(tmp_path / "corpus"))
+    assert plain(Corpus.load(str(tmp_path / "corpus"))) == EXAMPLE[:1]
+    names = {"checksums.json", "header.json", *(f"{name}.npy" for name in ARRAYS)}
+    assert {path.name for path in (tmp_path / "corpus").iterdir()} == names
 
 
 def write(name: str, content: bytes) -> Callable[[Path], Any]:
@@ -294,12 +302,30 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
 @pytest.mark.parametrize("mmap", [True, False])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_files_are_errors_of_the_data(damage: str, mmap: bool, tmp_path: Path) -> None:
+    """Also where the checksums are those of the damaged files."""
     corpus_of(EXAMPLE).save(tmp_path / "corpus")
     change, message = DAMAGES[damage]
     change(tmp_path / "corpus")
+    with pytest.raises(DataError, match=r"No such file|its checksum is"):
+        Corpus.load(tmp_path / "corpus", mmap=mmap)
+    if (tmp_path / "corpus").exists():
+        seal(tmp_path / "corpus")
     with pytest.raises(DataError, match=message) as caught:
         Corpus.load(tmp_path / "corpus", mmap=mmap)
     assert str(tmp_path / "corpus") in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["header.json", *(f"{name}.npy" for name in ARRAYS)])
+def test_a_flipped_bit_is_noticed(name: str, tmp_path: Path) -> None:
+    corpus_of(EXAMPLE).save(tmp_path / "corpus")
+    path = tmp_path / "corpus" / name
+    content = path.read_bytes()
+    for place in (0, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        with pytest.raises(DataError, match=f"{name}: its checksum is"):
+            Corpus.load(tmp_path / "corpus")
+    path.write_bytes(content)
+    assert plain(Corpus.load(tmp_path / "corpus")) == EXAMPLE
 
 
 @pytest.mark.parametrize("name", ["values", "base", "gain", "weight"])
@@ -310,6 +336,7 @@ def test_files_with_numbers_that_are_not_finite(name: str, tmp_path: Path) -> No
     array = np.load(path)
     array[-1] = np.nan
     np.save(path, array)
+    seal(path.parent)
     with pytest.raises(DataError, match="numbers that are not finite; build it again"):
         Corpus.load(tmp_path / "c")
     assert np.isnan(getattr(Corpus.load(tmp_path / "c", trusted=True), name)).any()
@@ -459,5 +486,6 @@ def test_cuts_that_are_none_of_these_lists(tmp_path: Path, cuts: Any) -> None:
     in_parts(tmp_path / "corpus", CORPUS, CUTS)
     header = json.loads((tmp_path / "corpus" / "header.json").read_text())
     (tmp_path / "corpus" / "header.json").write_text(json.dumps(header | {"cuts": cuts}))
+    seal(tmp_path / "corpus")
     with pytest.raises(DataError, match=r"do not fit together|not a readable corpus.*; remove /entry and run again"):
         Corpus.load(tmp_path / "corpus", "/entry")

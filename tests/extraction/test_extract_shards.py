@@ -138,7 +138,7 @@ def test_blocks_and_shards_change_nothing(kind, data, tmp_path, monkeypatch):
             assert one.about["seconds"] > 0
         entries = {path.name for path in (store.directory / key).iterdir()}
         seen = {f"seen_{name}.npy" for name in SeenSample._fields}
-        assert entries == {"corpus", "split.json", "table"} | seen
+        assert entries == {"checksums.json", "corpus", "split.json", "table"} | seen
 
 
 def test_processes_change_no_byte_of_the_shards(data, tmp_path, monkeypatch):

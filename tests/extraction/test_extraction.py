@@ -17,6 +17,7 @@ from rerank.extraction.extraction import Extracted, check_width, extract_trainin
 from rerank.extraction.trees import TreeContent, make_parseval
 from rerank.features.template import SETS
 from rerank.runs import experiment
+from rerank.storage.files import seal
 
 ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
 
@@ -109,7 +110,7 @@ def test_compression_is_no_change_and_other_code_is_one(data, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("damage", ["split.json", "corpus/header.json", "corpus/values.npy", "table/table_hashes.npy"])
-@pytest.mark.parametrize("how", ["missing", "cut short"])
+@pytest.mark.parametrize("how", ["missing", "cut short", "a bit flipped"])
 def test_a_damaged_entry_is_an_error_that_names_it(data, tmp_path, damage, how):
     store, recipe = CorpusCache(tmp_path / "cache"), small.recipe(data)
     *_, key = store.training(recipe)
@@ -118,7 +119,8 @@ def test_a_damaged_entry_is_an_error_that_names_it(data, tmp_path, damage, how):
     if how == "missing":
         file.unlink()
     else:
-        file.write_bytes(content[: len(content) // 2])
+        flipped = content[:-1] + bytes([content[-1] ^ 1])
+        file.write_bytes({"cut short": content[: len(content) // 2], "a bit flipped": flipped}[how])
     with pytest.raises(DataError, match=r"corpus is damaged .*; remove .* and run again") as caught:
         store.training(recipe)
     assert f"remove {store.directory / key} and" in str(caught.value)
@@ -131,6 +133,7 @@ def test_ids_that_do_not_fit_are_damage(data, tmp_path):
     file = store.directory / key / "split.json"
     header = json.loads(file.read_text())
     file.write_text(json.dumps(header | {"ids": header["ids"][:-1]}))
+    seal(file.parent)
     with pytest.raises(DataError, match="29 ids for 30 lists"):
         store.training(recipe)
 

@@ -31,6 +31,7 @@ from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import load_recipe
 from rerank.runs import experiment
 from rerank.runs.compared import compare_runs
+from rerank.storage.files import seal
 
 WIDEST = 1 << 24  # columns; a learner needs memory for all of them, and has a message where there is not enough
 
@@ -118,6 +119,8 @@ FIXED = ("lists", "gold", "sources", "references")
 
 def sign(place: Path) -> None:
     """Let digests fit the files, as somebody would who means harm: what is damaged is noticed by what looks into it."""
+    if (place / "corpus").exists():
+        seal(place / "corpus")
     sealed(place / "model")
 
 

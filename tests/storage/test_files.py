@@ -1,7 +1,6 @@
 """Files that are whole or absent: texts, arrays, JSON."""
 
 import io
-import json
 import math
 import os
 import re
@@ -30,6 +29,8 @@ from rerank.storage.files import (
     remove,
     remove_leftovers,
     scratch_directory,
+    seal,
+    standing,
     write_text,
 )
 
@@ -66,18 +67,13 @@ def test_data_are_on_disk_before_they_get_their_names(tmp_path, monkeypatch):
         assert place.partition("/")[0] not in synced[(tmp_path / place).stat().st_ino]
 
 
-def seal(directory: Path) -> None:
-    """Write the header that names the files of a model."""
-    (directory / "model.json").write_text(json.dumps({"files": dict.fromkeys(names(directory), "")}))
-
-
 def test_a_directory_replaces_the_old_one_entirely(tmp_path):
     for name in ("a", "b"):
         with new_directory(tmp_path / "target") as new:
             (new / name).write_text(name)
             seal(new)
     assert names(tmp_path) == ["target"]
-    assert names(tmp_path / "target") == ["b", "model.json"]
+    assert names(tmp_path / "target") == ["b", "checksums.json"]
 
 
 def replace_it(target: Path) -> None:
@@ -121,6 +117,45 @@ def test_an_error_inside_leaves_what_was_there(tmp_path, error):
     assert names(tmp_path) == ["file", "target"]
     assert names(tmp_path / "target") == ["a"]
     assert (tmp_path / "file").read_text() == "old"
+
+
+def test_a_failed_rename_brings_the_old_directory_back(tmp_path, monkeypatch):
+    with new_directory(tmp_path / "target") as new:
+        (new / "a").write_text("1")
+        seal(new)
+    rename, failed = Path.rename, [False, True]
+
+    def fail_once(self: Path, to: Path) -> Path:
+        if to == tmp_path / "target" and failed.pop():
+            raise OSError(28, "No space left on device")
+        return rename(self, to)
+
+    monkeypatch.setattr(Path, "rename", fail_once)
+    with pytest.raises(RunError, match="No space left"), new_directory(tmp_path / "target") as new:
+        (new / "b").write_text("2")
+    assert names(tmp_path) == ["target"]
+    assert names(tmp_path / "target") == ["a", "checksums.json"]
+
+
+def test_what_a_kill_between_two_renames_hides_is_found(tmp_path, monkeypatch):
+    target = tmp_path / "tar*get"
+    with new_directory(target) as new:
+        (new / "a").write_text("1")
+        seal(new)
+    rename = Path.rename
+
+    def end(self: Path, to: Path) -> Path:
+        if to == target:
+            raise SystemExit
+        return rename(self, to)
+
+    monkeypatch.setattr(Path, "rename", end)
+    assert standing(target) == target
+    with pytest.raises(SystemExit):
+        replace_it(target)
+    assert not target.exists()
+    assert names(standing(target)) == ["a", "checksums.json"]
+    assert standing(tmp_path / "other") == tmp_path / "other"
 
 
 @pytest.mark.parametrize("make", [new_directory, new_file])
@@ -186,11 +221,12 @@ def test_what_a_killed_process_leaves_goes(tmp_path):
 def test_the_next_writer_removes_what_a_killed_one_has_left(tmp_path):
     """Of its own name alone, and not what another is writing, in this process too."""
     assert subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], timeout=PATIENCE, check=False).returncode == -9
+    (tmp_path / ".d.old.01234567.rerank").mkdir()  # killed while it replaced a directory, which is kept until then
     with new_file(tmp_path / "f.d") as unlike, new_file(tmp_path / "f") as other, new_directory(tmp_path / "d") as new:
         other.write_text("a")
         unlike.write_text("b")
         held = {unlike.name, other.name, new.name}
-        assert {name for name in names(tmp_path) if name[1] in "fd"} == held
+        assert {name for name in names(tmp_path) if name[1] in "fd"} == {*held, ".d.old.01234567.rerank"}
         with new_file(tmp_path / "f") as second:
             second.write_text("c")
         assert (tmp_path / "f").read_text() == "c"

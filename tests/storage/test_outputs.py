@@ -126,7 +126,7 @@ class TestPreparing:
                 done = True
             except KilledError:
                 done = False
-        assert done == (steps >= 6)
+        assert done == (steps >= 7)
         if steps == 0:  # nothing has happened yet: the old run is as it was
             with pytest.raises(RecipeError, match="other settings"):
                 prepare_output(tmp_path, "new", RESULTS, resume=True)
