@@ -132,8 +132,10 @@ def train_run(task: RunTask) -> Run:
     corpus = corpus if columns.all() else corpus.keep_columns(columns)
     lists = trained_on(task.digests[0], recipe)
     training = _train(replace(task, corpus=corpus, dev=dev), recipe.learner, "training", lists)
-    base, history = _judge_base(recipe, training, split, metric, corpus), training.history
+    history = training.history
     best = next((line for line in history if line["epoch"] == training.epoch), history[-1])
+    best["train"] = corpus_score(corpus, training.weights[recipe.training.predictor], metric)
+    base = _judge_base(recipe, training, split, metric, corpus)
     reached = {key: best[key] for key in ("train", "dev") if key in best}
     if len(history) > 1:
         scores_text = "".join(f", {key} {metric.text(score)}" for key, score in reached.items())
@@ -303,17 +305,15 @@ def _train(task: RunTask, learner: Settings, stage: str, lists: str = "") -> Tra
     search = None if dev is None else BaseSearch(dev, metric)
 
     def observe(epoch: Epoch) -> None:
-        """Measure an epoch on the training lists and on dev, log it and tell of it."""
-        line = epoch.line
+        """Measure an epoch on dev, log it and tell of it."""
+        line, text = epoch.line, ""
         if search is not None and automatic:
             search.observe(epoch)
         elif search is not None:
             epoch.score = sign * corpus_score(search.dev, epoch.weights, metric)
-        line["train"] = corpus_score(corpus, epoch.weights, metric)
-        text = f", train {metric.text(line['train'])}"
         if search is not None and epoch.score is not None:
             line["dev"], line["dev_base"] = sign * epoch.score, sign * search.base_score
-            text += f", dev {metric.text(line['dev'])} (base {metric.text(line['dev_base'])})"
+            text = f", dev {metric.text(line['dev'])} (base {metric.text(line['dev_base'])})"
         count.advance(left=last - line["epoch"])
         log.info(
             "epoch %d: %s mistakes, %s nonzero weights%s, %.1f s, %.0f M nonzeros/s%s",
@@ -382,7 +382,6 @@ def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Trai
         training.weights, training.state = dict.fromkeys(training.weights, summed), state
         training.held, training.about["columns"] = members.held, members.as_dict(metric)
     line, last = training.history[-1], training.weights["last"]
-    line["train"] = corpus_score(corpus, last, metric)
     if dev is not None:
         line["dev"] = corpus_score(dev, last, metric)
         line["dev_base"] = metric.score(scored_rows(dev, metric, dev.base), dev.reference)

@@ -78,7 +78,9 @@ def test_history_has_a_line_an_epoch(small_run):
         own = [line for line in lines if line["run"] == run["name"]]
         assert [line["mistakes"] for line in own] == run["training"]["mistakes"]
         assert max(line["dev"] for line in own) == run["dev"] == own[run["training"]["epochs"] - 1]["dev"]
-        assert all(0 <= line["train"] <= 1 and line["seed"] == 1 for line in own)
+        assert [line["epoch"] for line in own if "train" in line] == [run["training"]["epochs"]]
+        assert 0 <= own[run["training"]["epochs"] - 1]["train"] <= 1
+        assert {line["seed"] for line in own} == {1}
 
 
 def corpus_of(run: Path, split: str) -> tuple[Recipe, Corpus]:
