@@ -18,14 +18,7 @@ def splitmix(state: int) -> int:
     return z ^ (z >> 31)
 
 
-class Judged(NamedTuple):
-    """A list that has something to learn from: the pair, whether it is a mistake, the loss, all coefficients."""
-
-    star: int
-    rival: int
-    mistake: bool
-    value: float
-    a: np.ndarray
+Judged = tuple[int, int, bool, float, np.ndarray]  # a pair, whether it is a mistake, the loss, all coefficients
 
 
 class Pairs(NamedTuple):
@@ -81,7 +74,7 @@ class Pairs(NamedTuple):
         mistake = not f[star] > f[rival]
         if loss == "cost" and asked.source.name == "oracle":
             star, rival = asked.in_turn(epoch, i, f, gain, oracle, any_ties, self.source.tilt)[0]
-        return Judged(star, rival, mistake, *loss_of(loss, f, gain, star, rival, self.source.tilt, any_ties))
+        return star, rival, mistake, *loss_of(loss, f, gain, star, rival, self.source.tilt, any_ties)
 
     def gap(self, loss: str, f: np.ndarray, gain: np.ndarray, rows: np.ndarray, size: float) -> float:
         """The smallest distance from a decision on a list that gains have a part in, relative to scores and gains."""

@@ -2,7 +2,6 @@
 
 import io
 import logging
-import os
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from rerank.extraction.extraction import extract_training
 from rerank.readers.base import Reader, SkipCount, make_reader, read_lists, readers
 from rerank.readers.lists import Lists
 
-INTEROP = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "interop"
 TREES = {
     "charniak": {"name": "charniak"}, "berkeley": {"name": "berkeley"}, "groups": {"name": "berkeley"},
     "trees": {"name": "trees"}, "stanford": {"name": "stanford"},
@@ -117,12 +115,6 @@ def test_systems_may_have_costs(spec: dict[str, Any], tmp_path: Path) -> None:
         assert written(make_reader(spec), two, np.array([1.0, 3.0, 2.0])).count(b"||| -3.0") == 1
 
 
-@pytest.mark.parametrize("name", ["moses", "charniak", "sockeye"])
-def test_another_sign_is_refused(name: str) -> None:
-    with pytest.raises(RecipeError, match=r"data\.reader\.scores: found 'penalty'; expected .*cost"):
-        make_reader({"name": name, "scores": "penalty"})
-
-
 def test_options_of_a_reader_can_be_named_in_braces(tmp_path: Path) -> None:
     path = write("moses", tmp_path, -1.0)
     assert read(make_reader("{name: moses, scores: cost}"), path)[0].base.tolist() == [-1.0, -2.0, -3.0]
@@ -144,17 +136,3 @@ def test_extraction_logs_and_keeps_the_remark(tmp_path: Path, caplog: pytest.Log
     found = extract_training(settings)[0]
     assert "lowest_first" not in found.about
     assert found.corpus.base[:3].tolist() == [-1.0, -2.0, -3.0]
-
-
-@pytest.mark.skipif(not INTEROP.is_dir(), reason=f"no lists at {INTEROP}; set RERANK_SHARED")
-def test_nematus_has_costs_and_others_have_not() -> None:
-    files = {"marian.decoder.wmt17.nbest.nematus": True, "marian.decoder.wmt17.nbest.expected": False}
-    for name, costs in files.items():
-        for scores in ("score", "cost"):
-            count = SkipCount("skip")
-            for nbest in read_lists(make_reader({"name": "moses", "scores": scores}), INTEROP / name, count=count):
-                assert nbest.problem is None
-                if costs and scores == "cost":
-                    assert nbest.base[0] == nbest.base.max()
-            assert count.lists > 10
-            assert count.like_costs == (costs == (scores == "score"))

@@ -285,14 +285,6 @@ def test_every_reader_is_tried() -> None:
     assert {name for name, _ in readers} - tried == {"table"}
 
 
-def test_lists_under_another_key_are_lists(tmp_path: Path) -> None:
-    (case,) = (case for case in CASES if str(case) == "jsonl")
-    path = Path(case.write(tmp_path, whole))
-    expected = [(one.id, one.texts) for one in read_lists(make_reader("jsonl"), path)]
-    path.write_bytes(path.read_bytes().replace(b'"candidates"', b'"candidate"'))
-    assert [(one.id, one.texts) for one in read_lists(make_reader("jsonl"), path)] == expected
-
-
 @pytest.mark.parametrize("dense", [None, ["lm"]])
 def test_a_number_that_a_list_in_four_lacks_is_no_column_unless_named(tmp_path: Path, dense: list[str] | None) -> None:
     (case,) = (case for case in CASES if str(case) == "jsonl")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import reference
 from entries import ONLINE
+from sameness import ARRAYS, bytes_of
 from strategies import WIDTH, bits, corpus_of, random_corpus, run, stored, targets
 from variants import EPOCHS, LEARNERS, every_family, every_learner, make
 
@@ -15,9 +16,6 @@ from rerank.base.errors import RecipeError
 from rerank.learn.base import learners
 from rerank.learn.log import UpdateLog
 from rerank.learn.scoring import best, scores
-from rerank.learn.voting.voting import vote
-
-ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
 
 
 def fields(kind: type) -> list[tuple[str, str]]:
@@ -40,10 +38,9 @@ def test_every_learner_has_an_entry() -> None:
 def test_the_corpus_stays_untouched(name: str, parameters: dict[str, Any]) -> None:
     corpus, learner = random_corpus(2), make(name, parameters)
     oracles = targets(corpus)
-    before = {key: getattr(corpus, key).tobytes() for key in ARRAYS}
-    kept = oracles.copy()
+    before, kept = bytes_of(corpus), oracles.copy()
     run(learner, corpus, EPOCHS, oracles=oracles)
-    assert {key: getattr(corpus, key).tobytes() for key in ARRAYS} == before
+    assert bytes_of(corpus) == before
     assert not any(getattr(corpus, key).flags.writeable for key in ARRAYS)
     np.testing.assert_array_equal(oracles, kept)
     assert oracles.flags.writeable
@@ -144,32 +141,6 @@ def test_votes_end_with_the_bits_of_the_state(name: str, parameters: dict[str, A
     if name != "arda":
         np.testing.assert_array_equal(end.w, last.w)
         assert end.beta == last.base
-
-
-@every_family
-def test_before_the_first_update_the_base_score_decides(name: str, parameters: dict[str, Any]) -> None:
-    corpus, learner = random_corpus(5), make(name, parameters | {"base": 0.75})
-    for columns in (0, corpus.width):
-        state = learner.init(columns)
-        for weights in (learner.last(state), learner.average(state)):
-            assert (weights.w.tolist(), weights.base) == ([0.0] * columns, 0.75)
-        assert learner.updates(state) == 0
-    votes = learner.votes(UpdateLog(), corpus)._replace(survived=np.array([7]))
-    chosen = np.zeros(corpus.candidate_count)
-    chosen[best(corpus, corpus.base)] = 7
-    np.testing.assert_array_equal(vote(votes, corpus), chosen)
-
-
-@every_family
-def test_lists_without_a_choice_change_no_weight(name: str, parameters: dict[str, Any]) -> None:
-    """Lists of 0 or 1 candidates are survived."""
-    corpus, learner = corpus_of([[], [({0: 1.0}, -3.0, 0.0)], []]), make(name, parameters)
-    ran = run(learner, corpus, 2)
-    assert ran.per_epoch("lists") == [3, 3]
-    assert ran.per_epoch("mistakes") == ran.per_epoch("updates") == ran.per_epoch("loss") == [0, 0]
-    assert ran.log.arrays()["survived"].tolist() == [6]
-    assert not learner.last(ran.state).w.any()
-    assert not learner.last(run(learner, corpus_of([]), 2).state).w.any()
 
 
 @every_learner

@@ -19,20 +19,18 @@ import small_rankings
 import small_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sameness import assert_same, assert_same_extracted, assert_same_tables, bytes_of
 
 from rerank.base.errors import DataError, RecipeError, RunError
-from rerank.data.corpus import Corpus, concatenate
 from rerank.extraction import blocks, extraction
 from rerank.extraction.blocks import Spool
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.extraction import divide, extract_split, extract_training
 from rerank.extraction.seen import SeenSample
-from rerank.features.table import FeatureTable
 from rerank.pool import Engine, Processes
 from rerank.readers import inputs
 from rerank.recipes.recipe import ListRecipe, TextRecipe
 
-ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
 BOTH = pytest.mark.parametrize("policy", ["error", "skip"])
 
 
@@ -67,24 +65,6 @@ def data(small_data: Path, tmp_path: Path) -> Path:
     return copy
 
 
-def in_memory(lists: Corpus) -> Corpus:
-    return concatenate([lists])
-
-
-def assert_same(found: Corpus, expected: Corpus) -> None:
-    one, other = in_memory(found), in_memory(expected)
-    assert (one.width, one.free, one.about) == (other.width, other.free, other.about)
-    for name in ARRAYS:
-        assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), name
-
-
-def assert_same_tables(found: FeatureTable, expected: FeatureTable) -> None:
-    assert found.width == expected.width
-    for name in ("hashes", "template", "first", "symbols", "scale"):
-        assert getattr(found, name).tobytes() == getattr(expected, name).tobytes(), name
-    assert (found.texts, found.templates, found.about) == (expected.texts, expected.templates, expected.about)
-
-
 def cut_into(monkeypatch: pytest.MonkeyPatch, lists: int, counts: int = 1 << 20) -> None:
     """Blocks of so many lists, and so many counts at once."""
     monkeypatch.setattr(blocks, "BLOCK_LISTS", lists)
@@ -116,7 +96,7 @@ def test_blocks_and_shards_change_nothing(kind, data, tmp_path, monkeypatch):
     test = extract_split(recipe, "test", table)
     assert whole.corpus.nonzeros > 0
     assert kind != "texts" or table.free > 0
-    size = sum(getattr(whole.corpus, name).nbytes for name in ARRAYS) / 1e6
+    size = sum(map(len, bytes_of(whole.corpus).values())) / 1e6
     for lists, counts, count, engine in ((1, 50, 30, Pickling()), (13, 77, 3, Engine())):
         cut_into(monkeypatch, lists, counts)
         cut = recipe_of(kind, data, size / count)
@@ -124,17 +104,12 @@ def test_blocks_and_shards_change_nothing(kind, data, tmp_path, monkeypatch):
         found, found_table, key = store.training(cut, engine)
         other = store.split(cut, "test", found_table, key, engine)
         assert 2 < found.corpus.cuts.size <= count + 1
-        assert_same(found.corpus, whole.corpus)
         assert_same_tables(found_table, table)
-        assert_same(other.corpus, test.corpus)
         assert (test.origins is None) == (kind == "values as they are")
-        if test.origins is not None and other.origins is not None:
+        if test.origins is not None:
             assert test.origins.list_count == test.origins.candidate_count == len(test.ids)
-            assert_same(other.origins, test.origins)
         for one, reference in ((found, whole), (other, test)):
-            assert one.ids == reference.ids
-            assert all(map(np.array_equal, one.seen, reference.seen))
-            assert {**one.about, "seconds": 0} == {**reference.about, "seconds": 0}
+            assert_same_extracted(one, reference)
             assert one.about["seconds"] > 0
         entries = {path.name for path in (store.directory / key).iterdir()}
         seen = {f"seen_{name}.npy" for name in SeenSample._fields}
@@ -192,9 +167,8 @@ def test_bad_lists_are_counted_through_all_blocks(data, monkeypatch):
     for lists in (1, 4):  # of one list: blocks without any that can be used
         cut_into(monkeypatch, lists)
         found, found_table = extract_training(recipe, Pickling())
-        assert_same(found.corpus, whole.corpus)
+        assert_same_extracted(found, whole)
         assert_same_tables(found_table, table)
-        assert {**found.about, "seconds": 0} == {**whole.about, "seconds": 0}
 
 
 @pytest.mark.parametrize("lists", [4, 100])
@@ -300,10 +274,8 @@ def test_blocks_of_an_extraction_that_was_stopped_are_used(data, tmp_path, monke
             extracted, table, key = place.training(recipe)
         made.append(-1)
         about = {name: value for name, value in extracted.about.items() if name != "seconds"}
-        arrays = [np.array(getattr(part, name)).tobytes() for part in extracted.corpus.parts() for name in ARRAYS]
-        found.append(
-            (extracted.ids, about, arrays, key, table.about, [record.getMessage() for record in caplog.records])
-        )
+        said = [record.getMessage() for record in caplog.records]
+        found.append((extracted.ids, about, bytes_of(extracted.corpus), key, table.about, said))
     assert found[0] == found[1]
     again = made[: made.index(-1)]
     assert again == [1, *range(3, 1 + max(made))]
@@ -386,11 +358,9 @@ def test_stretches_are_read_as_the_file_is(case, tmp_path, monkeypatch):
     in_stretches(monkeypatch)
     for engine in (Engine(), Pickling()):
         found, found_table = extract_training(asked, engine)
-        assert_same(found.corpus, whole.corpus)
+        assert_same_extracted(found, whole)
         assert_same_tables(found_table, table)
-        assert found.ids == whole.ids
-        assert {**found.about, "seconds": 0} == {**whole.about, "seconds": 0}
-        assert_same(extract_split(asked, "train", table, engine).corpus, test.corpus)
+        assert_same_extracted(extract_split(asked, "train", table, engine), test)
 
 
 @pytest.mark.parametrize("case", ["numbered", "bad", "twice"])
@@ -462,8 +432,7 @@ def test_lists_of_moses_and_the_texts_beside_them_are_read_in_stretches(case, po
             found, _ = extract_training(asked, engine)
         except DataError as error:
             return str(error)
-        arrays = [getattr(found.corpus, name).tolist() for name in ARRAYS]
-        return arrays, found.ids, {**found.about, "seconds": 0}
+        return bytes_of(found.corpus), found.ids, {**found.about, "seconds": 0}
 
     whole, used = outcome(Engine()), list[int]()
     in_stretches(monkeypatch)

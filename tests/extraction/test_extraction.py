@@ -5,21 +5,19 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import small
+from sameness import assert_same_extracted, assert_same_tables
 
 from rerank.base import usage
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction import cache
 from rerank.extraction.cache import CorpusCache
-from rerank.extraction.extraction import Extracted, check_width, extract_training
+from rerank.extraction.extraction import check_width, extract_training
 from rerank.extraction.trees import TreeContent, make_parseval
 from rerank.features.template import SETS
 from rerank.runs import experiment
 from rerank.storage.files import seal
-
-ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
 
 
 @pytest.fixture
@@ -41,10 +39,6 @@ def entries(directory: Path) -> set[str]:
     return {path.name for path in directory.iterdir()} if directory.exists() else set()
 
 
-def same(a: Extracted, b: Extracted) -> bool:
-    return a.ids == b.ids and all(np.array_equal(getattr(a.corpus, x), getattr(b.corpus, x)) for x in ARRAYS)
-
-
 def test_the_same_key_is_not_extracted_again(data, tmp_path, monkeypatch):
     store, recipe = CorpusCache(tmp_path / "cache"), small.recipe(data)
     first, table, key = store.training(recipe)
@@ -62,9 +56,9 @@ def test_the_same_key_is_not_extracted_again(data, tmp_path, monkeypatch):
     other = small.recipe(moved, learner={"name": "vrda"}, seed=5, name="other", training={"epochs": 9})
     second, again, same_key = store.training(other)
     assert same_key == key
-    assert same(first, second)
-    assert same(dev, store.split(other, "dev", again, same_key))
-    assert np.array_equal(table.hashes, again.hashes)
+    assert_same_extracted(second, first)
+    assert_same_extracted(store.split(other, "dev", again, same_key), dev)
+    assert_same_tables(again, table)
     assert entries(store.directory) == before
 
 

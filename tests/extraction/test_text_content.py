@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import sacrebleu
 import small_texts
+from sameness import assert_same_extracted, assert_same_tables
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.corpus import free_values
-from rerank.extraction.extraction import Extracted, extract_split, extract_training
+from rerank.extraction.extraction import extract_split, extract_training
 from rerank.extraction.kinds import with_set
 from rerank.extraction.texts import TextContent, final_metrics, without_columns
-from rerank.features.table import FeatureTable
 from rerank.metrics.gain import Gain
 from rerank.metrics.ngrams import Bleu
 from rerank.metrics.wer import Match, Wer
@@ -301,20 +301,6 @@ def ragged_recipe(root: Path, answer: str | None = None, **features: Any) -> Tex
     return made
 
 
-def same(one: Extracted, other: Extracted, tables: tuple[FeatureTable, FeatureTable]) -> None:
-    for first, second in ((one.corpus, other.corpus), (one.origins, other.origins)):
-        for key in ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference") if first else ():
-            assert getattr(first, key).tobytes() == getattr(second, key).tobytes(), key
-    for mine, theirs in zip(one.seen, other.seen, strict=True):
-        assert mine.tobytes() == theirs.tobytes()
-    assert one.ids == other.ids
-    assert {**one.about, "seconds": 0} == {**other.about, "seconds": 0}
-    assert tables[0].about == tables[1].about
-    for key in ("hashes", "template", "first", "symbols", "scale"):
-        assert getattr(tables[0], key).tobytes() == getattr(tables[1], key).tobytes()
-    assert tables[0].texts == tables[1].texts  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize(
     "features",
     [
@@ -343,9 +329,10 @@ def test_blocks_give_what_lists_give(features: dict[str, Any], tmp_path: Path, m
     monkeypatch.setattr(text_list, "MOST", 1)
     monkeypatch.setattr(JsonlReader, "most", 1)
     expected, known = extract_training(made)
-    same(extracted, expected, (table, known))
+    assert_same_extracted(extracted, expected)
+    assert_same_tables(table, known)
     for split, other in zip(("2", "3"), others, strict=True):
-        same(other, extract_split(made, split, known), (table, known))
+        assert_same_extracted(other, extract_split(made, split, known))
 
 
 @pytest.mark.parametrize("seed", range(4, 10))

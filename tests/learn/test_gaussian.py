@@ -1,6 +1,8 @@
 """Learners with a scale for every column: every update by its formula, limits, weights of lists, confidence."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal, localcontext
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import corpus_of, random_corpus, run, targets
+from twins.gaussian import cw_alpha, excess, of_alpha
 
 from rerank.base.errors import RecipeError
 from rerank.kernels.compile import kernel
@@ -19,7 +22,7 @@ from rerank.learn.predictor import MOST_COLUMNS
 from rerank.learn.rules.arda import AdaptiveRDA
 from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.confidence_exact import exact_stdev, exact_var
-from rerank.learn.rules.cw import CW, STDEV, VAR
+from rerank.learn.rules.cw import CW
 from rerank.learn.rules.ftrl import FTRL
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.rules.gaussian_full import SMALLEST
@@ -141,7 +144,7 @@ PHIS = st.floats(-3.0, 1.0).map(lambda e: 10.0**e)
 VARIANCES = st.floats(-80.0, 6.0).map(lambda e: 10.0**e)
 SIZES = st.floats(-6.0, 6.0).map(lambda e: 10.0**e)
 MARGINS = st.one_of(st.just(0.0), SIZES, SIZES.map(lambda x: -x))
-FORMS = st.sampled_from([VAR, STDEV])
+FORMS = st.sampled_from(["var", "stdev"])
 
 D = Decimal
 
@@ -158,117 +161,104 @@ def judged(learner: Learner, m: float, v: float, weight: float = 1.0) -> tuple[f
     return loss, tuple(rates)
 
 
-def cw(form: int, phi: float) -> CW:
-    return CW(phi=phi, form="var" if form == VAR else "stdev")
-
-
-def alpha_of(rule: int, m: Decimal, v: Decimal, phi: Decimal) -> Decimal:
-    """Crammer et al. (2012), eqs. 15 and 22, as printed."""
-    if rule == VAR:
-        c = 1 + 2 * phi * m
-        return (-c + (c * c - 8 * phi * (m - phi * v)).sqrt()) / (4 * phi * v)
-    one, two = 1 + phi * phi / 2, 1 + phi * phi
-    return (-m * one + (m * m * phi**4 / 4 + v * phi * phi * two).sqrt()) / (v * two)
-
-
-def lacking(rule: int, m: Decimal, v: Decimal, phi: Decimal) -> Decimal:
+def lacking(form: str, m: Decimal, v: Decimal, phi: Decimal) -> Decimal:
     """How far m is below φv or φ√v."""
-    return phi * (v if rule == VAR else v.sqrt()) - m
+    return phi * (v if form == "var" else v.sqrt()) - m
 
 
-def distance(rule: int, m: float, v: float, phi: float) -> float:
+def distance(form: str, m: float, v: float, phi: float) -> float:
     """``lacking``, relative to its terms: the digits that the decision itself leaves."""
-    bound = phi * (v if rule == VAR else v**0.5)
+    bound = phi * (v if form == "var" else v**0.5)
     return abs(bound - m) / max(bound, abs(m))
+
+
+@contextmanager
+def exactly() -> Iterator[None]:
+    """Decimal numbers of so many digits."""
+    with localcontext() as context:
+        context.prec, context.Emin = DIGITS, -10000
+        yield
+
+
+def assert_sizes(
+    form: str, found: tuple[float, tuple[float, float, float]], m: Any, v: Any, phi: Any, most: Any
+) -> Any:
+    """A loss and the step sizes are those of the formulas, to 1e-9, with α at most ``most``; α and β as decimals."""
+    loss, rates = found
+    assert np.isfinite([loss, *rates]).all()
+    if lacking(form, m, v, phi) <= 0:
+        assert loss == 0.0
+        return None
+    assert loss == pytest.approx(float(lacking(form, m, v, phi)), rel=1e-9)
+    expected = of_alpha(form, min(most, cw_alpha(form, m, v, phi)), v, phi)
+    assert rates == pytest.approx([*map(float, expected)], rel=1e-9)
+    return expected
 
 
 @settings(max_examples=300)
 @given(FORMS, MARGINS, VARIANCES, PHIS)
-def test_cw_meets_its_constraint_with_equality(rule: int, m: float, v: float, phi: float) -> None:
-    """α, β and ξ to 1e-9, and m⁺ = φv⁺ or φ√v⁺ for the exact α."""
-    assume(distance(rule, m, v, phi) > 1e-6)
-    loss, found = judged(cw(rule, phi), m, v)
-    assert np.isfinite([loss, *found]).all()
-    alpha, beta, xi = found
-    with localcontext() as context:
-        context.prec, context.Emin = DIGITS, -10000
+def test_cw_meets_its_constraint_with_equality(form: Any, m: float, v: float, phi: float) -> None:
+    """m⁺ = φv⁺ or φ√v⁺ for the exact α."""
+    assume(distance(form, m, v, phi) > 1e-6)
+    found = judged(CW(phi=phi, form=form), m, v)
+    with exactly():
         M, V, P = D(m), D(v), D(phi)
-        if lacking(rule, M, V, P) <= 0:
-            assert loss == 0.0
+        sizes = assert_sizes(form, found, M, V, P, D("Infinity"))
+        if sizes is None:
             return
-        A = alpha_of(rule, M, V, P)
-        if rule == VAR:
-            B, X = 2 * A * P / (1 + 2 * A * P * V), 2 * A * P
-            after = V - B * V * V
-            assert abs(M + A * V - P * after) <= D("1e-300") * max(abs(M), P * V)
-        else:
-            root = (-A * V * P + ((A * V * P) ** 2 + 4 * V).sqrt()) / 2
-            B, X = A * P / (root + V * A * P), A * P / root
-            after = V - B * V * V
-            assert abs(M + A * V - P * after.sqrt()) <= D("1e-150") * max(abs(M), P * V.sqrt())
-        for value, expected in ((alpha, A), (beta, B), (xi, X), (loss, lacking(rule, M, V, P))):
-            assert value == pytest.approx(float(expected), rel=1e-9)
-        assert alpha > 0.0
-        assert 0.0 <= beta * v <= 1.0 + 1e-12
-
-
-def exact_excess(rule: int, alpha: Decimal, m: Decimal, parts: list[Decimal], phi: Decimal) -> Decimal:
-    """m⁺ − φv⁺, or m⁺ − φ²v⁺/m⁺, after the exact diagonal update (Crammer et al. 2012, eqs. 33 and 34)."""
-    after = m + alpha * sum(parts)
-    if rule == VAR:
-        return after - sum((phi * s / (1 + 2 * alpha * phi * s) for s in parts), D(0))
-    return after - sum((phi * phi * s / (after + alpha * phi * phi * s) for s in parts), D(0))
+        after = V - sizes.beta * V * V
+        side, digits = (after, "1e-300") if form == "var" else (after.sqrt(), "1e-150")
+        assert abs(M + sizes.alpha * V - P * side) <= D(digits) * max(abs(M), P * (V if form == "var" else V.sqrt()))
+    alpha, beta, _ = found[1]
+    assert alpha > 0.0
+    assert 0.0 <= beta * v <= 1.0 + 1e-12
 
 
 @settings(max_examples=300)
 @given(FORMS, MARGINS, st.lists(VARIANCES, min_size=1, max_size=5), PHIS)
-def test_the_exact_diagonal_is_a_root(rule: int, m: float, parts: list[float], phi: float) -> None:
+def test_the_exact_diagonal_is_a_root(form: Any, m: float, parts: list[float], phi: float) -> None:
     """The sign of m⁺ − φv⁺ changes between α·(1 ± 1e-9); with φ√v⁺, between the m⁺ of ξ = αφ²/m⁺ times 1 ± 1e-12."""
     v = float(np.sum(parts))
-    assume(distance(rule, m, v, phi) > 1e-4)
-    assume(phi * (v if rule == VAR else np.sqrt(v)) > m)
-    if rule == VAR:
+    assume(distance(form, m, v, phi) > 1e-4)
+    assume(phi * (v if form == "var" else np.sqrt(v)) > m)
+    if form == "var":
         alpha = float(exact_var(m, v, phi, np.array(parts), len(parts)))
     else:
         alpha, xi = exact_stdev(m, v, phi, np.array(parts), len(parts))
     assert np.isfinite(alpha)
     assert alpha > 0.0
-    with localcontext() as context:
-        context.prec, context.Emin = DIGITS, -10000
-        terms, M, P = [D(s) for s in parts], D(m), D(phi)
-        lowest = max(D(0), -M / sum(terms))
+    with exactly():
+        terms, M, P = np.array([D(s) for s in parts]), D(m), D(phi)
+        lowest = max(D(0), -M / terms.sum())
         low, high = (D(alpha) * (1 + D(sign) * D("1e-9")) for sign in (-1, 1))
-        assert low <= lowest or exact_excess(rule, low, M, terms, P) < 0
+        assert low <= lowest or excess(form, low, M, terms, P) < 0
         assert high > lowest
-        assert exact_excess(rule, high, M, terms, P) > 0
-        if rule == STDEV:
+        assert excess(form, high, M, terms, P) > 0
+        if form == "stdev":
             ends = (D(alpha) * P * P / D(xi) * (1 + D(sign) * D("1e-12")) for sign in (-1, 1))
-            low, high = ((after - M) / sum(terms) for after in ends)
-            assert low <= lowest or exact_excess(rule, low, M, terms, P) < 0 < exact_excess(rule, high, M, terms, P)
+            low, high = ((after - M) / terms.sum() for after in ends)
+            assert low <= lowest or excess(form, low, M, terms, P) < 0 < excess(form, high, M, terms, P)
 
 
 def exact_run(rows: np.ndarray, phi: float, epochs: int) -> np.ndarray:
     """The mean of a CW with φ√v and the exact diagonal over z = ``rows`` in their order."""
     P, floor = D(phi) * D(phi), D(SMALLEST)
-    mean, variance = [D(0)] * rows.shape[1], [D(1)] * rows.shape[1]
-    with localcontext() as context:
-        context.prec, context.Emin = DIGITS, -10000
-        for row in [[D(float(x)) for x in row] for row in rows] * epochs:
-            m = sum((a * x for a, x in zip(mean, row, strict=True)), D(0))
-            parts = [s * x * x for s, x in zip(variance, row, strict=True)]
-            v = sum(parts)
+    mean, variance = (np.array([D(number)] * rows.shape[1]) for number in (0, 1))
+    with exactly():
+        for row in [np.array([D(float(x)) for x in row]) for row in rows] * epochs:
+            m, parts = (mean * row).sum(), variance * row * row
+            v = parts.sum()
             if m >= (P * v).sqrt() or v <= floor:
                 continue
             low, high = max(D(0), m), (P * v).sqrt()
             while high - low > D("1e-30") * high:
                 after = (low + high) / 2 if low else high / 1000
-                low, high = (
-                    (low, after) if exact_excess(STDEV, (after - m) / v, m, parts, D(phi)) > 0 else (after, high)
-                )
+                above = excess("stdev", (after - m) / v, m, parts, D(phi)) > 0
+                low, high = (low, after) if above else (after, high)
             alpha = (high - m) / v
-            mean = [a + alpha * s * x for a, s, x in zip(mean, variance, row, strict=True)]
-            variance = [max(floor, s / (1 + alpha * P / high * p)) for s, p in zip(variance, parts, strict=True)]
-    return np.array(mean, float)
+            mean = mean + alpha * variance * row
+            variance = np.maximum(floor, variance / (1 + alpha * P / high * parts))
+    return mean.astype(float)
 
 
 @pytest.mark.parametrize("phi", [1.0, 3.0])
@@ -291,21 +281,10 @@ def test_exact_variances_that_collapse_leave_the_digits_of_the_weights(seed: int
 @given(MARGINS, VARIANCES, PHIS, SIZES, st.sampled_from([0.5, 1.0, 3.0]))
 def test_soft_cw_is_its_closed_form(m: float, v: float, phi: float, C: float, weight: float) -> None:
     """Wang, Zhao & Hoi (2012), Proposition 1, with C·weight."""
-    assume(distance(STDEV, m, v, phi) > 1e-6)
-    loss, found = judged(SoftCW(phi=phi, C=C), m, v, weight)
-    assert np.isfinite([loss, *found]).all()
-    alpha, beta, xi = found
-    with localcontext() as context:
-        context.prec, context.Emin = DIGITS, -10000
-        M, V, P = D(m), D(v), D(phi)
-        if lacking(STDEV, M, V, P) <= 0:
-            assert loss == 0.0
-            return
-        assert loss == pytest.approx(float(lacking(STDEV, M, V, P)), rel=1e-9)
-        A = min(D(C) * D(weight), alpha_of(STDEV, M, V, P))
-        root = (-A * V * P + ((A * V * P) ** 2 + 4 * V).sqrt()) / 2
-        for value, expected in ((alpha, A), (beta, A * P / (root + V * A * P)), (xi, A * P / root)):
-            assert value == pytest.approx(float(expected), rel=1e-9)
+    assume(distance("stdev", m, v, phi) > 1e-6)
+    found = judged(SoftCW(phi=phi, C=C), m, v, weight)
+    with exactly():
+        assert_sizes("stdev", found, D(m), D(v), D(phi), D(C) * D(weight))
 
 
 @pytest.mark.parametrize("learner", [CW(), CW(form="stdev"), SoftCW()])

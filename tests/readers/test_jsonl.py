@@ -151,15 +151,6 @@ def shown(found: Lists) -> Any:
     return found.id, found.texts, found.names, found.scores.tolist(), bad, found.answers, found.absent, sparse
 
 
-def test_numbers_beside_the_text_are_columns_too(place: Path) -> None:
-    item = {
-        "candidates": [{"text": "a", "logprob": -1, "gain": 0.5, "ok": True}, {"text": "b", "gain": 1, "logprob": -2}]
-    }
-    found = one(place, item, base="logprob")
-    assert (found.names, found.base.tolist()) == (("logprob", "gain"), [-1.0, -2.0])
-    assert found.scores[:, 1].tolist() == [0.5, 1.0]
-
-
 def test_the_first_lists_decide_on_the_columns(place: Path) -> None:
     def line(*candidates: dict[str, float]) -> str:
         return json.dumps({"candidates": [{"text": "t", "features": one} for one in candidates]}) + "\n"

@@ -1,10 +1,6 @@
 """Moses-style lists: all their variants, bad ones in their places, and what is written back."""
 
-import io
-import pickle
-import re
-from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +14,8 @@ from rerank.base.errors import DataError
 from rerank.readers import lines
 from rerank.readers import moses as moses_reader
 from rerank.readers.base import SkipCount, read_lists
-from rerank.readers.lists import Lists, SparseScores, one_by_one
+from rerank.readers.lists import Lists, SparseScores
 from rerank.readers.moses import Moses, unmark
-from rerank.readers.streams import InputStream
 
 
 def read(tmp_path: Path, data: bytes, reader: Moses | None = None) -> list[Lists]:
@@ -319,25 +314,6 @@ def test_a_list_without_end_is_refused(tmp_path: Path, name: str, most: int, mon
         read(tmp_path, few + b"10 ||| b ||| F= 1 ||| 0\n" * 20)
 
 
-def test_stretches_are_read_one_by_one_as_the_file_is() -> None:
-    """By whoever knows what the first lists have shown, and the number of the first one."""
-    rows = [f"{i // 3} ||| w{i} |0-0| ||| LM= {i} {f'S_{i}= 1 ' * (i % 2)}||| {-i}\n" for i in range(100)]
-    rows[80] = "junk\n"
-    data, reader = "".join(rows).encode(), Moses()
-    whole = lines.LineReader(InputStream(io.BytesIO(data), ""))
-    expected = list(one_by_one(reader.lists(whole, reader.records(whole))))
-    assert reader.parts(whole.told)
-    parts, found = list(reader.stretches(InputStream(io.BytesIO(data), ""), 3, 200)), list[Lists]()
-    assert (b"".join(part for part, *_ in parts), len(parts) > 3) == (data, True)
-    for part, line, ordinal, count in parts[::-1]:
-        worker = lines.LineReader(InputStream(io.BytesIO(part), ""))
-        worker.number, worker.records, worker.told = line, ordinal, pickle.loads(pickle.dumps(whole.told))
-        lists = list(one_by_one(reader.lists(worker, reader.records(worker))))
-        assert len(lists) == count
-        found = lists + found
-    assert list(map(repr, map(vars, found))) == list(map(repr, map(vars, expected)))
-
-
 RESCORED = {
     "moses": (
         b"0 ||| a  ||| LM0= -1 s_x= 1  ||| -7.50 ||| 0=0 ||| 0-0",
@@ -393,38 +369,7 @@ def test_lists_of_other_formats_are_written_as_lines(tmp_path: Path) -> None:
             written(Lists.one("0", "x", 1, [text], [1], np.array([[-1.0]])))
 
 
-# Against a parser in plain Python -----------------------------------------------------------------------------------
-
-BAR = re.compile(rb"(?<!\S)\|\|\|(?!\S)")
-
-
-def naive_entries(field: bytes) -> list[tuple[str, int, int, float]]:
-    """(label, place, how many values the label has, value) of everything in a feature field."""
-    found: list[tuple[str, list[float]]] = []
-    for word in field.split():
-        label, number = re.fullmatch(rb"(?:(.+)[=:])?([^=:]*)", word).groups()  # type: ignore[union-attr]
-        if label is not None:
-            found.append((label.decode(), []))
-        elif not found:
-            found.append(("", []))
-        if number:
-            found[-1][1].append(float(number))
-    return [(label, k, len(values), value) for label, values in found for k, value in enumerate(values)]
-
-
-def naive_name(label: str, place: int, several: int) -> str:
-    return f"{label}_{place}" if label and several > 1 else label or str(place)
-
-
-def naive_lists(data: bytes) -> Iterator[tuple[str, list[tuple[bytes, dict[str, float], float]]]]:
-    """(id, [(text, values, total)]) of the lists in ``data``; ids left out are not there."""
-    lists: dict[str, list[tuple[bytes, dict[str, float], float]]] = {}
-    for line in data.splitlines():
-        name, text, features, total = (field.strip() for field in BAR.split(line))
-        values = {naive_name(*entry[:3]): entry[3] for entry in naive_entries(features)}
-        lists.setdefault(name.decode(), []).append((text, values, float(total)))
-    yield from lists.items()
-
+# What was written, at random
 
 words = st.sampled_from(
     ["a", "das", "haus", "|", "||", "||||", "x|||y", "=", "a=", "1", "x|0-1|", "|0-1|x", "é", ":-)", ";"]
@@ -437,52 +382,49 @@ numbers = st.one_of(
     st.sampled_from(["-0", "+1.", ".5", "0e999", "1E-5", "123456789012345678901234567890", "9007199254740993", "1e22"]),
 )
 labels = st.sampled_from(["s_a", "s_b", "s;c", "s=d", "s:e", "s_f"])
+Written = tuple[int, str, list[str], dict[str, str]]  # a candidate: id, text, numbers of the columns, sparse values
 
 
 @st.composite
-def files(draw: st.DrawFn) -> tuple[bytes, list[str], list[dict[str, float]]]:
-    """A file, the names of its columns, and sparse values of all candidates."""
+def files(draw: st.DrawFn) -> tuple[bytes, list[str], list[Written]]:
+    """A file, the names of its columns, and its candidates."""
     dense = draw(st.sampled_from([[("LM", 1)], [("LM", 1), ("TM", 3)], [("d=e", 2)], []]))
-    lines, sparse, number = [], [], -1
+    lines, candidates, number = [], list[Written](), -1
     for _ in range(draw(st.integers(1, 6))):
         number += draw(st.integers(1, 3))
         for _ in range(draw(st.integers(1, 4))):
             text = " ".join(draw(st.lists(words, max_size=5)))
-            parts = [f"{label}= " + " ".join(draw(numbers) for _ in range(k)) for label, k in dense]
+            values = [[draw(numbers) for _ in range(k)] for _, k in dense]
+            parts = [f"{label}= {' '.join(own)}" for (label, _), own in zip(dense, values, strict=True)]
             extra = {} if not lines else draw(st.dictionaries(labels, numbers, max_size=3))
-            parts += [
-                f"{label}={value}" if draw(st.booleans()) else f"{label}= {value}" for label, value in extra.items()
-            ]
-            lines.append(
-                f"{number} ||| {text} ||| {draw(st.sampled_from([' ', '  '])).join(parts)} ||| {draw(numbers)}\n"
-            )
-            sparse.append({label: float(value) for label, value in extra.items()})
+            parts += [f"{label}{draw(st.sampled_from(['=', '= ']))}{value}" for label, value in extra.items()]
+            features, total = draw(st.sampled_from([" ", "  "])).join(parts), draw(numbers)
+            lines.append(f"{number} ||| {text} ||| {features} ||| {total}\n")
+            candidates.append((number, text, [*chain(*values), total], extra))
     names = [label if k == 1 else f"{label}_{i}" for label, k in dense for i in range(k)]
-    return "".join(lines).encode(), names, sparse
+    return "".join(lines).encode(), [*names, "score"], candidates
 
 
 @settings(max_examples=60, deadline=None)
 @given(made=files(), chunk=st.sampled_from([1, 7, 64, 1 << 20]))
-def test_lists_are_those_of_a_plain_parser(
-    tmp_path_factory: pytest.TempPathFactory, made: tuple[bytes, list[str], list[dict[str, float]]], chunk: int
+def test_lists_are_what_was_written(
+    tmp_path_factory: pytest.TempPathFactory, made: tuple[bytes, list[str], list[Written]], chunk: int
 ) -> None:
-    data, names, sparse = made
+    data, names, expected = made
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "CHUNK", chunk)
         found = list(map(good, read(tmp_path_factory.mktemp("x"), data)))
     assert [nbest.id for nbest in found] == [str(i) for i in range(len(found))]
-    expected = list(naive_lists(data))
-    assert [nbest.id for nbest in found if len(nbest)] == [name for name, _ in expected]
-    for nbest, (_, candidates) in zip((nbest for nbest in found if len(nbest)), expected, strict=True):
-        assert nbest.names == (*names, "score")
-        assert nbest.texts == [text for text, _, _ in candidates]
-        rows = [[*(values[name] for name in names), total] for _, values, total in candidates]
-        assert nbest.scores.tolist() == rows
-        own, sparse = sparse[: len(nbest)], sparse[len(nbest) :]
-        assert sparse_of(nbest) == own
-        assert [{**dict(zip(names, row, strict=False)), **values} for row, values in zip(rows, own, strict=True)] == [
-            values for _, values, _ in candidates
-        ]
+    assert {nbest.names for nbest in found} == {tuple(names)}
+    candidates = [
+        (int(nbest.id), *each)
+        for nbest in found
+        for each in zip(nbest.texts, nbest.scores.tolist(), sparse_of(nbest), strict=True)
+    ]
+    assert candidates == [
+        (i, text.encode(), [*map(float, scores)], {label: float(value) for label, value in extra.items()})
+        for i, text, scores, extra in expected
+    ]
     assert b"".join(map(written, found)) == data
 
 

@@ -16,38 +16,35 @@ Long = np.longdouble
 COLLAPSED = 1e-5  # a variance below which rounding decides
 
 
+Number = Any  # of extended precision, or decimal: what the formulas are worked out in
+
+
 class Sizes(NamedTuple):
     """μ ← μ + αΣz; Σ ← Σ − βΣzzᵀΣ, or Σ⁻¹ ← Σ⁻¹ + ξ·diag(z²)."""
 
-    alpha: float
-    beta: float
-    xi: float
+    alpha: Number
+    beta: Number
+    xi: Number
 
 
-def stdev_root(alpha: Long, v: Long, phi: Long) -> Long:
-    """√v⁺ (Crammer et al. 2012, Fig. 1)."""
-    return (-alpha * v * phi + np.sqrt(alpha**2 * v**2 * phi**2 + 4 * v)) / 2
-
-
-def of_alpha(form: str, alpha: Long, v: Long, phi: Long) -> Sizes:
+def of_alpha(form: str, alpha: Number, v: Number, phi: Number) -> Sizes:
     """β and ξ of an α (Crammer et al. 2012, Fig. 1)."""
     if form == "var":
-        return Sizes(float(alpha), float(2 * alpha * phi / (1 + 2 * alpha * phi * v)), float(2 * alpha * phi))
-    root = stdev_root(alpha, v, phi)
-    return Sizes(float(alpha), float(alpha * phi / (root + v * alpha * phi)), float(alpha * phi / root))
+        return Sizes(alpha, 2 * alpha * phi / (1 + 2 * alpha * phi * v), 2 * alpha * phi)
+    root = (-alpha * v * phi + np.sqrt(alpha**2 * v**2 * phi**2 + 4 * v)) / 2  # √v⁺
+    return Sizes(alpha, alpha * phi / (root + v * alpha * phi), alpha * phi / root)
 
 
-def cw_alpha(form: str, m: Long, v: Long, phi: Long) -> Long:
+def cw_alpha(form: str, m: Number, v: Number, phi: Number) -> Number:
     """Crammer et al. (2012), eqs. 15 (var) and 22 (stdev)."""
-    zero = Long(0)
     if form == "var":
         c = 1 + 2 * phi * m
-        return max(zero, (-c + np.sqrt(c**2 - 8 * phi * (m - phi * v))) / (4 * phi * v))
+        return max(0 * m, (-c + np.sqrt(c**2 - 8 * phi * (m - phi * v))) / (4 * phi * v))
     one, two = 1 + phi**2 / 2, 1 + phi**2
-    return max(zero, (-m * one + np.sqrt(m**2 * phi**4 / 4 + v * phi**2 * two)) / (v * two))
+    return max(0 * m, (-m * one + np.sqrt(m**2 * phi**4 / 4 + v * phi**2 * two)) / (v * two))
 
 
-def excess(form: str, alpha: Any, m: Any, part: np.ndarray, phi: Any) -> Any:
+def excess(form: str, alpha: Number, m: Number, part: np.ndarray, phi: Number) -> Number:
     """m⁺ − φv⁺, or m⁺ − φ√v⁺ as m⁺ − φ²v⁺/m⁺, of the exact diagonal update; part_j = Σ_jj z_j²."""
     after = m + alpha * part.sum()
     if form == "var":
@@ -74,13 +71,13 @@ def sizes_of(name: str, parameters: dict[str, Any], m: Long, v: Long, part: np.n
     if name == "cw":
         form, phi = parameters["form"], Long(parameters["phi"])
         if not exact:
-            return of_alpha(form, weight * cw_alpha(form, m, v, phi), v, phi)
+            return Sizes(*map(float, of_alpha(form, weight * cw_alpha(form, m, v, phi), v, phi)))
         alpha = cw_exact(form, m, part, phi)
         xi = 2 * alpha * phi if form == "var" else alpha * phi / ((m + alpha * v) / phi)
         return Sizes(float(weight * alpha), 0.0, float(weight * xi))
     if name == "scw":
         phi, C = Long(parameters["phi"]), Long(parameters["C"]) * weight
-        return of_alpha("stdev", min(C, cw_alpha("stdev", m, v, phi)), v, phi)
+        return Sizes(*map(float, of_alpha("stdev", min(C, cw_alpha("stdev", m, v, phi)), v, phi)))
     if name == "arow":
         r = Long(parameters["r"]) / weight
         return Sizes(float((1 - m) / (v + r)), float(1 / (v + r)), float(1 / r))
