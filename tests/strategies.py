@@ -1,6 +1,5 @@
 """Corpus and settings for property tests, and how a learner is run over them."""
 
-import io
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -141,15 +140,6 @@ def run(
         for epoch, order in enumerate(orders(corpus, epochs, first), first)
     ]
     return Ran(state, stats, log)
-
-
-def stored(state: State) -> State:
-    """The state after it was written as an .npz without objects, and read."""
-    stream = io.BytesIO()
-    np.savez(stream, **state._asdict())
-    stream.seek(0)
-    with np.load(stream, allow_pickle=False) as arrays:
-        return type(state)(**{name: arrays[name] for name in state._fields})
 
 
 def bits(state: State) -> dict[str, bytes]:

@@ -116,19 +116,6 @@ def test_blocks_and_shards_change_nothing(kind, data, tmp_path, monkeypatch):
         assert entries == {"checksums.json", "corpus", "split.json", "table"} | seen
 
 
-def test_processes_change_no_byte_of_the_shards(data, tmp_path, monkeypatch):
-    cut_into(monkeypatch, 6, 3000)
-    recipe = recipe_of("table", data, 0.05)
-    caches = [CorpusCache(tmp_path / name) for name in ("one", "two")]
-    _, _, key = caches[0].training(recipe)
-    with Engine(Processes(2)) as engine:
-        caches[1].training(recipe, engine)
-    for part in ("corpus", "table"):
-        one, two = (small.files_of(cache.directory / key / part) for cache in caches)
-        assert one == two
-        assert part == "table" or len(json.loads(one["header.json"])["cuts"]) > 3
-
-
 def test_names_are_looked_up_once_a_block_however_many_ranges_there_are(data, monkeypatch):
     cut_into(monkeypatch, 5, 77)
     loaded, load = Counter[tuple[str, int]](), Spool.load

@@ -204,56 +204,50 @@ WHITENING: list[AROW] = [
 ]  # fmt: skip
 
 
+def assert_bounded(learner: AROW | NWin, corpus: Corpus, vectors: list[Weights], right: Any) -> None:
+    """The mistakes of a pass lie under the least right(short, scale, u, z, mistakes) of all scales, for every u."""
+    corpus = replace(corpus, weight=np.ones(corpus.list_count))
+    ran, rate = run(learner, corpus, 1), learner.base_rate
+    z, mistakes = differences(ran.log, corpus, rate).toarray(), int(ran.per_epoch("mistakes")[0])
+    assert mistakes > 0
+    for u in vectors or [learner.average(ran.state)]:
+        margins = list_margins(corpus, oracles(corpus), u, any_ties=False)
+        found = bounds_of(learner, ran.log, corpus, mistakes, u)
+        vector, finite = np.append(u.w, u.base / rate if rate else 0.0), margins[np.isfinite(margins)]
+        expected = [float(finite.size)]
+        for scale in 1 / finite[finite > 0]:
+            expected.append(right(float(np.maximum(0.0, 1.0 - scale * finite).sum()), scale, vector, z, mistakes))
+        assert found["bound"] == pytest.approx(min(expected))
+        assert mistakes <= found["bound"]
+
+
 @pytest.mark.parametrize("learner", WHITENING, ids=str)
 @pytest.mark.parametrize("seed", range(4))
 def test_mistakes_of_arow_with_a_full_matrix_lie_under_its_bound(learner: AROW, seed: int) -> None:
     """Crammer et al. 2009, Theorem 2, matrix and all."""
-    corpus = random_corpus(seed)
-    corpus = replace(corpus, weight=np.ones(corpus.list_count))
-    ran, rate = run(learner, corpus, 1), learner.base_rate
-    z = differences(ran.log, corpus, rate).toarray()
-    mistakes = int(ran.per_epoch("mistakes")[0])
-    assert mistakes > 0
-    for u in (learner.average(ran.state), Weights(z.sum(axis=0)[:-1], rate * float(z.sum(axis=0)[-1]))):
-        margins = list_margins(corpus, oracles(corpus), u, any_ties=False)
-        found = bounds_of(learner, ran.log, corpus, mistakes, u)
-        vector = np.append(u.w, u.base / rate if rate else 0.0)
-        X = z.T @ z
-        spare, finite = len(z) - mistakes, margins[np.isfinite(margins)]
+
+    def right(short: float, scale: float, vector: np.ndarray, z: np.ndarray, mistakes: int) -> float:
+        X, spare, v = z.T @ z, len(z) - mistakes, scale * vector
         volume = np.linalg.slogdet(np.eye(len(X)) + X / learner.r)[1]
-        expected = [float(finite.size)]
-        for scale in 1 / finite[finite > 0]:
-            v = scale * vector
-            size = np.sqrt((learner.r * v @ v + v @ X @ v) * (volume + spare))
-            expected.append(float(np.maximum(0.0, 1.0 - scale * finite).sum() + size - spare))
-        assert found["bound"] == pytest.approx(min(expected))
-        assert mistakes <= found["bound"]
+        return float(short + np.sqrt((learner.r * v @ v + v @ X @ v) * (volume + spare)) - spare)
+
+    assert_bounded(learner, random_corpus(seed), [], right)
 
 
 @pytest.mark.parametrize(("eta", "rate"), [(0.01, 0.0), (0.1, 0.5), (0.5, 0.0)])
 @pytest.mark.parametrize("seed", range(4))
 def test_mistakes_of_normalised_winnow_lie_under_their_bound(eta: float, rate: float, seed: int) -> None:
     """M·(1 − ηX²‖u‖₁/2) ≤ L(u) + ‖u‖₁·K/η, over the separable lists and over others."""
-    learner = NWin(eta=eta, base=0.0, base_rate=rate)
-    for corpus, w in (separable(seed, 60), (random_corpus(seed), None)):
-        corpus = replace(corpus, weight=np.ones(corpus.list_count))
-        ran = run(learner, corpus, 1)
-        mistakes, z = int(ran.per_epoch("mistakes")[0]), differences(ran.log, corpus, rate).toarray()
-        u = learner.average(ran.state) if w is None else Weights(w[:-1], 0.0)
-        margins = list_margins(corpus, oracles(corpus), u, any_ties=False)
-        found = bounds_of(learner, ran.log, corpus, mistakes, u)
-        vector = np.abs(np.append(u.w, u.base / rate if rate else 0.0))
-        total, X, finite = vector.sum(), np.abs(z).max(), margins[np.isfinite(margins)]
-        q = vector[vector > 0] / total
-        K = float((q * np.log(q * 2 * (corpus.width + (rate > 0)))).sum())
-        expected = [float(finite.size)]
-        for scale in 1 / finite[finite > 0]:
-            left = 1 - eta * X**2 * scale * total / 2
-            if left > 0:
-                short = np.maximum(0.0, 1.0 - scale * finite).sum()
-                expected.append(float((short + scale * total * K / eta) / left))
-        assert found["bound"] == pytest.approx(min(expected))
-        assert mistakes <= found["bound"]
+
+    def right(short: float, scale: float, vector: np.ndarray, z: np.ndarray, _: int) -> float:
+        total, X = scale * np.abs(vector).sum(), np.abs(z).max()
+        q = np.abs(vector[vector != 0]) / np.abs(vector).sum()
+        K, left = float((q * np.log(q * 2 * (vector.size - 1 + (rate > 0)))).sum()), 1 - eta * X**2 * total / 2
+        return float((short + total * K / eta) / left) if left > 0 else np.inf
+
+    corpus, w = separable(seed, 60)
+    for lists, vectors in ((corpus, [Weights(w[:-1], 0.0)]), (random_corpus(seed), [])):
+        assert_bounded(NWin(eta=eta, base=0.0, base_rate=rate), lists, vectors, right)
 
 
 def test_nothing_is_said_of_learners_without_a_theorem() -> None:

@@ -15,7 +15,7 @@ import small_rankings
 import small_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import WIDTH, Row, bits, corpora, corpus_of, in_parts, orders, random_corpus, run, stored, targets
+from strategies import WIDTH, Row, bits, corpora, corpus_of, in_parts, orders, random_corpus, run, targets
 from variants import twin_of
 
 from rerank.data.corpus import Corpus
@@ -23,7 +23,7 @@ from rerank.learn.base import Learner, Weights
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA, VotedRDA
-from rerank.learn.scoring import best, scores
+from rerank.learn.scoring import scores
 from rerank.learn.train import Epoch, ListProblem, Observer, Training, epoch_order, score_on, train
 from rerank.learn.voting.voting import vote
 from rerank.learn.workspace import view
@@ -59,15 +59,6 @@ def test_the_order_follows_from_seed_and_epoch() -> None:
     assert epoch_order(4, 3, 2, shuffle=False).tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_training_is_epochs_in_that_order(learner: Learner) -> None:
-    training, ran = fit(learner, keep_log=True), run(learner, CORPUS, 4)
-    assert bits(training.state) == bits(ran.state)
-    assert [line["mistakes"] for line in training.history] == ran.per_epoch("mistakes")
-    for name, array in training.log.arrays().items():
-        np.testing.assert_array_equal(array, ran.log.arrays()[name])
-
-
 def test_the_best_epoch_on_dev_is_kept_and_of_equals_the_first() -> None:
     training = fit(epochs=5, keep_log=True, observers=in_turn(0.1, 0.5, 0.3, 0.5, 0.4))
     expected = fit(epochs=2, keep_log=True)
@@ -101,15 +92,6 @@ def test_patience(patience: int | None, ran: int) -> None:
     training = fit(epochs=6, patience=patience, observers=scores)
     assert len(training.history) == ran
     assert training.epoch == (5 if ran == 6 else 2)
-
-
-def test_a_warm_start_goes_on_as_if_nothing_had_stopped() -> None:
-    half, whole = fit(epochs=2), fit(epochs=5)
-    rest = fit(epochs=3, start=(stored(half.state), half.epoch))
-    assert bits(rest.state) == bits(whole.state)
-    assert rest.epoch == 5
-    assert [line["epoch"] for line in rest.history] == [3, 4, 5]
-    assert [line["mistakes"] for line in half.history + rest.history] == [line["mistakes"] for line in whole.history]
 
 
 @pytest.mark.parametrize("predictor", ["last", "average"])
@@ -218,19 +200,6 @@ def test_scores_are_dense_products(corpus: Corpus, w: np.ndarray, base: float) -
     found = scores(corpus, Weights(w, base))
     assert found.dtype == np.float64
     np.testing.assert_array_equal(found, base * corpus.base + reference.dense(corpus) @ w)
-
-
-@settings(max_examples=60)
-@given(corpora(), VECTORS)
-def test_best_sorts_by_score_base_score_and_index(corpus: Corpus, w: np.ndarray) -> None:
-    f = scores(corpus, Weights(w, 0.0))
-    expected = [
-        min(range(first, last), key=lambda y: (-f[y], -corpus.base[y], y), default=-1)
-        for first, last in zip(corpus.lists[:-1], corpus.lists[1:], strict=True)
-    ]
-    found = best(corpus, f)
-    assert found.dtype == np.int64
-    assert found.tolist() == expected
 
 
 def votes_of(learner: Learner, training: Corpus, epochs: int, corpus: Corpus, any_ties: bool = False) -> np.ndarray:

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from outcomes import good, problem_of, written
 
 import rerank
@@ -69,16 +67,6 @@ def test_names_come_from_the_option_the_file_or_are_numbers(place: Path) -> None
     assert read(place, b"", b"# a\n") == read(place, b"", b"") == []
 
 
-def test_lists_are_written_by_their_own_reader(place: Path) -> None:
-    reader = JoinedReader()
-    zero, *_ = read(place, LISTS, SCORES)
-    assert written(reader, zero, [1, 0]).splitlines() == LISTS.splitlines()[1::-1]
-    assert float(written(reader, zero, [1], np.array([1.0, 2.0])).split(b" ||| ")[3]) == 2.0
-    item = {"candidates": ["a", {"text": "b", "x": 1}], "y": 2}
-    (found,) = read(place, json.dumps(item).encode(), b"1\n2\n", of="jsonl")
-    assert json.loads(written(JoinedReader(of="jsonl"), found)) == item
-
-
 @pytest.mark.parametrize(
     ("scores", "line", "part"),
     [
@@ -116,15 +104,6 @@ def test_a_score_that_is_none_is_a_bad_one(place: Path, scores: bytes, line: int
     assert part in problem.message
     assert len(zero) == 1
     assert two.scores[0, 2] == 3.0
-
-
-def test_the_scores_of_a_bad_candidate_go_with_it(place: Path) -> None:
-    zero, _, two = read(place, LISTS.replace(b"-4", b"x"), b"1\n2\n3\n")
-    assert (problem_of(zero).path, problem_of(zero).line) == (str(place / "0.gz"), 2)
-    assert (zero.scores[:, 2].tolist(), two.scores[:, 2].tolist()) == ([1.0], [3.0])
-    whole, _, two = read(place, LISTS.replace(b"-4", b"x").replace(b"-3", b"x"), b"1\n2\n3\n")
-    assert whole.problem is not None
-    assert two.scores[:, 2].tolist() == [3.0]
 
 
 def test_after_a_list_of_nobody_knows_how_many_candidates_the_scores_have_lost_their_places(place: Path) -> None:
@@ -173,21 +152,6 @@ def test_scores_of_parses_are_columns_and_are_not_written(place: Path, of: Any, 
     twice, *_ = again.read(path(place, PARSES, b"1\n2\n3\n", b"# lm\n4\n5\n6\n"))
     assert (twice.names[2:], twice.scores[:, 2:].tolist()) == (("column_1", "lm"), [[1, 4], [2, 5]])
     assert written(again, twice.some([0])) == b"1\tx\n-1.0\t5.0\n(S1 (NN x))\n\n"
-
-
-NUMBER = st.floats(allow_nan=False, allow_infinity=False)
-
-
-@settings(max_examples=100, deadline=None)
-@given(sizes=st.lists(st.integers(0, 4), min_size=1, max_size=5), width=st.integers(1, 3), data=st.data())
-def test_every_line_goes_to_its_candidate(place: Path, sizes: list[int], width: int, data: Any) -> None:
-    total = sum(sizes)
-    rows = data.draw(st.lists(st.lists(NUMBER, min_size=width, max_size=width), min_size=total, max_size=total))
-    lists = b"".join(json.dumps({"candidates": ["t"] * size}).encode() + b"\n" for size in sizes)
-    scores = "".join("\t".join(map(repr, row)) + "\n" for row in rows).encode()
-    found = read(place, lists, scores, of="jsonl", names=[f"n{k}" for k in range(width)])
-    assert [len(one) for one in found] == sizes
-    assert [row for one in found for row in one.scores[:, 1:].tolist()] == rows
 
 
 NAMES = ("prompt_id", "response", "reward", "correct", "note")

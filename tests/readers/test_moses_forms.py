@@ -1,11 +1,11 @@
 """Lines of programs that put more into Moses' format, or less blank space, than Moses does today."""
 
-import io
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from outcomes import written
 
 from rerank.features.text.view import make_view
 from rerank.readers.base import ScoreColumns, SkipCount, make_reader, read_lists
@@ -80,7 +80,6 @@ FORMS = {
         TEXTS, ("d_0", "d_1", "lm", "w", "score"), [1, -6.5, -43, -8, -14.75],
     ),
 }  # fmt: skip
-every_form = pytest.mark.parametrize("name", FORMS)
 
 
 def read(path: Path, data: str, reader: Moses | None = None) -> list[Lists]:
@@ -88,17 +87,6 @@ def read(path: Path, data: str, reader: Moses | None = None) -> list[Lists]:
     found = [one for one in (reader or Moses()).read(path) if one.problem is None]
     assert len(found) == len(list((reader or Moses()).read(path)))
     return found
-
-
-@every_form
-def test_lines_are_read(tmp_path: Path, name: str) -> None:
-    form = FORMS[name]
-    found = read(tmp_path / "lists", form.lines)
-    assert [nbest.texts for nbest in found] == form.texts
-    assert {nbest.names for nbest in found} == {form.names}
-    assert found[0].scores[1].tolist() == form.scores
-    assert found[0].alignment == form.alignment
-    assert all(nbest.sparse is None and nbest.segmentation is None for nbest in found)
 
 
 def test_lines_without_the_scores_of_their_words_are_bad(tmp_path: Path) -> None:
@@ -114,16 +102,18 @@ def test_lines_without_the_scores_of_their_words_are_bad(tmp_path: Path) -> None
         assert found.names == ("F0", "XWordScores", *OF_WORDS, "score")
 
 
-@every_form
-def test_lines_are_written_back_and_with_other_scores_read_again(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", FORMS)
+def test_lines_are_read_written_back_and_with_other_scores_read_again(tmp_path: Path, name: str) -> None:
     form = FORMS[name]
     found = read(tmp_path / "lists", form.lines)
-    plain, other = io.BytesIO(), io.BytesIO()
-    for nbest in found:
-        Moses().write(plain, nbest)
-        Moses().write(other, nbest, range(len(nbest))[::-1], 1.0 + np.arange(len(nbest)))
-    assert plain.getvalue().decode() == form.lines
-    again = read(tmp_path / "again", other.getvalue().decode())
+    assert [nbest.texts for nbest in found] == form.texts
+    assert {nbest.names for nbest in found} == {form.names}
+    assert found[0].scores[1].tolist() == form.scores
+    assert found[0].alignment == form.alignment
+    assert all(nbest.sparse is None and nbest.segmentation is None for nbest in found)
+    assert b"".join(written(Moses(), nbest) for nbest in found).decode() == form.lines
+    other = [written(Moses(), nbest, range(len(nbest))[::-1], 1.0 + np.arange(len(nbest))) for nbest in found]
+    again = read(tmp_path / "again", b"".join(other).decode())
     assert [nbest.texts for nbest in again] == [texts[::-1] for texts in form.texts]
     assert again[0].base.tolist() == [2, 1]
     labels = [name for name in form.names[:-1] if name not in OF_WORDS]
@@ -151,10 +141,9 @@ def test_marians_alignments_may_name_the_ends_of_sentences(tmp_path: Path) -> No
 def test_alignments_with_ends_are_not_written_in_other_formats(tmp_path: Path) -> None:
     """There the end would be a word that is not there."""
     found = read(tmp_path / "lists", FORMS["marian --alignment hard"].lines)[0]
-    out = io.BytesIO()
-    make_reader("jsonl", "reader").write(out, found)
-    assert b"it rains" in out.getvalue()
-    assert b"alignment" not in out.getvalue()
+    out = written(make_reader("jsonl", "reader"), found)
+    assert b"it rains" in out
+    assert b"alignment" not in out
 
 
 def test_scores_of_words_are_columns_as_the_options_and_the_model_say(tmp_path: Path) -> None:
@@ -188,12 +177,28 @@ def joshua(i: int, y: int, more: str = "") -> str:
     return f"{i} ||| w{y} ||| lm_0={-1.5 * y - 1} tm_0={y - 3}{more} ||| {-y}"
 
 
-def test_one_candidate_with_one_more_label_leaves_the_columns_as_they_are(tmp_path: Path) -> None:
-    lines = [joshua(i, y, " oov=1" * (i == y == 1)) for i in range(3) for y in range(3)]
-    found = lists_of(tmp_path / "lists", lines)
-    assert {nbest.names for nbest in found} == {("lm_0", "tm_0", "score")}
-    assert found[1].scores.tolist() == [[-1, -3, 0], [-2.5, -2, -1], [-4, -1, -2]]
-    assert (found[1].sparse.names, found[1].sparse.values.tolist()) == ([b"oov"], [1])
+LABELS = {
+    # what candidate y of list i has besides, and the columns of files with it
+    "of one candidate": (lambda i, y: " oov=1" * (i == y == 1), ("lm_0", "tm_0", "score")),
+    "of nine candidates in ten": (lambda i, y: " gap=2" * (4 * i + y < 18), ("lm_0", "tm_0", "gap", "score")),
+    "of fewer": (lambda i, y: " gap=2" * (4 * i + y < 17), ("lm_0", "tm_0", "score")),
+    "twice in one": (lambda i, y: " rule=1" * (2 if i == y == 0 else 1), ("lm_0", "tm_0", "score")),
+}
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_which_labels_are_columns(tmp_path: Path, label: str) -> None:
+    more, names = LABELS[label]
+    found = lists_of(tmp_path / "lists", [joshua(i, y, more(i, y)) for i in range(5) for y in range(4)])
+    assert {nbest.names for nbest in found} == {names}
+    if label == "of one candidate":
+        assert found[1].scores.tolist() == [[-1, -3, 0], [-2.5, -2, -1], [-4, -1, -2], [-5.5, 0, -3]]
+        assert (found[1].sparse.names, found[1].sparse.values.tolist()) == ([b"oov"], [1])
+
+
+def test_a_label_that_comes_twice_where_another_candidate_lacks_it_is_not_shared_by_all(tmp_path: Path) -> None:
+    lines = [f"0 ||| w{y} ||| lm= -1{' T_a= 1' * (2 if y == 0 else y > 1)} ||| {-y}" for y in range(4)]
+    assert lists_of(tmp_path / "lists", lines)[0].names == ("lm", "score")
 
 
 def test_a_value_that_is_missing_is_0_and_counted(tmp_path: Path) -> None:
@@ -207,23 +212,6 @@ def test_a_value_that_is_missing_is_0_and_counted(tmp_path: Path) -> None:
     assert len(list(read_lists(Moses(), tmp_path / "lists", count=count))) == 5
     assert count.as_dict()["absent"] == {"tm_0": 1}
     assert "1 candidate without a value of the score column 'tm_0': it is 0 there" in str(count)
-
-
-@pytest.mark.parametrize(("having", "dense"), [(18, True), (17, False)])
-def test_a_label_of_nine_candidates_in_ten_is_a_column(tmp_path: Path, having: int, dense: bool) -> None:
-    lines = [joshua(i, y, " gap=2" * (4 * i + y < having)) for i in range(5) for y in range(4)]
-    names = lists_of(tmp_path / "lists", lines)[0].names
-    assert names == (("lm_0", "tm_0", "gap", "score") if dense else ("lm_0", "tm_0", "score"))
-
-
-def test_a_label_that_comes_twice_is_none(tmp_path: Path) -> None:
-    lines = [joshua(i, y, " rule=1" * (2 if i == y == 0 else 1)) for i in range(5) for y in range(4)]
-    assert lists_of(tmp_path / "lists", lines)[0].names == ("lm_0", "tm_0", "score")
-
-
-def test_a_label_that_comes_twice_where_another_candidate_lacks_it_is_not_shared_by_all(tmp_path: Path) -> None:
-    lines = [f"0 ||| w{y} ||| lm= -1{' T_a= 1' * (2 if y == 0 else y > 1)} ||| {-y}" for y in range(4)]
-    assert lists_of(tmp_path / "lists", lines)[0].names == ("lm", "score")
 
 
 def test_what_was_decided_in_training_holds_for_other_files(tmp_path: Path) -> None:

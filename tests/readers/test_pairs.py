@@ -23,7 +23,7 @@ from rerank.readers.problems import Problem
 from rerank.readers.streams import PathLike
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.treebank import parse_list
-from rerank.readers.trees.trees import parse_brackets, same_yield, to_nltk, yield_words
+from rerank.readers.trees.trees import parse_brackets, same_yield, yield_words
 
 LISTS = b"0 ||| a ||| F= 1 ||| -1\n0 ||| b ||| F= 2 ||| -2\n1 ||| c ||| F= 1 ||| -1\n2 ||| d ||| F= 1 ||| -1\n"
 
@@ -83,16 +83,6 @@ def test_lists_within_other_readers_begin_where_these_do(tmp_path: Path) -> None
         reader = make_reader({"name": name, "of": inner}, "reader")
         pairs = list(read_text_pairs(reader, path, references=[tmp_path / "references"], form="id"))
         assert [(nbest.id, nbest.references) for nbest in pairs] == [("1", (b"r1",)), ("2", (b"r2",))]
-
-
-def test_a_bad_list_takes_its_source_and_reference_along(files: Files) -> None:
-    lists = LISTS.replace(b"1 ||| c ||| F= 1 ||| -1", b"1 ||| c ||| F= 1 ||| x")
-    with pytest.raises(DataError, match=r"lists:3: list 1: found 'x'"):
-        files.read(lists, b"s0\ns1\ns2\n", b"r0\nr1\nr2\n")
-    count = SkipCount("skip")
-    pairs = files.read(lists, b"s0\ns1\ns2\n", b"r0\nr1\nr2\n", count=count)
-    assert outline(pairs) == [("0", 2, b"s0", (b"r0",)), ("2", 1, b"s2", (b"r2",))]
-    assert (count.lists, count.candidates, dict(count.reasons)) == (2, 3, {"score": 1})
 
 
 @pytest.mark.parametrize("policy", ["error", "skip"])
@@ -236,23 +226,6 @@ def test_same_yield_is_equality_of_words(candidates: list[nltk.Tree], gold: nltk
     different = [k for k, tree in every if words_of(tree) and words_of(tree) != words_of(gold)]
     assert same_yield(parsed, parsed, last, trace) == (different[0] if different else -1)
     assert yield_words(parsed, last, symbols) == words_of(gold)
-
-
-def test_pairs_are_aligned_by_order(tree_files: TreeFiles) -> None:
-    lists = listing("one", GOOD) + listing("none", []) + listing("two", ["(NN c)"])
-    tree_files.write(lists, f"{GOLD}\n(NN any)\n(S\n  (NN c))\n")
-    golds = []
-    for nbest, candidates, gold in read_pairs(CharniakReader(), tree_files.nbest, tree_files.gold, tree_files.symbols):
-        golds.append(str(to_nltk(gold, 0, tree_files.symbols)))
-        for t, text in enumerate(nbest.texts):
-            assert to_nltk(candidates, t, tree_files.symbols) == nltk.Tree.fromstring(text.decode())
-    assert golds == [GOLD, "(NN any)", "(S (NN c))"]
-
-
-def test_traces_do_not_count(tree_files: TreeFiles) -> None:
-    gold = "(S (-NONE- *) (NN a) (NP (-NONE- *T*-1)) (VB b) (-NONE- *))"
-    tree_files.write(listing("one", GOOD) + listing("two", [gold, *GOOD]), f"{gold}\n{GOLD}")
-    assert tree_files.read()[0] == ["one", "two"]
 
 
 BAD = {

@@ -163,26 +163,10 @@ def test_nltk_can_handle_the_deepest_trees_given_to_it() -> None:
         to_nltk(parsed, 1, symbols)
 
 
-PRETTY = b"""( (S (NP-SBJ (PRP It))
-     (VP (VBD rained)) (. .)))
-
-( (NP (NN Art)))
-"""
-
-
 def write(tmp_path: Path, data: bytes) -> Path:
     path = tmp_path / "gold.mrg"
     path.write_bytes(data)
     return path
-
-
-def test_pretty_printed_and_one_a_line(tmp_path: Path) -> None:
-    first, second = read_trees(write(tmp_path, PRETTY))
-    assert first == (PRETTY[: PRETTY.index(b"\n\n")], 1)
-    assert second == (b"( (NP (NN Art)))", 4)
-    lines = b"(NN a)\n(NN b)\r\n\r\n  (NN c)"
-    assert list(read_trees(write(tmp_path, lines))) == [(b"(NN a)", 1), (b"(NN b)", 2), (b"(NN c)", 4)]
-    assert list(read_trees(write(tmp_path, b"(NN a)(NN b) (NN c)"))) == [(b"(NN a)", 1), (b"(NN b)", 1), (b"(NN c)", 1)]
 
 
 @settings(max_examples=150, deadline=None)
