@@ -162,62 +162,9 @@ def within(lines: Lines, bins: str = "0") -> list[Features]:
     return rows
 
 
-@named("BaseScore")
-def base_score(lines: Lines, answers: str = "mean") -> list[Features]:
-    return [{"": score} for score in shared(lines, [one.base for one in lines.candidates], answers)]
-
-
-@named("Given")
-def given(lines: Lines) -> list[Features]:
-    return [one.given for one in lines.candidates]
-
-
-@named("PhrasePair")
-@alone
-def phrase_pair(source: list[str], one: One) -> list[str]:
-    return [joined([*source[a:b], "→", *one.words[c:d]]) for a, b, c, d in one.phrases]
-
-
-@named("SourcePhrase")
-@alone
-def source_phrase(source: list[str], one: One) -> list[str]:
-    return [joined(source[a:b]) for a, b, _, _ in one.phrases]
-
-
-@named("TargetPhrase")
-@alone
-def target_phrase(_source: list[str], one: One) -> list[str]:
-    return [joined(one.words[c:d]) for _, _, c, d in one.phrases]
-
-
-@named("PhraseLengths")
-@alone
-def phrase_lengths(_source: list[str], one: One, most: str = "5") -> list[str]:
-    return [f"{min(b - a, int(most))} → {min(d - c, int(most))}" for a, b, c, d in one.phrases]
-
-
-@named("PhraseBoundary")
-@alone
-def phrase_boundary(_source: list[str], one: One) -> list[str]:
-    return [f"{one.words[c - 1]} | {one.words[c]}" for _, _, c, d in one.phrases if c > 0 and d > c]
-
-
 def signed(number: int, most: int) -> str:
     clipped = max(-most, min(most, number))
     return f"{clipped:+d}" if clipped else "0"
-
-
-@named("Jump")
-@alone
-def jump(_source: list[str], one: One, most: str = "6") -> list[str]:
-    ends = [0, *(b for _, b, _, _ in one.phrases)]
-    return [signed(phrase[0] - end, int(most)) for phrase, end in zip(one.phrases, ends, strict=False)]
-
-
-@named("WordPair")
-@alone
-def word_pair(source: list[str], one: One) -> list[str]:
-    return [f"{source[s]} → {one.words[t]}" for s, t in one.points]
 
 
 @named("Unaligned")
@@ -244,17 +191,36 @@ def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
     return [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
 
 
-@named("TargetNGram")
-@alone
-def target_ngram(_source: list[str], one: One, n: str = "1") -> list[str]:
-    words = one.words if n == "1" else ["<s>", *one.words, "</s>"]
-    return [joined(gram) for gram in ngrams(words, int(n))]
-
-
-@named("LengthRatio")
-@alone
-def length_ratio(source: list[str], one: One) -> list[str]:
-    return [f"{min(30, math.floor(10 * len(one.words) / len(source))) / 10:.1f}"] if source else []
+TWINS |= {
+    "BaseScore": lambda lines, answers="mean": [
+        {"": score} for score in shared(lines, [one.base for one in lines.candidates], answers)
+    ],
+    "Given": lambda lines: [one.given for one in lines.candidates],
+    "PhrasePair": alone(
+        lambda source, one: [joined([*source[a:b], "→", *one.words[c:d]]) for a, b, c, d in one.phrases]
+    ),
+    "SourcePhrase": alone(lambda source, one: [joined(source[a:b]) for a, b, _, _ in one.phrases]),
+    "TargetPhrase": alone(lambda _, one: [joined(one.words[c:d]) for _, _, c, d in one.phrases]),
+    "PhraseLengths": alone(
+        lambda _, one, most="5": [f"{min(b - a, int(most))} → {min(d - c, int(most))}" for a, b, c, d in one.phrases]
+    ),
+    "PhraseBoundary": alone(
+        lambda _, one: [f"{one.words[c - 1]} | {one.words[c]}" for _, _, c, d in one.phrases if c > 0 and d > c]
+    ),
+    "Jump": alone(
+        lambda _, one, most="6": [
+            signed(phrase[0] - end, int(most))
+            for phrase, end in zip(one.phrases, [0, *(b for _, b, _, _ in one.phrases)], strict=False)
+        ]
+    ),
+    "WordPair": alone(lambda source, one: [f"{source[s]} → {one.words[t]}" for s, t in one.points]),
+    "TargetNGram": alone(
+        lambda _, one, n="1": map(joined, ngrams(one.words if n == "1" else ["<s>", *one.words, "</s>"], int(n)))
+    ),
+    "LengthRatio": alone(
+        lambda source, one: [f"{min(30, math.floor(10 * len(one.words) / len(source))) / 10:.1f}"] if source else []
+    ),
+}
 
 
 BINS = ["0", "1", "2", "3", "4", "5", "6", "7", "8-9", "10-11", "12-15", "16-19", "20-23", "24-31", "32-39"]

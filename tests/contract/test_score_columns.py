@@ -88,50 +88,42 @@ def test_a_model_names_its_columns_and_their_sources(name: str, models: dict[str
     assert brought == set(columns.names) - {"system_1", "system_2"}
 
 
+LACKING = {
+    "one list": (slice(2, 3), slice(None)),
+    "all lists": (slice(None), slice(None)),
+    "a candidate of each": (slice(None), slice(1, 2)),
+}
+
+
 @every_format
-def test_a_list_that_lacks_a_column_is_bad(name: str, models: dict[str, Model], tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", LACKING)
+def test_what_lacks_a_column_is_bad_and_does_not_have_0(
+    name: str, what: str, models: dict[str, Model], tmp_path: Path
+) -> None:
     form, model = FORMATS[name], models[name]
     whole, _ = rank(model, form, form.write(tmp_path, small_lists.complete()))
-    path = changed(form, tmp_path, lambda lists: drop(lists, slice(2, 3)))
-    if form.sparse:  # the file's first lists show that the program writes the label where it is not 0
-        found, count = rank(model, form, path)
-        assert (len(found), count.absent["tm"]) == (LISTS, 3)
-        assert "'tm'" in str(count)
-        return
-    with pytest.raises(DataError, match=r"list 2"):
-        rank(model, form, path)
-    found, count = rank(model, form, path, "skip")
-    assert isinstance(found[2], Problem)
-    assert (count.reasons["columns"] + count.reasons["score"], count.skipped, count.lists) == (1, 1, LISTS - 1)
-    same(found[:2] + found[3:], whole[:2] + whole[3:])
-
-
-@every_format
-def test_a_file_that_lacks_a_column_has_no_usable_list(name: str, models: dict[str, Model], tmp_path: Path) -> None:
-    form, model = FORMATS[name], models[name]
-    path = changed(form, tmp_path, lambda lists: drop(lists, slice(None)))
-    if name == "joined":  # the file of scores has another header
+    path = changed(form, tmp_path, lambda lists: drop(lists, *LACKING[what]))
+    if name == "joined" and what == "all lists":  # the file of scores has another header
         text = (tmp_path / "joined.scores").read_text().split("\n", 1)[0] + "\n" + "1.5\n" * 3 * LISTS
         (tmp_path / "joined.scores").write_text(text)
-    with pytest.raises(DataError, match=r"'tm'|'sum'|'mean'|'factor2'|P-"):
+    if form.sparse and what != "all lists":  # the first lists show that the program writes the label where it is not 0
+        found, count = rank(model, form, path)
+        assert (len(found), count.absent) == (LISTS, {"tm": 3 if what == "one list" else LISTS})
+        assert "'tm'" in str(count)
+        return
+    said = {"one list": "list 2", "all lists": r"'tm'|'sum'|'mean'|'factor2'|P-"}.get(what)
+    with pytest.raises(DataError, match=said):
         rank(model, form, path)
     found, count = rank(model, form, path, "skip")
-    assert all(isinstance(each, Problem) for each in found)
-    assert (len(found), count.reasons["columns"]) == (LISTS, LISTS)
-
-
-@every_format
-def test_a_candidate_that_lacks_a_column_does_not_have_0(name: str, models: dict[str, Model], tmp_path: Path) -> None:
-    form, model = FORMATS[name], models[name]
-    path = changed(form, tmp_path, lambda lists: drop(lists, slice(None), slice(1, 2)))
-    if form.sparse:
-        _, count = rank(model, form, path)
-        assert count.absent == {"tm": LISTS}
-        return
-    with pytest.raises(DataError):
-        rank(model, form, path)
-    _, count = rank(model, form, path, "skip")
-    assert count.skipped + getattr(count, "skipped_candidates", 0) == LISTS
+    if what == "one list":
+        assert isinstance(found[2], Problem)
+        assert (count.reasons["columns"] + count.reasons["score"], count.skipped, count.lists) == (1, 1, LISTS - 1)
+        same(found[:2] + found[3:], whole[:2] + whole[3:])
+    elif what == "all lists":
+        assert all(isinstance(each, Problem) for each in found)
+        assert (len(found), count.reasons["columns"]) == (LISTS, LISTS)
+    else:
+        assert count.skipped + count.skipped_candidates == LISTS
 
 
 @every_format

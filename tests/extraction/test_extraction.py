@@ -25,14 +25,8 @@ def data(small_data: Path, tmp_path: Path) -> Path:
     """A copy of the small data that a test may change; the training split is cut to 30 lists."""
     copy = tmp_path / "data"
     shutil.copytree(small_data, copy)
-    cut(copy, 30)
+    small.write_slices(copy, {"train": 30})
     return copy
-
-
-def cut(data: Path, size: int) -> None:
-    """Keep the first lists of the training split."""
-    small.write_lists(data / "train.nbest.gz", small.lists_of(data / "train.nbest.gz")[:size])
-    small.write_golds(data / "train.gold.gz", small.golds_of(data / "train.gold.gz")[:size])
 
 
 def entries(directory: Path) -> set[str]:
@@ -86,7 +80,7 @@ def test_changed_bytes_are_a_new_entry(data, tmp_path):
     store, recipe = CorpusCache(tmp_path / "cache"), small.recipe(data)
     first, table, key = store.training(recipe)
     store.split(recipe, "dev", table, key)
-    cut(data, 29)
+    small.write_slices(data, {"train": 29})
     second, other_table, other = store.training(recipe)
     assert (first.corpus.list_count, second.corpus.list_count) == (30, 29)
     store.split(recipe, "dev", other_table, other)

@@ -26,6 +26,15 @@ from rerank.features.table import ABSENT, FeatureTable, HashedTable, load_table
 TEMPLATES = ("T", "U(k=2)")
 
 
+def list_features(F: int, **fields: np.ndarray) -> ListFeatures:
+    """F features of a list; what is not given is 0."""
+    hashes, zeros = np.zeros(F, np.uint64), np.zeros(F, np.int64)
+    numbers = {"template": np.zeros(F, np.int32), "origin": np.zeros(F, np.float32), "first": np.zeros(F + 1, np.int64)}
+    entries = {"candidate": np.empty(0, np.int32), "value": np.empty(0, np.float32)}
+    names = {"full": hashes, "symbols": hashes[:0], "symbol_first": zeros, "symbol_last": zeros}
+    return ListFeatures(**({"hashes": hashes} | names | numbers | entries | fields))
+
+
 def varying(names: Sequence[str], symbols: SymbolTable) -> ListFeatures:
     """A list in which the features called ``names`` vary (their entries do not matter here)."""
     pairs = [name.split("|") for name in names]
@@ -34,17 +43,14 @@ def varying(names: Sequence[str], symbols: SymbolTable) -> ListFeatures:
     for text in (text for parts in texts for text in parts):
         symbols.intern(text)
     hashes = np.array([text_hash(name) for name in names], np.uint64)
-    return ListFeatures(
+    return list_features(
+        len(names),
         hashes=hashes,
         full=hashes,
         template=np.array([TEMPLATES.index(template) for template, _ in pairs], np.int32),
         symbols=np.array([text_hash(text) for parts in texts for text in parts], np.uint64),
         symbol_first=first[:-1],
         symbol_last=first[1:],
-        first=np.zeros(len(names) + 1, np.int64),
-        candidate=np.empty(0, np.int32),
-        value=np.empty(0, np.float32),
-        origin=np.zeros(len(names), np.float32),
     )
 
 
@@ -94,12 +100,7 @@ def test_counting_grows_with_the_corpus() -> None:
     builder = TableBuilder(["T"], 2)
     ids = []
     for part in parts:
-        n = part.size
-        zeros = np.zeros(n, np.int64)
-        features = ListFeatures(
-            part, part, zeros.astype(np.int32), part[:0], zeros, zeros, zeros, part[:0], part[:0], zeros
-        )
-        ids.append(builder.add(features))
+        ids.append(builder.add(list_features(part.size, hashes=part, full=part)))
     table, column = builder.finish(SymbolTable())
     assert [part.tolist() for part in ids] == [list(range(60_000)), list(range(30_000, total)), list(range(10))]
     twice = np.concatenate([hashes[:10], hashes[30_000:60_000]])
@@ -242,20 +243,12 @@ class OneList(NamedTuple):
 
 
 def features_of(one: OneList) -> ListFeatures:
-    F = len(one.ids)
     flat = [entry for entries in one.entries for entry in entries]
-    nothing, zeros = np.zeros(F, np.uint64), np.zeros(F, np.int64)
-    return ListFeatures(
-        hashes=nothing,
-        full=nothing,
-        template=np.zeros(F, np.int32),
-        symbols=nothing[:0],
-        symbol_first=zeros,
-        symbol_last=zeros,
+    return list_features(
+        len(one.ids),
         first=np.concatenate([[0], np.cumsum([len(entries) for entries in one.entries])]).astype(np.int64),
         candidate=np.array([candidate for candidate, _ in flat], np.int32),
         value=np.array([value for _, value in flat], np.float32),
-        origin=np.zeros(F, np.float32),
     )
 
 

@@ -1,13 +1,10 @@
 """Lists with what belongs to them, trees or texts: aligned whatever is skipped, or an error that says where."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import nltk
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +17,7 @@ from rerank.readers.base import Reader, SkipCount, make_reader
 from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses
 from rerank.readers.problems import Problem
-from rerank.readers.streams import PathLike
+from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.treebank import parse_list
 from rerank.readers.trees.trees import parse_brackets, same_yield, yield_words
@@ -131,35 +128,12 @@ def test_sources_and_references_of_different_lengths(files: Files, policy: Any, 
         files.read(LISTS, sides[1 - extra], sides[extra], count=SkipCount(policy))
 
 
-@dataclass(frozen=True)
-class Own(Reader):
-    """Lists that hold their source and references, as some formats do."""
-
-    sources: tuple[bytes | None, ...] = (b"s0", b"s1")
-    references: tuple[tuple[bytes, ...], ...] = ((b"r0",), (b"r1", b"R1"))
-
-    def blocks(self, path: PathLike) -> Iterator[Lists]:
-        for i, (source, references) in enumerate(zip(self.sources, self.references, strict=True)):
-            scores = np.zeros((1, 1))
-            yield Lists.one(
-                str(i),
-                str(path),
-                i + 1,
-                [b"a"],
-                [i + 1],
-                scores,
-                names=("score",),
-                source=source,
-                references=references,
-            )
-
-    def write(self, *_: object, **__: object) -> None:
-        raise NotImplementedError
-
-
 def test_sources_and_references_of_the_lists_themselves(files: Files) -> None:
-    assert outline(files.read(b"", None, None, Own())) == [("0", 1, b"s0", (b"r0",)), ("1", 1, b"s1", (b"r1", b"R1"))]
-    over = files.read(b"", b"x0\nx1\n", b"y0\ny1\n", Own())  # files go first
+    lists = b"""{"source": "s0", "references": ["r0"], "candidates": ["a"]}
+{"source": "s1", "references": ["r1", "R1"], "candidates": ["a"]}"""
+    found = files.read(lists, None, None, JsonlReader())
+    assert outline(found) == [("0", 1, b"s0", (b"r0",)), ("1", 1, b"s1", (b"r1", b"R1"))]
+    over = files.read(lists, b"x0\nx1\n", b"y0\ny1\n", JsonlReader())  # files go first
     assert outline(over) == [("0", 1, b"x0", (b"y0",)), ("1", 1, b"x1", (b"y1",))]
 
 
@@ -168,7 +142,8 @@ def test_what_is_needed_and_missing(files: Files) -> None:
         files.read(LISTS, b"s0\ns1\ns2\n", None)
     assert outline(files.read(LISTS, None, None, needs_references=False))[0] == ("0", 2, b"", ())
     count = SkipCount("skip")
-    pairs = files.read(b"", None, None, Own(sources=(None, b"s"), references=((b"r",), ())), count=count)
+    lists = b'{"references": ["r"], "candidates": ["a"]}\n{"source": "s", "candidates": ["a"]}'
+    pairs = files.read(lists, None, None, JsonlReader(), count=count)
     assert outline(pairs) == [("0", 1, b"", (b"r",))]
     assert dict(count.reasons) == {"no reference": 1}
 
