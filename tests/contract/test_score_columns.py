@@ -235,7 +235,6 @@ CASES = {
     "list": "list",
     "list recipes": "list recipes",
     "rank": "rank {run}/model {data}/test.nbest.gz",
-    "rank base": "rank base {data}/test.nbest.gz",
     "tag": "tag {data}/tagger {data}/words.txt",
     "tag --n-best": "tag {data}/tagger {data}/words.txt --n-best 2 --output {new}/lists.jsonl",
     "new": "new {data}/samples.jsonl --output {new}/new.yaml",
@@ -318,7 +317,7 @@ def test_json_holds_what_the_tables_show(rerank: Command, places: dict[str, Path
     plain = rerank(*words_of(name, places, tmp_path / "a"))
     answer = rerank(*words_of(name, places, tmp_path / "b"), "--json")
     assert (plain.code, answer.code) == (0, 0), (plain.err, answer.err)
-    if name in ("rank", "rank base"):
+    if name == "rank":
         objects = [strict(line) for line in answer.out.splitlines()]
         texts = [each["text"] for each in objects]
         assert texts == plain.out.splitlines()

@@ -33,7 +33,6 @@ TEXTS = [
     "\xa0d ", "plain words",
 ]  # fmt: skip
 OTHER, HALF = "another answer", "half \ud83d "
-BASE = ("--reader", "jsonl", "--metric", "wer")
 
 
 def of(name: str, text: str, other: str = OTHER) -> dict[str, Any]:
@@ -58,9 +57,15 @@ def model() -> library.Reranker:
     return library.fit([of(str(i), f"right {i}") for i in range(20)], features="dense")
 
 
-@pytest.mark.parametrize("predictor", ["base", "mbr"])
-def test_rank_writes_the_text_that_it_chooses(lists: Path, tmp_path: Path, rerank: Command, predictor: str) -> None:
-    ranked = ("rank", "base", lists, *BASE, "--predictor", predictor, "--n-best", 2)
+@pytest.fixture(scope="module")
+def saved(model: library.Reranker, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model in a directory."""
+    model.save(tmp_path_factory.mktemp("model") / "model")
+    return tmp_path_factory.getbasetemp() / "model0" / "model"
+
+
+def test_rank_writes_the_text_that_it_chooses(saved: Path, lists: Path, tmp_path: Path, rerank: Command) -> None:
+    ranked = ("rank", saved, lists, "--predictor", "base", "--n-best", 2)
     done = rerank(*ranked, "--json")
     answers = [json.loads(line) for line in done.out.splitlines()]
     assert [found["text"] for found in answers] == TEXTS
@@ -69,23 +74,25 @@ def test_rank_writes_the_text_that_it_chooses(lists: Path, tmp_path: Path, reran
     written = [json.loads(line) for line in (tmp_path / "out").read_bytes().splitlines()]
     assert [found["candidates"][0]["text"] for found in written] == TEXTS
     halved = write(tmp_path / "half.jsonl", [of("h", HALF)])
-    done = rerank("rank", "base", halved, *BASE, "--predictor", predictor, "--json")
+    done = rerank("rank", saved, halved, "--predictor", "base", "--json")
     assert json.loads(done.out)["text"] == HALF
 
 
-def test_plain_output_has_a_line_for_each_list_or_nothing(lists: Path, tmp_path: Path, rerank: Command) -> None:
+def test_plain_output_has_a_line_for_each_list_or_nothing(
+    saved: Path, lists: Path, tmp_path: Path, rerank: Command
+) -> None:
     whole, broken = (
         [text for text in TEXTS if bool({"\n", "\r"} & set(text)) == ends] for ends in (False, True)
     )  # fmt: skip
     plain, out = [of(f"p{i}", text) for i, text in enumerate(whole)], tmp_path / "out.txt"
     last = ("--predictor", "base", "-o", out)
-    assert rerank("rank", "base", write(tmp_path / "whole.jsonl", plain), *BASE, *last).code == 0
+    assert rerank("rank", saved, write(tmp_path / "whole.jsonl", plain), *last).code == 0
     assert out.read_bytes() == "".join(f"{text}\n" for text in whole).encode()
     out.unlink()
     for text in broken:
         mixed = write(tmp_path / "mixed.jsonl", [*plain, of("odd", text)])
-        failed(rerank("rank", "base", mixed, *BASE, *last[:2]), 2, "list odd", "line ends", "--json")
-    failed(rerank("rank", "base", lists, *BASE, *last), 2, "list l0", "--json")
+        failed(rerank("rank", saved, mixed, *last[:2]), 2, "list odd", "line ends", "--json")
+    failed(rerank("rank", saved, lists, *last), 2, "list l0", "--json")
     assert not out.exists()
 
 
@@ -138,8 +145,8 @@ def test_every_format_whose_texts_have_bounds_keeps_them(text: str, tmp_path: Pa
     assert [one.text for one in nbest.candidates] == [text, OTHER]
     if not {"\n", "\r"} & set(text):
         lines: list[tuple[Reader, str]] = [(FairseqReader(), f"S-0\ta\nH-0\t-1\t{text}\nP-0\t-1\n")]
-        lines.append((OpenNmtReader(n=1), f"{text}\t-1\n"))
-        lines += [(OpenNmtReader(n=1), f"-1.5 ||| {text}\n")] if "\t" not in text else []  # before which is a text
+        for line in (f"{text}\t-1\n", f"-1.5 ||| {text}\n") if "\t" not in text else ():
+            lines.append((OpenNmtReader(n=1), line))
         for reader, line in lines:
             path.write_bytes(line.encode())
             (nbest,) = reader.read(path)
