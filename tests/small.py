@@ -2,15 +2,25 @@
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from rerank.recipes.recipe import Recipe
 
 QUICKSTART = Path(__file__).parents[1] / "data" / "quickstart"
+SHARED = Path(os.environ.get("RERANK_SHARED") or QUICKSTART.parents[2] / "shared") / "data"
 SIZES = {"train": 150, "dev": 40, "test": 40}
 TEMPLATES = ["Rule", "Rule(ancestors=1)", "Heads", "Word(k=2)", "RightBranch"]
 VOLATILE = ("seconds", "cpu_seconds", "peak_memory_bytes", "nonzeros_per_second", "voting_seconds", "stages")
+
+
+def needs(*names: str) -> pytest.MarkDecorator:
+    """Skip a test without files of ``SHARED``, which are no part of the repository."""
+    missing = [str(SHARED / name) for name in names if not (SHARED / name).exists()]
+    return pytest.mark.skipif(bool(missing), reason=f"no {', '.join(missing)}; RERANK_SHARED names the folder above")
 
 
 def lists_of(path: Path) -> list[str]:

@@ -10,22 +10,21 @@ SPACES = st.sampled_from(
 
 
 @st.composite
-def spaced(draw: st.DrawFn, words: st.SearchStrategy[str] = WORDS, max_size: int = 9) -> str:
+def spaced(draw: st.DrawFn) -> str:
     """Words with white space before, between and behind them."""
-    parts = draw(st.lists(words, max_size=max_size))
+    parts = draw(st.lists(WORDS, max_size=9))
     return "".join(draw(SPACES) + part for part in parts) + draw(SPACES)
 
 
-def plain(words: st.SearchStrategy[str] = WORDS, max_size: int = 9) -> st.SearchStrategy[str]:
+def plain() -> st.SearchStrategy[str]:
     """Words with one blank between two."""
-    return st.lists(words, max_size=max_size).map(" ".join)
+    return st.lists(WORDS, max_size=9).map(" ".join)
 
 
 @st.composite
-def texts_with_references(draw: st.DrawFn, text: st.SearchStrategy[str] | None = None) -> tuple[list[str], list[str]]:
+def texts_with_references(draw: st.DrawFn) -> tuple[list[str], list[str]]:
     """N candidates and their references, one to three; no candidates, too."""
-    text = spaced() if text is None else text
-    return draw(st.lists(text, max_size=4)), draw(st.lists(text, min_size=1, max_size=3))
+    return draw(st.lists(spaced(), max_size=4)), draw(st.lists(spaced(), min_size=1, max_size=3))
 
 
 def encode(texts: list[str]) -> list[bytes]:

@@ -240,28 +240,21 @@ def test_files_that_hold_no_text_are_named(start: bytes, reader: str, tmp_path: 
     assert BINARY[start] in error_of(reader, tmp_path / "file", start + b"\0 \xff\n" * 40)
 
 
-@pytest.mark.parametrize("ending", ["pickle", "npz"])
-def test_statements_that_errors_show_make_rows_of_arrays(ending: str, tmp_path: Path, monkeypatch: Any) -> None:
+@pytest.mark.parametrize("ending", ["pickle", "npz", "xlsx"])
+def test_statements_that_errors_show_make_rows_of_tables(ending: str, tmp_path: Path, monkeypatch: Any) -> None:
     pandas = pytest.importorskip("pandas")
+    if ending == "xlsx":
+        pytest.importorskip("openpyxl")
     monkeypatch.chdir(tmp_path)
     columns = {"query": np.array(["q0", "q0", "q1", "q1"]), "text": np.array(["a", "b", "c", "d"]), "lm": np.arange(4)}
-    if ending == "npz":
-        np.savez("rows.npz", **columns)
-    else:
-        pandas.DataFrame(columns).to_pickle("rows.pickle")
+    writers = {
+        "pickle": pandas.DataFrame(columns).to_pickle,
+        "npz": lambda path: np.savez(path, **columns),
+        "xlsx": lambda path: pandas.DataFrame(columns).to_excel(path, index=False),
+    }
+    writers[ending](f"rows.{ending}")
     exec(error_of("jsonl", tmp_path / f"rows.{ending}").partition("which Python makes JSON lines of: ")[2], {})
     assert [one.texts for one in read_lists(make_reader("jsonl"), "lists.jsonl")] == [[b"a", b"b"], [b"c", b"d"]]
-
-
-def test_statements_that_errors_show_make_rows_of_a_workbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pandas, _ = pytest.importorskip("pandas"), pytest.importorskip("openpyxl")
-    monkeypatch.chdir(tmp_path)
-    rows = [{"query": f"q{k // 2}", "text": f"t{k}", "lm": k} for k in range(4)]
-    pandas.DataFrame(rows).to_excel(tmp_path / "x.xlsx", index=False)
-    _, _, statements = error_of("jsonl", tmp_path / "x.xlsx").partition("which Python makes JSON lines of: ")
-    exec(statements, {})
-    first, second = read_lists(make_reader("jsonl"), "lists.jsonl")
-    assert (first.texts, second.texts) == ([b"t0", b"t1"], [b"t2", b"t3"])
 
 
 def opened(case: Case, path: str) -> list[Lists]:

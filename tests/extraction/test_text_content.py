@@ -80,15 +80,6 @@ def test_a_column_that_is_the_gain_is_no_feature() -> None:
         without_columns(texts_given(), ["score"])
 
 
-def test_pairs_hold_sources_and_references(data: Path) -> None:
-    settings = recipe(data)
-    pairs = list(TextContent(settings).pairs(settings.data, "test", SkipCount()))
-    assert [pair.nbest.id for pair in pairs] == ["a", "b", "c"]
-    assert pairs[0].gold == (b"one two", b"one\nthree")
-    assert TextContent(settings).gold_text(pairs[0]) == "one two\none three"
-    assert [pair.nbest.source for pair in pairs] == [b"x y", b"z", b"z"]  # type: ignore[attr-defined]
-
-
 def test_derivations_of_lists_without_a_source_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "test.nbest").write_text("0 ||| one two ||| lm= -1 ||| -1 ||| 0=0 1=1\n")
     (tmp_path / "test.ref").write_text("one two\n")
@@ -158,18 +149,6 @@ def test_what_final_figures_are_of() -> None:
     assert [each.name for each in final_metrics("translation", Gain(), ("ter",))] == ["bleu", "chrf", "ter"]
     assert final_metrics("speech", wer := Wer()) == [wer]
     assert final_metrics("ranking", Gain()) == final_metrics("ranking", Match()) == []
-
-
-def test_gains_need_no_references(data: Path) -> None:
-    lines = [{key: value for key, value in line.items() if key != "references"} for line in LINES]
-    (data / "test.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    settings = recipe(data, task="ranking")
-    content = TextContent(settings)
-    pairs = list(content.pairs(settings.data, "test", SkipCount()))
-    assert content.stats(*pairs[0])[1].tolist() == [[0.5], [1.0]]
-    bleu = recipe(data)
-    with pytest.raises(DataError, match="no references"):
-        list(TextContent(bleu).pairs(bleu.data, "test", SkipCount()))
 
 
 def test_without_a_source_there_are_no_phrases(data: Path) -> None:

@@ -5,13 +5,12 @@ variances, to 1e-6. Training takes the examples outside fold 0 in the order of t
 """
 
 import csv
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from small import SHARED, needs
 
 from rerank.base.registry import build
 from rerank.contrib.classification.sets import read_folds
@@ -20,7 +19,8 @@ from rerank.learn.base import Learner, learners
 from rerank.metrics.oracle import oracles
 from rerank.readers.svmlight import read_svmlight
 
-SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "binary"
+BINARY = SHARED / "binary"
+pytestmark = needs("binary/exact_refs.csv")
 DATASETS = [
     *(f"sentiment_{name}" for name in ("books", "electronics", "kitchen")),
     "news_comp",
@@ -46,8 +46,8 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module", params=DATASETS)
 def split(request: pytest.FixtureRequest) -> tuple[str, Labelled, Labelled]:
     """Name, training and test examples of a data set."""
-    data, folds = SHARED / f"{request.param}.svm.gz", SHARED / f"{request.param}.folds.txt"
-    for path in (data, folds, SHARED / "exact_refs.csv"):
+    data, folds = BINARY / f"{request.param}.svm.gz", BINARY / f"{request.param}.folds.txt"
+    for path in (data, folds):
         if not path.exists():
             pytest.skip(f"{path} is missing")
     examples = read_svmlight(data)
@@ -58,7 +58,7 @@ def split(request: pytest.FixtureRequest) -> tuple[str, Labelled, Labelled]:
 
 def expected_of(dataset: str, algorithm: str) -> dict[int, dict[str, str]]:
     """The rows of exact_refs.csv by the number of epochs."""
-    with (SHARED / "exact_refs.csv").open() as file:
+    with (BINARY / "exact_refs.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if (row["dataset"], row["algorithm"]) == (dataset, algorithm)]
     return {int(row["epochs"]): row for row in rows}
 

@@ -1,10 +1,10 @@
 """EVALB: its report number by number, its parameter files, and what is wrong with two streams of trees."""
 
-import os
 from pathlib import Path
 
 import nltk
 import pytest
+from small import SHARED, needs
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.metrics.evaluation import ParsevalResult, evaluate
@@ -69,11 +69,9 @@ def test_the_summary(found: ParsevalResult) -> None:
     assert "Number of Valid sentence  =      3" in lines
 
 
+@needs("evalb")
 def test_the_sample_of_evalb() -> None:
-    shared = Path(os.environ.get("RERANK_SHARED") or Path(__file__).resolve().parents[3] / "shared")
-    sample = shared / "data" / "evalb"
-    if not sample.exists():
-        pytest.skip(f"EVALB's sample is not there ({sample}); RERANK_SHARED names its directory")
+    sample = SHARED / "evalb"
     metric = Parseval.from_prm(sample / "sample.prm")
     found = evaluate(*(read_sentences(sample / name) for name in ("sample.gld", "sample.tst")), metric)
     lines = [line for line in found.table() if not line.startswith("Bracketing FMeasure")]  # later versions print it

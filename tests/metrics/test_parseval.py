@@ -1,8 +1,5 @@
 """PARSEVAL: equality with the definition, and what random trees do not have on hand-computed cases."""
 
-import os
-from pathlib import Path
-
 import nltk
 import numpy as np
 import pytest
@@ -281,7 +278,7 @@ class TestAgainstTheDefinition:
                 assert (rows[4 * i + k] == one).all()
 
 
-SHARED = Path(os.environ.get("RERANK_SHARED", Path(__file__).parents[2].parent / "shared")) / "data" / "parse" / "gum"
+GUM = small.SHARED / "parse" / "gum"
 # split: base precision, recall, F, exact match, oracle F, F of a random choice (per cent)
 FIGURES = {
     "dev": (82.62, 82.64, 82.63, 38.4, 91.25, 77.28),
@@ -292,14 +289,14 @@ FIGURES = {
 
 def read_lists(split: str):
     """(list offsets, base scores, trees of candidates, reference trees) of a split, with a plain loop."""
-    lists = [text.split("\n") for text in small.lists_of(SHARED / f"{split}.nbest.gz")]
+    lists = [text.split("\n") for text in small.lists_of(GUM / f"{split}.nbest.gz")]
     base = np.array([float(line) for lines in lists for line in lines[1::2]])
     trees = [line.encode() for lines in lists for line in lines[2::2]]
-    gold = [line.encode() for line in small.lines_of(SHARED / f"{split}.gold.gz")]
+    gold = [line.encode() for line in small.lines_of(GUM / f"{split}.gold.gz")]
     return np.cumsum([0, *(len(lines) // 2 for lines in lists)]), base, trees, gold
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason=f"no parse lists at {SHARED}; set RERANK_SHARED")
+@small.needs("parse/gum")
 class TestRealLists:
     @pytest.mark.parametrize("split", FIGURES)
     def test_published_figures(self, split):

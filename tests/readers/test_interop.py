@@ -1,15 +1,13 @@
 """Lists that other programs wrote: what is read of every file, or why it is refused."""
 
-import os
-from pathlib import Path
-
 import pytest
+from small import SHARED, needs
 
 from rerank.base.errors import DataError
 from rerank.readers.base import SkipCount, make_reader, read_lists
 
-INTEROP = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "interop"
-pytestmark = pytest.mark.skipif(not INTEROP.is_dir(), reason=f"no lists at {INTEROP}; set RERANK_SHARED")
+INTEROP = SHARED / "interop"
+pytestmark = needs("interop")
 
 WORDS = "sum", "mean", "min", "length"
 JOSHUA = "lm_0", "OOVPenalty", "WordPenalty"
