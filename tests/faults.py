@@ -161,17 +161,11 @@ def artefacts(directory: Path) -> dict[str, Any]:
         elif path.name == "checksums.json" and (path.parent / "split.json").exists():
             found[name] = "there"  # of a file that says how long it took
         elif path.suffix == ".json":
-            found[name] = without_date(small.without_clock(json.loads(path.read_text())))
+            # without dates, and without digests of what holds them
+            found[name] = small.without_clock(json.loads(path.read_text()), (*small.VOLATILE, "date", "digest"))
         else:
             found[name] = "there"
     return found
-
-
-def without_date(value: Any) -> Any:
-    """``value`` without dates, and without digests of what holds them."""
-    if isinstance(value, dict):
-        return {key: without_date(entry) for key, entry in value.items() if key not in ("date", "digest")}
-    return [without_date(entry) for entry in value] if isinstance(value, list) else value
 
 
 def partial(directory: Path) -> list[str]:

@@ -93,11 +93,11 @@ def results(directory: Path) -> dict[str, Any]:
     return without_clock(json.loads((directory / "metrics.json").read_text()))
 
 
-def without_clock(value: Any) -> Any:
-    """``value`` without times."""
+def without_clock(value: Any, keys: tuple[str, ...] = VOLATILE) -> Any:
+    """``value`` without times, or without what has other ``keys``."""
     if isinstance(value, dict):
-        return {key: without_clock(entry) for key, entry in value.items() if key not in VOLATILE}
-    return [without_clock(entry) for entry in value] if isinstance(value, list) else value
+        return {key: without_clock(entry, keys) for key, entry in value.items() if key not in keys}
+    return [without_clock(entry, keys) for entry in value] if isinstance(value, list) else value
 
 
 def files_of(directory: Path) -> dict[str, bytes]:

@@ -2,6 +2,7 @@
 
 import logging
 import string
+from collections.abc import Callable
 from typing import Any
 
 import jiwer
@@ -11,7 +12,7 @@ import sacrebleu
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
-from sacrebleu.metrics import CHRF, TER
+from sacrebleu.metrics import BLEU, CHRF, TER
 from strategies_text import encode, plain, spaced, texts_with_references
 
 from rerank.base.errors import DataError, RecipeError
@@ -96,40 +97,12 @@ def test_sentences_are_sacrebleus(texts, references, options):
         assert gain == score / 100
 
 
-def test_bytes_that_are_not_utf8_are_characters():
-    metric = Chrf(char_order=1)
-    reference, stats = metric.stats([b"\xff\xfe", b"\xc3\xa9"], [b"\xfe\xff"])
-    assert metric.gain(stats, reference).tolist() == [1, 0]
-
-
 def test_all_white_space_and_marks_of_unicode():
     points = [chr(p) for p in range(1, 0x3100)]
     texts = [f"{p}ab{p}c,{p}d" for p in points] + ["(a", "(a)", "a\nb."]
     counts = words_and_marks([text.encode() for text in texts]).first
     for text, count in zip(texts, np.diff(counts).tolist(), strict=True):
         assert count == sum(1 + (len(w) > 1 and bool({w[0], w[-1]} & set(string.punctuation))) for w in text.split())
-
-
-def test_signatures_of_chrf():
-    peer = CHRF(word_order=2)
-    peer.corpus_score(["a b"], [["a b"]])
-    assert Chrf(word_order=2).corpus_signature([("a b",)]) == str(peer.get_signature())
-    assert Chrf().corpus_signature([("a",), ("a", "b")]).startswith("nrefs:var|case:mixed|eff:yes|nc:6|nw:0|space:no|")
-    seen = [Chrf(), Chrf(char_order=5), Chrf(word_order=2), Chrf(beta=1), Chrf(lowercase=True)]
-    seen += [Chrf(whitespace=True)]
-    assert len({metric.signature for metric in seen}) == len(seen)
-    assert Chrf().signature.startswith("chrf|case:mixed|")
-
-
-def test_options_of_chrf():
-    with pytest.raises(DataError, match="a reference of 1,048,577 bytes"):
-        Chrf().stats([b"a"], [b"b", b"a" * ((1 << 20) + 1)])
-    with pytest.raises(RecipeError, match=r"metric\.char_order: found -1"):
-        build(metrics, {"name": "chrf", "char_order": -1}, "metric")
-    with pytest.raises(RecipeError, match="at least one n-gram"):
-        Chrf(char_order=0)
-    with pytest.raises(RecipeError, match="beta: found 0"):
-        Chrf(beta=0)
 
 
 SENTENCES = st.lists(st.sampled_from("abcde"), max_size=12).map(" ".join)
@@ -162,27 +135,66 @@ def test_settings_are_sacrebleus(text, reference, options):
     assert metric.scores(stats, row).tolist() == [pytest.approx(expected.score, abs=1e-9)]
 
 
-def test_bytes_that_are_not_utf8_are_words():
-    reference, stats = Ter().stats([b"\xff \xc3\x89", b"\xfe"], [b"\xff \xc3\xa9"])
-    assert Ter().gain(stats, reference).tolist() == [1, 0]
+SETTINGS: dict[type[TextMetric], list[dict[str, Any]]] = {
+    Bleu: [{}, {"tokenize": "13a"}, {"lowercase": True}, {"smoothing": "exp"}, {"smoothing": "floor"}],
+    Chrf: [{}, {"char_order": 5}, {"word_order": 2}, {"beta": 1}, {"lowercase": True}, {"whitespace": True}],
+    Ter: [{}, {"normalized": True}, {"case_sensitive": True}],
+}
+PEERS = {
+    Bleu(tokenize="intl", lowercase=True): BLEU(tokenize="intl", lowercase=True),
+    Chrf(word_order=2): CHRF(word_order=2),
+    Ter(): TER(),
+}
 
 
-def test_signatures_of_ter():
-    peer = TER()
-    peer.corpus_score(["a b"], [["a b"]])
-    assert Ter().corpus_signature([("a b",)]) == str(peer.get_signature())
-    assert Ter().corpus_signature([("a",), ("a", "b")]).startswith("nrefs:var|")
-    seen = [Ter(), Ter(normalized=True), Ter(case_sensitive=True)]
-    assert len({metric.signature for metric in seen}) == len(seen)
+def test_every_setting_that_changes_a_number_is_in_the_signature_which_in_reports_is_sacrebleus() -> None:
+    for cls, every in SETTINGS.items():
+        assert len({cls(**settings).signature for settings in every}) == len(every)
+    for metric, peer in PEERS.items():
+        for references in ([["a", "b"], ["c", "d"]], [["a"], ["b", "c"]]):
+            width = max(map(len, references))
+            peer.corpus_score(["a", "b"], [[r[i] if i < len(r) else None for r in references] for i in range(width)])
+            assert metric.corpus_signature(references) == str(peer.get_signature())
+    assert Bleu().signature.startswith("bleu|case:mixed|eff:no|tok:none|smooth:exp|version:")
+    assert Chrf().signature.startswith("chrf|case:mixed|")
 
 
-def test_options_of_ter():
-    with pytest.raises(DataError, match="a text of 1,025 words for a reference of 1,030; TER takes"):
-        Ter().stats([b"a", b"a " * 1025], [b"b", b"a " * 1030])
-    with pytest.raises(RecipeError, match=r"metrics: \[ter\] reports it; training and oracles take bleu or chrf"):
-        make_text_metric({"name": "ter"})
-    with pytest.raises(RecipeError, match="has no setting 'normalised'; did you mean normalized"):
-        build(metrics, {"name": "ter", "normalised": True}, "metric")
+@pytest.mark.parametrize(
+    ("metric", "text", "reference", "gain"),
+    [
+        (Chrf(char_order=1), b"\xff\xfe", b"\xfe\xff", 1.0),
+        (Chrf(char_order=1), b"\xc3\xa9", b"\xfe\xff", 0.0),
+        (Ter(), b"\xff \xc3\x89", b"\xff \xc3\xa9", 1.0),
+        (Ter(), b"\xfe", b"\xff \xc3\xa9", 0.0),
+        (Cer(), b"a\xff\xfeb", b"a\xff\xc2b", 0.75),
+    ],
+)
+def test_bytes_that_are_not_utf8_are_characters(metric: Any, text: bytes, reference: bytes, gain: float) -> None:
+    row, rows = metric.stats([text], [reference])
+    assert metric.gain(rows, row).tolist() == [gain]
+
+
+@pytest.mark.parametrize(
+    ("made", "error", "message"),
+    [
+        (lambda: Chrf().stats([b"a"], [b"b", b"a" * ((1 << 20) + 1)]), DataError, "a reference of 1,048,577 bytes"),
+        (lambda: build(metrics, {"name": "chrf", "char_order": -1}, "metric"), RecipeError, r"metric\.char_order: fo"),
+        (lambda: Chrf(char_order=0), RecipeError, "at least one n-gram"),
+        (lambda: Chrf(beta=0), RecipeError, "beta: found 0"),
+        (
+            lambda: Ter().stats([b"a " * 1025], [b"a " * 1030]),
+            DataError,
+            "1,025 words for a reference of 1,030; TER",
+        ),
+        (lambda: make_text_metric({"name": "ter"}), RecipeError, r"\[ter\] reports it; training .* take bleu or chrf"),
+        (lambda: build(metrics, {"name": "ter", "normalised": True}, "metric"), RecipeError, "did you mean normalized"),
+        (lambda: Bleu(tokenize="moses"), RecipeError, "tokenize: found"),
+        (lambda: Bleu(smoothing="lin"), RecipeError, "smoothing: found"),
+    ],
+)
+def test_what_metrics_refuse(made: Callable[[], object], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        made()
 
 
 METRIC = Bleu()
@@ -263,25 +275,6 @@ class TestBleuSettings:
             expected = sacrebleu.sentence_bleu(t, [reference], **options).score
             assert 100 * metric.gain(r, row) == pytest.approx(expected, abs=1e-9)
             assert metric.scores(r, row) == pytest.approx(metric.corpus([t], [[reference]])["bleu"], abs=1e-9)
-
-    def test_the_final_figures_signature_is_sacrebleus(self):
-        scorer = sacrebleu.BLEU(tokenize="intl", lowercase=True)
-        metric = Bleu(tokenize="intl", lowercase=True)
-        for references in ([["a", "b"], ["c", "d"]], [["a"], ["b", "c"]]):
-            width = max(map(len, references))
-            scorer.corpus_score(["a", "b"], [[r[i] if i < len(r) else None for r in references] for i in range(width)])
-            assert metric.corpus_signature(references) == str(scorer.get_signature())
-
-    def test_every_setting_that_changes_a_number_is_in_the_signature(self):
-        others = [Bleu(tokenize="13a"), Bleu(lowercase=True), Bleu(smoothing="exp"), Bleu(smoothing="floor")]
-        assert len({metric.signature for metric in [METRIC, *others]}) == 5
-        assert METRIC.signature.startswith("bleu|case:mixed|eff:no|tok:none|smooth:exp|version:")
-
-    @pytest.mark.parametrize("settings", [{"tokenize": "moses"}, {"smoothing": "lin"}])
-    def test_settings_that_mean_nothing_are_refused(self, settings):
-        with pytest.raises(RecipeError) as caught:
-            Bleu(**settings)
-        assert caught.value.key in settings
 
 
 def parts(row: np.ndarray, reference: np.ndarray) -> tuple[float, float, float, float]:
@@ -367,10 +360,6 @@ class TestNormalizing:
     def test_marks_leave_no_blanks_behind_and_wide_ones_are_marks(self) -> None:
         metric = Cer(normalize={"marks": True, "nfkc": True})
         assert metric.corpus(["a （ b ） c"], [["a b c"]])["cer"] == 0
-
-    def test_bytes_that_are_no_utf8_are_characters(self):
-        row, rows = Cer().stats([b"a\xff\xfeb"], [b"a\xff\xc2b"])
-        assert parts(rows[0], row) == (1, 0, 0, 4)
 
     def test_signatures(self):
         assert Wer().signature == "wer|case:mixed|references:fewest edits|version:1"

@@ -137,19 +137,19 @@ def test_every_part_is_described_with_its_options(page: str, name: str, cls: typ
         assert re.search(rf"`{option.name}(=\w+)?`", text), option.name
 
 
-@pytest.mark.parametrize("loss", sorted(LOSSES))
-def test_every_loss_is_described(loss: str) -> None:
-    assert f"| `{loss}` |" in text_of("docs/learners.md")
+DESCRIBED = [
+    *(("docs/learners.md", f"| `{loss}` |") for loss in LOSSES),
+    *(("docs/features.md", f"* `{name}` ({len(specs)}): ") for name, specs in SETS.items()),
+    *(
+        ("docs/formats.md", f"bad {what}: `{reason}`")
+        for what, reason in re.findall(r'bad (list|candidate) "([\w ]+)"', base.__doc__ or "")
+    ),
+]
 
 
-@pytest.mark.parametrize("name", sorted(SETS))
-def test_every_set_is_described_with_its_size(name: str) -> None:
-    assert f"* `{name}` ({len(SETS[name])}): " in text_of("docs/features.md")
-
-
-@pytest.mark.parametrize(("what", "reason"), re.findall(r'bad (list|candidate) "([\w ]+)"', base.__doc__ or ""))
-def test_every_reason_for_a_bad_list_or_candidate_is_described(what: str, reason: str) -> None:
-    assert f"bad {what}: `{reason}`" in text_of("docs/formats.md")
+@pytest.mark.parametrize(("page", "said"), DESCRIBED)
+def test_losses_sets_and_reasons_for_bad_lists_are_described(page: str, said: str) -> None:
+    assert said in text_of(page)
 
 
 # Example names are what the templates give
@@ -300,10 +300,6 @@ def test_recipes_in_the_pages_are_valid(workspace: Path) -> None:
     in_workspace(workspace, CHECK, *paths)
 
 
-def test_templates_of_ones_own_work_as_described(workspace: Path) -> None:
-    in_workspace(workspace, EXTEND)
-
-
 OWN_LEARNER = """
 from pathlib import Path
 from rerank.recipes.loading import load_recipe
@@ -323,10 +319,6 @@ X = np.random.default_rng(1).normal(size=(50, 3))
 model = HarmonicClassifier(decay=0.5, random_state=1).fit(X, X[:, 0] > X[:, 1])
 assert model.score(X, X[:, 0] > X[:, 1]) > 0.9
 """
-
-
-def test_learners_of_ones_own_work_as_described(workspace: Path) -> None:
-    in_workspace(workspace, OWN_LEARNER)
 
 
 OWN_METRIC = """
@@ -352,8 +344,9 @@ for metric in ("mymetric:Exact",):
 """
 
 
-def test_metrics_of_ones_own_are_in_table_headline_and_report(workspace: Path) -> None:
-    in_workspace(workspace, OWN_METRIC)
+@pytest.mark.parametrize("code", [EXTEND, OWN_LEARNER, OWN_METRIC], ids=["templates", "learner", "metric"])
+def test_parts_of_ones_own_work_as_described(code: str, workspace: Path) -> None:
+    in_workspace(workspace, code)
 
 
 def test_what_a_run_leaves_is_described(workspace: Path) -> None:
