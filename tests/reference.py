@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from scipy.special import expit, logsumexp
 
 from rerank.data.corpus import Corpus
@@ -92,11 +93,8 @@ class Trace:
 
 def dense(corpus: Corpus) -> np.ndarray:
     """φ of all candidates: float64 [N, D]."""
-    phi = np.zeros((corpus.candidate_count, corpus.width))
-    for y in range(corpus.candidate_count):
-        for p in range(corpus.rows[y], corpus.rows[y + 1]):
-            phi[y, corpus.columns[p]] = corpus.values[p]
-    return phi
+    entries = corpus.values.astype(float), corpus.columns, corpus.rows
+    return np.asarray(csr_matrix(entries, shape=(corpus.candidate_count, corpus.width)).toarray())
 
 
 def oracle_and_rival(

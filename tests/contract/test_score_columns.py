@@ -22,8 +22,7 @@ from rerank.extraction.extraction import extract_split, extract_training
 from rerank.learn.base import Weights
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer
-from rerank.readers.base import Problem, ScoreColumns, SkipCount, make_reader, readers
-from rerank.readers.trees.charniak import ParseReader
+from rerank.readers.base import Problem, ScoreColumns, SkipCount, make_reader
 
 Change = Callable[[list[list[Candidate]]], Any]
 FORMATS = {name: form for name, form in small_lists.FORMATS.items() if form.columns}
@@ -66,11 +65,6 @@ def drop(lists: list[list[Candidate]], which: slice, candidates: slice = slice(N
     for one in lists[which]:
         for candidate in one[candidates]:
             del candidate["tm"]
-
-
-def test_every_reader_of_texts_is_here() -> None:
-    texts = {name for name, cls in readers if not issubclass(cls, ParseReader)}
-    assert texts <= {form.reader["name"] for form in small_lists.FORMATS.values()}
 
 
 @every_format
