@@ -345,17 +345,3 @@ def test_other_splits_get_the_values_of_training(lists: list[Lines]) -> None:
     assert again.free == corpus.free
     for name in ("rows", "columns", "values"):
         np.testing.assert_array_equal(getattr(again, name), getattr(corpus, name))
-
-
-EXAMPLE = [
-    Lines(["x"], [One(["a"], scores=(1.0, 7.0)), One(["b"], scores=(4.0, 7.0))], ("lm", "same")),
-    Lines(["x"], [One(["a"], scores=(2.5, 3.0)), One(["a"], scores=(2.0, 3.0))], ("lm", "same")),
-]
-
-
-def test_one_list_is_enough_for_a_free_column_but_a_constant_one_goes() -> None:
-    corpus, table, _ = built(EXAMPLE, min_lists=2)
-    assert [table.name(j) for j in range(table.width)] == ["Dense|lm"]
-    assert (table.about["kept"], table.about["min_lists"]) == (1, 2)
-    deviation = np.sqrt((2 * 1.5**2 + 2 * 0.25**2) / 4)
-    assert standard_scale(corpus).tolist() == pytest.approx([1 / deviation])

@@ -58,19 +58,6 @@ def test_a_line_is_brute_force_between_all_crossings(seed, whole, metric):
             assert line.scores[np.searchsorted(line.edges, middle)] == exact
 
 
-@given(seed=SEEDS, whole=st.booleans())
-def test_no_edge_is_missing_or_idle(seed, whole):
-    """With statistics that tell all candidates apart, every edge changes the score, and no other place does."""
-    features = problem(seed, whole=whole)[1]
-    features = np.unique(features, axis=0)  # candidates that are alike would be one line
-    lists = np.array([0, len(features) // 2, len(features)])
-    stats = np.stack([2.0 ** np.arange(len(features)), np.zeros(len(features))], axis=1)
-    line = ErrorSurface.of(lists, features, stats, np.ones((2, 1)), Ratio()).line(
-        features @ [0.0, 1.0, 0.5], features @ [1.0, 0.0, 0.25]
-    )
-    assert (np.diff(line.scores) != 0).all()
-
-
 # Steps
 
 

@@ -4,7 +4,7 @@ import nltk
 import numpy as np
 import pytest
 import small
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reference_parseval import parseval
 from reference_trees import tree_over
@@ -248,9 +248,16 @@ METRICS = st.builds(
 )
 
 
+# A quote mark that the reference's tag deletes, and the candidate's does not: EVALB keeps it in both.
+MARKS = ("(S1 (S (NP (NNS a)) ('' ') (VP (VB b))))", "(S1 (S (NP (NNS a) (POS ')) (VP (VB b))))")
+QUOTED = nltk.Tree.fromstring(MARKS[0]), nltk.Tree.fromstring(MARKS[1])
+QUOTING = Parseval(punctuation="evalb", quote_labels=("''", "POS"))
+
+
 class TestAgainstTheDefinition:
     @settings(max_examples=400, deadline=None)
     @given(tree_pairs(), METRICS)
+    @example(QUOTED, QUOTING)
     def test_all_counts(self, pair, metric):
         expected = parseval(*pair, metric)
         c = counts(*(tree.pformat(margin=10**6) for tree in pair), metric)
@@ -263,6 +270,7 @@ class TestAgainstTheDefinition:
 
     @settings(max_examples=50, deadline=None)
     @given(st.lists(tree_pairs(), min_size=1, max_size=4), METRICS)
+    @example([QUOTED], QUOTING)
     def test_many_lists_at_once_are_candidates_alone(self, pairs, metric):
         """Of other words than the reference's, and of some that change what is counted there, among others."""
         symbols = SymbolTable()

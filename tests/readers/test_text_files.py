@@ -102,7 +102,6 @@ def test_first_words_are_ids_where_lists_have_them_and_else_words(tmp_path: Path
     plain = b"we go\nyou stay\nthey run\n"  # all different
     assert of_lists(tmp_path, ("a", "b", "c"), plain)["a"] == (b"we go",)
     assert of_lists(tmp_path, ("you", "we", "they"), plain)["you"] == (b"stay",)
-    assert of_lists(tmp_path, (0, 1, 2), b"1 we go\n0 you stay\n2 they run\n")["0"] == (b"1 we go",)
     assert of_lists(tmp_path, (3, 1, 2), b"1 we go\n3 you stay\n2\n") == {
         "3": (b"you stay",),
         "1": (b"we go",),
