@@ -94,6 +94,15 @@ def test_derivations_of_lists_without_a_source_are_left_out(tmp_path: Path) -> N
     assert pair.content.spans.shape == (0, 4)
 
 
+def test_pairs_hold_sources_and_references(data: Path) -> None:
+    settings = recipe(data)
+    pairs = list(TextContent(settings).pairs(settings.data, "test", SkipCount()))
+    assert [pair.nbest.id for pair in pairs] == ["a", "b", "c"]
+    assert pairs[0].gold == (b"one two", b"one\nthree")
+    assert TextContent(settings).gold_text(pairs[0]) == "one two\none three"
+    assert [pair.nbest.source for pair in pairs] == [b"x y", b"z", b"z"]  # type: ignore[attr-defined]
+
+
 def again(content: TextContent, settings: TextRecipe) -> Iterator[tuple[int, Lists]]:
     """The test lists, read again."""
     usable = [pair.nbest for pair in content.pairs(settings.data, "test", SkipCount("skip"))]

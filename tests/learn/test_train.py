@@ -23,7 +23,7 @@ from rerank.learn.base import Learner, Weights
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA, VotedRDA
-from rerank.learn.scoring import scores
+from rerank.learn.scoring import best, scores
 from rerank.learn.train import Epoch, ListProblem, Observer, Training, epoch_order, score_on, train
 from rerank.learn.voting.voting import vote
 from rerank.learn.workspace import view
@@ -200,6 +200,19 @@ def test_scores_are_dense_products(corpus: Corpus, w: np.ndarray, base: float) -
     found = scores(corpus, Weights(w, base))
     assert found.dtype == np.float64
     np.testing.assert_array_equal(found, base * corpus.base + reference.dense(corpus) @ w)
+
+
+@settings(max_examples=60)
+@given(corpora(), VECTORS)
+def test_best_sorts_by_score_base_score_and_index(corpus: Corpus, w: np.ndarray) -> None:
+    f = scores(corpus, Weights(w, 0.0))
+    expected = [
+        min(range(first, last), key=lambda y: (-f[y], -corpus.base[y], y), default=-1)
+        for first, last in zip(corpus.lists[:-1], corpus.lists[1:], strict=True)
+    ]
+    found = best(corpus, f)
+    assert found.dtype == np.int64
+    assert found.tolist() == expected
 
 
 def votes_of(learner: Learner, training: Corpus, epochs: int, corpus: Corpus, any_ties: bool = False) -> np.ndarray:

@@ -13,7 +13,7 @@ from scipy import stats as distributions
 from rerank.base.errors import DataError, RecipeError
 from rerank.metrics import significance
 from rerank.metrics.ngrams import Bleu
-from rerank.metrics.significance import compare
+from rerank.metrics.significance import begin, compare, swap_sums
 from rerank.metrics.text import Ter
 
 TESTS = ["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"]
@@ -134,6 +134,16 @@ def test_samples_are_the_same_in_many_calls(test, monkeypatch):
     monkeypatch.setattr(significance, "check", lambda: looks.append(1))
     assert compare(Ratio(), a, b, reference, test=test, samples=500) == expected
     assert len(looks) >= 500 // 7
+
+
+def test_swaps_are_fair_and_independent_coins():
+    sums, counter = np.zeros((4000, 130)), np.zeros(1, np.uint64)  # more than one word of random bits
+    begin(np.uint64(3), counter)
+    swap_sums(np.eye(130), counter, sums)
+    assert set(np.unique(sums)) == {0.0, 1.0}
+    assert sums.mean(axis=0) == pytest.approx(np.full(130, 0.5), abs=0.04)
+    correlations = np.corrcoef(sums.T) - np.eye(130)
+    assert np.abs(correlations).max() < 0.09
 
 
 METRIC = Bleu()

@@ -10,7 +10,7 @@ import pytest
 import small
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outcomes import written
+from outcomes import problem_of, written
 from pairs import read_pairs, read_text_pairs
 
 from rerank.base.errors import DataError, RecipeError
@@ -120,7 +120,13 @@ def test_numbers_in_any_order(place: Path) -> None:
         read(place, seven + two, two + seven + seven.replace(b"7", b"8"), of="jsonl")
 
 
-def test_a_list_that_cannot_be_read_is_bad_at_its_place(place: Path) -> None:
+def test_what_is_bad_in_one_system_is_bad(place: Path) -> None:
+    broken = TWO.replace(b"-9", b"x")
+    zero, one, two = read(place, ONE, broken)
+    bad = problem_of(zero)
+    assert zero.problem is None
+    assert (bad.list_id, bad.reason, bad.line, bad.path) == ("0", "score", 2, str(place / "1.nbest"))
+    assert (one.texts, two.texts) == ([b"y"], [b"z"])
     nameless = jsonl({"id": 0, "candidates": ["a"]}) + b"{\n" + jsonl({"id": 2, "candidates": ["c"]})
     whole = jsonl(*({"id": k, "candidates": [str(k)]} for k in range(3)))
     lettered = whole.replace(b'"id": ', b'"source": "", "reference": "", "x": ')
