@@ -1,18 +1,13 @@
 """Rules of a user's own: the same few lines everywhere, and refused where they break the contract."""
 
 import ast
-import pickle
 import re
 from dataclasses import replace
-from inspect import signature
 from typing import Any
 
 import numpy as np
 import pytest
-from own_rules import Average, Harmonic
-from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from own_rules import Average
 from strategies import random_corpus, run, targets
 from variants import every_learner, every_variant, make
 
@@ -75,35 +70,6 @@ def test_what_is_kept_on_disk_for_all_names_no_class_of_a_user() -> None:
             if isinstance(node, ast.FunctionDef) and "kernel" in map(ast.unparse, node.decorator_list):
                 found |= {node.name for argument in node.args.args if argument.arg == "params"}
     assert found == {"epoch", "pair_epoch", "repeat_updates", "repeat_pairs"}
-
-
-class HarmonicClassifier(OnlineClassifier, learner=Harmonic): ...
-
-
-def test_a_rule_of_ones_own_classifies_with_its_parameters() -> None:
-    random = np.random.default_rng(1)
-    X = random.normal(size=(200, 4))
-    y = X @ [1.0, -2.0, 0.5, 0.0] > 0
-    model = HarmonicClassifier(decay=0.5, random_state=1)
-    assert repr(model) == "HarmonicClassifier(decay=0.5, random_state=1)"
-    assert str(signature(HarmonicClassifier)).endswith("eta: float = 1.0, decay: float = 0.1) -> None")
-    expected = """The perceptron with steps η/(1 + k·decay).
-
-        Parameters
-        ----------
-        eta: > 0; the first step.
-        decay: > 0; how fast they become shorter.
-        epochs, shuffle, average, fit_intercept, class_weight, random_state: see OnlineClassifier.
-        """
-    assert str(HarmonicClassifier.__doc__).split() == expected.split()
-    fitted = make_pipeline(StandardScaler(), clone(model)).fit(X, y)
-    assert fitted.score(X, y) > 0.9
-    assert not np.array_equal(
-        fitted[-1].coef_, clone(fitted).set_params(harmonicclassifier__decay=5.0).fit(X, y)[-1].coef_
-    )
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), fitted.predict(X))
-    with pytest.raises(ValueError, match="HarmonicClassifier: decay: found -1; expected a finite number above 0"):
-        model.set_params(decay=-1).fit(X, y)
 
 
 class SlippingClassifier(OnlineClassifier, learner=Average): ...
