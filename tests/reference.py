@@ -97,16 +97,13 @@ def dense(corpus: Corpus) -> np.ndarray:
     return np.asarray(csr_matrix(entries, shape=(corpus.candidate_count, corpus.width)).toarray())
 
 
-def oracle_and_rival(
-    f: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, tilt: float = 0.0
-) -> tuple[int, int | None]:
-    """y* and y', the best candidate (by score − tilt·gain) that is no oracle; of equals the given oracle, then the
-    lower index."""
+def oracle_and_rival(f: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool) -> tuple[int, int | None]:
+    """y* and y', the best candidate that is no oracle; of equals the given oracle, then the lower index."""
     if f.size == 0:
         return -1, None
     oracles = [oracle] + [y for y in range(f.size) if any_ties and y != oracle and gain[y] == gain[oracle]]
     others = [y for y in range(f.size) if y not in oracles]
-    return max(oracles, key=lambda y: f[y]), max(others, key=lambda y: f[y] - tilt * gain[y], default=None)
+    return max(oracles, key=lambda y: f[y]), max(others, key=lambda y: f[y], default=None)
 
 
 def loss_of(

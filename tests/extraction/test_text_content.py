@@ -244,9 +244,8 @@ def lines(seed: int, number: int = 300) -> Iterator[str]:
                 item["id"] = rng.choice([0, "", None, 1.5, [1], f"x{i}"])
             case 4 | 5 | 6 | 7 | 8 | 9 | 10:
                 one[key] = "ODD"
-        line = json.dumps(item, ensure_ascii=rng.random() < 0.5).replace(
-            '"ODD"', rng.choice(ODD[:-2] if key == "gain" else ODD)
-        )
+        odd = rng.choice(ODD if key == "gain" else ODD + HUGE)
+        line = json.dumps(item, ensure_ascii=rng.random() < 0.5).replace('"ODD"', odd)
         match rng.randrange(60) if i else -1:
             case 0:
                 line = line.replace('"n":', '"lm" : 1, "n":', 1)
