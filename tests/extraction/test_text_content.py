@@ -210,10 +210,8 @@ def test_a_run_and_its_model_have_the_set_that_was_found(derivations: Path, work
 
 
 ODD = (  # values in JSON that few keys take
-    "null", "true", "0", "1", "2.0", "1.5", "-0.0", "0.1", "1e29", "1e-999", "1e999", "12345678901234567890", "9" * 400,
-    "9" * 5000, "NaN", "0.1e1", "[1]", '["a"]', "{}", '{"lm": 1}', '{"rare": true}', '{"answer": 2, "rare": 1}', '""',
-    '"1"', '"eos"', '"length"', '"  x "', '"# 3:1"', '"a\\nb"', '"\\u00a0x"', '"a\\u0000b"', '"\\ud800"',
-    '"{\\"a\\\\\\\\\\": 1}"',
+    "null", "true", "0", "1", "2.0", "1.5", "-0.0", "0.1", "1e29", "9" * 400, "NaN", "0.1e1", "[1]", "{}", '{"lm": 1}',
+    '""', '"1"', '"eos"', '"a\\u0000b"', '"\\ud800"', '"{\\"a\\\\\\\\\\": 1}"',
 )  # fmt: skip
 HUGE = "1e39", str(2**70)  # as gains they end the run
 
@@ -231,7 +229,7 @@ def lines(seed: int, number: int = 300) -> Iterator[str]:
         item: dict[str, Any] = {"id": i, "candidates": entries}
         if rng.random() < 0.3:
             item |= {"source": f'q {i} \\ " :'} | ({"reference": "a"} if rng.random() < 0.5 else {"references": []})
-        one, key = rng.choice(entries), rng.choice([*entries[0], "rare", "features", "columns", "finish_reason"])
+        one, key = rng.choice(entries), rng.choice([*entries[0], "rare", "features"])
         match rng.randrange(30) if i else -1:
             case 0:
                 one.pop(key, None)

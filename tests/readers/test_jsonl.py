@@ -78,6 +78,57 @@ def test_all_that_an_object_can_hold(place: Path) -> None:
     assert (found.source, found.references) == (b"Es regnet .", (b"It rains .", b"It is raining ."))
 
 
+VALUES = (
+    "1e999",
+    "NaN",
+    "null",
+    '"3"',
+    "true",
+    "9" * 400,
+    "9" * 5000,
+    "-0",
+    "[1]",
+    "{}",
+    "1e-999",
+    "12345678901234567890",
+)
+STRINGS = ('"a\\u0000b"', '"  x "', "null", "3", '""', '"\\ud800"', '"a\\nb"', '["a"]', '"# 3:1"', '"\\u00a0x"')
+ODD = (
+    *(f'{{"text": "a", "score": {value}, "lm": 1}}' for value in VALUES),
+    *(f'{{"text": "a", "score": 1, "lm": {value}}}' for value in VALUES),
+    *(f'{{"text": {value}, "score": 1, "lm": 1}}' for value in STRINGS),
+    *(f'{{"text": "a", "score": 1, "lm": 1, "answer": {value}}}' for value in (*STRINGS, *VALUES)),
+    *(f'{{"text": "a", "score": 1, "lm": 1, "note": {value}}}' for value in (*STRINGS, *VALUES)),
+    '{"text": "a", "score": 1, "lm": 2, "lm": 3}',
+    '{"lm": 2, "text": "a", "score": 1}',
+    '{"text": "a", "score": 1, "lm": 2, "features": null}',
+    '{"features": {"rare": true, "lm": 2}, "text": "a", "score": 1}',
+    '{"text": "a", "score": 1, "features": {"lm": 2, "rare": 1}, "finish_reason": "stop", "x": 1}',
+    *(
+        f'{{"text": "a", "score": 1, "columns": {{"{key}": 2}}, "features": {{"rare": 1}}}}'
+        for key in ("lm", "answer", "rare")
+    ),
+    *(f'{{"text": "a", "score": 1, "lm": 1, "features": {{"rare": {value}}}}}' for value in VALUES),
+)
+
+
+@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+def test_blocks_of_lists_are_read_as_one_by_one(place: Path, odd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is odd must come out the same in a draft of sixteen lists as in one of its own."""
+    regular = (
+        '{"id": "NAME", "candidates": [{"text": "a", "score": 1, "lm": -2.5}, {"text": "b", "score": 0, "lm": 3}]}'
+    )
+    built = f'{{"id": "NAME", "candidates": [{odd}, {odd.replace("a", "b", 1)}]}}'
+    for first in (regular, built):
+        every = [each for each in (first, regular, built, regular) for _ in range(4)]
+        lines = "\n".join(each.replace("NAME", f"q{k}") for k, each in enumerate(every))
+        ways = []
+        for most in (16, 1):
+            monkeypatch.setattr(JsonlReader, "most", most)
+            ways.append([shown(found) for found in read(place, lines)])
+        assert ways[0] == ways[1]
+
+
 def test_columns_do_not_depend_on_what_is_drafted_together(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A number that all lists but one have under "features", how samples ended, and a label that lists share."""
     every = [
