@@ -75,15 +75,12 @@ def own_memory(process: psutil.Process) -> int:
 
 def allowed() -> int:
     """The bytes that this process may take: the memory of the machine, or a lower limit of its control group, of the
-    groups around it (version 1 or 2), or of its address space."""
+    groups around it, or of its address space."""
     limits: list[int] = [psutil.virtual_memory().total]
     for line in OWN.read_text().splitlines() if OWN.is_file() else ():
-        controllers, path = line.split(":", 2)[1:]
-        if controllers not in ("", "memory"):
-            continue
-        root, name = (GROUPS / "memory", "memory.limit_in_bytes") if controllers else (GROUPS, "memory.max")
-        places = [root, *(root.joinpath(*Path(path).parts[1 : k + 1]) for k in range(1, len(Path(path).parts)))]
-        held = [(place / name).read_text().strip() for place in places if (place / name).is_file()]
+        group = GROUPS / line.rpartition(":")[2].lstrip("/")
+        files = [place / "memory.max" for place in (group, *group.parents) if place.is_relative_to(GROUPS)]
+        held = [file.read_text().strip() for file in files if file.is_file()]
         limits += [int(text) for text in held if text.isdigit()]  # or max
     space = resource.getrlimit(resource.RLIMIT_AS)[0]
     return min(limits if space == resource.RLIM_INFINITY else [*limits, space])

@@ -27,7 +27,7 @@ from rerank.cli.application import (
     show,
     shown_as_json,
 )
-from rerank.cli.evaluating import ComparedMetric, metric_settings, reader_of
+from rerank.cli.evaluating import MetricName, metric_settings, reader_of
 
 if TYPE_CHECKING:
     from rerank.models.scorer import Ranked, Scorer
@@ -178,7 +178,7 @@ def _best_line(ranked: "Ranked | Problem") -> bytes:
 class Comparing:
     """The options of a table of ways to choose."""
 
-    metric: ComparedMetric = None
+    metric: MetricName = None
     columns: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Score columns to use, comma-separated.", show_default="all")
     ] = None

@@ -1,7 +1,6 @@
 """Commands that measure: oracle, what lists hold; evaluate, texts or trees against references; and their options."""
 
 import logging
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,39 +27,14 @@ if TYPE_CHECKING:
     # statistics of every system (float64 [L, K]), and of the references [L, R]
     Rows = tuple[list[np.ndarray], np.ndarray, str]
 
-TEXTS = "bleu", "chrf", "wer", "cer", "match"
-ORDERS = "ndcg", "map", "mrr", "recall", "precision"
-MEASURES = "parseval", *TEXTS, "gain", "counts", *ORDERS
-
-
-def _known(metric: str | None) -> str | None:
-    """The name of a measure, with its cut-off if it has one, the import path of one, or settings."""
-    from rerank.metrics.metric import metrics
-
-    if metric is not None and not re.search("[:{]", metric) and metric.partition("@")[0] not in metrics.names():
-        raise typer.BadParameter(f"{metric!r} is not one of {', '.join(MEASURES)}")
-    return allow_local_imports(metric)
-
-
 MetricName = Annotated[
     str | None,
     typer.Option(
         "--metric",
         metavar="NAME",
-        help=f"The measure: parseval, {', '.join(TEXTS)}; or, of columns of the lists, gain, counts, "
-        f"{', '.join(ORDERS)}, also with a cut-off, ndcg@10; or settings, {{name: bleu, tokenize: 13a}}, or your "
+        help="The measure: parseval, bleu, chrf, wer, cer, match; or, of columns of the lists, gain, counts, ndcg, "
+        "map, mrr, recall, precision, also with a cut-off, ndcg@10; or settings, {name: bleu, tokenize: 13a}, or your "
         "own, module:Class.",
-        show_default="parseval; gain for texts in rerank oracle",
-        callback=_known,
-    ),
-]
-ComparedMetric = Annotated[
-    str | None,
-    typer.Option(
-        "--metric",
-        metavar="NAME",
-        help="Metric that is compared: wer, bleu, ndcg@10, ..., or settings, {name: gain, column: x}.",
-        show_default="gain",
         callback=allow_local_imports,
     ),
 ]

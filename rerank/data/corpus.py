@@ -99,8 +99,8 @@ class Corpus:
         if wrong:
             raise DataError("the arrays of a corpus do not fit together; build it again (rerank run)")
         for part in () if trusted else self.parts():
-            if code := _disorder(part.lists, part.rows, part.columns, part.width):
-                raise DataError(f"a corpus holds {_DISORDER[code]}; build it again (rerank run)")
+            if disorder := _disorder(part):
+                raise DataError(f"a corpus holds {disorder}; build it again (rerank run)")
 
     @property
     def list_count(self) -> int:
@@ -363,30 +363,16 @@ def ranges_of(offsets: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     return starts + np.arange(lengths.sum())
 
 
-_DISORDER = {
-    1: "list or row offsets that decrease or lie outside",
-    2: "a column outside of its width",
-    3: "a row whose columns are not sorted and unique",
-}
-
-
-@kernel
-def _disorder(lists: np.ndarray, rows: np.ndarray, columns: np.ndarray, width: int) -> int:
-    for i in range(lists.shape[0] - 1):
-        if lists[i + 1] < lists[i]:
-            return 1
-    for y in range(rows.shape[0] - 1):
-        if rows[y + 1] < rows[y] or rows[y + 1] > columns.shape[0]:
-            return 1
-        before = -1
-        for p in range(rows[y], rows[y + 1]):
-            column = columns[p]
-            if column < 0 or column >= width:
-                return 2
-            if column <= before:
-                return 3
-            before = column
-    return 0
+def _disorder(corpus: Corpus) -> str:
+    """What is wrong with offsets and columns, on which kernels rely; empty if nothing is."""
+    rows, columns = corpus.rows, corpus.columns
+    if (np.diff(corpus.lists) < 0).any() or (np.diff(rows) < 0).any() or rows[-1] > columns.size:
+        return "list or row offsets that decrease or lie outside"
+    if columns.size and not 0 <= int(columns.min()) <= int(columns.max()) < corpus.width:
+        return "a column outside of its width"
+    rises = np.append(True, columns[1:] > columns[:-1])
+    rises[rows[:-1][rows[:-1] < columns.size]] = True  # where a row begins
+    return "" if rises.all() else "a row whose columns are not sorted and unique"
 
 
 @kernel

@@ -321,16 +321,6 @@ def test_the_least_of_the_groups_around_counts(groups: Path) -> None:
     assert usage.allowed() == 3000
 
 
-def test_groups_of_version_1(groups: Path) -> None:
-    put(groups / "own", "4:memory:/docker/abc\n1:cpu:/docker/abc\n0::/")
-    put(groups / "memory/memory.limit_in_bytes", "9223372036854771712")
-    assert usage.allowed() == 64 * 10**9
-    put(groups / "memory/memory.limit_in_bytes", "9000")  # in a container, which does not see the path to itself
-    assert usage.allowed() == 9000
-    put(groups / "memory/docker/abc/memory.limit_in_bytes", "4000")
-    assert usage.allowed() == 4000
-
-
 @pytest.mark.usefixtures("groups")
 def test_the_address_space(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (12345, 99999))

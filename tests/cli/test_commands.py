@@ -317,7 +317,7 @@ def test_evaluate_refuses(rerank, small_data, tmp_path):
     failed(rerank("evaluate", gold), 2, "expected HYP REF")
     failed(rerank("evaluate", "-", "-"), 2, "only one input can be '-'")
     failed(rerank("evaluate", gold, "-", gold), 2, "name a file")
-    usage(rerank("evaluate", gold, gold, "--metric", "bleuu"), "'bleuu' is not")
+    failed(rerank("evaluate", gold, gold, "--metric", "bleuu"), 2, "unknown metric 'bleuu'; did you mean bleu?")
 
 
 def test_oracle(rerank, small_run, small_data):
