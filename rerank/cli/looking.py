@@ -32,7 +32,8 @@ from rerank.cli.application import (
 )
 
 if TYPE_CHECKING:
-    from rerank.models.scorer import Contribution, Opened, Scorer
+    from rerank.extraction.content import Pair
+    from rerank.models.scorer import Contribution, Scorer
     from rerank.readers.base import Reader
 
 MAX_VOTERS = 12  # candidates that are shown of those who have a bracket
@@ -144,7 +145,7 @@ def explain(
     show(against=against)
 
 
-def _show_answer(scorer: "Scorer", item: "Opened") -> None:
+def _show_answer(scorer: "Scorer", item: "Pair") -> None:
     """Show what the model decodes a list to and, for a fused tree, which candidates have its brackets."""
     from rerank.runs.report.table import TextTable
 
@@ -188,12 +189,11 @@ def _show_parts(name: str, parts: "list[Contribution]", top: int) -> dict[str, A
 
 def _find(
     scorer: "Scorer", reader: "Reader", nbest: str, gold: str | None, sources: str | None, list_id: str
-) -> "tuple[Opened, int]":
+) -> "tuple[Pair, int]":
     """The list called ``list_id``, and its oracle (-1 without references)."""
     import numpy as np
 
     from rerank.metrics.oracle import best_of_lists
-    from rerank.models.scorer import Opened
     from rerank.readers.base import Problem, SkipCount
     from rerank.readers.streams import stream_name
 
@@ -217,7 +217,7 @@ def _find(
                 reference, stats = content.stats(*pair)
                 gain = content.metric.gain(stats, np.broadcast_to(reference, (len(pair.nbest), reference.size)))
                 best = int(best_of_lists(np.array([0, len(pair.nbest)]), gain, pair.nbest.base)[0])
-                return Opened(pair.nbest, pair.content), best
+                return pair, best
     near = difflib.get_close_matches(list_id, ids[:MAX_IDS]) or [*ids[:3], *ids[3:][-1:]]
     named = f"; it has {len(ids):,}, such as {', '.join(map(repr, near))}" if ids else ": it holds none"
     raise DataError(f"no usable list {list_id!r} in the file{named}", path=stream_name(nbest))

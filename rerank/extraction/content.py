@@ -108,11 +108,11 @@ user_templates: Registry[UserTemplate] = Registry("feature")
 
 
 class Pair(NamedTuple):
-    """A list with what its candidates are and what they are measured against."""
+    """A list with what its candidates are, trees or words and phrases, and what they are measured against."""
 
     nbest: Lists
     content: Any  # what ``features`` reads
-    gold: Any  # what ``stats`` compares with
+    gold: Any = None  # what ``stats`` compares with
 
 
 class Measured(NamedTuple):

@@ -98,11 +98,8 @@ class Model:
 
     @property
     def decision(self) -> Decision:
-        """The way in which it chooses unless it is asked otherwise; the recipe's, of models that do not say."""
-        if "decision" in self.about:
-            return Decision.model_validate(self.about["decision"])
-        usual = recipe_of(self).predictor if self.settings.get("task") in ("parse", *METRICS) else "average"
-        return Decision.model_validate({"predictor": usual, "ranked_by": usual})
+        """The way in which it chooses unless it is asked otherwise."""
+        return Decision.model_validate(self.about.get("decision", {}))
 
     def save(self, directory: Path | str) -> None:
         """Write the model; it appears under its name only when complete."""

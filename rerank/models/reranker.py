@@ -13,9 +13,10 @@ import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
+from rerank.extraction.content import Pair
 from rerank.models.model import Model, kind_of, models
 from rerank.models.provenance import Trust
-from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
+from rerank.models.scorer import Contribution, Ranked, Scorer
 from rerank.models.weights import named_weights
 from rerank.readers.base import OnBadList, Problem, ScoreColumns, SkipCount, check_names, make_reader
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
@@ -325,7 +326,7 @@ class Reranker:
         every = each_of(lists, "lists, in a list", "lists")
         taken = deque[Sequence[CandidateLike]]()
 
-        def opened() -> Iterator[Opened]:
+        def opened() -> Iterator[Pair]:
             for number, each in enumerate(every):
                 candidates, nbest = self._taken(each, None, str(number))
                 taken.append(candidates)
@@ -460,7 +461,7 @@ class Reranker:
             originals, self._columns, texts=self._texts, name=name, source=source, scored=scored
         )
 
-    def _open(self, nbest: Lists) -> Opened:
+    def _open(self, nbest: Lists) -> Pair:
         """The candidates of a list, all of them."""
         opened = self._scorer.open(nbest)
         if isinstance(opened, Problem):

@@ -11,7 +11,7 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import ModelError
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import combined, known_hash
-from rerank.extraction.content import Content
+from rerank.extraction.content import Content, Pair
 from rerank.extraction.kinds import content_of
 from rerank.extraction.seen import compared
 from rerank.features.extract import FeatureExtractor
@@ -53,13 +53,6 @@ class Ranked(NamedTuple):
         if self.answer is not None:
             return encoded(self.answer.text)
         return self.nbest.written(int(self.order[0])) if self.order.size else b""
-
-
-class Opened(NamedTuple):
-    """A list and what its candidates are (trees, or words and phrases), for Scorers of one model."""
-
-    nbest: Lists
-    content: Any
 
 
 class Contribution(NamedTuple):
@@ -168,7 +161,7 @@ class Scorer:
                 names[:] = [name for name in names if name in learned]
         return content
 
-    def watched(self, lists: Iterable[Opened | Problem]) -> Iterator[Opened | Problem]:
+    def watched(self, lists: Iterable[Pair | Problem]) -> Iterator[Pair | Problem]:
         """Pass lists on, and log at the end what is unlike the training lists in their score columns."""
         known, held = self.model.about.get("columns", {}), self.content.held
         columns = {name: column for name, column in known.items() if name in held}
@@ -185,7 +178,7 @@ class Scorer:
 
     def read(
         self, reader: Reader, path: str, count: SkipCount, sources: PathLike | None = None
-    ) -> Iterator[Opened | Problem]:
+    ) -> Iterator[Pair | Problem]:
         """Lists with what their candidates are; bad ones to be skipped stay as they are, so that output stays aligned.
 
         sources: a file with the source of every list, bad ones included, one per line; for lists of texts that do not
@@ -200,7 +193,7 @@ class Scorer:
         lists = read_in(self.recipe.data.encoding, in_step(told, path, sides))
         return self.watched(usable(lists, self._counted, count))
 
-    def _counted(self, item: tuple[Lists, tuple[Any, ...]], count: SkipCount) -> Opened | Problem:
+    def _counted(self, item: tuple[Lists, tuple[Any, ...]], count: SkipCount) -> Pair | Problem:
         nbest, source = item
         if source and not nbest.of_trees:
             nbest = nbest.changed(source=source[0][0])
@@ -212,19 +205,19 @@ class Scorer:
             count.unknown.update(self.content.unknown(opened.nbest))
         return opened
 
-    def open(self, nbest: Lists) -> Opened | Problem:
+    def open(self, nbest: Lists) -> Pair | Problem:
         """A list, minus the candidates that cannot be used, with what the others are; or why there are none."""
         try:
-            return Opened(*self.content.open(nbest))
+            return Pair(*self.content.open(nbest))
         except Problem as problem:
             return problem
 
-    def features(self, opened: Opened) -> tuple[ListFeatures, np.ndarray]:
+    def features(self, opened: Pair) -> tuple[ListFeatures, np.ndarray]:
         """Features of a list, and their columns (int32, negative where the model does not know them)."""
         features = self.content.features(opened.nbest, opened.content)
         return features, self.model.table.columns(features)
 
-    def _score(self, opened: Opened) -> Ranked:
+    def _score(self, opened: Pair) -> Ranked:
         """A list in the order of its scores."""
         weights, content, table = self.weights, self.content, self.model.table
         if opened.content is None and weights.trees is None and not isinstance(table, HashedTable):
@@ -247,7 +240,7 @@ class Scorer:
         order = rank(scores, opened.nbest.base)
         return Ranked(opened.nbest, order, scores, int(np.count_nonzero(absent)))
 
-    def rank(self, lists: Iterable[Opened | Problem]) -> Iterator[Ranked | Problem]:
+    def rank(self, lists: Iterable[Pair | Problem]) -> Iterator[Ranked | Problem]:
         """Every list with its candidates ranked, and its answer if it is decoded, in the order of the input; bad lists
         pass through."""
         if (how := self.how) is None:
@@ -255,12 +248,12 @@ class Scorer:
             return
         for item in lists:
             ranked = item if isinstance(item, Problem) else self._score(item)
-            if isinstance(item, Opened) and isinstance(ranked, Ranked) and ranked.order.size:
+            if isinstance(item, Pair) and isinstance(ranked, Ranked) and ranked.order.size:
                 answer = self._decode(item, ranked, how)
                 ranked = ranked._replace(order=led(ranked.order, answer.place), answer=answer)
             yield ranked
 
-    def scored(self, lists: Iterable[Opened | Problem]) -> Iterator[Ranked | Problem]:
+    def scored(self, lists: Iterable[Pair | Problem]) -> Iterator[Ranked | Problem]:
         """The same by the scores alone: nothing is decoded."""
         if self.predictor != "voted":
             for item in lists:
@@ -270,7 +263,7 @@ class Scorer:
         while batch := list(islice(waiting, VOTE_BATCH)):
             yield from self._vote(batch)
 
-    def _vote(self, batch: Sequence[Opened | Problem]) -> Iterator[Ranked | Problem]:
+    def _vote(self, batch: Sequence[Pair | Problem]) -> Iterator[Ranked | Problem]:
         from rerank.learn.voting.votes import Votes
         from rerank.learn.voting.voting import vote  # the kernels of voting
 
@@ -299,7 +292,7 @@ class Scorer:
             raise ModelError(f"{message}, not {self.ranked_by!r}; take that one, or the best candidates")
         return decodings[kind]
 
-    def answer(self, opened: Opened, how: Decoding | None, gains: "Gains | None" = None) -> "Decoded":
+    def answer(self, opened: Pair, how: Decoding | None, gains: "Gains | None" = None) -> "Decoded":
         """The answer that a list is decoded to; ``gains`` take the place of the metric's, or of those that ``how``
         names."""
         from rerank.models.decoding import best_answer
@@ -310,7 +303,7 @@ class Scorer:
             return best_answer(opened.nbest, ranked.order, ranked.scores)
         return self._decode(opened, ranked, how, gains)
 
-    def _decode(self, opened: Opened, ranked: Ranked, how: Decoding, gains: "Gains | None" = None) -> "Decoded":
+    def _decode(self, opened: Pair, ranked: Ranked, how: Decoding, gains: "Gains | None" = None) -> "Decoded":
         from rerank.models.decoding import decode  # with the kernels of decoding
 
         return decode(how, self.content, opened.nbest, opened.content, ranked.scores, gains, self._brackets)
@@ -322,14 +315,14 @@ class Scorer:
 
         return BracketModel.of(self.model.brackets) if self.model.brackets else None
 
-    def _corpus(self, lists: Sequence[tuple[Opened, ListFeatures, np.ndarray]]) -> Corpus:
+    def _corpus(self, lists: Sequence[tuple[Pair, ListFeatures, np.ndarray]]) -> Corpus:
         rows = RowBuilder()
         for opened, features, columns in lists:
             nothing = np.zeros(len(opened.nbest))
             rows.add(features, columns, opened.nbest.base, nothing, np.zeros((nothing.size, 0)), np.zeros(0))
         return rows.finish(None, self.model.table.width, {}, scale=self.model.table.scale)
 
-    def explain(self, opened: Opened, chosen: int, other: int) -> list[Contribution]:
+    def explain(self, opened: Pair, chosen: int, other: int) -> list[Contribution]:
         """The reasons for the score of ``chosen`` against ``other``: the features that differ, strongest first. Where
         there are trees, a value is what they add to the score when they ask for the feature, with the weight 1."""
         weights = self.weights

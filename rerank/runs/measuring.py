@@ -23,7 +23,7 @@ from rerank.metrics.oracle import measured_corpus, rows_of_scores, scored_rows, 
 from rerank.metrics.significance import Significance
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
-from rerank.models.scorer import Opened, Ranked, Scorer
+from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import SkipCount
 from rerank.readers.detection import MOST, Account, tell
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
@@ -213,13 +213,12 @@ def _row_of(content: Content[Any], one: Measured, answer: Answer) -> np.ndarray:
 
 def _by_model(scorer: Scorer, how: Decoding | None, ordered: bool, pairs: list[Pair]) -> list[Answer]:
     """The answers of a model: its scores where lists are ``ordered``, else what it decodes, or its best candidates."""
-    opened = [Opened(pair.nbest, pair.content) for pair in pairs]
     if how is None:
-        every = [ranked for ranked in scorer.scored(opened) if isinstance(ranked, Ranked)]
+        every = [ranked for ranked in scorer.scored(pairs) if isinstance(ranked, Ranked)]
         if ordered:
             return [ranked.scores for ranked in every]
         return [int(ranked.order[0]) if ranked.order.size else -1 for ranked in every]
-    answers = [scorer.answer(one, how) if len(one.nbest) else None for one in opened]
+    answers = [scorer.answer(one, how) if len(one.nbest) else None for one in pairs]
     return [
         -1 if answer is None or (answer.place is None and not answer.text)
         else encoded(answer.text) if answer.place is None

@@ -17,7 +17,7 @@ from rerank.learn.base import Weights
 from rerank.learn.scoring import scores
 from rerank.metrics.oracle import list_gains, oracles
 from rerank.models.model import Model
-from rerank.models.scorer import Contribution, Opened, Scorer, led, rank
+from rerank.models.scorer import Contribution, Scorer, led, rank
 from rerank.readers.base import ListWriter, Problem, SkipCount
 from rerank.readers.lists import Lists
 from rerank.readers.streams import open_output
@@ -206,7 +206,7 @@ def examples_of(scorer: Scorer, split: str, extracted: Extracted, answers: Answe
         base, chosen = (int(choice[i] - extracted.corpus.lists[i]) for choice in (answers.base, answers.chosen))
         before, after, best = (float(gain[i]) for gain in (answers.before, answers.after, answers.best))
         written = pair.nbest.texts[chosen] if answers.texts is None else answers.texts[number]
-        why = scorer.explain(Opened(pair.nbest, pair.content), chosen, base)[:MAX_FEATURES]
+        why = scorer.explain(pair, chosen, base)[:MAX_FEATURES]
         texts = pair.nbest.texts[base], written, pair.nbest.source or b""
         first, last, source = (text.decode("utf-8", "replace") for text in texts)
         about = why, None if pair.nbest.source is None else source

@@ -557,8 +557,3 @@ def test_a_reader_that_has_had_enough(model, small_data, command):
     assert b"Traceback" not in err
     assert b"Exception ignored" not in err
     assert b"error:" not in err
-
-
-def test_wrong_settings_of_the_recipe_are_not_said_to_be_of_the_command_line(rerank, tmp_path):
-    (tmp_path / "bad.yaml").write_text(json.dumps({"learner": {"name": "perceptron", "D": 1}}))
-    failed(rerank("run", tmp_path / "bad.yaml", "--set", "learner.base=1", "-o", tmp_path / "o"), 2, "error: learner: ")

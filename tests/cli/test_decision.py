@@ -15,7 +15,6 @@ import rerank as library
 from rerank.base.errors import ModelError
 from rerank.metrics.evaluation import evaluate
 from rerank.models.model import Model
-from rerank.models.scorer import Scorer
 from rerank.runs import experiment
 from rerank.runs.decoding import _used
 from rerank.runs.report.results import headline
@@ -140,14 +139,6 @@ def test_another_predictor_is_asked_for(small_data: Path, workspace: Path, reran
     assert "trees that it fuses" in rerank("rank", place / "model", lists, "--n-best", 1).err
     with pytest.raises(ModelError, match="no predictor 'learned'; expected last, average, voted, base, mbr, fuse"):
         library.load(place / "model", "learned")
-
-
-def test_a_model_without_a_decision_does_as_its_recipe_says(small_run: Path) -> None:
-    model = Model.load(small_run / "model")
-    del model.about["decision"]
-    assert model.decision.predictor == model.decision.ranked_by == "average"
-    model.settings["training"]["predictor"] = "last"
-    assert Scorer(model).predictor == "last"
 
 
 def test_a_decision_that_a_model_cannot_keep_is_refused(small_run: Path, tmp_path: Path) -> None:

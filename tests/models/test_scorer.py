@@ -19,6 +19,7 @@ import rerank
 from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.contrib.formats.parsers import BerkeleyReader
 from rerank.data.corpus import Corpus
+from rerank.extraction.content import Pair
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
 from rerank.learn.scoring import scores
@@ -29,7 +30,7 @@ from rerank.models.decoding import Decoded, best_expected, decode
 from rerank.models.model import Model
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
-from rerank.models.scorer import Opened, Ranked, Scorer, rank, write_ranked
+from rerank.models.scorer import Ranked, Scorer, rank, write_ranked
 from rerank.readers.base import Lists, Problem, SkipCount, read_lists
 from rerank.readers.given.nbest import list_given
 from rerank.readers.texts.jsonl import JsonlReader
@@ -55,10 +56,10 @@ def ranked(scorer: Scorer, path: Path, policy: str = "error") -> list[Ranked | P
     return list(scorer.rank(scorer.read(scorer.reader, str(path), SkipCount(policy))))  # type: ignore[arg-type]
 
 
-def opened(scorer: Scorer, found: Ranked | Problem) -> Opened:
+def opened(scorer: Scorer, found: Ranked | Problem) -> Pair:
     assert isinstance(found, Ranked)
     again = scorer.open(found.nbest)
-    assert isinstance(again, Opened)
+    assert isinstance(again, Pair)
     return again
 
 
@@ -166,7 +167,7 @@ def test_lists_of_columns_have_the_scores_that_compiled_code_gives(columns_alone
     scorer = Scorer(Model.load(columns_alone))
     for nbest in read_lists(JsonlReader(), str(SHIPPED / "dev.jsonl.gz")):
         opened = scorer.open(nbest)
-        assert isinstance(opened, Opened)
+        assert isinstance(opened, Pair)
         assert opened.content is None
         plain = scorer._score(opened)
         compiled = scorer._score(opened._replace(content=scorer.content._view(opened.nbest)))
