@@ -10,15 +10,15 @@ The fields of a run are query, Q0, document, rank, score and the name of the run
 iteration that nobody uses, document and grade (https://trec.nist.gov/data/qrels_eng/, and the README of trec_eval). The
 order of a query's documents is that of their scores, whatever their ranks. A document's text is its name.
 
-Judgements are read as BEIR has them too: these three columns, separated by tabs, below the header ``query-id corpus-id
-score``.
+In place of either a JSON object ``{query: {document: score or grade}}`` is read, as ranx and pytrec_eval take it, and
+judgements as BEIR has them: below the header ``query-id corpus-id score`` these three columns, separated by tabs.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -29,7 +29,9 @@ from rerank.readers.lines import LineReader, Record, score_of
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, UNJUDGED
 from rerank.readers.streams import PathLike, Writable, open_stream
+from rerank.readers.texts.json_lines import number_of, parse_object
 from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
+from rerank.storage.documents import as_json
 
 GAIN = "gain"
 FIELDS = "QUERY Q0 DOCUMENT RANK SCORE NAME"
@@ -41,7 +43,7 @@ NEAR = 60  # the constant of reciprocal ranks (Cormack et al. 2009)
 
 
 class RunLine(NamedTuple):
-    """One line of a run, or the problem with it."""
+    """One line of a run, or the problem with it; without a document where a line is blank or a query found none."""
 
     number: int
     line: bytes
@@ -102,7 +104,7 @@ class TrecReader(TextReader):
 
         for query, lines_of_query in groupby(_rows(lines), lambda row: row.query):
             rows = list(lines_of_query)
-            yield record(query, rows[0].number, rows)
+            yield record(query, rows[0].number, [row for row in rows if row.document or row.problem is not None])
         for query in dict.fromkeys(query for run in others for query in run):
             yield record(query, lines.number, [])
 
@@ -148,6 +150,8 @@ def _by_query(rows: Iterable[RunLine], path: str, what: str) -> dict[bytes, Scor
     ``what``."""
     queries = dict[bytes, Scored]()
     for row in rows:
+        if not row.document and row.problem is None:
+            continue
         of_query = queries.setdefault(row.query, {})
         twice = f"{excerpt(row.document)} is {what} twice" if row.document in of_query else ""
         if row.problem is not None or twice:
@@ -187,13 +191,18 @@ def read_qrels(path: PathLike) -> Grades:
     """The grades of documents by query; a DataError for a line that is none."""
     with open_stream(path, strict=False) as stream:
         lines = LineReader(stream)
+        if lines.begins() == b"{":
+            return _by_query(_members(lines, "grade"), stream.path, "judged")
         beir = [tuple(line.split()) for line in lines.ahead(1)] == [BEIR]
         lines.take(beir)
         return _by_query((_judgement(*row, beir) for row in lines if row[1].strip()), stream.path, "judged")
 
 
 def _rows(lines: LineReader) -> Iterator[RunLine]:
-    """The lines of a run; queries with a problem are the words they begin with."""
+    """The lines of a run in either form; queries with a problem are the words they begin with."""
+    if lines.begins() == b"{":
+        yield from _members(lines, "score")
+        return
     for number, line in lines:
         fields = line.split()
         if not fields:
@@ -219,3 +228,28 @@ def _judgement(number: int, line: bytes, beir: bool) -> RunLine:
             return RunLine(number, line, query, document, score_of(grade))
     problem = Problem("fields", f"found {excerpt(line)}; expected {JUDGEMENT}")
     return RunLine(number, line, b"", b"", 0.0, problem)
+
+
+def _members(lines: LineReader, what: str) -> Iterator[RunLine]:
+    """The documents of every query in a JSON object."""
+    try:
+        queries = parse_object(lines.rest())
+    except Problem as found:
+        message = f"{found.message} (of queries, as {{QUERY: {{DOCUMENT: {what}}}}})"
+        raise DataError(message, path=lines.path, line=1) from None
+    for name, documents in queries.items():
+        query, text = encoded(name), encoded(as_json(documents, allow_nan=True))
+        if not isinstance(documents, dict):
+            unlike = Problem("json", f"found {excerpt(text)}; expected {{DOCUMENT: {what}}}")
+            yield RunLine(1, text, query, b"", 0.0, unlike)
+        elif not documents:
+            yield RunLine(1, text, query, b"", 0.0)
+        for document, value in documents.items() if isinstance(documents, dict) else ():
+            problem, score = cast(Problem | None, None), 0.0
+            try:
+                if not document:
+                    raise Problem("text", f"found a document without a name; expected {{DOCUMENT: {what}}}")
+                score = number_of(value, f"the {what} of {document!r}")
+            except Problem as found:
+                problem = found
+            yield RunLine(1, text, query, encoded(document), score, problem)

@@ -79,8 +79,7 @@ class JsonReader(TextReader):
             return
         array = lines.begins_array if self.general else lines.begins() == b"["
         by_line = lines.told.setdefault("by_line", not array)
-        items = ((number, text) for number, _, text in items_of(lines, "[", "a JSON array of objects"))
-        for number, text in lines if by_line else items:
+        for number, text in lines if by_line else items_of(lines):
             if start := text.strip()[:1]:
                 listed = self.general and start == b"["  # an array is the candidates of a list
                 line = b'{"candidates":' + text + b"}" if listed else text
@@ -119,6 +118,7 @@ class LinePieces(Pieces):
 
 
 _DECODER = msgspec.json.Decoder()
+_BLANK = re.compile(r"\s*")
 # The end of a key, as it may stand in a text too, and as it may not. A repeated key would hide a value: the line has
 # then more keys than the object. What tells is tried from the fastest on.
 _KEYS = re.compile(rb":"), re.compile(rb'"\s*:'), re.compile(rb'(?<!\\)(?:\\\\)*"\s*:')
@@ -143,51 +143,42 @@ def parse_object(line: bytes) -> dict[str, Any]:
     return _parse_strictly(line)
 
 
-_SIGN = re.compile(r"\s*(\S?)\s*")
 _NESTED = {dict, list}
+OBJECTS = "a JSON array of objects"
 
 
-def items_of(lines: LineReader, opening: str, expected: str) -> Iterator[tuple[int, str, bytes]]:
-    """The lines, keys (of an array: empty) and texts of what a JSON array or object holds, which is all that follows.
-
-    expected: what to say that a damaged one should have been, in the DataError: what follows cannot be told apart.
-    """
+def items_of(lines: LineReader) -> Iterator[tuple[int, bytes]]:
+    """The lines and texts of what a JSON array holds, which is all that follows. Raises DataError where it is damaged:
+    what follows cannot be told apart."""
     text, decoder = lines.rest().decode("utf-8", "surrogateescape"), json.JSONDecoder()
-    what, entry, closing = ("array", "object", "]") if opening == "[" else ("object", "key", "}")
 
     def damaged(at: int, expected: str) -> DataError:
         found = excerpt(encoded(text[at : at + 41])) if at < len(text) else "the end of the file"
         return DataError(f"found {found}; expected {expected}", path=lines.path, line=1 + text.count("\n", 0, at))
 
-    def value_at(at: int) -> tuple[Any, int]:
+    def behind(at: int) -> int:
+        """The place of what is no white space."""
+        found = _BLANK.match(text, at)
+        return found.end() if found else at
+
+    at, line, counted = behind(behind(0) + 1), 1, 0
+    sign = text[at : at + 1] if text[at : at + 1] == "]" else ","
+    at += sign == "]"
+    while sign == ",":
+        line, counted = line + text.count("\n", counted, at), at
         try:
-            return decoder.raw_decode(text, at)
+            end = decoder.raw_decode(text, at)[1]
         except json.JSONDecodeError as error:
-            raise damaged(error.pos, f"{expected}: {error.msg}") from None
+            raise damaged(error.pos, f"{OBJECTS}: {error.msg}") from None
         except (ValueError, RecursionError):
             raise damaged(at, "objects without thousands of digits or levels") from None
-
-    def sign_at(at: int, signs: str, expected: str) -> tuple[str, int]:
-        """The sign that follows, one of ``signs``, and the place of what comes after it."""
-        found = _SIGN.match(text, at)
-        assert found is not None, "it matches anything"
-        if not found[1] or found[1] not in signs:
-            raise damaged(found.start(1), expected)
-        return found[1], found.end()
-
-    (_, at), line, counted = sign_at(0, opening, expected), 1, 0
-    sign = text[at : at + 1]
-    at += sign == closing
-    while sign != closing:
-        line, counted, key = line + text.count("\n", counted, at), at, ""
-        if opening == "{":
-            key, colon = value_at(at)
-            _, at = sign_at(colon, ":" if isinstance(key, str) else "", expected)
-        end = value_at(at)[1]
-        yield line, key, encoded(text[at:end])
-        sign, at = sign_at(end, f",{closing}", f"a comma and the next {entry}, or the end of the {what}")
-    if text[at:].strip():
-        raise damaged(at, f"nothing after the {what}, or objects on lines of their own")
+        yield line, encoded(text[at:end])
+        sign = text[behind(end) : behind(end) + 1]
+        if sign not in (",", "]"):
+            raise damaged(behind(end), "a comma and the next object, or the end of the array")
+        at = behind(behind(end) + 1)
+    if text[behind(at) :]:
+        raise damaged(behind(at), "nothing after the array, or objects on lines of their own")
 
 
 def _keys(value: Any) -> int:

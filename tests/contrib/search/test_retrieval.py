@@ -2,6 +2,8 @@
 
 import io
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.classification.recipe import ExampleData, SourceSettings
 from rerank.contrib.classification.sets import load_set
 from rerank.contrib.search.letor import LetorReader
-from rerank.contrib.search.trec import TrecReader, read_qrels
-from rerank.readers.base import lists_of
+from rerank.contrib.search.trec import TrecReader, read_qrels, read_run
+from rerank.readers.base import lists_of, readers
+from rerank.readers.detection import recognised
 from rerank.recipes.recipe import TextRecipe
 from rerank.runs import experiment
 
@@ -281,6 +284,59 @@ def test_runs_are_fused_with_what_one_of_them_lacks(tmp_path: Path) -> None:
     (tmp_path / "b").write_text("q1 Q0 y 1 1 b\nq1 Q0 y 2 0 b\n")
     with pytest.raises(DataError, match="b:2: 'y' is there twice"):
         list(rerank.read(tmp_path / "a", settings))
+
+
+def test_runs_in_json_are_those_of_trec(tmp_path: Path) -> None:
+    """JSON as ranx and pytrec_eval have it: https://amenra.github.io/ranx/run/"""
+    forms = {
+        "trec": ("q1 Q0 x 1 -1.0 a\nq1 Q0 y 2 -2.0 a\nq2 Q0 x 1 -1.0 a\n", "q1 0 y 2\nq1 0 v 1\n\nq2 0 x 0\n"),
+        "json": ('{"q1": {"x": -1, "y": -2.0},\n "q2": {"x": -1}}', '{"q1": {"y": 2, "v": 1}, "q2": {"x": 0}}'),
+    }
+    read = []
+    for form, (run, judged) in forms.items():
+        (tmp_path / f"{form}.run").write_text(run)
+        (tmp_path / f"{form}.qrels").write_text(judged)
+        one = TrecReader(qrels=str(tmp_path / f"{form}.qrels"))
+        fused = replace(one, others=(str(tmp_path / f"{form}.run"),))
+        for reader, name in ((one, form), (fused, "trec")):
+            lists = [found for found in reader.read(tmp_path / f"{name}.run") if found.problem is None]
+            read.append([(found.id, found.texts, found.scores.tolist(), found.unlisted) for found in lists])
+        assert recognised(str(tmp_path / f"{form}.run"), readers) == "trec"
+    assert read[0] == [("q1", [b"x", b"y"], [[-1, 0], [-2, 2]], (1.0,)), ("q2", [b"x"], [[-1, 0]], ())]
+    assert read[:2] == read[2:]
+
+
+def test_damaged_json_runs_say_where(tmp_path: Path) -> None:
+    run = tmp_path / "run.json"
+    for text, message in (
+        ('{"q1": {"x": 1},\n"q1": {"y": 1}}', 'run.json:1: the key "q1" appears twice'),
+        ('{"q1": {"x": "high"}}', "expected the score of 'x' as a number"),
+        ('{"q1": {"x": 1, "x": 2}}', 'the key "x" appears twice'),
+        ('{"q1": [1]}', "expected {DOCUMENT: score}"),
+        ('{"q1": {"": 1}}', "found a document without a name"),
+        ('{"q1": {"x": 1}', "expected a JSON object on one line: Expecting"),
+        ('{"q1" {"x": 1}}', "as {QUERY: {DOCUMENT: score}}"),
+        ('{"q1": {"x": 1}} {}', "Extra data"),
+    ):
+        run.write_text(text)
+        with pytest.raises(DataError, match=re.escape(message)):
+            list(rerank.read(run, "trec"))
+    run.write_text('{"q1": {"x": [1]}}')
+    with pytest.raises(DataError, match="expected the grade of 'x' as a number"):
+        read_qrels(run)
+
+
+def test_a_query_that_found_nothing_is_a_list_without_candidates(tmp_path: Path) -> None:
+    """As in ranx; it counts as such in every metric of an order."""
+    (tmp_path / "run.json").write_text('{"q1": {}, "q2": {"x": 1}}')
+    (tmp_path / "qrels.json").write_text('{"q1": {"y": 1}, "q2": {"x": 1}, "q3": {}}')
+    reader = TrecReader(qrels=str(tmp_path / "qrels.json"))
+    first, second = reader.read(tmp_path / "run.json")
+    assert first.problem is None
+    assert (first.id, first.texts, first.unlisted, second.id) == ("q1", [], (1.0,), "q2")
+    lists = rerank.read(tmp_path / "run.json", {"name": "trec", "qrels": str(tmp_path / "qrels.json")})
+    assert rerank.evaluate([[], [1.0]], lists, "mrr").score == 0.5
+    assert read_run(tmp_path / "run.json") == {b"q2": {b"x": 1.0}}
 
 
 def test_a_bad_line_of_a_fused_run_leaves_the_others(tmp_path: Path) -> None:
