@@ -7,6 +7,7 @@ import logging
 import re
 import shlex
 import textwrap
+from collections import Counter
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -227,15 +228,21 @@ def _find(
 def export(
     model: ModelPlace,
     output: OutputFile = "-",
+    form: Annotated[
+        Literal["text", "moses"],
+        typer.Option("--format", help="All weights, or the file of sparse weights that Moses reads."),
+    ] = "text",
     predictor: Predictor = None,
     top: Annotated[int | None, typer.Option(min=0, help="Only this many features, the strongest.")] = None,
 ) -> None:
     """Write the weights of a model as text, one name and weight per line, the strongest first."""
     from rerank.models.model import Model, model_files
-    from rerank.models.weights import weight_lines
+    from rerank.models.weights import moses_lines, weight_lines
     from rerank.readers.streams import open_output
     from rerank.storage.outputs import check_apart
 
+    if form == "moses" and output.endswith((".gz", ".bz2", ".xz", ".zst")):
+        raise RecipeError(f"Moses does not read compressed weights: write to {output.rpartition('.')[0]}")
     check_apart([output], model_files(model))
     loaded = Model.load(model, trust=True)  # nothing that it names is imported for this
     decision, asked = loaded.decision, predictor
@@ -244,10 +251,15 @@ def export(
         weights = loaded.weights_of(predictor)
     except ModelError as error:
         raise ModelError(error.message, path=str(model)) from None
+    table, left_out = loaded.table, Counter[str]()
+    moses = form == "moses"
+    lines = moses_lines(table, weights, left_out, top=top) if moses else weight_lines(table, weights, top=top)
     with open_output(output) as stream:
-        for line in weight_lines(loaded.table, weights, top=top):
+        for line in lines:
             stream.write(line.encode("utf-8", "surrogateescape") + b"\n")
     log.info("weights of the predictor %s", predictor)
+    for template, count in sorted(left_out.items()):
+        log.warning("%s: Moses cannot hold its %s weights", template, f"{count:,}")
     if asked is None and decision.predictor != predictor:
         log.warning(
             "the model decodes lists by %s: its choices may differ from the best candidates by these weights",

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import rerank as library
 from rerank.base.errors import ModelError
 from rerank.metrics.evaluation import evaluate
 from rerank.models.model import Model
+from rerank.models.weights import moses_lines
 from rerank.runs import experiment
 from rerank.runs.decoding import _used
 from rerank.runs.report.results import headline
@@ -224,10 +226,31 @@ def test_errors_of_import_name_the_line(small_run: Path, tmp_path: Path, rerank:
     assert not (tmp_path / "m").exists()
 
 
-def test_votes_are_no_weights_to_export(small_run: Path, rerank: Command) -> None:
-    done = rerank("export", small_run / "model", "--predictor", "voted")
-    assert done.code == 2
-    assert "no weights of 'voted'; it has last, average" in done.err.replace("\n", " ")
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory, workspace: Path) -> Path:
+    """The model of a run over translations."""
+    root = tmp_path_factory.mktemp("texts")
+    small_texts.write_task(root)
+    experiment.run(small_texts.recipe(root), workspace / "export")
+    return workspace / "export" / "model"
+
+
+def test_errors_of_export(small_run: Path, tmp_path: Path, rerank: Command) -> None:
+    model = small_run / "model"
+    for arguments, message in [
+        (("--predictor", "voted"), "no weights of 'voted'; it has last, average"),
+        (("--format", "moses", "-o", tmp_path / "w.gz"), "Moses does not read compressed weights"),
+    ]:
+        done = rerank("export", model, *arguments)
+        assert done.code == 2
+        assert message in done.err.replace("\n", " ")
+    assert not (tmp_path / "w.gz").exists()
+
+
+def test_weights_for_moses(texts: Path, rerank: Command) -> None:
+    model, done = Model.load(texts), rerank("export", texts, "--format", "moses")
+    assert done.out.splitlines() == list(moses_lines(model.table, model.weights["average"], Counter()))
+    assert len(done.out.splitlines()) > 10, done.err
 
 
 def test_provenance(small_run: Path, tmp_path: Path, rerank: Command) -> None:

@@ -1,6 +1,7 @@
 """What a model holds: weights, as text too, and its columns compared with those of other lists."""
 
 import logging
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,12 +33,14 @@ from rerank.extraction.seen import (
     values_of,
 )
 from rerank.features.table import FeatureTable, HashedTable
+from rerank.features.template import TEXTS
 from rerank.learn.base import Weights
 from rerank.models.model import Model
 from rerank.models.weights import (
     column_names,
     escaped,
     find_features,
+    moses_lines,
     named_weights,
     read_weights,
     shares,
@@ -118,6 +121,37 @@ def lists_of(task: Path, split: str) -> list[rerank.NBest]:
     files = {"references": task / f"{split}.ref.gz", "sources": task / f"{split}.src.gz"}
     found = rerank.read(task / f"{split}.nbest.gz", "moses", on_bad_list="skip", **files)
     return [nbest for nbest in found if len(nbest)]
+
+
+def chosen(lines: list[str], nbest: rerank.NBest) -> str:
+    """The best candidate by the weights of a file as Moses reads it, in ten lines."""
+    base = float(lines[0].split("the base score's, ")[1].split(",")[0])
+    dense = {line.split()[1].rstrip("="): list(map(float, line.split()[2:])) for line in lines[2:] if line[0] == "#"}
+    sparse = {line.split()[0]: float(line.split()[1]) for line in lines if line[0] != "#"}
+    source = str(nbest.source).split()
+
+    def score(candidate: rerank.Candidate) -> tuple[float, float]:
+        total = base * (candidate.score or 0.0)
+        for name, weights in dense.items():
+            keys = [name] if len(weights) == 1 else [f"{name}_{k}" for k in range(len(weights))]
+            total += sum(weight * candidate.columns[key] for key, weight in zip(keys, weights, strict=True))
+        words = zip(source, candidate.tokens, strict=True)
+        return total + sum(sparse.get(f"pp_{f}~{e}", 0.0) for f, e in words), candidate.score or 0.0
+
+    return max(nbest.candidates, key=score).text
+
+
+@pytest.mark.parametrize("name", ["maxent", "rda", "arow"])
+def test_exported_weights_choose_what_the_model_chooses(task: Path, name: str) -> None:
+    train, dev, test = (lists_of(task, split) for split in ("train", "dev", "test"))
+    for base in (1, "auto"):
+        learner: dict[str, Any] = {"name": name, "base": base}
+        recipe = {"task": "translation", "decode": {"kinds": []}}
+        fitted = rerank.fit(train, dev, recipe=recipe, features=FEATURES, learner=learner, epochs=2)
+        for predictor in ("last", "average"):
+            model = rerank.Reranker(fitted.model, predictor)
+            lines = list(moses_lines(model.model.table, model.model.weights[predictor], Counter[str]()))
+            assert [chosen(lines, nbest) for nbest in test] == [model.best(nbest).text for nbest in test], base
 
 
 def test_the_base_score_has_one_weight(task: Path) -> None:
@@ -224,6 +258,32 @@ def test_comments_and_other_ways_to_write_a_name(tmp_path: Path) -> None:
     found = read_weights(tmp_path / "w", table_of(["T|a", "T|b"]))
     assert found.weights.w.tolist() == [1.0, 0.0]
     assert found.weights.base == 5.0
+
+
+# Moses
+
+NAMES = [
+    "Dense|TM0_0", "Dense|LM_1", "Dense|LM0", "Dense|TM0_2", "Given|WT_the~das", "PhrasePair|das haus → the house",
+    "PhrasePair|→ → x", "WordPair|das → the", "TargetNGram(n=2)|<s> the", "TargetNGram|the", "Given|#x",
+]  # fmt: skip
+
+
+def test_weights_for_moses() -> None:
+    assert "→" in TEXTS.values()
+    table, left_out = table_of(NAMES, free=4), Counter[str]()
+    lines = list(moses_lines(table, Weights(np.arange(1.0, 12.0), 0.5), left_out))
+    assert lines[0].startswith("#")
+    assert "0.5" in lines[0]
+    assert lines[1:5] == ["# [weight]", "# LM0= 3.0", "# LM_1= 2.0", "# TM0= 1.0 0.0 4.0"]
+    assert lines[5:] == ["TB_<s>:the 9.0", "WT_das~the 8.0", "pp_das,haus~the,house 6.0", "WT_the~das 5.0"]
+    assert left_out == {"TargetNGram": 1, "Given": 1, "PhrasePair": 1}
+
+
+def test_moses_has_no_hashed_features() -> None:
+    left_out = Counter[str]()
+    lines = list(moses_lines(HashedTable.of(4, (), {}), Weights(np.ones(16), 0.5), left_out))
+    assert all(line.startswith("#") for line in lines)
+    assert left_out == {"hashed": 16}
 
 
 SHIPPED = Path(__file__).parents[2] / "data"
