@@ -1,4 +1,4 @@
-"""Commands that choose from lists: vote and weigh, which compare ways to, and rank, by a model."""
+"""Commands that choose from lists: vote and weigh, which compare ways to, and rank, by a model or base scores alone."""
 
 import logging
 from collections import Counter
@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rerank.base.encoding import amount
-from rerank.base.errors import DataError
+from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import track
 from rerank.cli.application import (
     MAX_SAMPLES,
     ListOptions,
     ListReferences,
-    ModelPlace,
     OutputFile,
     Predictor,
     Seed,
     Trusted,
+    allow_local_imports,
     check_files,
     command,
     show,
@@ -30,17 +30,22 @@ from rerank.cli.application import (
 from rerank.cli.evaluating import MetricName, metric_settings, reader_of
 
 if TYPE_CHECKING:
+    from rerank.extraction.content import Pair
+    from rerank.models.model import Model
     from rerank.models.scorer import Ranked, Scorer
     from rerank.readers.problems import Problem
     from rerank.runs.vote import SourceTable
 
+    Lists = Iterator[Pair | Problem]
+
 log = logging.getLogger("rerank")
-AHEAD = 1000  # lists of a file that are ranked before one is written
+BASE = "base"  # in place of a model
+AHEAD = 1000  # lists that tell how far scores deviate, if nothing was tuned; of a file, ranked before one is written
 
 
-@command("rank", "Use", "rerank rank runs/asr/model asr/test --json")
+@command("rank", "Use", "rerank rank runs/asr/model asr/test --json", seldom="decode")
 def rank_(
-    model: ModelPlace,
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model directory; base for the base scores.")],
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="Lists to rank; - for standard input.")] = "-",
     output: OutputFile = "-",
     *,
@@ -52,6 +57,16 @@ def rank_(
         ),
     ] = None,
     predictor: Predictor = None,
+    decode: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SETTINGS",
+            help="Settings of mbr and fuse in place of the tuned ones, as {sharpness: 2, threshold: 0.6}: "
+            "sharpness, deviation, threshold, most, gains.",
+            callback=lambda settings: allow_local_imports(settings) if "gains" in (settings or "") else settings,
+        ),
+    ] = None,
+    metric: MetricName = None,
     trust: Trusted = False,
     sources: Annotated[
         str | None,
@@ -63,7 +78,8 @@ def rank_(
     The lists are in the format of those that the model was trained on, unless --reader names another. A list without
     candidates gives an empty line and a warning; a choice with line ends is refused. --n-best gives the first
     candidates of each list. --predictor mbr takes the candidate with the greatest expected gain, fuse makes a tree of
-    the brackets that are probable enough, which may be none of the candidates.
+    the brackets that are probable enough, which may be none of the candidates. Without a model (MODEL is base) --metric
+    says what candidates gain.
 
     With --json every line is an object: the list's id, the predictor, the text (as it stands) and the place in the
     input (from 1, null for a tree that is no candidate) of the choice, and the candidates, the first or as many as
@@ -71,16 +87,28 @@ def rank_(
     and brackets.
     """
     from rerank.models.model import Model
+    from rerank.models.provenance import decodings_of
     from rerank.models.scorer import Scorer, write_ranked
     from rerank.readers.base import SkipCount, make_reader
     from rerank.readers.streams import open_output
 
-    check_files(nbest, sources, output, model)
-    scorer, form = Scorer(Model.load(model, trust), predictor), None
-    if reading.reader is not None or reading.roles is not None:
-        trained = scorer.recipe.data.reader
-        form = make_reader(reader_of(nbest, reading.reader or trained, reading.roles, trained["name"]))
-    form = form or scorer.reader
+    check_files(nbest, sources, output, None if model == BASE else model)
+    if model == BASE:
+        settings = metric_settings(metric or "parseval")
+        predictor = predictor or ("fuse" if settings["name"] == "parseval" else "mbr")
+        loaded = _base_model(settings)
+    else:
+        if metric:
+            raise RecipeError("--metric is for lists without a model; a model has its own metric")
+        loaded = Model.load(model, trust)
+    untuned = predictor if predictor in ("mbr", "fuse") and predictor not in decodings_of(loaded.about) else None
+    scorer = Scorer(loaded, None if untuned else predictor)
+    trained = scorer.recipe.data.reader
+    if model == BASE or reading.reader is not None or reading.roles is not None:
+        usual = None if model == BASE else trained
+        form = make_reader(reader_of(nbest, reading.reader or usual, reading.roles, trained["name"]))
+    else:
+        form = scorer.reader
     if n_best is not None and scorer.predictor in ("fuse", "learned") and not shown_as_json():
         log.warning(
             "the candidates are in the order of their scores by %s; the model's own choices are trees that it fuses, "
@@ -89,7 +117,8 @@ def rank_(
     count, counts = SkipCount(reading.on_bad_list), Counter[str]()
     # Lists whose lines are counted, or that go with another file's: whether one was lost shows at the end.
     with open_output(output, whole=form.bounded or sources is not None) as stream:
-        lists = _count_lists(track(scorer.rank(scorer.read(form, nbest, count, sources)), "rank"), counts)
+        opened = _tuned(scorer, untuned, decode, scorer.read(form, nbest, count, sources))
+        lists = _count_lists(track(scorer.rank(opened), "rank"), counts)
         if shown_as_json():
             for ranked in lists:
                 stream.write(_as_object(ranked, scorer.predictor, n_best or 1))
@@ -117,6 +146,53 @@ def _warn(scorer: "Scorer", counts: Counter[str], instead: str) -> None:
     if counts["without source"] and missing:
         message = "%d lists came without their source, which features of %s need; see --sources"
         log.warning(message, counts["without source"], missing)
+
+
+def _base_model(settings: dict[str, Any]) -> "Model":
+    """A model of base scores alone, whose candidates gain by the metric of these settings."""
+    from rerank.metrics.metric import measures_orders
+    from rerank.models.decoding import base_model
+    from rerank.recipes.loading import measuring_recipe
+
+    if measures_orders(settings["name"]):
+        raise RecipeError(f"{settings['name']} measures orders, and decoding gives no order", key="--metric")
+    task = {"parseval": "parse", "gain": "ranking"}.get(settings["name"], "translation")
+    return base_model(measuring_recipe(task, settings))
+
+
+def _tuned(scorer: "Scorer", untuned: str | None, settings: str | None, lists: "Lists") -> "Lists":
+    """Set how ``scorer`` decodes: as its model was tuned to, or by an ``untuned`` kind, or as the settings say; returns
+    the lists, some of which may have been read to see how far scores deviate from their lists' means."""
+    import numpy as np
+    from pydantic import ValidationError
+
+    from rerank.models.provenance import Decoding
+    from rerank.readers.problems import Problem
+    from rerank.recipes.settings import first_fault
+    from rerank.storage.documents import read_yaml
+
+    settings_of_user = {} if settings is None else read_yaml(settings)
+    if not isinstance(settings_of_user, dict):
+        raise RecipeError(f"--decode: found {settings!r}; expected settings, as {{sharpness: 2}}")
+    if not untuned and not settings_of_user:
+        return lists
+    if not untuned and scorer.how is None:
+        raise RecipeError("--decode: nothing is decoded; say how with --predictor mbr or fuse")
+    usual = {"kind": untuned, "sharpness": 1.0} if untuned or scorer.how is None else scorer.how.model_dump()
+    if untuned and "deviation" not in settings_of_user:
+        ahead = list(islice(lists, AHEAD))
+        by_list = [ranked.scores for ranked in scorer.scored(ahead) if not isinstance(ranked, Problem)]
+        apart = np.concatenate([np.zeros(0), *(scores - scores.mean() for scores in by_list if scores.size)])
+        deviation = float(np.sqrt(np.mean(apart**2))) if apart.size else 1.0
+        usual["deviation"] = deviation if deviation > 0 and np.isfinite(deviation) else 1.0
+        lists = chain(ahead, lists)
+    try:
+        scorer.how = Decoding.model_validate(usual | settings_of_user)
+    except ValidationError as error:
+        place, message = first_fault(Decoding, error)
+        raise RecipeError(f"--decode: {place[0]}: {message}") from None
+    scorer.predictor = scorer.how.kind
+    return lists
 
 
 def _count_lists(lists: "Iterable[Ranked | Problem]", counts: Counter[str]) -> "Iterator[Ranked | Problem]":

@@ -114,7 +114,7 @@ def test_a_model_loads_and_ranks_without_what_others_need(small_run: Path) -> No
     ],
 )
 def test_streams_that_are_closed(closed: str, message: str, tmp_path: Path) -> None:
-    command = f'exec "$0" -m rerank oracle - --reader moses {closed}'
+    command = f'exec "$0" -m rerank rank base - {closed}'
     done = subprocess.run(
         ["sh", "-c", command, sys.executable],
         cwd=tmp_path,

@@ -4,7 +4,6 @@ import gzip
 import json
 import re
 import shutil
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -281,26 +280,6 @@ def test_explain(tuned: Path, data: Path, rerank: Command) -> None:
     assert "PhrasePair|quell" in result.out
     assert "oracle" not in result.out
     refused(rerank("explain", tuned / "model", lists, "--list", "99"), "no usable list '99'")
-
-
-def test_the_page_shows_phrase_pairs_in_sentences(tuned: Path, data: Path) -> None:
-    """Those with a weight above 0 in a choice, the others in a candidate that is passed over for one without them."""
-    ranked = defaultdict[str, list[str]](list)
-    for line in small_texts.lines_of(tuned / "predictions" / "test.nbest.gz"):
-        number, text, *_ = line.split(" ||| ")
-        ranked[number].append(text)
-    lists = {source: ranked[f"{i}"] for i, source in enumerate(small_texts.lines_of(data / "test.src.gz"))}
-    row = r'<th scope="row">(\S+) → (\S+)</th><td[^>]*><span class="aside">(.*?)</span><br>(.*?)</td><td class="n">(.)'
-    rows = re.findall(row, (tuned / "report.html").read_text())
-    assert {True, False} == {sign == "−" for *_, sign in rows}
-    for source, target, *lines, sign in rows:
-        places = [line.split().index(f"<b>{word}</b>") for line, word in zip(lines, (source, target), strict=True)]
-        assert places[0] == places[1]
-        where, text = (line.replace("<b>", "").replace("</b>", "").strip() for line in lines)
-        choice, *others = lists[where]
-        assert (text in others and text != choice) if sign == "−" else text == choice
-        count = [each.split().count(target) for each in (choice, text)]
-        assert count[0] < count[1] if sign == "−" else min(each.split().count(target) for each in others) < count[0]
 
 
 # Encodings
