@@ -69,6 +69,7 @@ WITH_IDS = {
     "tab": "{}\t{}",
     "behind": "{1}\t{0}",
     "json": '{{"id": "{}", "text": "{}"}}',
+    "transcripts": '{{"utt_id": "{}", "transcript": "{}"}}',
     "manifest": '{{"audio_filepath": "a/{}.wav", "duration": 1.5, "text": "{}"}}',
 }
 
@@ -134,13 +135,30 @@ def test_what_is_no_text_is_left_out(tmp_path: Path) -> None:
     m2 = b"S a dogs\nA 1 2|||R:NOUN:NUM|||dog|||REQUIRED|||-NONE-|||0\n"
     with pytest.raises(DataError, match=r"ref0:1: found annotations in M2 .* name the corrected sentences"):
         of_lists(tmp_path, ("p", "q"), m2)
-    for array in (b'["it rains", "hello"]', b'[\n "it rains"\n]\n', b'{\n "1": "it rains"\n}\n'):
+    with pytest.raises(DataError, match=r"ref0:1: found segments of STM .*; expected texts, as 'ID it rains'"):
+        of_lists(tmp_path, ("p", "q"), b"p 1 spk 0.0 2.50 <o,f0,male> it rains\nq 1 spk 0.0 1 <o,f0,male> hello\n")
+    for array in (b'["it rains", "hello"]', b'[\n "it rains"\n]\n', b'{\n "id": "it rains"\n}\n'):
         (path,) = write(tmp_path, array)
         with pytest.raises(DataError, match=r"ref0:1: found .*, of one JSON value; expected a text, or an object"):
             texts(path)
         assert len(texts(path, "lines")) == array.strip().count(b"\n") + 1
     with pytest.raises(DataError, match=r"ref0:1: .* expected a 'text' or a 'reference' in it: lists are no sentences"):
         of_lists(tmp_path, ("p",), b'{"id": "p", "candidates": ["x"]}\n')
+
+
+@pytest.mark.parametrize("data", [
+    'id,text\nq,"no, it rains"\np,it is\n', "Text\tID\nno, it rains\tq\nit is\tp\n",
+    "path\tsentence\tup_votes\na/q.mp3\tno, it rains\t2\nb/p.mp3\tit is\t\n",
+    '{"q": "no, it rains", "p": ["it is"]}', '{\n "q": "no, it rains",\n "p": "it is"\n}\n',
+])  # fmt: skip
+def test_a_table_or_one_object_has_texts_by_id(data: str, tmp_path: Path) -> None:
+    assert of_lists(tmp_path, ("p", "q"), data.encode()) == {"p": (b"it is",), "q": (b"no, it rains",)}
+
+
+def test_a_table_that_is_damaged_is_refused(tmp_path: Path) -> None:
+    for rows, message in (("p,it,is\n", "ref0:2: found 3 fields; expected 2"), ('p,"it is\n', "ref0:2: .*quotes")):
+        with pytest.raises(DataError, match=message):
+            of_lists(tmp_path, ("p", "q"), f"id,text\n{rows}".encode())
 
 
 def test_several_references_of_one_id(tmp_path: Path) -> None:

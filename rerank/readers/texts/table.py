@@ -50,25 +50,31 @@ class TableReader(JsonlReader):
         if data.startswith(TABLES):
             yield from enumerate(table(lines.path, data).to_pylist(), start=1)
             return
-        text = data.decode("utf-8", "surrogateescape")
-        if not text.strip():
-            return
-        head = text.partition("\n")[0]
-        csv.field_size_limit(LONGEST)
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=max("\t;,", key=head.count), strict=True)
-        try:
-            names = next(rows, [])
-            if len(names) < 2 or len({*names, ""}) <= len(names) or any(map(NUMERAL.fullmatch, names)):
-                message = f"found {head[:80]!r}; expected the names of columns, as in query,text,score"
-                raise DataError(message, path=lines.path, line=1)
-            for values in filter(None, rows):
-                if len(values) == len(names):
-                    yield rows.line_num, {key: value or None for key, value in zip(names, values, strict=True)}
-                else:
-                    message = f"found {len(values)} fields; expected {len(names)}, as on the first line"
-                    yield rows.line_num, Problem("columns", message)
-        except csv.Error as error:
-            raise DataError(f"{error}; expected fields in quotes to end", path=lines.path, line=rows.line_num) from None
+        if data.strip():
+            head = data.partition(b"\n")[0].decode("utf-8", "surrogateescape")
+            yield from rows_of(data, max("\t;,", key=head.count), lines.path)
+
+
+def rows_of(data: bytes, mark: str, path: str) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
+    """The rows below a line of names, each with its line; ``mark`` parts their fields. Raises DataError."""
+    csv.field_size_limit(LONGEST)
+    text = data.decode("utf-8", "surrogateescape")
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+    try:
+        names = next(rows, [])
+        if len(names) < 2 or len({*names, ""}) <= len(names) or any(map(NUMERAL.fullmatch, names)):
+            message = (
+                f"found {text.partition(chr(10))[0][:80]!r}; expected the names of columns, as in query,text,score"
+            )
+            raise DataError(message, path=path, line=1)
+        for values in filter(None, rows):
+            if len(values) == len(names):
+                yield rows.line_num, {key: value or None for key, value in zip(names, values, strict=True)}
+            else:
+                message = f"found {len(values)} fields; expected {len(names)}, as on the first line"
+                yield rows.line_num, Problem("columns", message)
+    except csv.Error as error:
+        raise DataError(f"{error}; expected fields in quotes to end", path=path, line=rows.line_num) from None
 
 
 def is_table(path: Any) -> bool:

@@ -8,6 +8,8 @@ A text is known by its place or, wherever it stands, by an id on its line, as b1
     it rains (b1)                         the transcripts of sclite (trn)
     b1<tab>it rains                       or it rains<tab>b1, where what is behind the text may be no id
     b1 it rains                           Kaldi's text
+    b1,it rains                           below a line such as id,text (or path<tab>sentence)
+    {"b1": "it rains", "b2": ...}         the file as a whole
 
 The first word of a line is an id where no two lines have the same and at least half of the lists have such ids, or all
 have letters and digits and none is a word of a text; the others are ids of themselves. What is found is said, and the
@@ -16,11 +18,13 @@ form overrules it.
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from rerank.base.encoding import decoded
+from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
 from rerank.readers.base import Problem, Reader, SkipCount, check_choice, counted, excerpt
 from rerank.readers.lines import LineReader
@@ -28,13 +32,19 @@ from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, say_once
 from rerank.readers.sides import Side, in_step
 from rerank.readers.streams import PathLike, open_stream, stream_name
+from rerank.readers.texts.forms import is_tokens
 from rerank.readers.texts.json_lines import list_id, parse_object, text_of, texts_of
+from rerank.readers.texts.table import rows_of
+from rerank.storage.documents import as_json
 
 FORMS = ("auto", "lines", "tab", "id")
 Texts = tuple[bytes, ...]  # those of a list: one, or several references
 Named = dict[str, tuple[int, Texts]]  # texts by id, each with its line
 JSON_OVER_LINES = re.compile(rb'\s*(?:\[\s*["{\[].*|[\[{]\s*$)')
 _EDIT = re.compile(rb"A -?\d+ -?\d+\|\|\|")
+_STM = re.compile(rb"\S+\s+\S+\s+\S+\s+\d+(\.\d+)?\s+\d+(\.\d+)?\s+<[^<>]*>")
+TEXTS = "references", "reference", "text", "transcript", "sentence", "target", "ref"  # what keys and columns are called
+IDS = "id", "utt_id", "uid", "key", "audio_filepath", "path", "file"  # the last three name files
 _LIKE_IDS = re.compile(r"(?=.*\d).*[^\W\d]")  # all have letters and digits, and none is a word of a text
 
 
@@ -51,13 +61,14 @@ class Way(NamedTuple):
         if found is None or self is not JSON:
             return found and (decoded(found["id"]), ((found["text"] or b"").strip(),))
         item = parse_object(line)
-        given = next(filter(None, map(item.get, ("references", "reference", "text"))), item.get("text"))
+        given = next(filter(None, map(item.get, TEXTS)), item.get("text"))
         what = "a 'text' or a 'reference'"
         if given is None:
             raise Problem("text", f"found {excerpt(line)}; expected {what} in it: lists are no sentences")
         texts = texts_of(given, what) if isinstance(given, list) else (text_of(given, what),)
-        audio = str(item.get("audio_filepath", ""))
-        return list_id(item, "id") or os.path.splitext(os.path.basename(audio))[0], texts
+        names = ((list_id(item, key), key) for key in IDS)
+        name, key = next(filter(itemgetter(0), names), ("", ""))
+        return os.path.splitext(os.path.basename(name))[0] if name and key in IDS[-3:] else name or "", texts
 
 
 JSON = Way("the id of each object", re.compile(rb'\{\s*"'))
@@ -83,6 +94,19 @@ def _lines_of(path: PathLike, *, look: bool) -> Iterator[tuple[int, bytes]]:
         if len(first) > 1 and first[0].startswith(b"S ") and _EDIT.match(first[1]):
             message = "found annotations in M2 (lines of S and A); expected texts: name the corrected sentences"
             raise DataError(message, path=lines.path, line=1)
+        if first and _STM.match(first[0]):
+            message = "found segments of STM (recording, channel, speaker, times); expected texts, as 'ID it rains'"
+            raise DataError(message, path=lines.path, line=1)
+        if first and (mark := _mark_of(first[0])):
+            for number, row in rows_of(lines.rest(), mark, lines.path):
+                if isinstance(row, Problem):
+                    raise DataError(row.message, path=lines.path, line=number)
+                yield number, _line_of({key.strip().lower(): value for key, value in row.items()})
+            return
+        over_lines = first and first[0].strip() == b"{"
+        if held := _texts_by_id(first[0] if len(first) == 1 else lines.rest() if over_lines else b""):
+            yield from enumerate(map(_line_of, held), start=1)
+            return
         if first and JSON_OVER_LINES.match(first[0]):
             message = f"found {excerpt(first[0])}, of one JSON value; expected a text, or an object, on each line"
             raise DataError(f"{message} (form: lines takes lines as they stand)", path=lines.path, line=1)
@@ -90,6 +114,30 @@ def _lines_of(path: PathLike, *, look: bool) -> Iterator[tuple[int, bytes]]:
             if lines.nul and b"\0" in line:
                 raise DataError(NUL, path=lines.path, line=number)
             yield number, line.strip()
+
+
+def _mark_of(line: bytes) -> str:
+    """The mark between the fields of a table whose first line names an id and a text; empty for other files."""
+    for mark in "\t,":
+        names = {name.strip(' "').lower() for name in decoded(line).strip().split(mark)}
+        if not (names.isdisjoint(TEXTS) or names.isdisjoint(IDS)):
+            return mark
+    return ""
+
+
+def _texts_by_id(value: bytes) -> list[dict[str, Any]]:
+    """What a JSON object of ids with their texts holds, as an object of each; nothing for all else."""
+    with suppress(Problem):
+        held = {} if value[:1] != b"{" else parse_object(value)
+        if held.keys().isdisjoint((*TEXTS, *IDS)) and all(
+            isinstance(one, str) or is_tokens(one) for one in held.values()
+        ):
+            return [{"id": key, "references": one if isinstance(one, list) else [one]} for key, one in held.items()]
+    return []
+
+
+def _line_of(item: Mapping[str, Any]) -> bytes:
+    return encoded(as_json(item, ensure_ascii=False))
 
 
 class TextFile:
