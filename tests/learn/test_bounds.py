@@ -184,6 +184,8 @@ def test_other_losses_than_hinge_perceptron_and_logistic_have_no_bound() -> None
 def test_a_scale_is_never_worse_than_none() -> None:
     """u = 0 allows a mistake on every list, so no bound says more; many lists are tried at SCALES of them alone."""
     assert best_scale(np.full(5, -1.0), perceptron_bound(3.0)) == {"scale": 0.0, "loss_u": 5.0, "bound": 5.0}
+    at_one = perceptron_bound(1.0)
+    assert (at_one(1.0, np.array([2.0])), at_one(1.0, np.full(4, 0.5))) == (4.0, 4.0)  # by sum; by sum and by squares
     found = best_scale(np.geomspace(1e-3, 10.0, 3000), perceptron_bound(1.0))
     assert 0.0 < found["scale"] < 1000.0
     assert found["bound"] < 3000.0
