@@ -323,7 +323,8 @@ def vote(
     if save is not None:
         from rerank.runs.fitting import fit
 
-        fit(every[0] if every is lists else every, metric=measure, seed=comparing.seed, **chosen).save(save)
+        chosen |= {"metric": measure, "seed": comparing.seed, "recipe": {"name": save.name}}
+        fit(every[0] if kept else every, **chosen).save(save)
         show(f"{save}: a model of all lists, by the defaults of `rerank.fit`; the rows above do not measure it")
 
 

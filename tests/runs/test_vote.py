@@ -105,7 +105,7 @@ def test_the_command(tmp_path: Path, rerank: Any) -> None:
     assert curve["candidates"] == [1, 2, 4, 6]
     assert curve["scores"][MAJORITY][0] == curve["scores"][ANY][0]
     assert "<svg" in (tmp_path / "curve.svg").read_text()
-    assert (tmp_path / "model" / "model.json").exists()
+    assert load(tmp_path / "model").recipe.name == "model"
     rows = json.loads(rerank("vote", *files, "--samples", "50", "--json").out)["rows"]
     assert {row["name"] for row in rows} >= {
         "first",
