@@ -189,7 +189,7 @@ class Scorer:
             from rerank.readers.texts.text_files import source_lines
 
             sides.append(source_lines(sources, getattr(self.recipe.data, "form", "auto")))
-        told = reader.knowing(self.content.columns, normal=self.content.normalize)
+        told = reader.knowing(self.content.columns, normal=self.content.normalize, used=True)
         lists = read_in(self.recipe.data.encoding, in_step(told, path, sides))
         return self.watched(usable(lists, self._counted, count))
 

@@ -156,12 +156,14 @@ class Reader(ABC):
 
     known: ClassVar[ScoreColumns | None] = None  # for the class; ``knowing`` gives a reader its own
     normal: ClassVar[bool] = False
+    used: ClassVar[bool] = False  # whether a model answers lists as they come, which says what they hold
 
-    def knowing(self, columns: ScoreColumns | None, *, normal: bool = False) -> Self:
-        """This reader, told which score columns to look for (its own options take precedence), and how to compare."""
+    def knowing(self, columns: ScoreColumns | None, *, normal: bool = False, used: bool = False) -> Self:
+        """This reader, told which score columns to look for (its own options take precedence), how to compare, and
+        whether a model is ``used``."""
         told = copy(self)
-        object.__setattr__(told, "known", columns)
-        object.__setattr__(told, "normal", normal)
+        for name, value in (("known", columns), ("normal", normal), ("used", used)):
+            object.__setattr__(told, name, value)
         return told
 
     @abstractmethod
@@ -313,7 +315,7 @@ class CostReader(Reader):
         return (self.inner,)
 
     def blocks(self, path: PathLike) -> Iterator[Lists]:
-        return map(_negated, self.inner.knowing(self.known, normal=self.normal).blocks(path))
+        return map(_negated, self.inner.knowing(self.known, normal=self.normal, used=self.used).blocks(path))
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New scores are written as costs too."""

@@ -95,7 +95,8 @@ class MergedReader(Checked, Reader):
             message = f"names {len(names)} files, separated by commas; the readers of the systems need {sum(counts)}"
             raise DataError(message, path=stream_name(path))
         parts = [self.known and self.known.of_source(system_name(k)) for k in range(1, len(chosen) + 1)]
-        told = [reader.knowing(part, normal=self.normal) for reader, part in zip(chosen, parts, strict=True)]
+        how = {"normal": self.normal, "used": self.used}
+        told = [reader.knowing(part, **how) for reader, part in zip(chosen, parts, strict=True)]
         spans = pairwise(accumulate(counts, initial=0))
         return [(reader, ",".join(names[a:b])) for reader, (a, b) in zip(told, spans, strict=True)]
 
@@ -362,7 +363,7 @@ class JoinedReader(Reader):
             columns = _columns(lines, tuple(self.names))
             # the reader of the lists does not look for these columns, nor for those that were joined in training
             known = self.known and self.known.without({*columns, *self.known.sources.get(JOINED, ())})
-            inner = self.within[0].knowing(known, normal=self.normal)
+            inner = self.within[0].knowing(known, normal=self.normal, used=self.used)
             numbered = ((number, (number, line)) for number, line in lines)
             side = Side([lines.path], numbered, ("line of scores", "lines of scores"), of="candidate")
             for nbest, (rows,) in in_step(inner, ",".join(names[:-1]), [side]):

@@ -361,10 +361,9 @@ class TextDataSettings(SplitSettings):
         if reader.get("name") == "table" or _of_search(reader.get("name")):
             values = {"sources": None, "references": None, **values, "reader": reader}
         for key in (key for key in ("answer", "roles") if values.get(key) is not None):
-            from rerank.readers.texts.roles import ROWS  # with the forms of JSON
+            from rerank.readers.texts.roles import with_option  # with the forms of JSON
 
-            if reader.get("name") in ROWS:
-                values = {**values, "reader": (reader := {key: values[key], **reader})}
+            values = {**values, "reader": (reader := with_option(reader, key, values[key]))}
         return values
 
     def files_of(self, source: str) -> dict[str, list[str]]:

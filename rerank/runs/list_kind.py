@@ -190,9 +190,11 @@ class ListKind(Kind[ListRecipe]):
         )
         settings, roles = chosen.recipe.model_dump(mode="json"), data.training.about["roles"]
         reader = settings["data"]["reader"]
-        if roles and reader["name"] == "jsonl":  # those that were found in training, for use
-            roles = {**roles, **(reader.get("roles") or {})}
-            settings["data"] |= {"roles": roles, "reader": {**reader, "roles": roles}}
+        if roles and reader["name"] != "table":  # those that were found in training, for use
+            from rerank.readers.texts.roles import with_option  # with the forms of JSON
+
+            settings["data"]["reader"] = reader = with_option(reader, "roles", roles)
+            settings["data"] |= {"roles": reader["roles"]} if "roles" in reader else {}
         votes = chosen.votes(data.training.corpus)
         arrays = votes.arrays() if votes else {}
         weights = {name: raw_weights(weights, data.table) for name, weights in chosen.weights.items()}

@@ -88,7 +88,7 @@ def new_recipe(
     for path in (*references, *sources):
         if not (is_url(path) or os.path.exists(path) or glob.has_magic(path)):
             raise DataError("no such file; check the name", path=path)
-    groups, what = _systems(files, sources, reader)
+    groups, what = _systems(files, sources, reader, roles)
     if len(groups) == len(files):
         return _recipe(name, files, references, sources, reader, roles, metric)
     firsts = [files.index(first) for first, *_ in groups]
@@ -234,7 +234,9 @@ def _lower(first: Sequence[Lists]) -> list[str]:
     return [f"metric: {{name: gain, lower: true}}  # of {key!r} lower is better, {why}"]
 
 
-def _systems(files: Sequence[str], sources: Sequence[str], reader: str | None) -> tuple[list[list[str]], str]:
+def _systems(
+    files: Sequence[str], sources: Sequence[str], reader: str | None, roles: str | None
+) -> tuple[list[list[str]], str]:
     """The files of lists, those of several systems over the same inputs together, and what these have in common."""
     words = [
         re.search(r"(?<![a-z])(train|dev|valid|val|test)(?![a-z])", os.path.basename(path).lower()) for path in files
@@ -242,10 +244,12 @@ def _systems(files: Sequence[str], sources: Sequence[str], reader: str | None) -
     if None not in words and len({word[0] for word in words if word}) == len(files):  # splits, whose ids begin again
         return [[path] for path in files], ""
     alone = len(set(files)) < 2 or len(set(files)) < len(files) or any(map(read_once, files))
-    name, *others = {None} if alone else {reader or recognised(path, readers) for path in files}
+    named = format_of if roles else recognised  # which without roles may be no list
+    name, *others = {None} if alone else {reader or named(path, readers) for path in files}
     if name is None or others:
         return [[path] for path in files], ""
-    made, groups, what = make_reader(name, "--reader"), list[tuple[Inputs, list[str]]](), ""
+    spec = settings_of(name, "--reader") | ({"roles": roles_given(roles)} if roles else {})
+    made, groups, what = make_reader(spec, "--reader"), list[tuple[Inputs, list[str]]](), ""
     for path, beside in zip_longest(files, sources[: len(files)]):
         texts = made.holds != "trees"
         own_inputs = inputs_of(made, lists_of_texts(made, path, sources=beside) if texts else lists_of(made, path))

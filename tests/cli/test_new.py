@@ -327,6 +327,40 @@ def test_files_of_one_input_are_systems_to_fuse(tmp_path: Path, rerank: Any, mon
     assert (odd.code, "not as many in each split" in " ".join(odd.err.split())) == (2, True), odd
 
 
+def rows_of(place: Path, name: str, prompts: range, systems: str) -> Path:
+    """A line for each candidate; the last two of three answer rightly."""
+    rows = [{"id": k, "prompt": f"p{k}?", "output": f"{each} {k % 3 if at else 7}", "lm": at % 2, "answer": f"{k % 3}"}
+            for at, each in enumerate("abc") if each in systems for k in prompts]  # fmt: skip
+    return write(place, name, "".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.mark.parametrize("tests", [0, 1], ids=["cross-validated", "tested"])
+def test_rows_are_read_again_as_they_were_in_training(
+    tests: int, tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = [
+        rows_of(tmp_path, name, part, "abc") for name, part in (("train.jsonl", range(30)), ("test.jsonl", range(8)))
+    ]
+    assert rerank("new", *files[: 1 + tests], "-o", "rows.yaml").code == 0
+    made = rerank("run", "rows.yaml", "--json")
+    assert made.code == 0, made
+    of_split = json.loads(Path("runs/rows/metrics.json").read_text())["splits"]["test" if tests else "train"]
+    assert {of_split[name]["gain"] for name in ("average", "mbr") if name in of_split} == {1.0}
+    ranked = rerank("rank", "runs/rows/model", files[1])
+    assert [line.split()[1] for line in ranked.out.splitlines()] == [f"{k % 3}" for k in range(8)], ranked
+
+
+def test_rows_of_several_systems_are_fused(tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = [rows_of(tmp_path, f"{each}.jsonl", range(30), each) for each in "abc"]
+    made = rerank("new", *files, "--roles", "id=group,output=text", "-o", "rows.yaml")
+    assert "3 systems, whose files have the same sources, are fused" in " ".join(made.out.split()), made
+    assert rerank("run", "rows.yaml").code == 0
+    ranked = rerank(*proposed(made.out))
+    assert [line.split()[1] for line in ranked.out.splitlines()] == [f"{k % 3}" for k in range(30)], ranked
+
+
 def test_runs_of_the_same_queries_are_systems_and_numbered_lists_are_splits(
     tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,7 +32,7 @@ from rerank.readers.lists import Lists
 from rerank.readers.streams import PathLike, check_encoding, read_in, read_once
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.json_lines import JsonReader
-from rerank.readers.texts.roles import ROWS, roles_given
+from rerank.readers.texts.roles import roles_given, with_option
 from rerank.readers.texts.table import is_table, table
 from rerank.readers.texts.text_files import lists_of_texts
 from rerank.readers.trees.charniak import ParseReader
@@ -203,9 +203,12 @@ def _reader(
 ) -> tuple[dict[str, Any], Reader]:
     """The settings of a reader, by default those of all JSON, which looks for right answers itself; and the reader."""
     settings = base.settings_of("jsonl" if format is None else format, "format")
-    settings |= {} if roles is None else {"roles": {**settings.get("roles", {}), **roles_given(roles)}}
-    if answer is not None and settings.get("name") in ROWS:
-        settings = {"answer": answer, **settings}
+    if roles is not None and "of" in settings:
+        settings = with_option(settings, "roles", roles_given(roles))
+    elif roles is not None:
+        settings |= {"roles": {**settings.get("roles", {}), **roles_given(roles)}}
+    if answer is not None:
+        settings = with_option(settings, "answer", answer)
     return settings, base.make_reader(settings, "format")
 
 

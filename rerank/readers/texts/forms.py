@@ -66,9 +66,9 @@ class Roles:
         """The roles of keys, where they were inferred, as the option ``roles`` has them."""
         if self.form or self.plain:
             return {}
-        placed = {"candidates": (self.many,), "text": self.text, "group": self.group, "source": self.source}
-        placed |= {"reference": self.reference, "answer": self.right, "id": self.id}
-        placed |= {"ordinal" if self.ordinal else "truth": self.truth}
+        placed = {"candidates": (self.many,), "text": self.text, "source": self.source, "reference": self.reference}
+        placed |= {"answer": self.right, "id": self.id, "ordinal" if self.ordinal else "truth": self.truth}
+        placed |= {"group": self.group}  # which may be the source, or an id, too
         roles = {paths[0]: role for role, paths in placed.items() if paths and paths[0]}
         if self.many and self.text in (("text",), ("0",), ("1",)):  # texts, or what is called so
             del roles[self.text[0]]

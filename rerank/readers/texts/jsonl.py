@@ -124,7 +124,7 @@ class JsonlReader(JsonReader):
 
     def objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
         named = [*dict.fromkeys([*self.columns, *self.labels])]
-        return as_lists(self.found(lines), self.roles or {}, lines, self.answer, named, self.look)
+        return as_lists(self.found(lines), self.roles or {}, lines, self.answer, named, self.look, used=self.used)
 
     def found(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
         """The objects as they stand in a file."""

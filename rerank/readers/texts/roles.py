@@ -236,6 +236,21 @@ def roles_given(given: str | Mapping[str, str]) -> dict[str, str]:
     return {key: role for key, _, role in pairs}
 
 
+def with_option(reader: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
+    """A reader's settings with an option of readers of JSON, also of those that it reads through; what they say
+    themselves counts."""
+    if reader.get("name") in ROWS:
+        own = reader.get(key)
+        both = {**value, **own} if own and key == "roles" else value if own is None else own
+        return {**reader, key: both}
+    if (inner := reader.get("of")) is None:
+        return dict(reader)
+    several = isinstance(inner, list | tuple)
+    every = [{"name": one} if isinstance(one, str) else one for one in (inner if several else [inner])]
+    given = [with_option(one, key, value) for one in every]
+    return {**reader, "of": given if several else given[0]}
+
+
 def as_lists(
     objects: Iterable[tuple[int, Object | Problem]],
     asked: Mapping[str, str],
@@ -243,12 +258,13 @@ def as_lists(
     rule: str | None,
     named: Sequence[str],
     look: int,
+    used: bool = False,
 ) -> Iterator[tuple[int, Object | Problem]]:
     """Objects as lists of the format ``jsonl``. Rows of one list may be anywhere: those that have something in common
     are kept to the end.
 
     asked: the roles of keys, by the user; lines: those of the objects, which then have the roles. rule: for answers.
-    named: what else is kept of candidates. look: how many objects tell the roles.
+    named: what else is kept of candidates. look: how many objects tell the roles. used: see ``roles_of``.
     """
     said = BESIDE.union(key.lower() for key, role in asked.items() if role == "text")
     rest = chain.from_iterable(_spread(entry, said, lines.told) for entry in objects)
@@ -266,14 +282,14 @@ def as_lists(
             head = [(number, one) for number, item in head for one in (lists if item is sound[0] else [item])]
             sound, lines.told["by_line"] = lists, False
     try:
-        roles = roles_of(sound, asked, named, used=look == 1) if sound else roles
+        roles = roles_of(sound, asked, named, used=used) if sound else roles
     except Problem as problem:
         yield from ((number, problem) for number, _ in chain(head, rest))
         return
-    plain = look == 1 and any("candidates" in item for item in sound)  # in use, lists that need no roles
-    needed = NEEDED if look == 1 else WORDS[:-1]
+    plain = used and any("candidates" in item for item in sound)  # in use, lists that need no roles
+    needed = NEEDED if used else WORDS[:-1]
     for key, role in _missing(sound, asked, needed).items() if asked and sound and not plain else ():
-        where = "training" if look == 1 else "roles"
+        where = "training" if used else "roles"
         log.warning("%r is missing, the %s in %s; if it has another name: --roles NAME=%s", key, role, where, role)
     rights = (first_of(item, roles.right) for item in sound) if roles is not None else ()
     grader = Grader(rule, [right for right in rights if right is not None])
@@ -509,7 +525,7 @@ def _text(entries: Sequence[Object], placed: Mapping[str, str]) -> str | None:
 
 def _of_rows(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
     """The roles where an object is a candidate, whose text is not the same in all of a list if another is not."""
-    if len(objects) < 2 or "candidates" in placed:
+    if "candidates" in placed or (len(objects) < 2 and not {"text", "group"} <= placed.keys()):
         return None
     named = _called("text", [*keys_of(objects), "message.content"])
     texts = [placed["text"]] if "text" in placed else _texts(objects, [*named, "target"])
@@ -536,7 +552,8 @@ def _rows_with(text: str, objects: Sequence[Object], placed: Mapping[str, str]) 
 
 def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> dict[str, Any]:
     """The keys of what a list has once."""
-    keys = [key for key in keys_of(objects) if key not in {form.many, *form.text, *form.columns, *asked}]
+    taken = {form.many, *form.text, *form.columns, *asked} - {*form.group}
+    keys = [key for key in keys_of(objects) if key not in taken]
 
     def of(role: str, fits: Callable[[Any], bool]) -> Paths:
         if given := [key for key, one in asked.items() if one == role]:

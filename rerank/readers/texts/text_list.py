@@ -233,7 +233,7 @@ class TextReader(ListReader):
     @property
     def look(self) -> int:
         """How many lists tell what all hold: one where a model says it, whose lists are answered as they come."""
-        return LOOK if self.known is None else 1
+        return 1 if self.used else LOOK
 
     @abstractmethod
     def draft(self, content: Any) -> Draft:
@@ -271,7 +271,7 @@ class TextReader(ListReader):
                     continue
                 full = (full if run else 0.0) + len(one.ids) / MOST + sum(map(len, one.texts)) / LARGEST
                 run.append(one)
-                if full >= 1 or (self.known is not None and not lines.held):
+                if full >= 1 or (self.used and not lines.held):
                     yield block()
         if run:
             yield block()
@@ -282,7 +282,7 @@ class TextReader(ListReader):
         for one in chain(named, [None]):
             if isinstance(one, tuple):
                 group.append(one)
-                if len(group) < self.most and (self.known is None or lines.held):
+                if len(group) < self.most and (not self.used or lines.held):
                     continue
             if group:
                 yield from self._drafted(group, lines.path)
