@@ -305,6 +305,7 @@ def vote(
         raise typer.BadParameter(f"{twice} is named twice; its lists would count twice, leave one out")
     if save is not None and comparing.columns is not None:
         raise typer.BadParameter("--columns chooses what the table looks at; --save learns from all, leave out one")
+    from rerank.extraction.list_checks import refuse_systems
     from rerank.readers.streams import read_once
     from rerank.runs.vote import table_of_votes, write_curve
     from rerank.storage.files import check_output
@@ -314,6 +315,7 @@ def vote(
     measure = None if comparing.metric is None else metric_settings(comparing.metric)
     chosen: dict[str, Any] = {} if answer is None else {"answer": answer}
     lists = [reading.read(path, **chosen) for path in files]
+    refuse_systems(lists)
     kept = save is None or (len(lists) == 1 and not read_once(files[0]))
     every: Any = lists if kept else list(chain.from_iterable(lists))
     table = table_of_votes(every, measure, curve=curve is not None, **comparing.how)

@@ -8,16 +8,21 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, pairwise
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from rerank.base.encoding import decoded, encoded
+from rerank.base.errors import DataError
 from rerank.metrics.metric import Metric
 from rerank.metrics.text import Form, NormalizingMetric, normalized
 from rerank.readers.base import Reader
 from rerank.readers.lines import whole_number
-from rerank.readers.lists import Lists
+from rerank.readers.lists import Lists, one_by_one
+from rerank.readers.streams import read_once
+
+if TYPE_CHECKING:
+    from rerank.readers.given.reading import ListFile
 
 LOOK, MANY = 1000, 10_000  # lists, the first, and their candidates that are looked at
 LACKING = 0.05  # the share of tokens that no candidate has, at the least, that says something
@@ -182,6 +187,21 @@ def inputs_of(reader: Reader, lists: Iterable[Lists]) -> Inputs:
     placed = (rising or reader.order == "file") and not reader.offers("qrels")
     sources = {decoded(source) for nbest in good if (source := getattr(nbest, "source", None))}
     return {"ids": [] if placed else sorted({nbest.id for nbest in good}), "sources": sorted(sources)}
+
+
+def refuse_systems(files: Sequence["ListFile"]) -> None:
+    """Raises DataError where files are those of several systems over the same inputs, and no further lists."""
+    known = list[tuple[Inputs, str]]()
+    for file in files if len(files) > 1 and not any(map(read_once, (file.path for file in files))) else ():
+        own = inputs_of(file.reader, one_by_one(file.blocks()))
+        for other, path in known:
+            if what := shared(own, other):
+                reader = f"--reader '{{name: merged, of: {file.settings['name']}}}'"
+                message = (
+                    f"has lists of the same {what} as {path}; to choose among the candidates of both, name them as "
+                )
+                raise DataError(f"{message}one: {path},{file.path} {reader}", path=file.path)
+        known.append((own, file.path))
 
 
 def shared(one: Inputs, other: Inputs) -> str:

@@ -359,6 +359,13 @@ def test_rows_of_several_systems_are_fused(tmp_path: Path, rerank: Any, monkeypa
     assert rerank("run", "rows.yaml").code == 0
     ranked = rerank(*proposed(made.out))
     assert [line.split()[1] for line in ranked.out.splitlines()] == [f"{k % 3}" for k in range(30)], ranked
+    apart = rerank("vote", *files, "--roles", "id=group,output=text")
+    said = "".join(apart.err.split())
+    assert (apart.code, f"b.jsonl:haslistsofthesamesourcesas{files[0]};" in said) == (2, True), apart
+    paths, reader = ",".join(map(str, files)), "{name: merged, of: jsonl}"
+    whole = rerank("vote", paths, "--reader", reader, "--roles", "id=group,output=text", "--samples", "50", "--json")
+    rows = {row["name"]: row["score"] for row in json.loads(whole.out)["rows"]}
+    assert rows["majority vote"] == 1.0
 
 
 def test_runs_of_the_same_queries_are_systems_and_numbered_lists_are_splits(
