@@ -272,6 +272,9 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
         ["x"], ["y", "z"], ("prior", "gain"), [[0.5, 0], [0.25, 1]], None, None, ())),
     "endings": ([{"ctx": "It", "endings": ["is", "rains"], "label": "1"}], (
         ["0"], ["is", "rains"], ("score", "gain"), [[0, 0], [0, 1]], None, None, ())),
+    "answers beside texts": ([{"problem": "2+2?", "responses": ["So 4", "5?"], "extracted": ["4", "5"], "answer": 4,
+                               "correct": [True, False]}], (
+        ["0"], ["So 4", "5?"], ("score", "gain"), [[0, 1], [0, 0]], ["4", "5"], "2+2?", ())),
     "references in objects": ([{"id": "u", "hyps": ["x", "y"], "references": [{"text": "y", "by": "a"}]}], (
         ["u"], ["x", "y"], ("score",), [[0], [0]], None, None, ("y",))),
     "parallel": ([PARALLEL], (

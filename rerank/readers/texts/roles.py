@@ -71,14 +71,14 @@ NAMES = {
         "answer": "answer ground_truth gold_answer expected_answer correct_answer reference_answer ground_truth_answer",
         "truth": "gold label labels answer best correct target winner truth preference preferred choice answer_index "
         "answer_idx correct_index correct_idx best_index best_idx gold_index gold_idx label_idx target_idx gold_id "
-        "correct_id best_id label_id target_id",
+        "correct_id best_id label_id target_id oracle_index oracle_idx",
         "gain": "gain passed correct is_correct label success acc exact_match pass@1 graded right "
         "correctness_math_verify exec_match execution_match em resolved solved winner_model has_answer selected "
-        "is_selected accepted is_accepted clicked relevance grade",
+        "is_selected accepted is_accepted relevant is_relevant clicked relevance grade",
     }.items()
 }  # fmt: skip
 GRADED = "label", "labels", "relevance", "grade"  # gains that may be beyond 1, if they are whole numbers
-OWN = "answer", "predicted_answer", "extracted_answer"  # that of a candidate
+OWN = "answer", "predicted_answer", "extracted_answer", "extracted", "final_answer", "parsed_answer"  # of a candidate
 # What is measured against a reference, which nobody has in use: no column unless the user says so.
 MEASURED = frozenset((
     "wer", "cer", "ter", "mer", "bleu", "chrf", "meteor", "rouge", "rouge1", "rouge2", "rougel", "rouge_l", "bertscore",
@@ -640,7 +640,7 @@ def _with_columns(
             or (form.form and not key.along)
         ):
             return ""
-        if key.name.lower() in MEASURED or key.name in OWN:
+        if key.name.lower() in MEASURED or singular(key.name) in OWN:
             return ""
         if key.along and not form.form and singular(key.name) == SCORE:
             return SCORE
@@ -665,8 +665,11 @@ def _with_columns(
                    and (name != paths[0] or not {*table[name].kinds} <= {"number", "true or false"})}  # fmt: skip
     elif not form.form:
         columns |= {FINISH: (FINISH,)} if FINISH in table else {}
-        own = [key for key in OWN if key in table and not (table[key].steady or key in {*form.text, *form.right})]
-        columns |= {"answer": tuple(own)} if own else {}
+        own = [name for name, key in table.items() if singular(name) in OWN and not (key.steady or key.along)
+               and name not in {*form.text, *form.right}]  # fmt: skip
+        columns |= {"answer": tuple(sorted(own, key=lambda name: OWN.index(singular(name))))} if own else {}
+        beside = [name for name, key in table.items() if key.along and singular(name) in OWN and not own]
+        lists |= {"answer": beside[0]} if beside else {}
     columns |= {{"gain": GAIN, "base": SCORE}.get(role, path): (path,) for path, role in asked.items()
                 if "." in path and role in ("gain", "base", "column")}  # fmt: skip
     form = replace(form, columns=columns, along=lists, dropped=frozenset(dropped), gains=gains)
