@@ -241,7 +241,7 @@ def with_option(reader: Mapping[str, Any], key: str, value: Any) -> dict[str, An
     themselves counts."""
     if reader.get("name") in ROWS:
         own = reader.get(key)
-        both = {**value, **own} if own and key == "roles" else value if own is None else own
+        both = {**value, **own} if own and key == "roles" else reader.get(key, value)
         return {**reader, key: both}
     if (inner := reader.get("of")) is None:
         return dict(reader)
