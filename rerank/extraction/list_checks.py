@@ -196,17 +196,21 @@ def refuse_systems(files: Sequence["ListFile"]) -> None:
         own = inputs_of(file.reader, one_by_one(file.blocks()))
         for other, path in known:
             if what := shared(own, other):
-                reader = f"--reader '{{name: merged, of: {file.settings['name']}}}'"
-                message = (
-                    f"has lists of the same {what} as {path}; to choose among the candidates of both, name them as "
+                name = file.settings["name"]
+                message = f"has lists of the same {what} as {path}; to choose among the candidates of both, name them "
+                message += f"as one: {path},{file.path} --reader '{{name: merged, of: {name}}}'"
+                other_inputs = (
+                    f"; if the inputs are others, --reader '{{name: {name}, ids: ordinal}}' leaves out the ids"
                 )
-                raise DataError(f"{message}one: {path},{file.path} {reader}", path=file.path)
+                raise DataError(f"{message}{other_inputs * (what == 'ids')}", path=file.path)
         known.append((own, file.path))
 
 
 def shared(one: Inputs, other: Inputs) -> str:
-    """What two files have in common: at least half of the "ids", or the "sources", of either; empty if nothing."""
-    for what in ("ids", "sources"):
+    """What two files have in common: at least half of the "ids", or the "sources", of either; empty if nothing. Ids of
+    lists that have sources, and none in common, begin again."""
+    others = one["sources"] and other["sources"] and {*one["sources"]}.isdisjoint(other["sources"])
+    for what in () if others else ("ids", "sources"):
         both, most = len({*one[what]} & {*other[what]}), max(len(one[what]), len(other[what]))
         if most > 1 and 2 * both >= most:
             return what

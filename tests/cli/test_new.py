@@ -362,6 +362,11 @@ def test_rows_of_several_systems_are_fused(tmp_path: Path, rerank: Any, monkeypa
     apart = rerank("vote", *files, "--roles", "id=group,output=text")
     said = "".join(apart.err.split())
     assert (apart.code, f"b.jsonl:haslistsofthesamesourcesas{files[0]};" in said) == (2, True), apart
+    begun_again = rows_of(tmp_path, "again.jsonl", range(30), "b")
+    begun_again.write_text(begun_again.read_text().replace(': "p', ': "other ').replace('"id": ', '"id": 1'))
+    files_of_ids = [write(tmp_path, "x", files[0].read_text().replace('"id": ', '"id": 1')), begun_again]
+    how = ("--roles", "id=group,output=text", "--reader", "jsonl", "--samples", "50")
+    assert rerank("vote", *files_of_ids, *how).code == 0  # the same ids, of other sources
     paths, reader = ",".join(map(str, files)), "{name: merged, of: jsonl}"
     whole = rerank("vote", paths, "--reader", reader, "--roles", "id=group,output=text", "--samples", "50", "--json")
     rows = {row["name"]: row["score"] for row in json.loads(whole.out)["rows"]}
