@@ -109,12 +109,9 @@ def reader_of(path: str, given: Any, roles: str | None, usual: str = "jsonl") ->
     """The settings of the reader of a file: the one that is ``given``, or that the file is recognised as."""
     from rerank.readers.base import readers, settings_of
     from rerank.readers.detection import format_of
-    from rerank.readers.texts.roles import roles_given, with_option
+    from rerank.readers.texts.roles import with_roles
 
-    settings = settings_of(given or format_of(path, readers, usual), "--reader")
-    if roles is None or "of" in settings:
-        return settings if roles is None else with_option(settings, "roles", roles_given(roles))
-    return settings | {"roles": {**settings.get("roles", {}), **roles_given(roles)}}
+    return with_roles(settings_of(given or format_of(path, readers, usual), "--reader"), roles)
 
 
 @command("oracle", "Look", "rerank oracle asr/test --metric wer")

@@ -22,7 +22,7 @@ from rerank.readers.given.nbest import GAIN
 from rerank.readers.given.reading import ListFile, read
 from rerank.readers.lists import Lists
 from rerank.readers.streams import read_once
-from rerank.readers.texts.roles import ROWS, roles_given
+from rerank.readers.texts.roles import ROWS, roles_given, with_roles
 from rerank.readers.texts.text_files import TextFile, lists_of_texts
 from rerank.recipes.loading import TaskFiles, read_settings, tasks
 from rerank.recipes.recipe import TASKS, ListRecipe
@@ -248,7 +248,7 @@ def _systems(
     name, *others = {None} if alone else {reader or named(path, readers) for path in files}
     if name is None or others:
         return [[path] for path in files], ""
-    spec = settings_of(name, "--reader") | ({"roles": roles_given(roles)} if roles else {})
+    spec = with_roles(settings_of(name, "--reader"), roles)
     made, groups, what = make_reader(spec, "--reader"), list[tuple[Inputs, list[str]]](), ""
     for path, beside in zip_longest(files, sources[: len(files)]):
         texts = made.holds != "trees"

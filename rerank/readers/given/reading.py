@@ -32,7 +32,7 @@ from rerank.readers.lists import Lists
 from rerank.readers.streams import PathLike, check_encoding, read_in, read_once
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.json_lines import JsonReader
-from rerank.readers.texts.roles import roles_given, with_option
+from rerank.readers.texts.roles import roles_given, with_option, with_roles
 from rerank.readers.texts.table import is_table, table
 from rerank.readers.texts.text_files import lists_of_texts
 from rerank.readers.trees.charniak import ParseReader
@@ -202,11 +202,7 @@ def _reader(
     format: str | Mapping[str, Any] | None, answer: str | None, roles: str | Mapping[str, str] | None
 ) -> tuple[dict[str, Any], Reader]:
     """The settings of a reader, by default those of all JSON, which looks for right answers itself; and the reader."""
-    settings = base.settings_of("jsonl" if format is None else format, "format")
-    if roles is not None and "of" in settings:
-        settings = with_option(settings, "roles", roles_given(roles))
-    elif roles is not None:
-        settings |= {"roles": {**settings.get("roles", {}), **roles_given(roles)}}
+    settings = with_roles(base.settings_of("jsonl" if format is None else format, "format"), roles)
     if answer is not None:
         settings = with_option(settings, "answer", answer)
     return settings, base.make_reader(settings, "format")

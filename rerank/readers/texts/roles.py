@@ -251,6 +251,13 @@ def with_option(reader: Mapping[str, Any], key: str, value: Any) -> dict[str, An
     return {**reader, "of": given if several else given[0]}
 
 
+def with_roles(reader: Mapping[str, Any], given: str | Mapping[str, str] | None) -> dict[str, Any]:
+    """A reader's settings with roles that the user has given, if any."""
+    if given is None or "of" in reader:
+        return dict(reader) if given is None else with_option(reader, "roles", roles_given(given))
+    return {**reader, "roles": {**reader.get("roles", {}), **roles_given(given)}}
+
+
 def as_lists(
     objects: Iterable[tuple[int, Object | Problem]],
     asked: Mapping[str, str],
