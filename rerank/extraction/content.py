@@ -206,7 +206,8 @@ class Content(ABC, Generic[T]):
     ) -> Iterator[tuple[int, Lists]]:
         """All lists of a split as ``read`` gives them, each with its number in the split's corpus, -1 if it has none.
 
-        ids, sizes (int64 [L]): those of the corpus's lists. A list of the corpus has its candidates alone.
+        ids, sizes (int64 [L]): those of the corpus's lists. A list of the corpus has its candidates alone. Raises
+        DataError where one of them is not found again.
         """
         number = 0
         for nbest in self.read(data, split):
@@ -215,6 +216,9 @@ class Content(ABC, Generic[T]):
                 nbest = self.without_bad(nbest)
             yield number if own else -1, nbest
             number += own
+        if number < len(ids):
+            message = f"the list {ids[number]} of {split} is not found when lists are read again; have files changed?"
+            raise DataError(message, list_id=ids[number])
 
     @abstractmethod
     def pair(self, nbest: Lists, count: SkipCount) -> Pair | None:

@@ -109,6 +109,14 @@ def again(content: TextContent, settings: TextRecipe) -> Iterator[tuple[int, Lis
     return content.read_again(settings.data, "test", [nbest.id for nbest in usable], np.array([*map(len, usable)]))
 
 
+def test_a_list_that_is_not_found_again_is_an_error(data: Path) -> None:
+    """Not one that decodes to nothing."""
+    settings = recipe(data)
+    lists = TextContent(settings).read_again(settings.data, "test", ["a", "gone", "c"], np.ones(3, np.int64))
+    with pytest.raises(DataError, match="the list gone of test is not found when lists are read again"):
+        list(lists)
+
+
 def test_final_figures_are_sacrebleus(data: Path) -> None:
     settings = recipe(data, metrics=["ter"])
     content = TextContent(settings)
