@@ -124,7 +124,7 @@ BAD = [
     ("parses", [{"texts": RIGHT}], "found the key 'texts'; did you mean 'text'?"),
     ("parses", [(RIGHT, 0.0), RIGHT], "candidate 2: found no number as 'score'"),
     ("parses", [(RIGHT, float("nan"))], "candidate 1: found NaN; expected 'score' of candidate 1 as a finite"),
-    ("parses", [(RIGHT, "-1")], "candidate 1: found \"-1\"; expected 'score' of candidate 1"),
+    ("parses", [(RIGHT, "low")], "candidate 1: found \"low\"; expected 'score' of candidate 1"),
     ("parses", [(RIGHT, 0.0), ("(S1 (NN never closed)", 0.0)], "candidate 2: "),
     ("parses", [(RIGHT, 0.0), ("(S1 (NN other))", 0.0)], "have different words"),
     ("parses", [{"tree": None}], "candidate 1: found None as its tree; expected a string"),

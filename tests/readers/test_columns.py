@@ -349,7 +349,11 @@ def test_candidates_that_are_alike_are_the_list_that_others_are(columns: ScoreCo
     }
     for key in ("scores", "first", "lines"):
         assert np.array_equal(alike[key], one_by_one[key])
-    for wrong in ("7", True, None, float("inf")):
+    plain = list_given([{**rows[0], key: 1} for key in [list(rows[0])[1]]], columns, texts=True, name="0").scores
+    for number in ("1", True, np.True_):  # as in files
+        one = list_given([{**rows[0], list(rows[0])[1]: number}], columns, texts=True, name="0").scores
+        assert np.array_equal(one, plain)
+    for wrong in ("high", None, float("inf")):
         messages = list[str]()
         for each in ([*rows, {**rows[0], list(rows[0])[1]: wrong}], (*rows, {**rows[0], list(rows[0])[1]: wrong})):
             with pytest.raises(GivenError) as raised:

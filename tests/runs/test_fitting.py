@@ -335,6 +335,20 @@ def test_what_only_files_have_is_refused_elsewhere() -> None:
             rerank.read(pairs, **{name: "x"})
 
 
+def test_numbers_are_the_same_however_they_are_written() -> None:
+    """In training and in use; an id is no number."""
+    plain = [{"text": text, "rm": float(k), "ok": k % 2} for k, text in enumerate(("3", "4", "5"))]
+    other = [{**one, "rm": str(one["rm"]), "ok": bool(one["ok"]), "id": "7"} for one in plain]
+    models = list[rerank.Reranker]()
+    for candidates in (plain, other):
+        lists = [rerank.NBest(f"{i}", candidates[i % 2 :], gains=[0, 1, 0][i % 2 :]) for i in range(20)]
+        models.append(rerank.fit(lists, features="dense"))
+    assert models[0].to_json() == models[1].to_json()
+    assert models[0].columns == ("score", "rm", "ok")
+    scores = [model.rank(given).scores.tolist() for model in models for given in (plain, other)]
+    assert scores == scores[:1] * 4
+
+
 def test_gains_of_lists_that_were_read_are_not_given_twice() -> None:
     (one,) = rerank.read([{"candidates": [{"text": "a", "gain": 1}, {"text": "b", "gain": 0}]}], "jsonl")
     assert rerank.evaluate([0], [dataclasses.replace(one, gains=one.gains)], samples=1).score == 1.0

@@ -24,8 +24,10 @@ from rerank.readers.lists import Candidate, Candidates, Lists, one_by_one, plain
 from rerank.readers.problems import Problem
 from rerank.readers.streams import InputStream
 from rerank.readers.texts.answers import with_answers
+from rerank.readers.texts.forms import as_number
 from rerank.readers.texts.json_lines import JsonReader, text_of
 from rerank.readers.texts.jsonl import JsonlReader
+from rerank.readers.texts.roles import ID, key_of
 from rerank.readers.texts.text_list import NUMBERS, SCORE, Pieces, lists_of
 
 
@@ -255,7 +257,7 @@ def _of_mapping(given: Mapping[str, Any], k: int) -> dict[str, Any]:
         raise _error(k, mistake)
     row = dict[str, Any]()
     for key, value in given.items():
-        if isinstance(key, str) and not isinstance(value, bool):
+        if isinstance(key, str):
             with suppress(TypeError):  # what JSON does not have is not used
                 row[key] = value if type(value) in _AS_IT_IS else _plain(value)
     key = "text" if "text" in given else "tree"
@@ -308,13 +310,15 @@ def list_given(
             if isinstance(own, dict):
                 others |= dict.fromkeys(unknown := [name for name in own if name not in known])
                 row["columns"] = own = {name: own[name] for name in own if name in known} if unknown else dict(own)
-                score = row.get(SCORE) if base == SCORE else row.pop(SCORE, None)
+                score = as_number(row.get(SCORE) if base == SCORE else row.pop(SCORE, None))
                 if score is not None and own.get(base, score) != score == score:
                     message = f"found the score {score!r}, and another, {own[base]!r}, among its columns as {base!r}"
                     raise _error(k, f"{message}; give one", "score")
                 if score is not None:
                     own.pop(SCORE, None) if base == SCORE else own.setdefault(base, score)
-        draft = JSON.draft({"candidates": rows})
+        written = () if columns else (key for key in rows[:1] and rows[0] if not (key in KEYS or ID.search(key)))
+        numeric = tuple(key for key in written if key_of(key, rows).is_numeric())
+        draft = JSON.knowing(columns or ScoreColumns(numeric)).draft({"candidates": rows})
         if columns is None:
             sparse = {name for row in rows for name in row.get("features") or ()}
             shared = [

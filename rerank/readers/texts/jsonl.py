@@ -158,7 +158,7 @@ class JsonlReader(JsonReader):
         steps = list[str]()
         for key in (key for key in keys if key not in _OTHERS):
             values = [row.get(key) for row in rows]
-            if not (finite := _are_finite(values)) and key not in NUMBERS and key in self.columns:
+            if not (finite := _are_finite(values)) and key in self.columns:
                 values = [as_number(one[0] if isinstance(one, list) and len(one) == 1 else one) for one in values]
                 finite = _are_finite(values)
             if key in PARTS:

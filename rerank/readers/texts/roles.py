@@ -215,7 +215,7 @@ BESIDE = SAID.union(("answer", "solution", "code")).difference(
 PIECES = {"references", "segments", "tokens", "words"}  # lists that hold no candidates
 PLACE = re.compile(r"^(best|winner|preference|preferred)$|_(index|idx)$", re.IGNORECASE)  # a number so called is one
 _NUMBERED = re.compile(r"(.+?)(?:[_ ]?(\d{1,3})|[_ ]([a-eA-E]))")
-_ID = re.compile(r"(^|_)(id|idx|index|uuid|docid|docno|pid)$", re.IGNORECASE)
+ID = re.compile(r"(^|_)(id|idx|index|uuid|docid|docno|pid)$", re.IGNORECASE)
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
 
 
@@ -526,7 +526,7 @@ def _text(entries: Sequence[Object], placed: Mapping[str, str]) -> str | None:
     keys = [*keys_of(entries), "message.content"]
     named = [placed["text"]] if "text" in placed else _texts(entries, _called("text", keys))
     others = [] if named else _texts(entries, keys)
-    others = others if len(others) == 1 else [key for key in others if not _ID.search(key)]
+    others = others if len(others) == 1 else [key for key in others if not ID.search(key)]
     return named[0] if named else others[0] if len(others) == 1 else None
 
 
@@ -631,7 +631,7 @@ def _with_columns(
     """The form with the gain and the columns of candidates, and the keys that are used of them; used: see
     ``roles_of``."""
     taken = {*form.inner, *named, *_SPECIAL} | (set() if form.many else form.outer)
-    free = [key for name, key in table.items() if name in asked or not (name in taken or _ID.search(name))]
+    free = [key for name, key in table.items() if name in asked or not (name in taken or ID.search(name))]
     likely = {key.name for key in free if key.is_gain and not used}
     gain, gains = _gain(form, [key for key in free if key.name not in asked], asked, likely)
 
@@ -714,7 +714,7 @@ def _with_unused(
         if key not in {*along, *form.outer}:
             unused[key] = f"{key_of(key, lists)} lists"
     doubtful = [key.name for key in without
-                if not (form.form or key.steady or key.name in {*asked, *form.gains} or _ID.search(key.name))
+                if not (form.form or key.steady or key.name in {*asked, *form.gains} or ID.search(key.name))
                 and key.is_numeric("list of numbers")]  # fmt: skip
     entries = entries_of(lists, form.many)
     plain = form.whole and not (form.columns or form.along or form.dropped or form.truth or form.right) and all(
