@@ -196,6 +196,8 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
             continue
         lines += [f"{split}: {line}" for line in amiss or filter(None, [apart])]
         unlike = unlike_training(extracted.seen, content, columns, train.seen.digests)
+        if split in recipe.data.tests and (dev := data.others.get(recipe.data.dev or "")) is not None:
+            unlike += repeats(extracted.seen, dev.seen.digests, f"those of {recipe.data.dev}, where choices are made")
         inputs = [each.about["inputs"] for each in (train, extracted) if "inputs" in each.about]
         same = shared(train.seen.digests, extracted.seen.digests)[0]
         if not same and len(inputs) == 2 and (what := same_inputs(*inputs)):
@@ -209,14 +211,17 @@ def unlike_training(
 ) -> list[str]:
     """A line if some of the ``lists`` are training lists, whose ``digests`` are known, or a sample of them, and one for
     every column that is unlike what it was in training, where the ``columns`` are known: see ``extraction.seen``."""
-    same, looked_at = shared(digests, lists.digests)
-    sampled = "a sample of " if MOST in (digests.size, lists.digests.size) else ""
-    repeats = (
-        f"{same:,} of {sampled}{looked_at:,} lists are training lists; what is measured on them tells nothing of others"
-    )
     known = {name: column for name, column in columns.items() if name in content.held}
     measures = lists.measures[:, [content.held.index(name) for name in known]]
-    return [*([repeats] if same else []), *columns_unlike(known, measures)]
+    return [*repeats(lists, digests), *columns_unlike(known, measures)]
+
+
+def repeats(lists: SeenSample, digests: np.ndarray, those: str = "training lists") -> list[str]:
+    """A line if some of the ``lists`` are ``those`` with these digests, or a sample of them."""
+    same, looked_at = shared(digests, lists.digests)
+    sampled = "a sample of " if MOST in (digests.size, lists.digests.size) else ""
+    line = f"{same:,} of {sampled}{looked_at:,} lists are {those}; what is measured on them tells nothing of others"
+    return [line] if same else []
 
 
 def written_apart(amiss: Iterable[str]) -> str:

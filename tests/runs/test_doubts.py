@@ -174,14 +174,17 @@ def test_texts_without_blanks_are_measured_by_characters(tmp_path: Path, rerank:
 
 
 def test_lists_that_two_splits_share_are_counted(tmp_path: Path) -> None:
-    train, test = lines_of("train"), lines_of("test")
+    train, dev, test = lines_of("train"), lines_of("dev"), lines_of("test")
     copied = [{**line, "id": f"other {k}"} for k, line in enumerate(train[:20])]
-    place = write(tmp_path, train=train, dev=lines_of("dev"), test=test + copied, train2=train)
+    place = write(tmp_path, train=train, dev=dev, dev2=dev, test=test + copied, train2=train)
     (line,) = doubts_of(place, tmp_path)
     assert line.startswith(f"test: 20 of {len(test) + 20} lists are training lists; ")
     assert doubts_of(place, tmp_path, tests=["train"]) == []  # which says so itself
     (line,) = doubts_of(place, tmp_path, tests=["train2"])
     assert line.startswith(f"train2: {len(train)} of {len(train)} lists ")
+    for tests in (["dev"], ["dev2"]):
+        (line,) = doubts_of(place, tmp_path, tests=tests)
+        assert line.startswith(f"{tests[0]}: {len(dev)} of {len(dev)} lists are those of dev, where choices are made; ")
 
 
 def test_lists_of_the_same_inputs_by_another_system_are_suspected(tmp_path: Path) -> None:
