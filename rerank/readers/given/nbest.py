@@ -316,9 +316,7 @@ def list_given(
                     raise _error(k, f"{message}; give one", "score")
                 if score is not None:
                     own.pop(SCORE, None) if base == SCORE else own.setdefault(base, score)
-        written = () if columns else (key for key in rows[:1] and rows[0] if not (key in KEYS or ID.search(key)))
-        numeric = tuple(key for key in written if key_of(key, rows).is_numeric())
-        draft = JSON.knowing(columns or ScoreColumns(numeric)).draft({"candidates": rows})
+        draft = JSON.knowing(columns or ScoreColumns(_written_numbers(rows))).draft({"candidates": rows})
         if columns is None:
             sparse = {name for row in rows for name in row.get("features") or ()}
             shared = [
@@ -348,6 +346,12 @@ def list_given(
             sources=columns.sources, others=tuple(others), of_trees=not texts,
             sparse=lists.sparse if texts else None, sides={"source": [held]} if texts else {},
         )  # fmt: skip
+
+
+def _written_numbers(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The keys of candidates whose values are numbers, however they are written."""
+    keys = [key for key in (rows[0] if rows else {}) if key not in KEYS and not ID.search(key)]
+    return tuple(key for key in keys if key_of(key, rows).is_numeric())
 
 
 def _alike(given: Iterable[CandidateLike], columns: ScoreColumns, name: str) -> Lists | None:
