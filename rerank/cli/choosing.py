@@ -45,7 +45,7 @@ AHEAD = 1000  # lists that tell how far scores deviate, if nothing was tuned; of
 
 @command("rank", "Use", "rerank rank runs/asr/model asr/test --json", seldom="decode")
 def rank_(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model directory; base for the base scores.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model directory; base to decode base scores.")],
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="Lists to rank; - for standard input.")] = "-",
     output: OutputFile = "-",
     *,
@@ -95,6 +95,8 @@ def rank_(
     check_files(nbest, sources, output, None if model == BASE else model)
     if model == BASE:
         settings = metric_settings(metric or "parseval")
+        if predictor is None and decode is None:
+            log.warning("--predictor base takes the best by base score; this decodes, with settings that nothing tuned")
         predictor = predictor or ("fuse" if settings["name"] == "parseval" else "mbr")
         loaded = _base_model(settings)
     else:
@@ -144,8 +146,8 @@ def _warn(scorer: "Scorer", counts: Counter[str], instead: str) -> None:
         log.warning("%s without a vote: other words than the best has", amount(counts["left out"], "candidate"))
     missing = ", ".join(name for names in scorer.content.needs.values() for name in names)
     if counts["without source"] and missing:
-        message = "%d lists came without their source, which features of %s need; see --sources"
-        log.warning(message, counts["without source"], missing)
+        message = "%s came without their source, which features of %s need; see --sources"
+        log.warning(message, amount(counts["without source"], "list"), missing)
 
 
 def _base_model(settings: dict[str, Any]) -> "Model":

@@ -199,12 +199,15 @@ def test_base_scores_are_decoded_without_a_model(rerank: Command, tmp_path: Path
     result = rerank("rank", "base", tmp_path / "lists")
     assert (result.code, result.out) == (0, "(S1 (S (X 0) (X 1) (X 2)))\n(S1 (S (X 0)))\n")
     assert "1 candidate without a vote: other words than the best has" in result.err
+    assert "--predictor base takes the best by base score; this decodes, with settings that nothing tuned" in result.err
     objects = [json.loads(line) for line in rerank("rank", "base", tmp_path / "lists", "--json").out.splitlines()]
     assert [(each["id"], each["place"]) for each in objects] == [("a", None), ("b", 2)]  # that of b is a candidate
     assert objects[0]["probabilities"] == pytest.approx([1 / 3] * 3)
     brackets = [(each["label"], each["candidates"]) for each in objects[0]["brackets"]]
     assert brackets == [("S", [1, 2, 3]), ("A", [1]), ("B", [3]), ("A", [2])]
-    mbr = json.loads(rerank("rank", "base", tmp_path / "lists", "--predictor", "mbr", "--json").out.splitlines()[0])
+    told = rerank("rank", "base", tmp_path / "lists", "--predictor", "mbr", "--json")
+    mbr = json.loads(told.out.splitlines()[0])
+    assert "nothing tuned" not in told.err
     assert (mbr["place"], len(mbr["expected_gains"])) == (1, 3)
 
 

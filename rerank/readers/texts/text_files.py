@@ -263,7 +263,8 @@ REFERENCES_KEY = "data.references"  # the setting that names the files
 def complete(nbest: Lists, *, needs_references: bool = True) -> Lists:
     """The list, or a bad one ("no reference") if it lacks references that it needs."""
     if nbest.problem is None and nbest.missing is None and needs_references and not nbest.references:
-        message = f"no references: name their files with {REFERENCES_KEY}, or use a format that holds them (jsonl)"
+        message = f"no references: name their files with {REFERENCES_KEY}, or use a format that holds them (jsonl); "
+        message += "of lists in memory, give references or gains"
         return nbest.left_out(Problem("no reference", message))
     return nbest
 

@@ -374,6 +374,7 @@ class TextReader(ListReader):
         """The problem of candidate ``k`` without a number."""
         if name == self.base:
             return Problem("score", f"candidate {k} has no number {name!r}, the base score")
-        like = "all of the training lists" if self.known is not None else "nearly all of the file's first lists"
-        advice = "; name the dense columns in the reader's option dense" if self.offers("dense") else ""
+        used = self.known is not None
+        like = "all of the training lists" if used else "nearly all of the file's first lists"
+        advice = "; name the dense columns in the reader's option dense" if self.offers("dense") and not used else ""
         return Problem("columns", f"candidate {k} does not have the number {name!r}, as {like} do{advice}")
