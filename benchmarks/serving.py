@@ -1,5 +1,5 @@
-"""Requests to rank 8 dense candidates: processor microseconds of `rerank serve` for one, beside a bare ASGI handler, and
-requests a second of one process and of two.
+"""Requests to rank 8 dense candidates: processor microseconds of `rerank serve` for one, beside a bare ASGI handler,
+and requests a second of one process and of two.
 
     python benchmarks/serving.py [--rounds 7] [--seconds 2] [--batch 32]
 
@@ -101,7 +101,9 @@ def asked(services: Sequence[Service], request: bytes, batch: int, seconds: floa
         for service in services * CLIENTS:
             client, size = connected(service.port, request, batch)
             held.enter_context(client)
-            ready.register(client, selectors.EVENT_READ, [size, size])  # of a batch of answers: bytes, and those to come
+            ready.register(
+                client, selectors.EVENT_READ, [size, size]
+            )  # of a batch of answers: bytes, and those to come
             client.sendall(request * batch)
         answered, end = 0, time.perf_counter() + seconds
         while time.perf_counter() < end:

@@ -1,7 +1,7 @@
 """Lists of texts: translations, transcripts, samples of a language model."""
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property, partial
 from typing import Any, cast
 
@@ -104,18 +104,15 @@ class TextContent(Content[TextView | None]):
             nbest = nbest if self.answer is None else with_answers(nbest, self.answer)
         except Problem as problem:
             raise nbest.fault(problem, problem.size) from None
-        self.rows(nbest)
-        return nbest.opened(self._view if self.keeps_texts or not self.by_columns else self._look)
+        rows = self.rows(nbest)
+        if self.by_columns and not self.keeps_texts and (rows.sparse is None or "Given" not in self.names):
+            if first_unfit(rows.scores) < 0:
+                return nbest, None  # columns are all that templates see
+        return nbest.opened(self._view)
 
     def rows(self, nbest: Lists) -> Lists:
         """Lists with the columns that templates look at. Raises Problem."""
         return self.hold(without_columns(nbest, self.gains))
-
-    def _look(self, nbest: Lists) -> TextView | None:
-        """The view that templates have of a list; None where columns are all that they see. Raises Problem."""
-        rows = self.rows(nbest)
-        plain = rows.sparse is None or "Given" not in self.names
-        return None if plain and first_unfit(rows.scores) < 0 else self._view(nbest)
 
     def _view(self, nbest: Lists) -> TextView:
         """The view that templates have of a list. Raises Problem."""
@@ -185,11 +182,11 @@ class TextContent(Content[TextView | None]):
         return description
 
 
-def without_columns(nbest: Lists, names: Collection[str]) -> Lists:
+def without_columns(nbest: Lists, names: Set[str]) -> Lists:
     """``nbest`` without the score columns ``names``, those that it has; never without its base score."""
-    kept = [k for k, name in enumerate(nbest.names) if name not in names]
-    if len(kept) == len(nbest.names):
+    if names.isdisjoint(nbest.names):
         return nbest
+    kept = [k for k, name in enumerate(nbest.names) if name not in names]
     if nbest.column not in kept:
         name = nbest.names[nbest.column]
         raise RecipeError(f"the column {name!r} is the base score; it cannot be the gain too", key="metric.column")

@@ -101,18 +101,21 @@ def column_scores(
     To the bit those of ``flat_features``, without compiled code, which takes longer to load than a list to rank.
     """
     scores, unknown, whole = weights.base * rows.base, 0, np.array([0, len(rows)])
-    for template in extractor.templates:
-        for name, exact in (template.columns(rows, whole) or {}).items():
-            value = (exact + 0.0).astype(np.float32)
-            if extractor.relative and (value != exact).any():  # see ``narrow``
-                apart = exact - exact[0]
-                if exact.max() - exact.min() < NEAR * max(exact.max(), -exact.min()):
-                    value = (apart - np.cumsum(apart)[-1] / exact.size).astype(np.float32)
-            if (value == value[0]).all():
-                continue
-            column = table.free_columns.get(combined(template.seed, *map(known_hash, name)) | 1)
-            unknown += column is None
-            scores += 0.0 if column is None else weights.w[column] * value
+    given = [(template.seed, template.columns(rows, whole) or {}) for template in extractor.templates]
+    if not len(rows) or not any(found for _, found in given):
+        return scores, unknown
+    exact = np.array([values for _, found in given for values in found.values()]) + 0.0
+    ends = zip(exact.astype(np.float32), exact, exact.max(axis=1).tolist(), exact.min(axis=1).tolist(), strict=True)
+    for seed, name in [(seed, name) for seed, found in given for name in found]:
+        value, own, high, low = next(ends)
+        if extractor.relative and high - low < NEAR * max(high, -low) and (value != own).any():  # see ``narrow``
+            apart = own - own[0]
+            value = (apart - np.cumsum(apart)[-1] / own.size).astype(np.float32)
+        if (value == value[0]).all():
+            continue
+        column = table.free_columns.get(combined(seed, *map(known_hash, name)) | 1)
+        unknown += column is None
+        scores += 0.0 if column is None else weights.w[column] * value
     return scores, unknown
 
 

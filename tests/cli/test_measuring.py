@@ -301,7 +301,7 @@ def test_oracle_doubts_references_of_other_lists(place: Path, rerank: Command) -
 def test_the_service_names_columns_that_are_unknown(
     place: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("starlette")
+    pytest.importorskip("uvicorn")
     from rerank.contrib.serve.requests import answer
 
     monkeypatch.setattr(logging.getLogger("rerank"), "propagate", True)

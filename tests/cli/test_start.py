@@ -24,7 +24,7 @@ from rerank.cli.application import app
 
 # Pydantic is loaded by typer itself, for the arguments.
 HEAVY = (
-    "jinja2", "llvmlite", "matplotlib", "nltk", "numba", "numpy", "sacrebleu", "scipy", "sklearn", "starlette",
+    "jinja2", "llvmlite", "matplotlib", "nltk", "numba", "numpy", "sacrebleu", "scipy", "sklearn",
     "uvicorn", "yaml",
 )  # fmt: skip
 START = """

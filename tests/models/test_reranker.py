@@ -192,10 +192,13 @@ def test_derivations_are_checked(models: dict[str, Path]) -> None:
 
 
 def test_a_list_without_candidates_has_no_best(small_run: Path) -> None:
-    ranking = rerank.load(small_run / "model").rank([])
-    assert (len(ranking), ranking.candidates, ranking.explain()) == (0, [], [])
-    with pytest.raises(rerank.RerankError, match="no candidates"):
-        _ = ranking.best
+    numbers = [{"text": "a", "score": 0.0, "columns": {"lm": 1.0}}, {"text": "b", "score": 0.0, "columns": {"lm": 0.0}}]
+    dense = rerank.fit([rerank.NBest(str(i), numbers, gains=[1.0, 0.0]) for i in range(6)], features="dense", epochs=1)
+    for model in (rerank.load(small_run / "model"), dense):
+        ranking = model.rank([])
+        assert (len(ranking), ranking.candidates, ranking.explain()) == (0, [], [])
+        with pytest.raises(rerank.RerankError, match="no candidates"):
+            _ = ranking.best
 
 
 @pytest.mark.parametrize("predictor", ["last", "voted"])

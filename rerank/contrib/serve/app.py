@@ -12,36 +12,35 @@ from functools import partial
 from hashlib import sha256
 from importlib.resources import files
 from itertools import islice
+from time import perf_counter
 from typing import Any
 
 from prometheus_client.exposition import choose_encoder
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import Route
 
 from rerank import __version__
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RerankError
 from rerank.base.interrupts import Deadline, GivenUpError
 from rerank.contrib.serve import DEFAULTS, Limits
-from rerank.contrib.serve.connections import LOOPBACK, PATIENCE, Measures, guarded, measured
+from rerank.contrib.serve.connections import LOOPBACK, OTHER, PATIENCE, Answer, Measures, RefusedError, check_caller
 from rerank.contrib.serve.requests import answer, answer_as, answer_documents
 from rerank.extraction.kinds import content_of
 from rerank.models.provenance import Provenance
 from rerank.models.reranker import Reranker
 from rerank.readers.given.nbest import GivenError, row_of
 from rerank.recipes.recipe import TextRecipe
+from rerank.storage.documents import as_json
 
 log = logging.getLogger("rerank")
 SHOWN = 5  # lists that are examples, and candidates of each
 AT_ONCE = 1 << 14  # bytes of a body that is not worth a thread where score columns are all that is looked at
 UNDER_WAY = 64  # requests to rank that wait or are ranked at a time
 DOCUMENTS = {"/v1/rerank": "1", "/v2/rerank": "2", "/rerank": "1"}  # addresses and their version of Cohere's interface
-Endpoint = Callable[[Request], Awaitable[Response]]
-Work = Callable[..., tuple[str, int]]  # an answer as JSON, and how many candidates were ranked for it
+GONE = "the client has gone"  # which nobody reads
+METHODS = {"GET": ("GET", "HEAD"), "POST": ("POST",)}
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Endpoint = Callable[[dict[bytes, bytes], Receive], Awaitable[Answer]]  # of the headers of a request, and its body
+Work = Callable[..., tuple[bytes, int]]  # an answer as JSON, and how many candidates were ranked for it
 PAGE = files(__package__).joinpath("page.html").read_text("utf-8")
 
 
@@ -65,27 +64,27 @@ def make_app(
     pool: Executor,
     limits: Limits = DEFAULTS,
     hosts: Collection[str] = (),
-) -> Starlette:
-    """The application that serves a ``Reranker``, or one of ``models``, within ``limits``, in ``threads`` of a pool;
-    ``hosts``: what clients call it beside the names of the machine itself."""
-    measures = Measures()
+) -> Callable[[dict[str, Any], Receive, Callable[[Any], Awaitable[None]]], Awaitable[None]]:
+    """The application (ASGI) that serves a ``Reranker``, or one of ``models``, within ``limits``, in ``threads`` of a
+    pool; ``hosts``: what clients call it beside the names of the machine itself."""
+    measures, own, names = Measures(), {*map(str.lower, hosts)}, frozenset([*LOOPBACK, *map(str.lower, hosts)])
     ranking = partial(_rank, model, measures, limits, threads, pool)
 
-    async def metrics(request: Request) -> Response:
-        encode, kind = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(measures.registry), headers={"content-type": kind})
+    async def metrics(headers: dict[bytes, bytes], _: Receive) -> Answer:
+        encode, kind = choose_encoder(headers.get(b"accept", b"").decode("latin-1"))
+        return Answer(encode(measures.registry), kind=kind.encode())
 
     about: dict[str, Any]
 
-    async def health(_: Request) -> Response:
-        return JSONResponse({"status": "ok", "version": __version__, "model": about})
+    async def health(*_: Any) -> Answer:
+        return _json({"status": "ok", "version": __version__, "model": about})
 
     endpoints: dict[str, tuple[str, Endpoint]] = {"/health": ("GET", health), "/metrics": ("GET", metrics)}
     if isinstance(model, Reranker):
         about = {"task": model.recipe.task, "predictor": model.predictor, "columns": model.columns}
         about |= {"source": model.sees_source, "trained": _trained(model)}
         endpoints["/"] = "GET", _page
-        alone = {*map(str.lower, hosts)} <= {*LOOPBACK}  # others are not shown what the model was trained on
+        alone = own <= {*LOOPBACK}  # others are not shown what the model was trained on
         endpoints["/examples"] = "GET", _examples(model, SHOWN if alone else 0)
         endpoints["/rank"] = "POST", ranking(answer)
         for path, version in DOCUMENTS.items():
@@ -94,12 +93,24 @@ def make_app(
         about = model.health()
         for path, route in model.routes().items():
             endpoints[path] = "POST", ranking(partial(answer_as, route))
-    app = Starlette(
-        routes=[Route(path, endpoint, methods=[method]) for path, (method, endpoint) in endpoints.items()],
-        middleware=[Middleware(measured, measures, endpoints), Middleware(guarded, hosts)],
-        exception_handlers={HTTPException: _refused},
-    )
-    app.router.redirect_slashes = False
+
+    async def app(scope: dict[str, Any], receive: Receive, send: Callable[[Any], Awaitable[None]]) -> None:
+        start, path, headers = perf_counter(), scope["path"], dict(scope["headers"])
+        try:
+            check_caller(scope, headers, names)
+            if path not in endpoints:
+                raise RefusedError(404, "Not Found")
+            method, endpoint = endpoints[path]
+            if scope["method"] not in METHODS[method]:
+                raise RefusedError(405, "Method Not Allowed", allow=", ".join(METHODS[method]))
+            found = await endpoint(headers, receive)
+        except RefusedError as error:
+            found = _refusal(path, error)
+        measures.count(path if path in endpoints else OTHER, found.status, perf_counter() - start)
+        head = [(b"content-length", b"%d" % len(found.body)), (b"content-type", found.kind), *found.headers]
+        await send({"type": "http.response.start", "status": found.status, "headers": head})
+        await send({"type": "http.response.body", "body": found.body})
+
     return app
 
 
@@ -128,80 +139,78 @@ def _rank(
     places, turns = asyncio.Semaphore(UNDER_WAY), asyncio.Semaphore(threads)
     at_once = isinstance(model, Reranker) and model.of_columns
 
-    async def ranked(request: Request) -> tuple[str, int]:
-        body = await _body(request, limits.bytes)  # a slow client takes no place
+    async def ranked(headers: dict[bytes, bytes], receive: Receive) -> tuple[bytes, int]:
+        body = await _body(headers, receive, limits.bytes)  # a slow client takes no place
         if places.locked():
-            raise HTTPException(503, "too many requests at a time; try again")
+            raise RefusedError(503, "too many requests at a time; try again")
         deadline = Deadline(limits.seconds)
         if at_once and len(body) <= AT_ONCE:
             return answer(model, body, limits, deadline)
-        gone = asyncio.create_task(_gone(request, deadline, asyncio.current_task()))
+        gone = asyncio.create_task(_gone(receive, deadline, asyncio.current_task()))
         try:
             async with places, turns:
                 await asyncio.sleep(0)  # for who has gone while this waited
                 loop = asyncio.get_running_loop()
                 return await loop.run_in_executor(pool, answer, model, body, limits, deadline)
         except GivenUpError:
-            raise HTTPException(503, f"ranking took longer than {limits.seconds:g} seconds") from None
+            raise RefusedError(503, f"ranking took longer than {limits.seconds:g} seconds") from None
         except asyncio.CancelledError:
             if not gone.done():
                 raise
         finally:
             deadline.end()
             gone.cancel()
-        raise ClientDisconnect
+        raise RefusedError(400, GONE)
 
-    async def rank(request: Request) -> Response:
+    async def rank(headers: dict[bytes, bytes], receive: Receive) -> Answer:
         try:
-            ranking, candidates = await ranked(request)
+            ranking, candidates = await ranked(headers, receive)
         except DataError as error:
-            return _error(request, 400, str(error), error.field if isinstance(error, GivenError) else None)
-        except ClientDisconnect:
-            return Response(status_code=400)  # which nobody reads
-        except HTTPException:
+            raise RefusedError(400, str(error), error.field if isinstance(error, GivenError) else None) from None
+        except RefusedError:
             raise
         except asyncio.CancelledError:
-            return _error(request, 503, "the service is shutting down")
+            raise RefusedError(503, "the service is shutting down") from None
         except Exception:
             log.exception("a request could not be answered")
-            return _error(request, 500, "the request could not be answered; see the log of the service")
+            raise RefusedError(500, "the request could not be answered; see the log of the service") from None
         measures.candidates.inc(candidates)
-        return Response(ranking, media_type="application/json")
+        return Answer(ranking)
 
     return rank
 
 
-async def _gone(request: Request, deadline: Deadline, work: "asyncio.Task[Any] | None") -> None:
+async def _gone(receive: Receive, deadline: Deadline, work: "asyncio.Task[Any] | None") -> None:
     """Wait until the client of a request that has arrived goes, and end its work."""
-    while (await request.receive())["type"] != "http.disconnect":
+    while (await receive())["type"] != "http.disconnect":
         pass
     deadline.end()
     if work is not None:
         work.cancel()
 
 
-async def _body(request: Request, most: int) -> bytes:
+async def _body(headers: dict[bytes, bytes], receive: Receive, most: int) -> bytes:
     """The body of a request."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip()
-    if kind.lower() != "application/json":  # which pages of others cannot send unasked
-        raise HTTPException(
+    kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if kind != b"application/json":  # which pages of others cannot send unasked
+        raise RefusedError(
             415,
-            f"found the Content-Type {kind!r}; expected application/json: send the header "
+            f"found the Content-Type {kind.decode('latin-1')!r}; expected application/json: send the header "
             "Content-Type: application/json (with curl: -H 'Content-Type: application/json')",
         )
-    body, announced = bytearray(), int(request.headers.get("content-length", 0))
-    if announced <= most:
-        try:
-            async with asyncio.timeout(PATIENCE):
-                async for part in request.stream():
-                    body += part
-                    if len(body) > most:
-                        break
-                else:
+    body, announced = bytearray(), int(headers.get(b"content-length", 0))
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while max(len(body), announced) <= most:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise RefusedError(400, GONE)
+                body += message.get("body", b"")
+                if len(body) <= most and not message.get("more_body"):
                     return bytes(body)
-        except TimeoutError:
-            raise HTTPException(408, f"the body did not arrive in {PATIENCE:g} seconds") from None
-    raise HTTPException(413, f"the body has more than {most} bytes")
+    except TimeoutError:
+        raise RefusedError(408, f"the body did not arrive in {PATIENCE:g} seconds") from None
+    raise RefusedError(413, f"the body has more than {most} bytes")
 
 
 def _examples(model: Reranker, count: int) -> Endpoint:
@@ -215,8 +224,8 @@ def _examples(model: Reranker, count: int) -> Endpoint:
                 row["columns"] = {name: row["columns"][name] for name in model.columns[1:] if name in row["columns"]}
             found.append({"candidates": rows, "source": None if nbest.source is None else decoded(nbest.source)})
 
-    async def examples(_: Request) -> Response:
-        return JSONResponse(found)
+    async def examples(*_: Any) -> Answer:
+        return _json(found)
 
     return examples
 
@@ -229,19 +238,19 @@ def _trained(model: Reranker) -> dict[str, Any]:
     return about | {"recipe": model.recipe.name, "ranges": ranges}
 
 
-async def _page(_: Request) -> Response:
-    return HTMLResponse(PAGE, headers={"content-security-policy": POLICY})
+async def _page(*_: Any) -> Answer:
+    policy = b"content-security-policy", POLICY.encode()
+    return Answer(PAGE.encode(), kind=b"text/html; charset=utf-8", headers=[policy])
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    """The problem with the request itself: its path, its method, its size."""
-    assert isinstance(error, HTTPException)
-    return _error(request, error.status_code, error.detail, headers=error.headers)
+def _json(value: Any) -> Answer:
+    return Answer(as_json(value).encode())
 
 
-def _error(request: Request, status: int, message: str, field: str | None = None, headers: Any = None) -> JSONResponse:
-    """An error; where documents are ranked, and below /v1, in the form of OpenAI's interface."""
-    body: dict[str, Any] = {"error": message} | ({"field": field} if field else {})
-    if request.url.path in DOCUMENTS or request.url.path.startswith("/v1/"):
-        body = {"error": {"message": message, "type": "invalid_request_error", "param": field, "code": None}}
-    return JSONResponse(body, status, headers)
+def _refusal(path: str, error: RefusedError) -> Answer:
+    """The error as an answer; where documents are ranked, and below /v1, in the form of OpenAI's interface."""
+    body: dict[str, Any] = {"error": error.message} | ({"field": error.field} if error.field else {})
+    if path in DOCUMENTS or path.startswith("/v1/"):
+        kind = "invalid_request_error"
+        body = {"error": {"message": error.message, "type": kind, "param": error.field, "code": None}}
+    return _json(body)._replace(status=error.status, headers=error.headers)

@@ -21,7 +21,7 @@ from rerank.contrib.serve import DEFAULTS, Limits
 log = logging.getLogger("rerank")
 BACKLOG = 64  # connections that wait to be accepted, and are at a time
 WORKER = "rank"  # what the threads that rank are called
-EXTRA = "starlette", "uvicorn", "prometheus_client"
+EXTRA = "uvicorn", "prometheus_client"
 SELDOM = "allow_host max_connections max_bytes max_words max_depth max_seconds threads grace"
 MISSING = "rerank serve needs {}: pip install 'rerank-nbest[serve]'"
 

@@ -3,19 +3,18 @@ they end."""
 
 import asyncio
 import logging
+import math
 import signal
 import time
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from time import perf_counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, lru_cache
 from types import FrameType
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import uvicorn
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
-from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rerank.base.interrupts import SIGNALS
@@ -33,7 +32,8 @@ class Connection(H11Protocol):
     uvicorn alone looks at that number when a request has come, and at the time only until the first byte of the next.
     """
 
-    _end: asyncio.TimerHandle | None = None
+    _end = math.inf  # when, by the clock of the loop
+    _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -45,7 +45,8 @@ class Connection(H11Protocol):
             transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._ends_in(None)
+        self._end = math.inf
+        self._set_timer()
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
@@ -53,17 +54,27 @@ class Connection(H11Protocol):
         last = self.cycle
         super().handle_events()
         if self.cycle is not last and not self.cycle.response_complete:
-            self._ends_in(None)
+            self._end = math.inf
 
     def on_response_complete(self) -> None:
         """As uvicorn does, perhaps with the next request."""
         self._ends_in(PATIENCE)
         super().on_response_complete()
 
-    def _ends_in(self, seconds: float | None) -> None:
-        if self._end is not None:
-            self._end.cancel()
-        self._end = None if seconds is None else self.loop.call_later(seconds, self.transport.abort)
+    def _ends_in(self, seconds: float) -> None:
+        self._end = self.loop.time() + seconds
+        if self._timer is None or self._end < self._timer.when():
+            self._set_timer()
+
+    def _set_timer(self) -> None:
+        """The timer, which is set again where it rings too early: one for every request would cost more than this."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        if self._end <= self.loop.time():
+            self.transport.abort()
+        elif self._end < math.inf:
+            self._timer = self.loop.call_at(self._end, self._set_timer)
 
 
 class Seldom(logging.Filter):
@@ -114,63 +125,65 @@ class Measures:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.requests = Counter("rerank_requests", "Requests answered.", ["route", "status"], registry=self.registry)
-        self.seconds = Histogram(
+        requests = Counter("rerank_requests", "Requests answered.", ["route", "status"], registry=self.registry)
+        seconds = Histogram(
             "rerank_request_seconds", "Seconds to answer a request.", ["route"], buckets=SECONDS, registry=self.registry
         )
         self.candidates = Counter("rerank_candidates", "Candidates ranked.", registry=self.registry)
         ProcessCollector(registry=self.registry)
+        self._of = cache(lambda route, status: (requests.labels(route, status).inc, seconds.labels(route).observe))
+
+    def count(self, route: str, status: int, seconds: float) -> None:
+        """Count a request that was answered."""
+        count, observe = self._of(route, status)
+        count()
+        observe(seconds)
 
 
-def measured(app: ASGIApp, measures: Measures, routes: Collection[str]) -> ASGIApp:
-    """The application, whose answers are measured; ``routes`` are its paths."""
+class Answer(NamedTuple):
+    """An answer to a request: its body, and what kind of text that is."""
 
-    async def measure(scope: Scope, receive: Receive, send: Send) -> None:
-        start, route = perf_counter(), scope["path"] if scope["path"] in routes else OTHER
+    body: bytes
+    status: int = 200
+    kind: bytes = b"application/json"
+    headers: Sequence[tuple[bytes, bytes]] = ()
 
-        async def counted(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                measures.requests.labels(route, message["status"]).inc()
-                measures.seconds.labels(route).observe(perf_counter() - start)
-            await send(message)
 
-        await app(scope, receive, counted)
+class RefusedError(Exception):
+    """A request that is not answered; ``field`` says what of its body is wrong."""
 
-    return measure
+    def __init__(self, status: int, message: str, field: str | None = None, **headers: str) -> None:
+        super().__init__(message)
+        self.status, self.message, self.field = status, message, field
+        self.headers = [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
 LOOPBACK = "localhost", "127.0.0.1", "::1"
-BOTH = {"content-length", "transfer-encoding"}
+BOTH = {b"content-length", b"transfer-encoding"}
 
 
-def guarded(app: ASGIApp, hosts: Iterable[str]) -> ASGIApp:
-    """The application, which gets only requests to ``hosts``, this machine's own names and the address that was called.
+def check_caller(scope: dict[str, Any], headers: dict[bytes, bytes], names: frozenset[str]) -> None:
+    """Refuse requests to others than ``names``, which are this machine's own, and the address that was called.
 
     A browser's pages can send requests here: those of other origins are known by their ``Origin``, and those whose own
     host's name has come to mean this machine (DNS rebinding) by their ``Host``.
     """
-
-    names = {*LOOPBACK, *map(str.lower, hosts)}
-
-    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
-        await (_refusal(scope, names) or app)(scope, receive, send)
-
-    return guard
-
-
-def _refusal(scope: Scope, names: set[str]) -> JSONResponse | None:
-    """The answer in place of the application."""
-    headers, called = Headers(scope=scope), str((scope.get("server") or [""])[0]).removeprefix("::ffff:")
-    host, origin = headers.get("host", ""), headers.get("origin")
-    name = None
-    with suppress(ValueError):
-        name = urlsplit(f"//{host}").hostname
-    if (name or "") not in names | {called}:
+    host = headers.get(b"host", b"").decode("latin-1")
+    if _name_of(host) not in names and _name_of(host) != (scope.get("server") or ("",))[0].removeprefix("::ffff:"):
         message = f"found the host {host!r}; expected a name that --host or --allow-host gives this service"
-        return JSONResponse({"error": message}, 421)
-    if origin is not None and origin.lower().partition("://")[2] != host.lower():
-        return JSONResponse({"error": f"found a page of {origin!r}; expected one of this service"}, 403)
-    if set(headers) >= BOTH:  # which of them a proxy went by, nobody knows: what follows may be another's request
+        raise RefusedError(421, message)
+    origin = headers.get(b"origin", b"").decode("latin-1")
+    if b"origin" in headers and origin.lower().partition("://")[2] != host.lower():
+        raise RefusedError(403, f"found a page of {origin!r}; expected one of this service")
+    if headers.keys() >= BOTH:  # which of them a proxy went by, nobody knows: what follows may be another's request
         message = "found Content-Length and Transfer-Encoding; expected one of them"
-        return JSONResponse({"error": message}, 400, headers={"connection": "close"})
-    return None
+        raise RefusedError(400, message, connection="close")
+
+
+@lru_cache(maxsize=256)
+def _name_of(host: str) -> str:
+    """The name, or address, in a ``Host``; empty if there is none."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""

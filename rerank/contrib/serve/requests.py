@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Annotated, Any
 from uuid import uuid4
 
+import msgspec
 import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -18,6 +19,7 @@ from rerank.models.model import ModelRoute
 from rerank.models.reranker import Reranker
 from rerank.readers.given.nbest import KEYS, GivenError
 from rerank.readers.lists import Candidate
+from rerank.readers.texts.json_lines import plain_object
 from rerank.readers.trees.trees import CLOSE, OPEN
 from rerank.recipes.recipe import TextRecipe
 from rerank.recipes.settings import S, Section, first_fault
@@ -60,13 +62,13 @@ class DocumentsRequest(Section):
     return_documents: bool | None = None
 
 
-def answer_as(route: ModelRoute, model: Any, body: bytes, limits: Limits, deadline: Deadline) -> tuple[str, int]:
+def answer_as(route: ModelRoute, model: Any, body: bytes, limits: Limits, deadline: Deadline) -> tuple[bytes, int]:
     """The answer to a request to a model that is not one of lists, as JSON, and how many inputs it has."""
     keys, asked = as_asked(route.request, body)
     _check_names(keys, route.request.model_fields, route.request.model_fields.keys() - keys.keys())
     with deadline.held():
         answer, inputs = route.answer(model, asked, limits)
-        return as_json(answer), inputs
+        return encoded_json(answer), inputs
 
 
 def answer(
@@ -74,7 +76,7 @@ def answer(
     body: bytes,
     limits: Limits = DEFAULTS,
     deadline: Deadline | None = None,
-) -> tuple[str, int]:
+) -> tuple[bytes, int]:
     """The answer to a request to rank, as JSON, and how many candidates it has."""
     with (deadline or Deadline(limits.seconds)).held():
         keys, asked = as_asked(RankRequest, body)
@@ -102,12 +104,12 @@ def answer(
             answer["decided"] = [part._asdict() | {"amount": part.amount} for part in parts]
         if asked.decode:
             answer["decoded"] = {"text": ranking.text, "place": ranking.place}
-        return as_json(answer), len(ranking)
+        return encoded_json(answer), len(ranking)
 
 
 def answer_documents(
     model: Reranker, body: bytes, limits: Limits, deadline: Deadline, *, version: str
-) -> tuple[str, int]:
+) -> tuple[bytes, int]:
     """The answer to a request to rank documents for a query; see ``answer``. It has what clients of Cohere (in a
     version of its interface), Jina and vLLM look for. Words count as tokens."""
     _, asked = as_asked(DocumentsRequest, body)
@@ -143,13 +145,21 @@ def answer_documents(
         "meta": {"api_version": {"version": version}, "tokens": {"input_tokens": tokens}},
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
     }
-    return as_json(answer), len(ranking)
+    return encoded_json(answer), len(ranking)
+
+
+def encoded_json(answer: Any) -> bytes:
+    """An answer as JSON."""
+    try:
+        return msgspec.json.encode(answer)
+    except UnicodeEncodeError:  # half a surrogate pair, which was given so
+        return as_json(answer).encode()
 
 
 def as_asked(kind: type[S], body: bytes) -> tuple[dict[str, Any], S]:
     """The object that a body holds, as it was given and as a request. Raises DataError."""
     try:
-        request = parse_object(body)
+        request = plain_object(body) or parse_object(body)
     except ValueError as error:
         raise DataError(str(error)) from None
     try:

@@ -119,31 +119,32 @@ class LinePieces(Pieces):
 
 _DECODER = msgspec.json.Decoder()
 _BLANK = re.compile(r"\s*")
-# The end of a key, as it may stand in a text too, and as it may not. A repeated key would hide a value: the line has
-# then more keys than the object. What tells is tried from the fastest on.
-_KEYS = re.compile(rb":"), re.compile(rb'"\s*:'), re.compile(rb'(?<!\\)(?:\\\\)*"\s*:')
+ESCAPED = b"\\u003"  # the start of a colon that is none on the line
 
 
 def parse_object(line: bytes) -> dict[str, Any]:
     """The JSON object on a line; bytes that are not UTF-8 become surrogate escapes. Raises Problem."""
+    return plain_object(line) or _parse_strictly(line)
+
+
+def plain_object(line: bytes) -> dict[str, Any] | None:
+    """The JSON object on a line, read fast; None where it may be none, or repeat a key."""
     try:
         item = _DECODER.decode(line)
-        if type(item) is dict:
-            keys = len(item)
-            for rows in item.values():
-                if type(rows) is list and {*map(type, rows)} == {dict}:
-                    keys += sum(map(len, rows))
-            if keys == line.count(b":"):  # all colons are behind these
-                return item
-            keys = _keys(item)
-            if any(keys == len(key.findall(line)) for key in _KEYS):
-                return item
     except (ValueError, RecursionError):
-        pass
-    return _parse_strictly(line)
+        return None
+    if type(item) is not dict:
+        return None
+    keys, colons = len(item), line.count(b":")
+    for rows in item.values():
+        if type(rows) is list and {*map(type, rows)} == {dict}:
+            keys += sum(map(len, rows))
+    if keys == colons:  # all of them are behind keys
+        return item
+    # A repeated key would hide a value: the line has then more colons than the object as it would be written.
+    return item if msgspec.json.encode(item).count(b":") == colons and ESCAPED not in line else None
 
 
-_NESTED = {dict, list}
 OBJECTS = "a JSON array of objects"
 
 
@@ -179,14 +180,6 @@ def items_of(lines: LineReader) -> Iterator[tuple[int, bytes]]:
         at = behind(behind(end) + 1)
     if text[behind(at) :]:
         raise damaged(behind(at), "nothing after the array, or objects on lines of their own")
-
-
-def _keys(value: Any) -> int:
-    """The number of keys in an object, or a list, with those in its values."""
-    inner, count = (value.values(), len(value)) if type(value) is dict else (value, 0)
-    if _NESTED.isdisjoint(map(type, inner)):
-        return count
-    return count + sum([_keys(part) for part in inner if type(part) in _NESTED])
 
 
 def _parse_strictly(line: bytes) -> dict[str, Any]:

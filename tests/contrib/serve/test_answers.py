@@ -1,5 +1,6 @@
 """A Scorer in a service: threads and forked processes share it, and nothing of a list remains when it is ranked."""
 
+import asyncio
 import gc
 import hashlib
 import json
@@ -14,11 +15,11 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any, NamedTuple
 
+import httpx
 import numpy as np
 import pytest
 import small
 import small_texts
-from starlette.testclient import TestClient
 
 import rerank
 from rerank.contrib.serve.app import _trained, make_app
@@ -293,5 +294,9 @@ def test_the_service_knows_how_many_lists_its_model_has_learned_from() -> None:
 @pytest.mark.parametrize(("hosts", "count"), [((), 5), (("127.0.0.1",), 5), (("0.0.0.0",), 0), (("::1", "ours"), 0)])
 def test_training_lists_are_shown_on_their_own_machine_alone(trees: Path, hosts: tuple[str, ...], count: int) -> None:
     app = make_app(rerank.load(trees, trust=True), threads=1, pool=ThreadPoolExecutor(1), hosts=hosts)
-    found = TestClient(app, base_url="http://localhost").get("/examples").json()
-    assert len(found) == count
+
+    async def ask() -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+            return await client.get("/examples")
+
+    assert len(asyncio.run(ask()).json()) == count

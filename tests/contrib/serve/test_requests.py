@@ -15,7 +15,7 @@ from strategies_damage import damaged
 
 import rerank
 
-pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 import httpx
 

@@ -3,6 +3,7 @@
 import socket
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from programs import PATIENCE
@@ -10,26 +11,24 @@ from service import running
 
 pytest.importorskip("uvicorn")
 import uvicorn
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse
-from starlette.routing import Route
 
 from rerank.contrib.serve import connections
 
 LARGE = 64 << 20  # more than sockets hold
 
 
-def answer(request: Request) -> PlainTextResponse:
+async def answer(scope: Any, _: Any, send: Any) -> None:
     """A short answer, or a long one."""
-    return PlainTextResponse("x" * (LARGE if request.url.path == "/large" else 1))
+    body = b"x" * (LARGE if scope["path"] == "/large" else 1)
+    headers = [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
 
 @pytest.fixture
 def server() -> Iterator[uvicorn.Server]:
     """A service at work."""
-    app = Starlette(routes=[Route("/{name}", answer)])
-    config = uvicorn.Config(app, port=0, log_config=None, lifespan="off", http=connections.Connection)
+    config = uvicorn.Config(answer, port=0, log_config=None, lifespan="off", http=connections.Connection)
     with running(uvicorn.Server(config)) as found:
         yield found
 

@@ -3,14 +3,13 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import uvicorn
 from browser import assert_nothing_overflows, frames, look_at, needs_browser
 from service import running, sample_model, samples
-from starlette.responses import HTMLResponse
-from starlette.routing import Route
 
 from rerank.contrib.serve.app import make_app
 
@@ -56,8 +55,15 @@ def test_what_is_pasted_is_ranked(tmp_path: Path) -> None:
         make_app(model, threads=1, pool=ThreadPoolExecutor(1)),
         frames('src="/"', PASTE.replace("GIVEN", json.dumps(texts))),
     )
-    app.router.routes.append(Route("/look", lambda _: HTMLResponse(page)))
-    with running(uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off"))) as server:
+
+    async def with_frames(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] != "/look":
+            await app(scope, receive, send)
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
+        await send({"type": "http.response.body", "body": page.encode()})
+
+    with running(uvicorn.Server(uvicorn.Config(with_frames, port=0, log_config=None, lifespan="off"))) as server:
         host, port = server.servers[0].sockets[0].getsockname()
         found = look_at(f"http://{host}:{port}/look", tmp_path)
     assert_nothing_overflows(found)
