@@ -43,6 +43,7 @@ from rerank.readers.detection import MOST, Account, filled, said_of
 from rerank.readers.inputs import Inputs
 from rerank.readers.lines import Place
 from rerank.readers.lists import Lists
+from rerank.readers.texts.answers import with_answers
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitSettings
 from rerank.storage.files import remove
@@ -192,6 +193,9 @@ class Extraction:
             found = f"in {mixed} of {every} lists some candidates with the same answer have different gains"
             advice = "features 'Dense(answers=own)' and 'BaseScore(answers=own)' tell them apart"
             log.warning("%s: %s, but numbers are means over those with the same answer; %s", self._split, found, advice)
+        rule = getattr(self._recipe.data, "answer", None)
+        if rule and self._first and not any(any(with_answers(nbest, rule).answers or ()) for nbest in self._first):
+            log.warning("%s: no candidate has an answer by the rule %s; see data.answer", self._split, rule)
 
     def _sources(self) -> dict[str, int]:
         """The number of lists that the split has from each of its sources."""

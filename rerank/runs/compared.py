@@ -162,7 +162,7 @@ class Compared:
     @staticmethod
     def of_run(directory: Path, split: str) -> "Compared":
         """The choices of a run from the lists of a test split; refused if its recipe names another metric."""
-        metric, path = metric_of(load_recipe(directory / "recipe.yaml")), directory / "predictions" / FILE.format(split)
+        recipe, path = load_recipe(directory / "recipe.yaml"), directory / "predictions" / FILE.format(split)
         try:
             arrays = read_archive(path)
             header = json.loads(arrays.pop("header").tobytes())
@@ -179,6 +179,9 @@ class Compared:
             raise DataError("no such file; has the run finished?", path=str(path)) from None
         except DAMAGE as error:
             raise DataError(f"damaged: {error}; run the recipe again", path=str(path)) from None
+        if recipe.metric["name"] == "auto":  # as the lists suggest, which the run has found out
+            recipe = recipe.changed({"metric.name": signature.partition("|")[0]})
+        metric = metric_of(recipe)
         fits = widths <= {len(metric.columns)} and reference.shape[1] == len(metric.reference_columns)
         if signature != metric.signature or not fits:
             message = f"scored by {signature}, but the run's recipe.yaml measures {metric.signature}; "

@@ -6,6 +6,7 @@ nothing written, as in ``rerank.fit``. ``history.jsonl`` has a line where each s
 
 import json
 import logging
+import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -91,7 +92,10 @@ def _finished(kind: "Kind[Any]", place: Path) -> bool:
     with suppress(*DAMAGE):
         metrics = read_object(place / "metrics.json")
         if ("report" if kind.tests else "model") in dict(metrics["stages"]):
-            level, by = logging.INFO, ""
+            level, by, written = logging.INFO, "", (place / "metrics.json").stat().st_mtime
+            newer = [path for path in kind.files if os.path.isfile(path) and os.path.getmtime(path) > written]
+            if newer:
+                level, by = logging.WARNING, f", but {newer[0]} is newer"
             if metrics["code"] != kind.code:
                 level, by = logging.WARNING, ", by a program or a module of yours that has changed since"
             log.log(level, "%s: already finished%s; run it without --resume to do it again", place, by)

@@ -241,6 +241,8 @@ def load_source(
         message = f"found {sizes.size} lists with candidates; expected {folds} or more, one for each fold"
         fewer = f", or fewer folds: --folds {sizes.size} (folds={sizes.size})" if sizes.size > 1 else ""
         raise DataError(message + fewer)
+    if data["answer"] is not None and answers.max(initial=-1) < 0:
+        log.warning("no candidate has an answer by the rule %s, so there is no vote: see --answer", data["answer"])
     starts, held = offsets(sizes), np.concatenate(values, axis=1)
     del parts, others, values  # as much again as what is made of them
     gain = content.metric.gain(stats, np.repeat(reference, sizes, axis=0))

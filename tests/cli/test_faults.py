@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import shlex
 import signal
 import subprocess
@@ -169,9 +170,12 @@ def test_a_finished_run_is_not_repeated(kind, request, tmp_path):
     before = small.files_of(tmp_path / "out")
     ended = faults.rerank("run", whole.recipe, "-o", tmp_path / "out", "--resume", below=tmp_path)
     assert ended.code == 0
-    assert "already finished" in ended.err
+    assert "already finished; run it without" in ended.err
     after = small.files_of(tmp_path / "out")
     assert {name for name in after if after[name] != before[name]} == {"log.txt"}
+    os.utime(tmp_path / "out" / "metrics.json", (0, 0))
+    ended = faults.rerank("run", whole.recipe, "-o", tmp_path / "out", "--resume", below=tmp_path)
+    assert re.search(r"WARNING \S+: already finished, but \S+ is newer; run it without", ended.err)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

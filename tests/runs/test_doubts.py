@@ -198,6 +198,14 @@ def test_lists_of_the_same_inputs_by_another_system_are_suspected(tmp_path: Path
     ]
 
 
+def test_a_rule_that_finds_no_answer_is_named(tmp_path: Path, told: pytest.LogCaptureFixture) -> None:
+    place = write(tmp_path, **{split: lines_of(split) for split in ("train", "dev", "test")})
+    doubts_of(place, tmp_path, answer="text")
+    assert not [line for line in told.messages if "no candidate has an answer" in line]
+    doubts_of(place, tmp_path, answer="boxed")
+    assert "test: no candidate has an answer by the rule boxed; see data.answer" in told.messages
+
+
 def test_columns_of_a_test_file_are_compared_with_those_of_training(tmp_path: Path) -> None:
     place = write(tmp_path, train=lines_of("train"), dev=lines_of("dev"), test=negative(lines_of("test")))
     (line,) = doubts_of(place, tmp_path)
