@@ -80,6 +80,58 @@ def match_ngrams(
                 row[step * n] += 1
 
 
+@kernel
+def list_ngrams(
+    first: np.ndarray, symbols: np.ndarray, order: int, table: NgramTable, starts: np.ndarray, ngrams: np.ndarray
+) -> int:
+    """List the n-grams of texts, each once a text, in ``ngrams`` (int32 [3, E]: which it is, its symbols less one, how
+    often it is there), those of text t from starts[t] on; returns how many different ones there are."""
+    different, e = 0, 0
+    for t in range(first.shape[0] - 1):
+        for i in range(first[t], first[t + 1]):
+            h = FREE
+            for n in range(min(order, first[t + 1] - i)):
+                h = combine(h, np.uint64(symbols[i + n]))
+                slot = _slot(table, h)
+                if table.keys[slot] == FREE:
+                    table.keys[slot] = h if h != FREE else np.uint64(1)
+                    table.limit[slot], table.stamp[slot] = different, -1
+                    different += 1
+                if table.stamp[slot] != t:
+                    table.stamp[slot], table.seen[slot] = t, e
+                    ngrams[0, e], ngrams[1, e], ngrams[2, e] = table.limit[slot], n, 0
+                    e += 1
+                ngrams[2, table.seen[slot]] += 1
+        starts[t + 1] = e
+    return different
+
+
+@kernel
+def match_pairs(starts: np.ndarray, ngrams: np.ndarray, held: np.ndarray, matched: np.ndarray) -> None:
+    """Count the n-grams that each two texts share, by their length, in ``matched`` (int32 [T, T, order], zeros); held:
+    zeros, one for every different n-gram."""
+    for r in range(starts.shape[0] - 1):
+        for e in range(starts[r], starts[r + 1]):
+            held[ngrams[0, e]] = ngrams[2, e]
+        for y in range(r, starts.shape[0] - 1):
+            for e in range(starts[y], starts[y + 1]):
+                matched[y, r, ngrams[1, e]] += min(ngrams[2, e], held[ngrams[0, e]])
+            for n in range(matched.shape[2]):
+                matched[r, y, n] = matched[y, r, n]
+        for e in range(starts[r], starts[r + 1]):
+            held[ngrams[0, e]] = 0
+
+
+def matched_pairs(first: np.ndarray, symbols: np.ndarray, order: int) -> np.ndarray:
+    """int32 [T, T, order]: how many n-grams of up to ``order`` symbols each two of T texts share."""
+    texts, most = first.size - 1, order * int(first[-1])
+    starts, ngrams = np.zeros(texts + 1, np.int64), np.empty((3, most), np.int32)
+    different = list_ngrams(first, symbols, order, ngram_table(most), starts, ngrams)
+    matched = np.zeros((texts, texts, order), np.int32)
+    match_pairs(starts, ngrams, np.zeros(different, np.int32), matched)
+    return matched
+
+
 ORDER = 4
 # Columns of a candidate's row: matched n-grams, n-grams, words, closest reference length minus the shortest one.
 CORRECT, TOTAL, LENGTH, CLOSEST_SHIFT = 0, ORDER, 2 * ORDER, 2 * ORDER + 1
@@ -161,6 +213,19 @@ def bleu_scores(rows: np.ndarray, shortest: np.ndarray, smoothing: int, out: np.
         out[m] = bleu(rows[m], shortest[m, 0] + rows[m, CLOSEST_SHIFT], smoothing)
 
 
+@kernel
+def bleu_pairs(first: np.ndarray, matched: np.ndarray, smoothing: int, row: np.ndarray, out: np.ndarray) -> None:
+    """``bleu`` of every text by every other as its reference → ``out`` float64 [T, T]; row: float64 [COLUMNS]."""
+    for y in range(out.shape[0]):
+        row[LENGTH] = first[y + 1] - first[y]
+        for n in range(ORDER):
+            row[TOTAL + n] = max(row[LENGTH] - n, 0.0)
+        for r in range(out.shape[0]):
+            for n in range(ORDER):
+                row[CORRECT + n] = matched[y, r, n]
+            out[y, r] = bleu(row, float(first[r + 1] - first[r]), smoothing)
+
+
 SMOOTHINGS = {"add-1": ADD_1, "exp": EXP, "floor": FLOOR, "none": NONE}
 Tokeniser = Literal["none", "13a", "intl", "char", "zh", "ja-mecab", "ko-mecab"]
 
@@ -214,6 +279,12 @@ class Bleu(SacrebleuMetric):
         rows = np.empty((len(texts), COLUMNS))
         shortest = bleu_rows(first, hashes, R, ngram_table(ORDER * int(first[R])), rows)
         return np.array([shortest], np.float64), rows
+
+    def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
+        first, hashes = words(self.prepared(texts))
+        gains, row = np.empty((len(texts), len(texts))), np.zeros(COLUMNS)
+        bleu_pairs(first, matched_pairs(first, hashes, ORDER), SMOOTHINGS[self.smoothing], row, gains)
+        return gains
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """Corpus BLEU (0-100) of summed counts, as by sacrebleu's ``corpus_bleu``: smoothing exp, all four orders."""
@@ -329,6 +400,13 @@ MOST_BETA = 1000  # only recall counts there
 LONGEST = 1 << 20  # bytes of a reference; its n-grams take some 300 bytes of memory for each
 
 
+def check_longest(references: Sequence[bytes]) -> None:
+    """Refuse a reference that is too long for a table."""
+    if (longest := max(map(len, references), default=0)) > LONGEST:
+        said = f"a reference of {longest:,} bytes; chrF takes {LONGEST:,} at most"
+        raise DataError(f"{said}; expected one sentence per line")
+
+
 def _columns(char_order: int, word_order: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     orders = [f"char{n + 1}" for n in range(char_order)] + [f"word{n + 1}" for n in range(word_order)]
     sides = ("text", "reference", "matched")
@@ -380,11 +458,7 @@ class Chrf(SacrebleuMetric):
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         check_references(references)
         M, orders = len(references), self.char_order + self.word_order
-        longest = max(map(len, references))
-        if longest > LONGEST:
-            raise DataError(
-                f"a reference of {longest:,} bytes; chrF takes {LONGEST:,} at most; expected one sentence per line"
-            )
+        check_longest(references)
         first, points, word_first, hashes = self._units([*references, *texts, b""])
         most = self.char_order * np.diff(first)[:M] + self.word_order * np.diff(word_first)[:M]
         table, rows = ngram_table(int(most.max())), np.zeros((len(texts) + 1, 3 * orders))
@@ -397,6 +471,18 @@ class Chrf(SacrebleuMetric):
         empty = rows[-1, 1::3].copy()
         rows[:, 1::3] -= empty
         return empty, rows[:-1]
+
+    def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
+        check_longest(texts)
+        first, points, word_first, hashes = self._units(texts)
+        sides = (first, points, self.char_order), (word_first, hashes, self.word_order)
+        matched = np.concatenate([matched_pairs(*side) for side in sides], axis=2)
+        sizes = np.concatenate([np.diff(of)[:, None] - np.arange(order) for of, _, order in sides], axis=1).clip(0)
+        gains = np.empty((len(texts), len(texts)))
+        for r, size in enumerate(sizes):
+            counts = np.stack([sizes * (size > 0), np.broadcast_to(size, sizes.shape), matched[:, r]], axis=2)
+            gains[:, r] = f_scores(counts.reshape(len(texts), -1).astype(np.float64), self.beta) / 100.0
+        return gains
 
     def _units(self, texts: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The characters, then the words, whose n-grams count: where those of each text begin, and what they are."""

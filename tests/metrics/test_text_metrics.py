@@ -52,6 +52,15 @@ def test_a_choices_rows_add_up_to_the_score_of_its_texts_an_empty_list_is_an_emp
 
 
 @every
+@given(lists=st.lists(texts_with_references(), max_size=2))
+def test_texts_against_each_other_are_as_one_by_one(
+    metric: TextMetric, lists: list[tuple[list[str], list[str]]]
+) -> None:
+    texts = encode([text for both in lists for of_side in both for text in of_side])
+    assert np.array_equal(metric.pairwise(texts), TextMetric.pairwise(metric, texts))
+
+
+@every
 def test_a_list_without_a_reference_is_an_error_with_its_place(metric: TextMetric) -> None:
     nbest = Lists.one("17", "x.nbest", 3, [b"a"], [3], np.zeros((1, 1)))
     with pytest.raises(DataError, match=r"x\.nbest:3: list 17: found no reference"):
