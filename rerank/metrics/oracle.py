@@ -148,7 +148,7 @@ def _step(score: float) -> float:
     return 1e-13 * max(1.0, abs(score))
 
 
-def _blind_rows(part: Corpus, metric: Metric) -> np.ndarray:
+def blind_rows(part: Corpus, metric: Metric) -> np.ndarray:
     """Expected rows of lists (float64 [L, K]) of which nothing is known; of orders the mean of a few random ones."""
     if not metric.ordered:
         return mean_rows(part.lists, part.stats)
@@ -215,7 +215,7 @@ class ListStatistics:
             oracle=by(corpus.gain),
             corpus_oracle=by(corpus.gain) if metric.ordered else report(chosen_rows(corpus.stats, climbed)),
             anti_oracle=by(-corpus.gain),
-            random=report(_blind_rows(corpus, metric)),
+            random=report(blind_rows(corpus, metric)),
         )
 
 

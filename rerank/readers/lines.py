@@ -191,10 +191,10 @@ class ListReader(Checked, Reader):
                 name = nbest.id if nbest.problem is None else nbest.problem.name
                 if name in seen:
                     path, line = seen[name]
-                    where = f"line {line}" if path == nbest.path else f"line {line} of {path}"
+                    where = f"at line {line}" if path == nbest.path else f"at line {line} of {path}"
                     numbered = "the reader's option ids: ordinal numbers the lists instead"
                     advice = numbered if self.offers("ids") else self.apart
-                    message = f"the id is also that of the list at {where}; {advice}"
+                    message = f"the id is also that of {f'the list {where}' if line else 'an earlier list'}; {advice}"
                     nbest = nbest.left_out(Problem("duplicate id", message), nbest.size)
                 else:
                     seen[name] = nbest.path, nbest.line

@@ -15,16 +15,17 @@ from rerank.base.ranges import Range
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import Content, Measured, Pair
 from rerank.extraction.kinds import content_of
-from rerank.extraction.seen import SeenLists
+from rerank.extraction.list_checks import doubts_of_lists
+from rerank.extraction.seen import SeenLists, SeenSample
 from rerank.extraction.texts import TextContent
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import Metric, TestName, chosen_rows
-from rerank.metrics.oracle import measured_corpus, rows_of_scores, scored_rows, usual_scores
+from rerank.metrics.oracle import blind_rows, measured_corpus, rows_of_scores, scored_rows, usual_scores
 from rerank.metrics.significance import Significance
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
-from rerank.readers.base import SkipCount
+from rerank.readers.base import SkipCount, says_scores
 from rerank.readers.detection import MOST, Account, tell
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.nbest import each_of, row_of, told
@@ -34,8 +35,8 @@ from rerank.readers.texts.table import is_table
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import Section, Seed, Settings, named, validate
-from rerank.runs.compared import Compared
-from rerank.runs.corpora import unlike_training
+from rerank.runs.compared import Compared, doubt_of_base
+from rerank.runs.corpora import references_amiss, unlike_training, written_apart
 from rerank.runs.fitting import task_of
 from rerank.runs.report.table import plain_text
 
@@ -88,7 +89,7 @@ class Evaluation:
         note = f"choice: by the predictor {self.predictor}. " if self.predictor else ""
         note += self.metric.signature
         table = self.compared.table(amount(self.lists, "list"), note, heading=self.metric.primary)
-        return plain_text(table.rich()) + table.note
+        return "\n\n".join(filter(None, [self.compared.doubt, plain_text(table.rich()) + table.note]))
 
 
 class Sampling(Section):
@@ -129,10 +130,10 @@ def evaluate(
     """
     check_keys("evaluate", columns)
     validate(Sampling, {"samples": samples, "seed": seed})
-    measure, corpus, chosen, predictor = _measured(model, lists, metric, decode, columns)
+    measure, corpus, chosen, predictor, doubt = _measured(model, lists, metric, decode, columns)
     usual = usual_scores(corpus, measure).items()
     rows = {name: scored_rows(corpus, measure, scores) for name, scores in usual} | {"choice": chosen}
-    how: Any = {"test": test, "samples": samples, "seed": seed}
+    how: Any = {"test": test, "samples": samples, "seed": seed, "doubt": doubt}
     return Evaluation(Compared(measure, corpus.reference, rows, **how), predictor)
 
 
@@ -146,9 +147,9 @@ def _measured(
     metric: str | Mapping[str, Any] | None,
     decode: bool | str,
     columns: Mapping[str, Any],
-) -> tuple[Metric, Corpus, np.ndarray, str]:
-    """The metric, the lists, the rows (float64 [L, K]) of the answers of a model, or of anybody, to all of them, and by
-    which predictor these are."""
+) -> tuple[Metric, Corpus, np.ndarray, str, str]:
+    """The metric, the lists, the rows (float64 [L, K]) of the answers of a model, or of anybody, to all of them, by
+    which predictor these are, and what speaks against claims."""
     if isinstance(model, Reranker) and (is_frame(lists) or is_table(lists)):
         lists = model.frame_lists(lists, columns, known=True)
     first, lists = first_list(lists_from(lists, columns if not isinstance(lists, FrameLists) else {}))
@@ -189,15 +190,34 @@ def _measured(
                 looked_at += [one.lists][: MOST - len(looked_at)]
         count.warn()
     tell(Account.of("", looked_at, measure=content.metric.words))
+    sample, lines = seen.finish(), list[str]()
     if scorer is not None:
-        columns_of_training = scorer.model.about.get("columns", {})
-        for line in unlike_training(seen.finish(), content, columns_of_training, scorer.model.seen):
-            log.warning("%s", line)
+        lines += unlike_training(sample, content, scorer.model.about.get("columns", {}), scorer.model.seen)
     elif next(choices, _MISSING) is not _MISSING:
         raise DataError(f"found more choices than the {len(every):,} lists; expected one for each")
     if not every:
         raise DataError("no lists to evaluate")
-    return content.metric, measured_corpus(every, content.metric), np.stack(rows), by
+    corpus, reader = measured_corpus(every, content.metric), getattr(lists, "settings", recipe.data.reader)
+    doubts = _doubts(content, corpus, looked_at, reader)
+    for line in (*lines, *_off_by_a_line(content.metric, corpus, sample, doubts), *doubts):
+        log.warning("%s", line)
+    return content.metric, corpus, np.stack(rows), by, " ".join(doubts)
+
+
+def _doubts(content: Content[Any], corpus: Corpus, first: Sequence[Lists], reader: Settings) -> list[str]:
+    """What speaks against claims; first: the first lists."""
+    doubts = doubts_of_lists(first, content.metric, reader.get("roles"))
+    if corpus.base.any() and not says_scores(reader):
+        doubts += filter(None, [doubt_of_base(content.held[0], [(corpus.lists, corpus.gain, corpus.base)])])
+    return doubts
+
+
+def _off_by_a_line(metric: Metric, corpus: Corpus, sample: SeenSample, doubts: Sequence[str]) -> list[str]:
+    """Lines where references do not look like those of the lists, unless ``doubts`` say why."""
+    blind = {"oracle": scored_rows(corpus, metric, corpus.gain), "random": blind_rows(corpus, metric)}
+    total, size = corpus.reference.sum(axis=0), {"lists": corpus.list_count, "candidates": corpus.candidate_count}
+    counts = size | {name: metric.report(own.sum(axis=0), total) for name, own in blind.items()}
+    return [] if written_apart(doubts) else references_amiss(metric, counts, sample.lengths, "")
 
 
 def _row_of(content: Content[Any], one: Measured, answer: Answer) -> np.ndarray:

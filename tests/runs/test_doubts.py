@@ -233,6 +233,25 @@ def test_evaluate_names_training_lists_and_columns(tmp_path: Path, told: pytest.
     assert len(told.messages) == 1
 
 
+def test_evaluate_doubts_what_runs_doubt(told: pytest.LogCaptureFixture) -> None:
+    test = lines_of("test")
+    capitals = [{**line, "reference": line["reference"].upper()} for line in test]
+    costs = [{**line, "candidates": [{**one, "score": -one["score"]} for one in line["candidates"]]} for line in test]
+    for lines, expected, withheld in (
+        (test, "", False),
+        (off_by_one(lines_of("train")), "off by a line?", False),
+        (capitals, "without capitals 3 %", True),
+        (costs, "nothing is claimed against it", True),
+    ):
+        told.clear()
+        result = rerank.evaluate([0] * len(lines), lines, "wer", samples=10)
+        assert [expected in message for message in told.messages if "lowest base score" not in message] == [True] * (
+            expected != ""
+        )
+        assert (expected in str(result).partition("lists")[0]) == (withheld or not expected)
+        assert (result.compared.as_data()[-1]["p"] is None) == withheld
+
+
 def test_columns_that_the_model_does_not_know_are_named_once(told: pytest.LogCaptureFixture) -> None:
     given = [{"text": text, "score": score, "columns": {"lm": score}} for text, score in (("a b", 0.5), ("b", 0.0))]
     model = rerank.fit([rerank.NBest(str(i), given, gains=[0, 1]) for i in range(12)], features="dense", epochs=1)
