@@ -124,7 +124,7 @@ class BaseScore(ScoreTemplate):
 
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
         base = rows.base if self.answers == "own" else shared(rows, lists, rows.base[:, np.newaxis])[:, 0]
-        return {(): np.clip(base, -FLOAT32_MAX, FLOAT32_MAX)}
+        return {(): np.minimum(np.maximum(base, -FLOAT32_MAX), FLOAT32_MAX)}
 
 
 @kernel

@@ -144,10 +144,11 @@ class Ranking:
 
     @property
     def _decoded(self) -> "Decoded":
-        from rerank.models.decoding import best_answer  # with the kernels of decoding
+        if self._best is None:
+            from rerank.models.decoding import best_answer  # with the kernels of decoding
 
-        ranked = self._ranked
-        self._best = self._best or ranked.answer or best_answer(ranked.nbest, ranked.order, ranked.scores)
+            ranked = self._ranked
+            self._best = ranked.answer or best_answer(ranked.nbest, ranked.order, ranked.scores)
         return self._best
 
     @property

@@ -1,7 +1,7 @@
 """A model at work: lists in, ranked lists out, and the reasons for a choice."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -102,21 +102,27 @@ def column_scores(
     """
     scores, unknown, whole = weights.base * rows.base, 0, np.array([0, len(rows)])
     given = [(template.seed, template.columns(rows, whole) or {}) for template in extractor.templates]
-    if not len(rows) or not any(found for _, found in given):
+    names = [_identity(seed, *name) for seed, found in given for name in found]
+    if not names or not len(rows):
         return scores, unknown
-    exact = np.array([values for _, found in given for values in found.values()]) + 0.0
-    ends = zip(exact.astype(np.float32), exact, exact.max(axis=1).tolist(), exact.min(axis=1).tolist(), strict=True)
-    for seed, name in [(seed, name) for seed, found in given for name in found]:
-        value, own, high, low = next(ends)
+    exact = np.array([values for _, found in given for values in found.values()])
+    ends = zip(exact.max(axis=1).tolist(), exact.min(axis=1).tolist(), strict=True)
+    for name, own, value, (high, low) in zip(names, exact, exact.astype(np.float32), ends, strict=True):
         if extractor.relative and high - low < NEAR * max(high, -low) and (value != own).any():  # see ``narrow``
             apart = own - own[0]
-            value = (apart - np.cumsum(apart)[-1] / own.size).astype(np.float32)
-        if (value == value[0]).all():
-            continue
-        column = table.free_columns.get(combined(seed, *map(known_hash, name)) | 1)
-        unknown += column is None
-        scores += 0.0 if column is None else weights.w[column] * value
+            value[:] = apart - np.cumsum(apart)[-1] / own.size
+            high, low = value.max(), value.min()
+        if np.float32(high) != np.float32(low):
+            column = table.free_columns.get(name)
+            unknown += column is None
+            scores += 0.0 if column is None else weights.w[column] * value
     return scores, unknown
+
+
+@lru_cache(maxsize=1 << 12)
+def _identity(seed: int, *symbols: str) -> int:
+    """The identity of a feature, which a table of features knows it by."""
+    return combined(seed, *map(known_hash, symbols)) | 1
 
 
 class Scorer:

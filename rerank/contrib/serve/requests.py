@@ -181,15 +181,16 @@ def _check_names(
 
 def _check_candidates(field: str, candidates: Iterable[Any], model: Reranker, limits: Limits) -> None:
     """Check what ranking does not: names of candidates beside those of columns, and sizes of their texts."""
-    trees, checked = not isinstance(model.recipe, TextRecipe), set[tuple[str, ...]]()
+    trees, known, checked = not isinstance(model.recipe, TextRecipe), {*KEYS, *model.columns}, set[tuple[str, ...]]()
     for y, candidate in enumerate(candidates):
         text = candidate
         if isinstance(candidate, dict):
             given = candidate.get("columns")
             inner = given if isinstance(given, dict) else {}
-            if (names := (*candidate, *inner)) not in checked:
+            sound = known.issuperset(candidate) and known.issuperset(inner)
+            if not sound and (names := (*candidate, *inner)) not in checked:
                 checked.add(names)
-                known, numbers = (*KEYS, *model.columns), f" The numbers of this model are {', '.join(model.columns)}"
+                numbers = f" The numbers of this model are {', '.join(model.columns)}"
                 absent = {*KEYS, *model.columns[1:]}.difference(names)
                 _check_names(candidate, known, absent, f"{field}[{y}].", numbers)
                 _check_names(inner, known, absent, f"{field}[{y}].columns.", numbers)

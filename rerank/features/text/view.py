@@ -96,8 +96,8 @@ def word_kinds(data: np.ndarray, kinds: np.ndarray) -> None:
 
 def first_unfit(numbers: np.ndarray) -> int:
     """Row of the first number that features cannot hold; -1 if there is none."""
-    fit = (np.abs(numbers) <= FLOAT32_MAX).all(axis=1)
-    return -1 if fit.all() else int(np.argmin(fit))
+    fit = np.abs(numbers) <= FLOAT32_MAX
+    return -1 if fit.all() else int(np.argmin(fit.all(axis=1)))
 
 
 @kernel

@@ -367,7 +367,7 @@ def _alike(given: Iterable[CandidateLike], columns: ScoreColumns, name: str) -> 
     except msgspec.ValidationError:
         return None
     held = plain_texts([row["text"] for row in rows])
-    if held is None or not np.isfinite(scores).all():
+    if held is None or not isfinite(scores.sum()):
         return None
     texts, as_given = stripped(held)
     return Lists.one(
