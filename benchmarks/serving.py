@@ -1,10 +1,10 @@
 """Requests to rank 8 dense candidates: processor microseconds of `rerank serve` for one, beside a bare ASGI handler,
 and requests a second of one process and of two.
 
-    python benchmarks/serving.py [--rounds 7] [--seconds 2] [--batch 32]
+    python benchmarks/serving.py [--rounds 7] [--seconds 2] [--batch 1]
 
 The handler takes the body apart and answers with a line of JSON, under the same uvicorn with the same settings. Clients
-keep their connections and send prepared requests, ``batch`` at a time, so that they cost a few microseconds each. The
+keep their connections and send prepared requests: ``batch`` at a time, each client the next when all are answered. The
 processes are measured in turn: processor time is the median of the rounds, requests a second are the most of any round,
 as other work on the machine takes from them. Two processes are two services, each at a port of its own.
 """
@@ -53,7 +53,7 @@ uvicorn.Server(uvicorn.Config(
     limit_concurrency=257, backlog=64, timeout_graceful_shutdown=30, headers=[("x-content-type-options", "nosniff")],
 )).run([listener])
 """
-CLIENTS = 2  # connections to a process, so that it never waits for a request
+CLIENTS = 4  # connections to a process, so that it never waits for a request
 
 
 class Service(NamedTuple):
@@ -120,7 +120,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=2.0, help="of one measurement")
-    parser.add_argument("--batch", type=int, default=32, help="requests that a client sends at a time")
+    parser.add_argument("--batch", type=int, default=1, help="requests that a client sends at a time")
     arguments = parser.parse_args()
     rng = np.random.default_rng(1)
     lists = [rerank.NBest(str(i), samples(rng, columns=True), gains=[1.0] + [0.0] * 7) for i in range(60)]

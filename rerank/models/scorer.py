@@ -105,7 +105,7 @@ def column_scores(
     names = [_identity(seed, *name) for seed, found in given for name in found]
     if not names or not len(rows):
         return scores, unknown
-    exact = np.array([values for _, found in given for values in found.values()])
+    exact = np.array([values for _, found in given for values in found.values()]) + 0.0
     ends = zip(exact.max(axis=1).tolist(), exact.min(axis=1).tolist(), strict=True)
     for name, own, value, (high, low) in zip(names, exact, exact.astype(np.float32), ends, strict=True):
         if extractor.relative and high - low < NEAR * max(high, -low) and (value != own).any():  # see ``narrow``
@@ -230,12 +230,7 @@ class Scorer:
         """A list in the order of its scores."""
         weights, content, table = self.weights, self.content, self.model.table
         if opened.content is None and weights.trees is None and not isinstance(table, HashedTable):
-            from rerank.extraction.texts import TextContent  # whose lists are opened so, and no other's
-            from rerank.readers.texts.text_files import text_list
-
-            assert isinstance(content, TextContent)
-            rows = content.rows(text_list(opened.nbest))
-            scores, unknown = column_scores(content.extractor, table, weights, rows)
+            scores, unknown = column_scores(content.extractor, table, weights, content.rows(opened.nbest))
             return Ranked(opened.nbest, rank(scores, opened.nbest.base), scores, unknown)
         features, columns = self.features(opened)
         absent = columns < 0

@@ -51,7 +51,7 @@ def read_object(path: Path) -> dict[str, Any]:
 def parse_object(text: bytes) -> dict[str, Any]:
     """The object that ``text`` holds."""
     try:
-        value = json.loads(text.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_object)
+        value = json.loads(text.decode("utf-8"), parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_object)
     except RecursionError:
         raise ValueError("nested too deep") from None
     except ValueError as error:
@@ -63,6 +63,12 @@ def parse_object(text: bytes) -> dict[str, Any]:
 
 def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not a number")
+
+
+def _finite(text: str) -> float:
+    if math.isinf(value := float(text)):
+        raise ValueError(f"{text:.40} is no number that can be held")
+    return value
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

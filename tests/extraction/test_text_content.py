@@ -73,11 +73,11 @@ def test_candidates_of_texts() -> None:
 
 
 def test_a_column_that_is_the_gain_is_no_feature() -> None:
-    kept = without_columns(texts_given(), ["lm", "am"])
+    kept = without_columns(texts_given(), {"lm", "am"})
     assert (kept.names, kept.column, kept.base.tolist()) == (("score",), 0, [-2.0, -3.0])
-    assert without_columns(texts_given(), ["other"]).names == ("lm", "score")
+    assert without_columns(texts_given(), {"other"}).names == ("lm", "score")
     with pytest.raises(RecipeError, match="base score"):
-        without_columns(texts_given(), ["score"])
+        without_columns(texts_given(), {"score"})
 
 
 def test_derivations_of_lists_without_a_source_are_left_out(tmp_path: Path) -> None:

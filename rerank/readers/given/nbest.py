@@ -297,10 +297,13 @@ def list_given(
     are 0 where no candidate has one and they have no name of their own. gains: those of the candidates, where they are
     known; no column "gain" may say anything else.
     """
+    lists = _alike(given, columns, name) if texts and gains is None and columns else None
+    if lists is not None and source is None:
+        return lists
     with told(name or None):
         held = source and _source(source)
-        if texts and gains is None and columns and (lists := _alike(given, columns, name)) is not None:
-            return lists if source is None else lists.changed(source=held)
+        if lists is not None:
+            return lists.changed(source=held)
         rows = [row_of(candidate, k) for k, candidate in enumerate(given, start=1)]
         columns = columns if columns is None or gains is None else columns.without({GAIN})
         base = SCORE if columns is None else columns.base or SCORE
