@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from rerank.base.encoding import decoded, encoded
+from rerank.base.interrupts import check
 from rerank.kernels.compile import kernel
 from rerank.metrics.text import NormalizingMetric, characters, check_references, equality, words
 from rerank.readers.lists import Lists
@@ -87,6 +88,16 @@ def edit_rows(
     return int(shortest)
 
 
+@kernel
+def edits_to(
+    r: int, first: np.ndarray, units: np.ndarray, edits: np.ndarray, substitutions: np.ndarray, row: np.ndarray
+) -> None:
+    """The edits between text r and each one after it → ``row``; other arguments are those of ``edit_rows``."""
+    for y in range(r + 1, row.shape[0]):
+        text, reference = units[first[y] : first[y + 1]], units[first[r] : first[r + 1]]
+        row[y] = align(text, reference, edits, substitutions) >> 32
+
+
 VERSION = 1  # increases whenever a result can change
 
 
@@ -118,6 +129,14 @@ class EditRate(NormalizingMetric):
         edits, substitutions = np.empty((2, int(np.diff(first).max()) + 1), np.int32)
         shortest = edit_rows(first, units, len(references), edits, substitutions, rows)
         return np.array([shortest], np.float64), rows
+
+    def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
+        first, units = self.units(self.normal(texts))
+        scratch, between = np.empty((2, int(np.diff(first).max(initial=0)) + 1), np.int32), np.zeros((len(texts),) * 2)
+        for r, row in enumerate(between):
+            check()
+            edits_to(r, first, units, *scratch, row)
+        return np.asarray(1.0 - (between + between.T) / np.maximum(np.diff(first), 1.0))
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """The error rate, a fraction that can exceed 1: float64 [..., 4] and [..., 1] → [...]."""
