@@ -132,10 +132,11 @@ class EditRate(NormalizingMetric):
 
     def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
         first, units = self.units(self.normal(texts))
-        scratch, between = np.empty((2, int(np.diff(first).max(initial=0)) + 1), np.int32), np.zeros((len(texts),) * 2)
+        edits, substitutions = np.empty((2, int(np.diff(first).max(initial=0)) + 1), np.int32)
+        between = np.zeros((len(texts), len(texts)))
         for r, row in enumerate(between):
             check()
-            edits_to(r, first, units, *scratch, row)
+            edits_to(r, first, units, edits, substitutions, row)
         return np.asarray(1.0 - (between + between.T) / np.maximum(np.diff(first), 1.0))
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
