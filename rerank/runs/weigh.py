@@ -27,7 +27,7 @@ from rerank.runs.report.table import TextTable
 if TYPE_CHECKING:
     from rerank.models.reranker import Reranker
 
-DENSE, COUNTED = "Dense|", "Length(binned=False)"  # the second is the template of WORDS
+COUNTED = "Length(binned=False)"  # the template of WORDS
 BASE, MAXENT, WEIGHED = "base", "maxent", "weighed"
 ORACLE = "best possible (oracle)"
 SUM, COMBSUM = "sum of the columns", "CombSUM"  # the second of scores from 0 to 1 in each run (Fox & Shaw 1994)
@@ -273,16 +273,19 @@ def _weights(
 
 
 def weighed_model(lists: Any, metric: Mapping[str, Any], table: WeightTable) -> "Reranker":
-    """The model that scores candidates by the learned weights of ``table``, which was made of ``lists``."""
+    """The model that scores candidates by the learned weights of ``table``, which was made of ``lists``, and chooses
+    the best by them, as the table does: it neither decodes nor looks at answers."""
     from rerank.models.reranker import Reranker
     from rerank.runs.fitting import fit
 
     alone = [line.column for line in table.weights] == [table.source.base]  # of which no template makes a column
     counted = [COUNTED] if any(line.column == vote.WORDS for line in table.weights) else []
-    features = {"set": "base"} if alone else {"set": None, "templates": ["Dense", *counted], "min_lists": 1}
-    model = fit(lists, metric=metric, features=features, learner={"name": "maxent", "l2": vote.PENALTY}).model
+    dense = "Dense(answers=own)" if table.source.answered else "Dense"
+    features = {"set": "base"} if alone else {"set": None, "templates": [dense, *counted], "min_lists": 1}
+    how: dict[str, Any] = {"recipe": {"decode": {"kinds": []}}, "learner": {"name": "maxent", "l2": vote.PENALTY}}
+    model = fit(lists, metric=metric, features=features, **how).model
     weight_of = {line.column: line.weight if table.learned == WEIGHED else line.maxent for line in table.weights}
-    prefix = re.compile(rf"{re.escape(DENSE)}|{re.escape(COUNTED)}\|")
+    prefix = re.compile(rf"{re.escape(dense)}\||{re.escape(COUNTED)}\|")
     names = [prefix.sub("", model.table.name(j)) for j in range(model.table.width)]
     w = np.array([weight_of.get(name, 0.0) for name in names])
     weights = Weights(w, weight_of.get(table.source.base or "", 0.0))

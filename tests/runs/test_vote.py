@@ -285,6 +285,11 @@ def test_a_list_is_weighed_by_what_others_teach() -> None:
     assert weigh(lists, **FAST).as_data() == table.as_data()
 
 
+def with_answers(line: dict[str, Any]) -> dict[str, Any]:
+    """A list whose candidates have answers, every two the same."""
+    return line | {"candidates": [{**one, "answer": str(k // 2)} for k, one in enumerate(line["candidates"])]}
+
+
 def test_the_command_that_weighs(tmp_path: Path, rerank: Any) -> None:
     lists, place = weighable(), tmp_path / "a.jsonl"
     place.write_text("".join(f"{json.dumps(line)}\n" for line in lists))
@@ -298,6 +303,11 @@ def test_the_command_that_weighs(tmp_path: Path, rerank: Any) -> None:
     chosen = [json.loads(line)["candidates"][0] for line in ranked.splitlines()]
     best = [max(line["candidates"], key=lambda one: sum(w * one[c] for c, w in weights.items())) for line in lists]
     assert [one["cost"] for one in chosen] == [one["cost"] for one in best]
+    named = tmp_path / "named.jsonl"  # neither answers nor decoding change what the weights choose
+    named.write_text("".join(f"{json.dumps(with_answers(line))}\n" for line in lists))
+    assert rerank("weigh", named, *how, "--save", tmp_path / "of answers").code == 0
+    ranked = rerank("rank", tmp_path / "of answers", named, "--n-best", 1).out
+    assert [json.loads(line)["candidates"][0]["cost"] for line in ranked.splitlines()] == [one["cost"] for one in best]
     order = json.loads(rerank("weigh", place, *how, "--metric", "ndcg@3", "--columns", "cost", "--json").out)
     assert [line["column"] for line in order["weights"]] == ["cost"]
     texts = [{"candidates": [{"text": t, "score": s} for t, s in (("a", 1.0), ("a b", 0.5))]}] * 6
