@@ -1,7 +1,7 @@
 """A model at work: lists in, ranked lists out, and the reasons for a choice."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -102,7 +102,7 @@ def column_scores(
     """
     scores, unknown, whole = weights.base * rows.base, 0, np.array([0, len(rows)])
     given = [(template.seed, template.columns(rows, whole) or {}) for template in extractor.templates]
-    names = [_identity(seed, *name) for seed, found in given for name in found]
+    names = [combined(seed, *map(known_hash, name)) | 1 for seed, found in given for name in found]
     if not names or not len(rows):
         return scores, unknown
     exact = np.array([values for _, found in given for values in found.values()]) + 0.0
@@ -117,12 +117,6 @@ def column_scores(
             unknown += column is None
             scores += 0.0 if column is None else weights.w[column] * value
     return scores, unknown
-
-
-@lru_cache(maxsize=1 << 12)
-def _identity(seed: int, *symbols: str) -> int:
-    """The identity of a feature, which a table of features knows it by."""
-    return combined(seed, *map(known_hash, symbols)) | 1
 
 
 class Scorer:

@@ -62,13 +62,11 @@ def parse_object(text: bytes) -> dict[str, Any]:
 
 
 def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not a number")
+    raise ValueError(f"{constant:.40} is not a number")
 
 
 def _finite(text: str) -> float:
-    if math.isinf(value := float(text)):
-        raise ValueError(f"{text:.40} is no number that can be held")
-    return value
+    return value if math.isfinite(value := float(text)) else _refuse(text)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -67,23 +67,19 @@ def make_app(
 ) -> Callable[[dict[str, Any], Receive, Callable[[Any], Awaitable[None]]], Awaitable[None]]:
     """The application (ASGI) that serves a ``Reranker``, or one of ``models``, within ``limits``, in ``threads`` of a
     pool; ``hosts``: what clients call it beside the names of the machine itself."""
-    measures, own, names = Measures(), {*map(str.lower, hosts)}, frozenset([*LOOPBACK, *map(str.lower, hosts)])
+    measures, own = Measures(), {*map(str.lower, hosts)}
     ranking = partial(_rank, model, measures, limits, threads, pool)
 
     async def metrics(headers: dict[bytes, bytes], _: Receive) -> Answer:
         encode, kind = choose_encoder(headers.get(b"accept", b"").decode("latin-1"))
         return Answer(encode(measures.registry), kind=kind.encode())
 
-    about: dict[str, Any]
-
-    async def health(*_: Any) -> Answer:
-        return _json({"status": "ok", "version": __version__, "model": about})
-
-    endpoints: dict[str, tuple[str, Endpoint]] = {"/health": ("GET", health), "/metrics": ("GET", metrics)}
+    endpoints: dict[str, tuple[str, Answer | Endpoint]] = {"/metrics": ("GET", metrics)}
     if isinstance(model, Reranker):
-        about = {"task": model.recipe.task, "predictor": model.predictor, "columns": model.columns}
+        about: dict[str, Any] = {"task": model.recipe.task, "predictor": model.predictor, "columns": model.columns}
         about |= {"source": model.sees_source, "trained": _trained(model)}
-        endpoints["/"] = "GET", _page
+        policy = b"content-security-policy", POLICY.encode()
+        endpoints["/"] = "GET", Answer(PAGE.encode(), kind=b"text/html; charset=utf-8", headers=[policy])
         alone = own <= {*LOOPBACK}  # others are not shown what the model was trained on
         endpoints["/examples"] = "GET", _examples(model, SHOWN if alone else 0)
         endpoints["/rank"] = "POST", ranking(answer)
@@ -93,19 +89,23 @@ def make_app(
         about = model.health()
         for path, route in model.routes().items():
             endpoints[path] = "POST", ranking(partial(answer_as, route))
+    endpoints["/health"] = "GET", _json({"status": "ok", "version": __version__, "model": about})
 
     async def app(scope: dict[str, Any], receive: Receive, send: Callable[[Any], Awaitable[None]]) -> None:
         start, path, headers = perf_counter(), scope["path"], dict(scope["headers"])
         try:
-            check_caller(scope, headers, names)
+            check_caller(scope, headers, own)
             if path not in endpoints:
                 raise RefusedError(404, "Not Found")
             method, endpoint = endpoints[path]
             if scope["method"] not in METHODS[method]:
                 raise RefusedError(405, "Method Not Allowed", allow=", ".join(METHODS[method]))
-            found = await endpoint(headers, receive)
+            found = endpoint if isinstance(endpoint, Answer) else await endpoint(headers, receive)
         except RefusedError as error:
             found = _refusal(path, error)
+        except Exception:
+            log.exception("a request could not be answered")
+            found = _refusal(path, RefusedError(500, "the request could not be answered; see the log of the service"))
         measures.count(path if path in endpoints else OTHER, found.status, perf_counter() - start)
         head = [(b"content-length", b"%d" % len(found.body)), (b"content-type", found.kind), *found.headers]
         await send({"type": "http.response.start", "status": found.status, "headers": head})
@@ -167,13 +167,8 @@ def _rank(
             ranking, candidates = await ranked(headers, receive)
         except DataError as error:
             raise RefusedError(400, str(error), error.field if isinstance(error, GivenError) else None) from None
-        except RefusedError:
-            raise
         except asyncio.CancelledError:
             raise RefusedError(503, "the service is shutting down") from None
-        except Exception:
-            log.exception("a request could not be answered")
-            raise RefusedError(500, "the request could not be answered; see the log of the service") from None
         measures.candidates.inc(candidates)
         return Answer(ranking)
 
@@ -213,7 +208,7 @@ async def _body(headers: dict[bytes, bytes], receive: Receive, most: int) -> byt
     raise RefusedError(413, f"the body has more than {most} bytes")
 
 
-def _examples(model: Reranker, count: int) -> Endpoint:
+def _examples(model: Reranker, count: int) -> Answer:
     """So many of the lists that a model was trained on, as requests; none where their files are not on this machine."""
     found, data = list[dict[str, Any]](), model.recipe.data
     with suppress(RerankError, OSError):
@@ -223,11 +218,7 @@ def _examples(model: Reranker, count: int) -> Endpoint:
             for row in rows:  # without gains
                 row["columns"] = {name: row["columns"][name] for name in model.columns[1:] if name in row["columns"]}
             found.append({"candidates": rows, "source": None if nbest.source is None else decoded(nbest.source)})
-
-    async def examples(*_: Any) -> Answer:
-        return _json(found)
-
-    return examples
+    return _json(found)
 
 
 def _trained(model: Reranker) -> dict[str, Any]:
@@ -236,11 +227,6 @@ def _trained(model: Reranker) -> dict[str, Any]:
     ranges = {name: [seen.least, seen.greatest] for name, seen in provenance.columns.items()}
     about = provenance.model_dump(mode="json", include={"learner", "date", "dev", "lists"})
     return about | {"recipe": model.recipe.name, "ranges": ranges}
-
-
-async def _page(*_: Any) -> Answer:
-    policy = b"content-security-policy", POLICY.encode()
-    return Answer(PAGE.encode(), kind=b"text/html; charset=utf-8", headers=[policy])
 
 
 def _json(value: Any) -> Answer:

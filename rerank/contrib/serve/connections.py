@@ -3,12 +3,11 @@ they end."""
 
 import asyncio
 import logging
-import math
 import signal
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache, lru_cache
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager, suppress
+from functools import cache
 from types import FrameType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -32,8 +31,7 @@ class Connection(H11Protocol):
     uvicorn alone looks at that number when a request has come, and at the time only until the first byte of the next.
     """
 
-    _end = math.inf  # when, by the clock of the loop
-    _timer: asyncio.TimerHandle | None = None
+    _end: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -45,8 +43,7 @@ class Connection(H11Protocol):
             transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._end = math.inf
-        self._set_timer()
+        self._ends_in(None)
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
@@ -54,27 +51,17 @@ class Connection(H11Protocol):
         last = self.cycle
         super().handle_events()
         if self.cycle is not last and not self.cycle.response_complete:
-            self._end = math.inf
+            self._ends_in(None)
 
     def on_response_complete(self) -> None:
         """As uvicorn does, perhaps with the next request."""
         self._ends_in(PATIENCE)
         super().on_response_complete()
 
-    def _ends_in(self, seconds: float) -> None:
-        self._end = self.loop.time() + seconds
-        if self._timer is None or self._end < self._timer.when():
-            self._set_timer()
-
-    def _set_timer(self) -> None:
-        """The timer, which is set again where it rings too early: one for every request would cost more than this."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = None
-        if self._end <= self.loop.time():
-            self.transport.abort()
-        elif self._end < math.inf:
-            self._timer = self.loop.call_at(self._end, self._set_timer)
+    def _ends_in(self, seconds: float | None) -> None:
+        if self._end is not None:
+            self._end.cancel()
+        self._end = None if seconds is None else self.loop.call_later(seconds, self.transport.abort)
 
 
 class Seldom(logging.Filter):
@@ -162,14 +149,16 @@ LOOPBACK = "localhost", "127.0.0.1", "::1"
 BOTH = {b"content-length", b"transfer-encoding"}
 
 
-def check_caller(scope: dict[str, Any], headers: dict[bytes, bytes], names: frozenset[str]) -> None:
+def check_caller(scope: dict[str, Any], headers: dict[bytes, bytes], names: Set[str]) -> None:
     """Refuse requests to others than ``names``, which are this machine's own, and the address that was called.
 
     A browser's pages can send requests here: those of other origins are known by their ``Origin``, and those whose own
     host's name has come to mean this machine (DNS rebinding) by their ``Host``.
     """
-    host = headers.get(b"host", b"").decode("latin-1")
-    if _name_of(host) not in names and _name_of(host) != (scope.get("server") or ("",))[0].removeprefix("::ffff:"):
+    host, name = headers.get(b"host", b"").decode("latin-1"), None
+    with suppress(ValueError):
+        name = urlsplit(f"//{host}").hostname
+    if (name or "") not in {*LOOPBACK, *names, (scope.get("server") or ("",))[0].removeprefix("::ffff:")}:
         message = f"found the host {host!r}; expected a name that --host or --allow-host gives this service"
         raise RefusedError(421, message)
     origin = headers.get(b"origin", b"").decode("latin-1")
@@ -178,12 +167,3 @@ def check_caller(scope: dict[str, Any], headers: dict[bytes, bytes], names: froz
     if headers.keys() >= BOTH:  # which of them a proxy went by, nobody knows: what follows may be another's request
         message = "found Content-Length and Transfer-Encoding; expected one of them"
         raise RefusedError(400, message, connection="close")
-
-
-@lru_cache(maxsize=256)
-def _name_of(host: str) -> str:
-    """The name, or address, in a ``Host``; empty if there is none."""
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""

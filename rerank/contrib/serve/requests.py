@@ -80,7 +80,8 @@ def answer(
     """The answer to a request to rank, as JSON, and how many candidates it has."""
     with (deadline or Deadline(limits.seconds)).held():
         keys, asked = as_asked(RankRequest, body)
-        _check_names(keys, RankRequest.model_fields, RankRequest.model_fields.keys() - keys.keys())
+        if asked.model_extra:
+            _check_names(keys, RankRequest.model_fields, RankRequest.model_fields.keys() - keys.keys())
         _check_candidates("candidates", asked.candidates, model, limits)
         _check_size("source", asked.source, limits)
         ranking = model.rank(asked.candidates, asked.source)
