@@ -135,7 +135,7 @@ def oracle(
     from rerank.extraction.list_checks import doubts_of_lists
     from rerank.extraction.seen import SeenLists
     from rerank.metrics.oracle import ListStatistics, measured_corpus
-    from rerank.readers.base import Lists, SkipCount, format_of, make_reader
+    from rerank.readers.base import Lists, SkipCount, format_of, judged_by, make_reader
     from rerank.readers.detection import MOST, Account, said_of, tell
     from rerank.readers.given.reading import ListFile, read
     from rerank.readers.lists import one_by_one
@@ -145,14 +145,14 @@ def oracle(
     from rerank.runs.corpora import references_amiss, written_apart
 
     path, usual = stream_name(nbest), "charniak" if measuring.metric in (None, "parseval") else "moses"
-    form = reader_of(nbest, reading.reader, reading.roles, usual)
-    bare = reference is None and not isinstance(format_of(make_reader(form)), ParseReader)
+    beside = [] if reference is None else [reference, *(measuring.references or [])]
+    form, golds = judged_by(reader_of(nbest, reading.reader, reading.roles, usual), beside)
+    bare = not golds and not isinstance(format_of(make_reader(form)), ParseReader)
     settings = measuring.settings("gain" if bare else "parseval")
     parses = settings["name"] == "parseval"
     if reference is None and (parses or measuring.references):
         what = "parses are measured against gold trees" if parses else "--reference names further references"
         raise DataError(f"expected NBEST REF: {what}", path=path)
-    golds = None if reference is None else [reference, *(measuring.references or [])]
     lists = read(nbest, form, references=golds, form=measuring.form, on_bad_list=reading.on_bad_list)
     if not isinstance(lists, ListFile) or (parses and not lists.trees):
         raise DataError("these are lists of texts; for texts, name their measure, as --metric bleu", path=path)

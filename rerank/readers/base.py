@@ -364,6 +364,17 @@ def settings_of(spec: Any, key: str) -> dict[str, Any]:
     return {"name": spec} if isinstance(spec, str) else dict(spec)
 
 
+def judged_by(settings: dict[str, Any], references: Sequence[str]) -> tuple[dict[str, Any], Sequence[str]]:
+    """A reader's settings and files of references. Where its lists are judged in a file of judgements, that file is one
+    of its options, unless it names another, and no file of references. Raises DataError: there are several."""
+    if not references or settings.get("qrels") is not None or not make_reader(settings).offers("qrels"):
+        return settings, references
+    if others := set(references) - {references[0]}:
+        said = f"found {len(others) + 1} files of what is right; expected one of judgements (qrels), for all lists"
+        raise DataError(said, path=references[0])
+    return {**settings, "qrels": references[0]}, ()
+
+
 def _within(spec: Any) -> Iterator[dict[str, Any]]:
     """The settings of the reader that ``spec`` describes and of all that it reads through; none of them is made."""
     settings = settings_of(spec, "data.reader")

@@ -16,7 +16,7 @@ from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import UNSPACED, UNSUITED, Inputs, doubts_of_lists, inputs_of, shared
 from rerank.learn.folds import FOLDS
 from rerank.metrics.gain import LOWER, REWARD
-from rerank.readers.base import lists_of, make_reader, readers, settings_of
+from rerank.readers.base import judged_by, lists_of, make_reader, readers, settings_of
 from rerank.readers.detection import Account, format_of, recognised
 from rerank.readers.given.nbest import GAIN
 from rerank.readers.given.reading import ListFile, read
@@ -118,11 +118,10 @@ def _recipe(
     settings, shown = _looked_at(files, reader, roles)
     trees, format_name = shown.of_trees, str(settings["name"])
     use, judged = readers.get(format_name).use if format_name in readers else "", _judged(format_name)
-    if judged:
-        if len(qrels := set(references)) != 1:
-            message = "runs need their judgements; name one file of qrels, for all of them, with --references"
-            raise DataError(message, path=files[0])
-        settings, references = {**settings, "qrels": qrels.pop()}, ()
+    settings, references = judged_by(settings, references)
+    if judged and not settings.get("qrels"):
+        message = "runs need their judgements; name one file of qrels, for all of them, with --references"
+        raise DataError(message, path=files[0])
     lines = [
         *head,
         "",

@@ -178,6 +178,10 @@ class OrderMetric(Gain):
         """E.g. ``ndcg@10|gain:exp2|column:gain|norel:zero|ties:base,place|version:1``."""
         return f"{self.primary}|{self.settings}column:{self.column}|norel:zero|ties:base,place|version:1"
 
+    @property
+    def words(self) -> str:
+        return f"{self.primary} of {self.column}"
+
     @abstractmethod
     def useful(self, grades: np.ndarray) -> np.ndarray:
         """The values of grades in the formula: float64 [N] → [N], 0 for what is not relevant, rising with the grade."""

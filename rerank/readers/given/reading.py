@@ -157,15 +157,16 @@ def read(
     path = os.fspath(given)
     if format is None:
         format = detection.named_like(path) or detection.format_of(path, readers)
-    settings, reader = _reader(format, answer, roles)
+    many = [references] if isinstance(references, str | os.PathLike) else references or ()
+    settings, right_files = base.judged_by(_reader(format, answer, roles)[0], [*map(os.fspath, many)])
+    reader = base.make_reader(settings, "format")
     try:
         encoding = None if encoding is None else check_encoding(encoding)
     except ValueError as error:
         raise RecipeError(str(error), key="encoding") from None
-    many = [references] if isinstance(references, str | os.PathLike) else references
-    right_files = None if many is None else tuple(map(os.fspath, many))
     source_file = None if sources is None else os.fspath(sources)
-    return ListFile(os.fspath(given), reader, settings, right_files, source_file, form, on_bad_list, encoding, answer)
+    more = source_file, form, on_bad_list, encoding, answer
+    return ListFile(os.fspath(given), reader, settings, tuple(right_files) or None, *more)
 
 
 def example(name: str, split: str = "train") -> ListFile:

@@ -187,9 +187,14 @@ def test_queries_that_nobody_judged_are_no_part_of_figures(tmp_path: Path, caplo
     said = "skipped 6 lists (unjudged); the first: "
     assert said in caplog.text
     for command in ("oracle", "weigh"):
-        more = ("--folds", "3") if command == "weigh" else ()
-        made = rerank(command, tmp_path / "run", "--reader", json.dumps(spec), "--metric", "mrr", *more, "--json")
-        assert (made.code, made.err.count(said)) == (0, 1), made
+        more = ("--metric", "mrr", "--json", *(("--folds", "3") if command == "weigh" else ()))
+        made = rerank(command, tmp_path / "run", "--reader", json.dumps(spec), *more)
+        assert (made.code, made.err.count(said), made.err.count("measure: mrr of gain")) == (0, 1, 1), made
+        beside = rerank(command, tmp_path / "run", tmp_path / "qrels", *more)  # in place of references
+        assert (beside.code, beside.err.count(said), beside.out) == (0, 1, made.out), beside
+    assert "what is right: gain, 2 of 6 candidates are right" in rerank("look", tmp_path / "run", tmp_path / "qrels").out
+    with pytest.raises(DataError, match=r"found 2 files of what is right; expected one of judgements \(qrels\)"):
+        read(tmp_path / "run", "trec", references=[tmp_path / "qrels", tmp_path / "run"])
     assert json.loads(
         rerank("oracle", tmp_path / "run", "--reader", json.dumps(spec), "--metric", "mrr", "--json").out
     )["base"]["mrr"] == pytest.approx(0.5)
