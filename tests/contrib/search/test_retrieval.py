@@ -192,7 +192,9 @@ def test_queries_that_nobody_judged_are_no_part_of_figures(tmp_path: Path, caplo
         assert (made.code, made.err.count(said), made.err.count("measure: mrr of gain")) == (0, 1, 1), made
         beside = rerank(command, tmp_path / "run", tmp_path / "qrels", *more)  # in place of references
         assert (beside.code, beside.err.count(said), beside.out) == (0, 1, made.out), beside
-    assert "what is right: gain, 2 of 6 candidates are right" in rerank("look", tmp_path / "run", tmp_path / "qrels").out
+    assert (
+        "what is right: gain, 2 of 6 candidates are right" in rerank("look", tmp_path / "run", tmp_path / "qrels").out
+    )
     with pytest.raises(DataError, match=r"found 2 files of what is right; expected one of judgements \(qrels\)"):
         read(tmp_path / "run", "trec", references=[tmp_path / "qrels", tmp_path / "run"])
     assert json.loads(
