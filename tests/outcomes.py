@@ -1,10 +1,23 @@
 """What became of a list that a test has damaged, and what is written of a list."""
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from rerank.readers.base import Lists, Problem, Reader
+from rerank.readers.base import Lists, Problem, Reader, SkipCount, counted, lists_of, usable
+from rerank.readers.problems import OnBadList
+from rerank.readers.streams import PathLike
+
+
+def read_lists(
+    reader: Reader, path: PathLike, on_bad_list: OnBadList = "error", count: SkipCount | None = None
+) -> Iterator[Lists]:
+    """The usable lists of ``path``; bad ones are errors, or skipped and counted in ``count``.
+
+    ``count``, if given, also sets the policy, and ``on_bad_list`` is ignored.
+    """
+    count = count if count is not None else SkipCount(on_bad_list)
+    yield from usable(lists_of(reader, path), counted, count)
 
 
 def problem_of(found: Lists) -> Problem:

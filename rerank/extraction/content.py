@@ -363,9 +363,8 @@ def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Templ
     if name is not None and name not in SETS:
         raise RecipeError(f"unknown template set {name!r}; {nearest(name, [*SETS, AUTO])}", key="features.set")
     if not name and not settings.templates and not settings.user and settings.set is None:
-        raise RecipeError(
-            "no template is named; name a set or templates (set: base is the base score alone)", key="features"
-        )
+        message = "no template is named; name a set or templates (set: base is the base score alone)"
+        raise RecipeError(message, key="features")
     try:
         made = [make_template(spec) for spec in (SETS[name] if name else [])]
         known = {template.name for template in made}  # a set is often the default: what it has may be named besides

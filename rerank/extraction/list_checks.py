@@ -199,10 +199,8 @@ def refuse_systems(files: Sequence["ListFile"]) -> None:
                 name = file.settings["name"]
                 message = f"has lists of the same {what} as {path}; to choose among the candidates of both, name them "
                 message += f"as one: {path},{file.path} --reader '{{name: merged, of: {name}}}'"
-                other_inputs = (
-                    f"; if the inputs are others, --reader '{{name: {name}, ids: ordinal}}' leaves out the ids"
-                )
-                raise DataError(f"{message}{other_inputs * (what == 'ids')}", path=file.path)
+                others = f"; if the inputs are others, --reader '{{name: {name}, ids: ordinal}}' leaves out the ids"
+                raise DataError(message + others * (what == "ids"), path=file.path)
         known.append((own, file.path))
 
 

@@ -31,7 +31,7 @@ from rerank.storage.documents import read_yaml
 
 __all__ = [
     "LARGEST_GAP", "TRACE", "Candidate", "Lists", "OnBadList", "Order", "Problem", "Reader", "Scores",
-    "SkipCount", "check_choice", "excerpt", "lists_of", "nameless", "read_lists", "readers", "usable",
+    "SkipCount", "check_choice", "excerpt", "lists_of", "nameless", "readers", "usable",
 ]  # fmt: skip
 
 _KEYS = "scores", "base_score", "score_sources"  # what a table says about its columns
@@ -252,17 +252,6 @@ def _illegible(text: bytes) -> str | None:
     except UnicodeDecodeError as error:
         return foreign(error)
     return None
-
-
-def read_lists(
-    reader: Reader, path: PathLike, on_bad_list: OnBadList = "error", count: SkipCount | None = None
-) -> Iterator[Lists]:
-    """The usable lists of ``path``; bad ones are errors, or skipped and counted in ``count``.
-
-    ``count``, if given, also sets the policy, and ``on_bad_list`` is ignored.
-    """
-    count = count if count is not None else SkipCount(on_bad_list)
-    yield from usable(lists_of(reader, path), counted, count)
 
 
 def counted(lists: Lists, count: SkipCount) -> Lists | None:

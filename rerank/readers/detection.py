@@ -47,6 +47,8 @@ _OTHERS = (
     (rb"S [^\n]*\nA -?\d+ -?\d+\|\|\|",
      "M2, whose corrections are edits and no sentences: put what ERRANT counts of each candidate into the lists "
      "(correct, found, right; the metric counts), or write the corrected sentences one a line", ""),
+    (rb"query-id\tcorpus-id\tscore|\S+[ \t]+(0|Q0)[ \t]+\S+[ \t]+-?\d+\s*\n",
+     "judgements of TREC (qrels): name them beside the run that they judge, as rerank fuse RUN --qrels FILE", ""),
     (rb"NBestList[12]\.0", "SRILM",
      "[('0', [(re.sub('</?s>', '', l.partition(')')[2]), float(l[1:].partition(')')[0])) for l in text[1:]])]"),
     (rb"(-?\d+(\.\d+)? ){2}\d+ (<s> )?\S", "SRILM",
@@ -123,12 +125,12 @@ def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
     advice = advice_on(dict(readers)["jsonl"](), readers, path)
     if not advice:
         first, *_ = start.split(b"\n", 1)
+        if first.count(b"\t") > 1 and not re.search(rb"(^|\t)[-\d.]*\s*(\t|$)", first):  # names of columns
+            return "table"
         tried = sorted(name for needing in (False, True) for name, _ in _made(readers, needing=needing))
         advice = f"the first line is {excerpt(first)}, and the first lists are of none of these forms: "
         advice += f"{', '.join(tried)}. If one is meant, --reader NAME says what is wrong. Python makes "
-        advice += (
-            f"JSON lines of lines with an id, a candidate and perhaps a score, with tabs between: {_ROWS.format(path)}"
-        )
+        advice += f"JSON lines of an id, a candidate and perhaps a score, with tabs between: {_ROWS.format(path)}"
     raise DataError(f"no known form: {advice}", path=path)
 
 

@@ -79,11 +79,13 @@ class LineReader:
                 return text[:1]
 
     @property
-    def begins_array(self) -> bool:
-        """Whether an array of JSON follows, and not one on each line, as far as the next two have been read."""
-        array, two = self.begins() == b"[", self._lines[self._at : self._at + 2]
-        apart = len(two) == 2 and all(line.startswith(b"[") and line.rstrip().endswith(b"]") for line in two)
-        return array and not apart
+    def apart(self) -> bool:
+        """Whether values of JSON are on lines of their own, as the next two tell as far as they are needed."""
+        start, two = self.begins(), self._lines[self._at : self._at + 2]
+        if start == b"{" and not self.ahead(1)[0].rstrip().endswith(b"}"):
+            return self.ahead(2)[-1].startswith(b"{")
+        arrays = len(two) == 2 and all(line.startswith(b"[") and line.rstrip().endswith(b"]") for line in two)
+        return start != b"[" or arrays
 
     def rest(self) -> bytes:
         """All that follows, in memory at once, with lines of any length."""

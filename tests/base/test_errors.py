@@ -14,13 +14,13 @@ import yaml
 from commands import Command, failed
 from hypothesis import given
 from hypothesis import strategies as st
+from outcomes import read_lists
 
 import rerank
 from rerank.base.encoding import LONGEST, file_name, is_name
 from rerank.base.errors import DataError, ModelError, RecipeError, UnforeseenError
 from rerank.base.shipped import file_of, files_of
 from rerank.extraction.trees import TreeContent
-from rerank.readers.base import read_lists
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.recipe import TextRecipe
 from rerank.recipes.settings import validate

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import small_lists
+from outcomes import read_lists
 from small_lists import FORMATS, recipe
 
 from rerank.base.errors import RecipeError
 from rerank.extraction.extraction import extract_training
-from rerank.readers.base import Reader, SkipCount, make_reader, read_lists, readers
+from rerank.readers.base import Reader, SkipCount, make_reader, readers
 from rerank.readers.lists import Lists
 
 TREES = {

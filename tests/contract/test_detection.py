@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from commands import Command, refused
 from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, Damage, lists_in, whole
+from outcomes import read_lists
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
 from rerank.models.scorer import Ranked, write_ranked
-from rerank.readers.base import Lists, Problem, SkipCount, make_reader, read_lists, readers
+from rerank.readers.base import Lists, Problem, SkipCount, make_reader, readers
 from rerank.readers.detection import format_of
 from rerank.readers.streams import read_in
 from rerank.readers.trees.treebank import parse_list
@@ -201,6 +202,18 @@ def test_a_file_of_no_known_form_is_said_to_be_so(name: str, tmp_path: Path, rer
     path.write_text("a\tit rains\na\tit rain\nb\tyes\nb\tyes ,\n")
     (tmp_path / "right").write_text("it rains\nyes\n")
     refused(rerank(name, path, *right), f"{path}: no known form: the first line is 'a", "charniak, ", "--reader NAME")
+
+
+@pytest.mark.parametrize(("data", "said"), [
+    ("scan\tcharge\tpeptide\n7\t2\tPEP\n7\t2\tTIDE\n", "found scan, charge, peptide"),
+    ("301 0 FT934-5418 2\n301 0 LA043090-0036 -1\n", "judgements of TREC (qrels): name them beside the run"),
+    ("query-id\tcorpus-id\tscore\nq1\td1\t2\n", "judgements of TREC (qrels): name them beside the run"),
+])  # fmt: skip
+def test_a_table_of_other_names_and_judgements_alone_are_said_to_be_so(
+    data: str, said: str, tmp_path: Path, rerank: Command
+) -> None:
+    (tmp_path / "x.tsv").write_text(data)
+    refused(rerank("look", tmp_path / "x.tsv"), said)
 
 
 def test_one_long_word_is_of_no_known_form(tmp_path: Path) -> None:

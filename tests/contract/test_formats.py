@@ -15,9 +15,10 @@ import small_lists
 import yaml
 from commands import Command
 from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, lists_in, whole
+from outcomes import read_lists
 
 from rerank.base.errors import DataError
-from rerank.readers.base import Lists, SkipCount, make_reader, read_lists
+from rerank.readers.base import Lists, SkipCount, make_reader
 from rerank.readers.lines import LineReader, ListReader
 from rerank.readers.lists import one_by_one
 from rerank.readers.sides import Side, in_step

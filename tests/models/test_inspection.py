@@ -12,6 +12,7 @@ import small
 import small_texts
 from hypothesis import given
 from hypothesis import strategies as st
+from outcomes import read_lists
 from pydantic import ValidationError
 
 import rerank
@@ -47,7 +48,6 @@ from rerank.models.weights import (
     unescaped,
     weight_lines,
 )
-from rerank.readers.base import read_lists
 from rerank.readers.lists import Lists
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.runs import experiment

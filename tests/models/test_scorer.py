@@ -14,6 +14,7 @@ import reference_decoding as reference
 import small
 from hypothesis import given
 from hypothesis import strategies as st
+from outcomes import read_lists
 
 import rerank
 from rerank.base.errors import DataError, ModelError, RecipeError
@@ -31,7 +32,7 @@ from rerank.models.model import Model
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer, rank, write_ranked
-from rerank.readers.base import Lists, Problem, SkipCount, read_lists
+from rerank.readers.base import Lists, Problem, SkipCount
 from rerank.readers.given.nbest import list_given
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.trees.charniak import CharniakReader

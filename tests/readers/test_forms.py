@@ -233,8 +233,8 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
         {"id": "p", "outputs": ["x", "y"], "best": 1}, {"id": "q", "outputs": ["x", "y"], "best": 1}]}], (
         ["p", "q"], ["x", "y"], ("score", "gain"), [[0, 0], [0, 1]], None, None, ())),
     "rows under one key": ([{"config": {}, "data": [
-        {"prompt": p, "response": "x", "correct": p == "q"} for p in "pqqp"]}], (
-        ["0", "1"], ["x", "x"], ("score", "gain"), [[0, 0], [0, 0]], None, "p", ())),
+        {"prompt": p, "response": r, "correct": p == "q"} for p, r in ("px", "qx", "qy", "py")]}], (
+        ["0", "1"], ["x", "y"], ("score", "gain"), [[0, 0], [0, 0]], None, "p", ())),
     "options by letters": ([{"question": "2+2?", "choices": ["5", "4", "6", "4"], "gold": "four", "answer": "B"}], (
         ["0"], ["5", "4", "6", "4"], ("score", "gain"), [[0, 0], [0, 1], [0, 0], [0, 1]], None, "2+2?", ())),
     "a response within": ([{"id": "q", "request": {"n": 2}, "response": PLAIN, "answer": "b"}], (
@@ -277,6 +277,69 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
         ["0"], ["So 4", "5?"], ("score", "gain"), [[0, 1], [0, 0]], ["4", "5"], "2+2?", ())),
     "references in objects": ([{"id": "u", "hyps": ["x", "y"], "references": [{"text": "y", "by": "a"}]}], (
         ["u"], ["x", "y"], ("score",), [[0], [0]], None, None, ("y",))),
+    # https://inspect.aisi.org.uk/eval-logs.html: a log with two epochs
+    "inspect": ([{"id": k, "epoch": epoch, "input": f"{k}+2?", "target": f"{k + 2}",
+                  "output": {"choices": [{"message": {"role": "assistant", "content": f"So {epoch + 3}"}}]}}
+                 for k in (2, 3) for epoch in (1, 2)], (
+        ["2", "3"], ["So 4", "So 5"], ("score", "gain"), [[0, 1], [0, 0]], ["4", "5"], "2+2?", ())),
+    # https://github.com/lm-sys/FastChat
+    "mt-bench": ([{"question_id": k, "answer_id": f"{model}{k}", "model_id": model, "choices": [
+        {"index": 0, "turns": [f"{model}", f"{k}"]}]} for model in "xy" for k in (81, 82)], (
+        ["81", "82"], ["x 81", "y 81"], ("score",), [[0], [0]], None, None, ())),
+    "helpsteer2": ([{"prompt": "2+2?", "response_1": "4", "response_2": "5", "preference_strength": -2}], (
+        ["0"], ["4", "5"], ("score", "gain"), [[0, 1], [0, 0]], None, "2+2?", ())),
+    # https://huggingface.co/datasets/mteb/stackoverflowdupquestions-reranking; https://github.com/texttron/tevatron
+    "positives": ([{"query": "rain", "positive": ["wet"], "negative": ["dry", "a"]}], (
+        ["0"], ["a", "dry", "wet"], ("score", "gain"), [[0, 0], [0, 0], [0, 1]], None, "rain", ())),
+    "tevatron": ([{"query_id": "7", "query": "rain", "positive_passages": [{"docid": "d1", "text": "wet"}],
+                   "negative_passages": [{"docid": "d2", "text": "dry"}]}], (
+        ["0"], ["dry", "wet"], ("score", "gain"), [[0, 0], [0, 1]], None, "rain", ())),
+    # https://ai.google.dev/api/generate-content
+    "parts": ([{"response": {"candidates": [
+        {"content": {"parts": [{"text": "It is "}, {"text": text}], "role": "model"}, "finishReason": "STOP",
+         "avgLogprobs": k} for k, text in enumerate("45")]}} for _ in range(2)], (
+        ["0", "1"], ["It is 4", "It is 5"], ("avgLogprobs",), [[0], [1]], None, None, ())),
+    # https://docs.cohere.com/reference/rerank
+    "documents within": ([{"id": "r", "results": [{"index": k, "relevance_score": 1 - k, "document": {"text": text}}
+                                                  for k, text in enumerate("xy")]}], (
+        ["r"], ["x", "y"], ("relevance_score",), [[1], [0]], None, None, ())),
+    # https://docs.llamaindex.ai: a response
+    "nodes": ([{"source_nodes": [{"node": {"id_": "a", "text": text}, "score": k, "class_name": "NodeWithScore"}
+                                 for k, text in enumerate("xy")]}], (
+        ["0"], ["x", "y"], ("score",), [[0], [1]], None, None, ())),
+    # https://github.com/castorini/rank_llm: a request
+    "documents beside their ids": ([{"query": {"text": "rain", "qid": 7}, "candidates": [
+        {"docid": f"d{k}", "score": k, "doc": {"contents": text}} for k, text in enumerate("xy")]}], (
+        ["0"], ["x", "y"], ("score",), [[0], [1]], None, "rain", ())),
+    # https://www.elastic.co/docs: a response
+    "hits": ([{"took": 3, "hits": {"total": {"value": 2}, "hits": [
+        {"_id": f"d{k}", "_score": k, "_source": {"title": "t", "body": text}} for k, text in enumerate("xy")]}}], (
+        ["0"], ["x", "y"], ("_score",), [[0], [1]], None, None, ())),
+    # https://www.promptfoo.dev/docs/configuration/outputs
+    "rows far within": ([{"evalId": "e", "results": {"prompts": [{"raw": "q"}], "results": [
+        {"prompt": {"raw": p}, "response": {"output": f"{p}{k}"}, "success": k > 0, "latencyMs": k}
+        for p in "pq" for k in (0, 1)]}}], (
+        ["0", "1"], ["p0", "p1"], ("latencyMs", "gain"), [[0, 0], [1, 1]], None, None, ())),
+    # https://github.com/stanford-crfm/helm: scenario_state.json
+    "lists far within": ([{"adapter_spec": {}, "request_states": [
+        {"instance": {"id": name}, "result": {"success": True, "completions": [{"text": "x"}, {"text": "y"}]}}
+        for name in "pq"]}], (["0", "1"], ["x", "y"], ("score",), [[0], [0]], None, None, ())),
+    # https://docs.aws.amazon.com/transcribe
+    "alternatives of segments": ([{"results": {"transcripts": [{"transcript": "x x"}], "segments": [
+        {"alternatives": [{"transcript": "x"}, {"transcript": "y"}]} for _ in range(2)]}, "status": "COMPLETED"}], (
+        ["0", "1"], ["x", "y"], ("score",), [[0], [0]], None, None, ())),
+    # https://github.com/Unbabel/COMET: comet-score --to_json
+    "systems by their names": ([{name: [{"src": f"s{k}", "mt": f"{name}{k}", "ref": "r", "COMET": k} for k in (1, 2)]
+                                 for name in "xy"}], (
+        ["0", "1"], ["x1", "y1"], ("score",), [[0], [0]], None, "s1", ("r",))),
+    # https://github.com/google/wmt-mqm-human-evaluation
+    "segments of documents": ([{"system": name, "doc_id": 7, "seg_id": k, "source": f"s{k}", "target": f"{name}{k}"}
+                               for name in "xy" for k in (1, 2)], (
+        ["0", "1"], ["x1", "y1"], ("score",), [[0], [0]], None, "s1", ())),
+    "references as candidates": ([{"hypotheses": ["x", "y"], "references": ["x", "y"], "utilities": [1, 2]}], (
+        ["0"], ["x", "y"], ("utilities",), [[1], [2]], None, None, ())),
+    "ids of candidates beside": ([{"mention": "m", "candidates": ["x", "y"], "candidate_ids": [8, 9]}], (
+        ["0"], ["x", "y"], ("score",), [[0], [0]], None, None, ())),
     "parallel": ([PARALLEL], (
         ["7"], ["4", "5"], ("score", "gain"), [[-0.5, 1], [-0.75, 0]], None, "2+2?", ("4", "four"))),
 }  # fmt: skip
@@ -396,6 +459,13 @@ def test_roles_reach_into_objects_and_say_which_keys_are_missing(
     ]
     rows(tmp_path / "plain", [{"candidates": ["x", "y"]}], roles={"typo": "gain"})
     assert "'typo' is missing" in caplog.text
+    items = [{"on": {"q": "?"}, "said": {"a": text}} for text in "xy"]
+    (one,) = rows(tmp_path / "lists", items, roles={"on.q": "group", "said.a": "text"})
+    assert one.texts == [b"x", b"y"]
+    (one,) = rows(
+        tmp_path / "lists", [{"mc": {"of": ["x", "y"], "ok": [1, 0]}}], roles={"mc.of": "candidates", "mc.ok": "gain"}
+    )
+    assert gains(one) == [1, 0]
     tokens = {"hyps": [{"tokens": ["a", "b"]}, {"tokens": ["a", "c"]}], "said": ["a", "c"]}
     (one,) = rows(tmp_path / "lists", [tokens], roles={"hyps": "candidates", "tokens": "text", "said": "reference"})
     assert ([*one.texts], [*one.references]) == ([b"a b", b"a c"], [b"a c"])
@@ -415,9 +485,11 @@ def test_pairs_that_are_compared_are_no_lists(names: str, tmp_path: Path) -> Non
         assert one.problem is not None
 
 
-@pytest.mark.parametrize("key", ["segments", "tokens", "words"])
-def test_parts_of_one_text_are_no_candidates(key: str, tmp_path: Path) -> None:
-    items = [{"id": str(k), "text": "it rains", key: ["it", "rains"]} for k in range(3)]
+@pytest.mark.parametrize("key", ["segments", "tokens", "words", "steps", "turns", "tags"])
+@pytest.mark.parametrize("same", [False, True])
+def test_parts_of_one_text_are_no_candidates(key: str, same: bool, tmp_path: Path) -> None:
+    key = "judge" if same else key  # whatever all have is of none
+    items = [{"id": str(k), "text": "it rains", key: ["it", "rains" if same else f"{k}"]} for k in range(3)]
     assert all(one.problem is not None for one in rows(tmp_path / "lists", items))
 
 

@@ -1,10 +1,11 @@
 """Lists that other programs wrote: what is read of every file, or why it is refused."""
 
 import pytest
+from outcomes import read_lists
 from small import SHARED, needs
 
 from rerank.base.errors import DataError
-from rerank.readers.base import SkipCount, make_reader, read_lists
+from rerank.readers.base import SkipCount, make_reader
 
 INTEROP = SHARED / "interop"
 pytestmark = needs("interop")

@@ -12,11 +12,11 @@ import outcomes
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outcomes import problem_of
+from outcomes import problem_of, read_lists
 
 import rerank
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import Problem, SkipCount, read_lists
+from rerank.readers.base import Problem, SkipCount
 from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses
 from rerank.readers.texts.jsonl import JsonlReader
@@ -378,6 +378,23 @@ def test_an_array_is_read_like_lines(indent: int | None, tmp_path: Path) -> None
     assert found[1].texts == [b"\xe9"] * 3
     (tmp_path / "lists").write_bytes(gzip.compress(b" [ ]\n"))
     assert not list(JsonlReader().read(tmp_path / "lists"))
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_objects_that_are_spread_over_lines_are_read(count: int, ends: str, tmp_path: Path) -> None:
+    items = [{**LISTED, "id": k} for k in range(count)]
+    text = "\n".join(json.dumps(item, indent=2) for item in items).replace("\n", ends)
+    (tmp_path / "lists").write_bytes(text.encode())
+    found = list(JsonlReader().read(tmp_path / "lists"))
+    assert [(one.id, one.line) for one in found] == [(f"{k}", 1 + 8 * k) for k in range(count)]
+    assert found[-1].texts == [b"4", b"5", b"22"]
+    (tmp_path / "lists").write_text(text[:-9])
+    with pytest.raises(DataError, match="expected a JSON array of objects"):
+        list(JsonlReader().read(tmp_path / "lists"))
+    (tmp_path / "lists").write_text('{"candidates": \n{"candidates": ["a"]}\n')
+    one, two = JsonlReader().read(tmp_path / "lists")  # a line that is damaged
+    assert (one.problem is not None, two.texts) == (True, [b"a"])
 
 
 def test_a_line_of_any_length_may_hold_an_array(tmp_path: Path) -> None:

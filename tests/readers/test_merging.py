@@ -10,13 +10,13 @@ import pytest
 import small
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outcomes import problem_of, written
+from outcomes import problem_of, read_lists, written
 from pairs import read_pairs, read_text_pairs
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.kinds import content_of
-from rerank.readers.base import SkipCount, make_reader, read_lists
+from rerank.readers.base import SkipCount, make_reader
 from rerank.readers.combined import MergedReader
 from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses

@@ -8,12 +8,12 @@ import outcomes
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outcomes import good, outline, problem_of
+from outcomes import good, outline, problem_of, read_lists
 
 from rerank.base.errors import DataError
 from rerank.readers import lines
 from rerank.readers import moses as moses_reader
-from rerank.readers.base import SkipCount, read_lists
+from rerank.readers.base import SkipCount
 from rerank.readers.lists import Lists, SparseScores
 from rerank.readers.moses import Moses, unmark
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from outcomes import written
+from outcomes import read_lists, written
 
 from rerank.features.text.view import make_view
-from rerank.readers.base import ScoreColumns, SkipCount, make_reader, read_lists
+from rerank.readers.base import ScoreColumns, SkipCount, make_reader
 from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses
 from rerank.readers.problems import Problem

@@ -10,7 +10,7 @@ import nltk
 import numpy as np
 import pytest
 from formats import OWN
-from outcomes import good, written
+from outcomes import good, read_lists, written
 from pages import text_of
 
 import rerank
@@ -18,7 +18,7 @@ import rerank.readers
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry, collected
 from rerank.features.text import view
-from rerank.readers.base import Lists, ScoreColumns, SkipCount, excerpt, make_reader, read_lists, readers
+from rerank.readers.base import Lists, ScoreColumns, SkipCount, excerpt, make_reader, readers
 from rerank.readers.problems import Problem
 from rerank.readers.trees.charniak import CharniakReader
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from outcomes import read_lists
 from reference_trees import naive_split, printed, spaces, trees
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.readers.base import read_lists
 from rerank.readers.streams import InputStream
 from rerank.readers.trees import treebank
 from rerank.readers.trees import trees as trees_module

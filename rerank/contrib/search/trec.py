@@ -8,7 +8,8 @@ Three lines of a run, and of the judgements (qrels) that go with it::
 
 The fields of a run are query, Q0, document, rank, score and the name of the run; those of judgements query, an
 iteration that nobody uses, document and grade (https://trec.nist.gov/data/qrels_eng/, and the README of trec_eval). The
-order of a query's documents is that of their scores, whatever their ranks. A document's text is its name.
+order of a query's documents is that of their scores, whatever their ranks. A document's text is its name. Lines of
+query, document, rank from 1 and perhaps score are a run too, as those of MS MARCO and ColBERT are.
 
 In place of either a JSON object ``{query: {document: score or grade}}`` is read, as ranx and pytrec_eval take it, and
 judgements as BEIR has them: below the header ``query-id corpus-id score`` these three columns, separated by tabs.
@@ -203,10 +204,14 @@ def _rows(lines: LineReader) -> Iterator[RunLine]:
     if lines.begins() == b"{":
         yield from _members(lines, "score")
         return
+    query, place = b"", 0
     for number, line in lines:
         fields = line.split()
         if not fields:
             continue
+        query, place = fields[0], place + 1 if fields[0] == query else 1
+        if len(fields) in (3, 4) and fields[2] == b"%d" % place:
+            fields = [query, b"Q0", fields[1], fields[2], fields[3] if len(fields) == 4 else b"-%d" % place, b""]
         document, problem, score = fields[min(2, len(fields) - 1)], None, 0.0
         try:
             if b"\0" in line:

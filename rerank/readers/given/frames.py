@@ -197,9 +197,7 @@ class FrameLists:
         """The value that all rows of a list have."""
         first, *others = (list(value) if isinstance(value, np.ndarray) else value for value in values)
         if unlike := [value for value in others if value != first]:
-            message = (
-                f"found {first!r} and {unlike[0]!r} in the column {self.names[key]!r}; expected one {key} for a list"
-            )
+            message = f"found {first!r} and {unlike[0]!r} in the column {self.names[key]!r}; expected one {key}"
             raise DataError(message, list_id=name)
         return first
 

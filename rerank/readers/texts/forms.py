@@ -82,7 +82,7 @@ class Roles:
     def lacking(self, item: Object) -> str | None:
         """The first key of the form that an object does not have, or with another kind of value."""
         for key, kind in self.keys.items():
-            if not is_of(item.get(key), kind):
+            if not is_of(first_of(item, (key,)), kind):
                 return key
         return None
 
@@ -236,13 +236,17 @@ def is_tokens(value: Any) -> bool:
 
 
 def said_of(value: Any, *, every: bool = False) -> Any:
-    """The text of the last message of a conversation, or of every one, a line each; tokens with blanks between them;
-    other values as they are."""
+    """The text of a message, or of the last one of a conversation, or of every one, a line each; tokens with blanks
+    between them; other values as they are."""
     if is_tokens(value) and not every:
         return " ".join(value)
-    if not is_conversation(value):
+    if isinstance(value, dict) and isinstance(value.get("text"), str):
+        return value["text"]
+    messages = [value] if isinstance(value, dict) and not value.keys().isdisjoint(("content", "parts")) else value
+    if not is_conversation(messages):
         return value
-    return "\n".join(_content(message.get("content")) for message in (value if every else value[-1:]))
+    said = messages if every else messages[-1:]
+    return "\n".join(_content(message.get("content", message.get("parts"))) for message in said)
 
 
 def _content(content: Any) -> str:
@@ -350,39 +354,54 @@ _ENDS = {FINISH: (FINISH, f"meta_info.{FINISH}"), "length": ("token_ids#", "meta
 _GENERATED = {SCORE: ("cumulative_logprob", "meta_info.output_token_logprobs+"), **_ENDS}
 
 
-def _of_two(item: Object, texts: tuple[str, str], verdict: str, best: tuple[Any, Any]) -> Object:
+def _of_two(item: Object, texts: tuple[str, str], verdict: str, best: tuple[Sequence[Any], Sequence[Any]]) -> Object:
     """An object with the list of two answers under keys of their own; ``best``: the verdicts for each, any other is for
     none."""
     pairs = zip(texts, best, strict=True)
-    two = [{"text": said_of(item[key]), "gain": int(item.get(verdict) == one)} for key, one in pairs]
+    two = [{"text": said_of(item[key]), "gain": int(item.get(verdict) in verdicts)} for key, verdicts in pairs]
     return {**item, "two": two}
 
 
-def _preferred(item: Object) -> Object:
-    """An object with the list of two responses: below 0 the first is better, the gain of both is 0 where none is."""
-    better = item["overall_preference"]
-    pair = (item["response1"], better < 0), (item["response2"], better > 0)
-    return {**item, "two": [{"text": text, "gain": int(gain)} for text, gain in pair]}
-
-
-def same(*keys: str) -> dict[str, str]:
-    """Keys under their own names."""
-    return {key: key for key in keys}
-
-
-_ROLLOUT = {"input": str, "output": str, "gts": object, "score": object}
 _GITHUB, _HUB = "https://github.com/", "https://huggingface.co/datasets/"
+
+# Forms of answers under two keys, the better ones and the others.
+PAIRS = (
+    ("preferences", "chosen", "rejected", f"{_HUB}allenai/reward-bench and many others: each side is an answer or a "
+     "list of them, a text or a conversation; the list has them in the order of their texts. `chosen_score` and "
+     "`score_rejected` are `score` in `roles`, `dense` and `labels`"),
+    ("flagembedding", "pos", "neg", f"{_GITHUB}FlagOpen/FlagEmbedding, passages to learn from, in the order of their "
+     "texts; `pos_scores` and `neg_scores` are `scores` in `roles`, `dense` and `labels`"),
+    ("positives", "positive", "negative", f"{_HUB}mteb/stackoverflowdupquestions-reranking and others"),
+    ("tevatron", "positive_passages", "negative_passages", f"{_GITHUB}texttron/tevatron"),
+)  # fmt: skip
+
+# Forms of two answers under keys of their own: these, that of the verdict, its values for each, that of the source.
+TWO = (
+    ("chatbot arena", ("conversation_a", "conversation_b"), "winner", (["model_a"], ["model_b"]), "conversation_a.0",
+     f"{_HUB}lmsys/chatbot_arena_conversations: a tie has no gain"),
+    ("helpsteer3", ("response1", "response2"), "overall_preference", (range(-3, 0), range(1, 4)), "context",
+     f"{_HUB}nvidia/HelpSteer3: the sign of the preference tells"),
+    ("helpsteer2", ("response_1", "response_2"), "preference_strength", (range(-3, 0), range(1, 4)), "prompt",
+     f"{_HUB}nvidia/HelpSteer2, `preference`: as before"),
+    ("shp", ("human_ref_A", "human_ref_B"), "labels", ([1], [0]), "history",
+     f"{_HUB}stanfordnlp/SHP: the votes made the label, so they are no column"),
+)  # fmt: skip
 
 FORMS = (
     Roles(
         "lm-evaluation-harness", {"doc_id": object, "resps": list}, many="texts", group=("doc_id", "doc_hash"),
-        along=same("answer", "gain"), right=("target",), prepared=_logged,
+        along={"answer": "answer", "gain": "gain"}, right=("target",), prepared=_logged,
         about=f"{_GITHUB}EleutherAI/lm-evaluation-harness, `--log_samples`: the answers are those of the first filter",
     ),
     Roles(
         "search-and-learn", {"problem": str, "completions": list}, many="completions", source=("problem",),
-        right=("answer",), along=same("scores", "agg_scores", "completion_tokens"), id=("unique_id", "id"),
-        about=f"{_GITHUB}huggingface/search-and-learn",
+        right=("answer",), along={key: key for key in ("scores", "agg_scores", "completion_tokens")},
+        id=("unique_id", "id"), about=f"{_GITHUB}huggingface/search-and-learn",
+    ),
+    Roles(
+        "inspect", {"epoch": int, "input": object, "target": object, "output": dict}, group=("id",),
+        text=("output.completion", "output.choices.0.message.content"), source=("input",), right=("target",),
+        about="https://inspect.aisi.org.uk/eval-logs.html, as JSON: the answers tell what is right, as scorers do",
     ),
     Roles(
         "verifiers", {"prompt": object, "completion": object, "reward": object}, group=("prompt",),
@@ -391,13 +410,10 @@ FORMS = (
         "only if `dense` or `roles` name them",
     ),
     Roles(
-        "verl", _ROLLOUT | {"acc": object}, group=("input",), text=("output",), columns={"gain": ("acc",)},
-        source=("input",), right=("gts",), id=(),
-        about=f"{_GITHUB}volcengine/verl, `rollout_data_dir`, of rewards that say `acc`: these know what is right",
-    ),
-    Roles(
-        "verl, rewards alone", _ROLLOUT, group=("input",), text=("output",), columns={"gain": ("score",)},
-        source=("input",), right=("gts",), id=(), about="the same, where the reward is all that is known",
+        "verl", {"input": str, "output": str, "gts": object, "score": object}, group=("input",), text=("output",),
+        columns={"gain": ("acc", "score")}, source=("input",), right=("gts",), id=(),
+        about=f"{_GITHUB}volcengine/verl, `rollout_data_dir`: rewards that say `acc` know what is right; else the "
+        "score is all that is known",
     ),
     Roles(
         "math-evaluation-harness", {"gt": object, "code": list, "pred": list}, many="code", source=("question",),
@@ -418,36 +434,31 @@ FORMS = (
         about="https://platform.openai.com/docs/api-reference/responses",
     ),
     Roles(
+        "mt-bench", {"question_id": object, "answer_id": object, "choices": [dict]}, group=("question_id",),
+        text=("choices.0.turns",), source=(), id=("question_id",),
+        about=f"{_GITHUB}lm-sys/FastChat, `model_answer` of several models",
+    ),
+    Roles(
         "openai", {"choices": [dict]}, many="choices", text=("text", "message.content"), source=(), prepared=_choices,
         right=("answer",),
         columns={name: (name,) for name in (SCORE, BASE_SCORE, *OF_WORDS[1:], FINISH, "gain", "answer")},
         about="https://platform.openai.com/docs/api-reference/ and servers like it: completions and chats, also in the "
         "output of a batch, by its `custom_id`; of log probabilities the sum is the score, beside mean, least, number",
     ),
-    Roles(
-        "preferences", {"chosen": object, "rejected": object}, many="answers", source=("prompt", "before"),
-        columns={"gain": ("gain",)}, prepared=partial(_sides, best="chosen", other="rejected"),
-        about=f"{_HUB}allenai/reward-bench and many others: each side is an answer or a list of them, a text or a "
-        "conversation; the list has them in the order of their texts. `chosen_score` and `score_rejected` are `score` "
-        "in `roles`, `dense` and `labels`",
-    ),
-    Roles(
-        "flagembedding", {"query": str, "pos": list, "neg": list}, many="answers", source=("query",),
-        columns={"gain": ("gain",)}, prepared=partial(_sides, best="pos", other="neg"),
-        about=f"{_GITHUB}FlagOpen/FlagEmbedding, passages to learn from, in the order of their texts; `pos_scores` and "
-        "`neg_scores` are `scores` in `roles`, `dense` and `labels`",
+    *(
+        Roles(
+            name, {best: object, other: object}, many="answers", source=("prompt", "query", "before"),
+            columns={"gain": ("gain",)}, prepared=partial(_sides, best=best, other=other), about=about,
+        )
+        for name, best, other, about in PAIRS
     ),
     Roles(
         "ultrafeedback", {"instruction": str, "completions": list}, many="completions", text=("response",),
         source=("instruction",), columns={"gain": ("overall_score",)}, about=f"{_HUB}openbmb/UltraFeedback",
     ),
     Roles(
-        "hyporadise", {"input": list, "output": str}, many="input", along=same("ac_score"), source=(),
+        "hyporadise", {"input": list, "output": str}, many="input", along={"ac_score": "ac_score"}, source=(),
         reference=("output",), about=f"{_GITHUB}Hypotheses-Paradise/Hypo2Trans",
-    ),
-    Roles(
-        "hyporadise 2", {"source": list, "target": str}, many="source", along=same("source_score"), source=(),
-        reference=("target",), about=f"{_GITHUB}Hypotheses-Paradise/Hypo2Trans, later files",
     ),
     Roles(
         "nemo", {"audio_filepath": str, "pred_text": str}, group=("audio_filepath",), text=("pred_text",),
@@ -455,27 +466,11 @@ FORMS = (
         about=f"{_GITHUB}NVIDIA/NeMo, manifests that several models transcribed; beams (`.tsv`) are read as "
         "[opennmt](formats-texts.md#opennmt)",
     ),
-    Roles(
-        "sherpa-onnx", {"hypotheses": list, "tokens": list}, many="hypotheses",
-        columns={SCORE: (SCORE,), "ys_log_probs": ("ys_log_probs",)}, reference=("reference",), source=(),
-        about=f"{_GITHUB}k2-fsa/sherpa-onnx/pull/3953",
-    ),
-    Roles(
-        "chatbot arena", {"conversation_a": list, "conversation_b": list, "winner": str}, many="two",
-        prepared=partial(
-            _of_two, texts=("conversation_a", "conversation_b"), verdict="winner", best=("model_a", "model_b")
-        ),
-        columns={"gain": ("gain",)}, source=("conversation_a.0.content",), id=("question_id",),
-        about=f"{_HUB}lmsys/chatbot_arena_conversations: a tie has no gain",
-    ),
-    Roles(
-        "helpsteer3", {"context": list, "response1": str, "response2": str, "overall_preference": int}, many="two",
-        prepared=_preferred, columns={"gain": ("gain",)}, source=("context",), id=(),
-        about=f"{_HUB}nvidia/HelpSteer3: the sign of the preference tells",
-    ),
-    Roles(
-        "shp", {"human_ref_A": str, "human_ref_B": str, "labels": int}, many="two", columns={"gain": ("gain",)},
-        prepared=partial(_of_two, texts=("human_ref_A", "human_ref_B"), verdict="labels", best=(1, 0)),
-        source=("history",), id=(), about=f"{_HUB}stanfordnlp/SHP: the votes made the label, so they are no column",
+    *(
+        Roles(
+            name, dict.fromkeys((*texts, verdict), object), many="two", columns={"gain": ("gain",)}, source=(source,),
+            prepared=partial(_of_two, texts=texts, verdict=verdict, best=best), id=("question_id",), about=about,
+        )
+        for name, texts, verdict, best, source, about in TWO
     ),
 )  # fmt: skip

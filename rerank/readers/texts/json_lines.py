@@ -77,8 +77,7 @@ class JsonReader(TextReader):
         if lines.objects is not None:
             yield from enumerate(lines.objects, start=1)
             return
-        array = lines.begins_array if self.general else lines.begins() == b"["
-        by_line = lines.told.setdefault("by_line", not array)
+        by_line = lines.told.setdefault("by_line", lines.apart if self.general else lines.begins() != b"[")
         for number, text in lines if by_line else items_of(lines):
             if start := text.strip()[:1]:
                 listed = self.general and start == b"["  # an array is the candidates of a list
@@ -149,8 +148,8 @@ OBJECTS = "a JSON array of objects"
 
 
 def items_of(lines: LineReader) -> Iterator[tuple[int, bytes]]:
-    """The lines and texts of what a JSON array holds, which is all that follows. Raises DataError where it is damaged:
-    what follows cannot be told apart."""
+    """The lines and texts of what a JSON array holds, or of objects that are spread over lines: all that follows.
+    Raises DataError where it is damaged: what follows cannot be told apart."""
     text, decoder = lines.rest().decode("utf-8", "surrogateescape"), json.JSONDecoder()
 
     def damaged(at: int, expected: str) -> DataError:
@@ -162,10 +161,12 @@ def items_of(lines: LineReader) -> Iterator[tuple[int, bytes]]:
         found = _BLANK.match(text, at)
         return found.end() if found else at
 
-    at, line, counted = behind(behind(0) + 1), 1, 0
-    sign = text[at : at + 1] if text[at : at + 1] == "]" else ","
-    at += sign == "]"
-    while sign == ",":
+    at, line, counted = behind(0), 1, 0
+    array = text[at : at + 1] == "["
+    at = behind(at + array)
+    more = not array or text[at : at + 1] != "]"
+    at += not more
+    while more:
         line, counted = line + text.count("\n", counted, at), at
         try:
             end = decoder.raw_decode(text, at)[1]
@@ -175,9 +176,9 @@ def items_of(lines: LineReader) -> Iterator[tuple[int, bytes]]:
             raise damaged(at, "objects without thousands of digits or levels") from None
         yield line, encoded(text[at:end])
         sign = text[behind(end) : behind(end) + 1]
-        if sign not in (",", "]"):
+        if array and sign not in (",", "]"):
             raise damaged(behind(end), "a comma and the next object, or the end of the array")
-        at = behind(behind(end) + 1)
+        at, more = behind(behind(end) + array), sign == "," if array else sign != ""
     if text[behind(at) :]:
         raise damaged(behind(at), "nothing after the array, or objects on lines of their own")
 
@@ -190,8 +191,6 @@ def _parse_strictly(line: bytes) -> dict[str, Any]:
         raise Problem("json", f"the JSON value {excerpt(line)} is nested too deeply; expected an object") from None
     except ValueError as error:  # also raised for a number of thousands of digits
         message = f"found {excerpt(line)}; expected a JSON object on one line: {error}"
-        if line.strip()[:2] in (b"{", b"[", b"[{"):
-            message += " (jq -c . writes objects that are spread over lines so)"
         raise Problem("json", message) from None
     if not isinstance(item, dict):
         advice = " (jq -c '.[]' takes a list apart)" if isinstance(item, list) else ""
@@ -278,7 +277,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def is_conversation(value: Any) -> bool:
     """Whether it is a list of messages."""
     several = isinstance(value, list) and bool(value)
-    return several and all(isinstance(one, dict) and one.keys() & {"role", "content"} for one in value)
+    return several and all(isinstance(one, dict) and one.keys() & {"role", "content", "parts"} for one in value)
 
 
 HIGHEST = float_info.max  # of a number
@@ -296,9 +295,7 @@ STEPS: dict[str, Callable[[Sequence[float]], float]] = {
 }
 
 
-def derived(
-    entry: Mapping[str, Any], stepped: Iterable[str], steps: Iterable[str] = STEPS, k: int = 0
-) -> dict[str, float]:
+def derived(entry: Mapping[str, Any], stepped: Iterable[str], k: int = 0) -> dict[str, float]:
     """The numbers that follow from how candidate ``k`` ended, and from scores of its steps under the keys ``stepped``.
     Raises Problem."""
     numbers = dict[str, float]()
@@ -313,7 +310,7 @@ def derived(
                 message = f"found {found} as {key!r} of candidate {k}; expected the scores of its steps, numbers"
                 raise Problem("columns", message)
             values = [number_of(value, f"a score under {key!r} of candidate {k}", "columns") for value in values]
-            numbers |= {f"{key}:{name}": STEPS[name](values) for name in steps}
+            numbers |= {f"{key}:{name}": of_steps(values) for name, of_steps in STEPS.items()}
     return numbers
 
 

@@ -32,7 +32,6 @@ from rerank.readers.texts.forms import as_number
 from rerank.readers.texts.json_lines import (
     FINISH,
     HIGHEST,
-    STEPS,
     JsonReader,
     LinePieces,
     Object,
@@ -60,8 +59,6 @@ class JsonlReader(JsonReader):
     Parameters
     ----------
     duplicates, ids: see ``JsonReader``.
-    steps: the columns that scores of steps give, ``prm:min`` for the least under ``prm``: some of min, mean, last and
-        prod.
     labels: the keys of texts, such as ``model``, that are sparse features: ``model=a``.
     base: the name of the number that is the base score; in a file without any "score", all base scores are 0.
     dense: the names of the dense columns in addition to the base score; by default the file's first lists decide.
@@ -74,7 +71,6 @@ class JsonlReader(JsonReader):
     general: ClassVar[bool] = True
     most: ClassVar[int] = 1 << 5
 
-    steps: tuple[str, ...] = tuple(STEPS)
     labels: tuple[str, ...] = ()
     base: str = SCORE
     dense: tuple[str, ...] | None = None
@@ -84,9 +80,6 @@ class JsonlReader(JsonReader):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_names(self.labels, "labels")
-        check_names(self.steps, "steps")
-        if unknown := set(self.steps) - set(STEPS):
-            raise RecipeError(f"found {min(unknown)!r}; expected some of {', '.join(STEPS)}", key="steps")
         if not isinstance(self.base, str) or not self.base:
             raise RecipeError(f"found {self.base!r}; expected the name of a number", key="base")
         if self.dense is not None:
@@ -174,7 +167,7 @@ class JsonlReader(JsonReader):
         if not keys.keys().isdisjoint(_NESTED):
             draft.put_features(draft.tried(rows, _nested, {}))
         if steps or FINISH in keys:
-            draft.put(draft.tried(rows, lambda row, k: derived(row, steps, self.steps, k), {}))
+            draft.put(draft.tried(rows, lambda row, k: derived(row, steps, k), {}))
         if self.labels:
             features = draft.features or [{}] * len(rows)
             draft.features = [
@@ -239,10 +232,7 @@ def _nested(entry: Mapping[str, Any], k: int) -> dict[str, float]:
         for name, value in nested.items():
             if name in numbers or isinstance(entry.get(name), float | int):
                 raise Problem("columns", f"candidate {k} has two numbers called {name!r}; rename one of them")
-            finite = type(value) in _NUMERIC and abs(value) <= HIGHEST
-            numbers[name] = (
-                value if finite else number_of(value, f"{what} {name!r} of candidate {k}", "columns", (key, name))
-            )
+            numbers[name] = number_of(value, f"{what} {name!r} of candidate {k}", "columns", (key, name))
     return numbers
 
 

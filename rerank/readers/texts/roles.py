@@ -26,11 +26,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice, pairwise
-from typing import Any
+from typing import Any, cast
 
 from rerank.base.errors import RecipeError
 from rerank.readers.lines import LineReader
-from rerank.readers.problems import Problem
+from rerank.readers.problems import Problem, say_once
 from rerank.readers.texts.answers import Grader
 from rerank.readers.texts.forms import (
     FORMS,
@@ -59,9 +59,9 @@ NAMES = {
         "generations outputs output_list predictions preds ctxs passages endings answers solutions texts text",
         "text": "text response completion generated_text translation_text output content hypothesis hyp prediction "
         "pred pred_text candidate transcript lexical display solution code answer translation sentence "
-        "sequence message.content generation generated_solution generated_answer generated_code generated_response "
+        "sequence generation generated_solution generated_answer generated_code generated_response "
         "model_output model_response model_answer llm_output llm_response raw_output raw_response model_patch mt "
-        "passage document doc snippet",
+        "passage document doc snippet contents page_content body caption predicted_sql pred_sql generated_sql target",
         "group": "group prompt_id question_id qid query_id problem_id task_id instance_id doc_id example_id utt_id utt "
         "id prompt question query source problem input instruction src",
         "id": "id qid question_id prompt_id task_id example_id unique_id problem_id query_id utt_id doc_id "
@@ -73,8 +73,8 @@ NAMES = {
         "answer_idx correct_index correct_idx best_index best_idx gold_index gold_idx label_idx target_idx gold_id "
         "correct_id best_id label_id target_id oracle_index oracle_idx",
         "gain": "gain passed correct is_correct label success acc exact_match pass@1 graded right "
-        "correctness_math_verify exec_match execution_match em resolved solved winner_model has_answer selected "
-        "is_selected accepted is_accepted relevant is_relevant clicked relevance grade",
+        "correctness_math_verify exec_match execution_match exec_acc em resolved solved winner_model has_answer "
+        "selected is_selected accepted is_accepted relevant is_relevant clicked relevance grade",
     }.items()
 }  # fmt: skip
 GRADED = "label", "labels", "relevance", "grade"  # gains that may be beyond 1, if they are whole numbers
@@ -82,7 +82,7 @@ OWN = "answer", "predicted_answer", "extracted_answer", "extracted", "final_answ
 # What is measured against a reference, which nobody has in use: no column unless the user says so.
 MEASURED = frozenset((
     "wer", "cer", "ter", "mer", "bleu", "chrf", "meteor", "rouge", "rouge1", "rouge2", "rougel", "rouge_l", "bertscore",
-    "edit_distance",
+    "edit_distance", "comet", "bleurt", "gleu", "f0.5", "f05",
 ))  # fmt: skip
 
 
@@ -198,7 +198,7 @@ def entries_of(objects: Sequence[Object], key: str) -> list[Any]:
 def varies(rows: Sequence[Object], group: Paths, key: str) -> bool:
     """Whether values of rows differ within a list."""
     seen = dict[str, Any]()
-    return any(seen.setdefault(repr(first_of(row, group)), row.get(key)) != row.get(key) for row in rows)
+    return any(seen.setdefault(repr(first_of(row, group)), (own := first_of(row, (key,)))) != own for row in rows)
 
 
 log = logging.getLogger("rerank")
@@ -206,16 +206,19 @@ ROWS = ("jsonl", "table")  # readers that find roles
 WORDS = ("candidates", "text", "group", "id", "source", "reference", "gain", "base", "column", "answer", "label",
          "truth", "ordinal", "unused")  # fmt: skip
 NEEDED = "candidates", "text", "group", "source", "base"  # in use; a column that is missing is refused
-HOLDERS = {*NAMES["candidates"], "choices"}  # of the candidates in a response
+HOLDERS = {*NAMES["candidates"], "choices", "hits"}  # of the candidates in a response
 # Of a candidate that stands alone; what is called otherwise may be the right answer beside a response.
-SAID = {*NAMES["text"]}.difference(("answer", "solution", "code"))
+SAID = {*NAMES["text"]}.difference(("answer", "solution", "code", "body", "caption", "target"))
 # Of several beside one another, where no right answer is called so; pairs of others are what is compared, as in GLUE.
 BESIDE = SAID.union(("answer", "solution", "code")).difference(
     ("text", "sentence", "sequence", "content", "passage", "document", "doc"))  # fmt: skip
-PIECES = {"references", "segments", "tokens", "words"}  # lists that hold no candidates
+# Lists that hold no candidates, but parts of one, or what is said of all.
+PIECES = {"references", "segments", "tokens", "words", "steps", "turns", "tags", "keywords", "categories", "languages"}
 PLACE = re.compile(r"^(best|winner|preference|preferred)$|_(index|idx)$", re.IGNORECASE)  # a number so called is one
 _NUMBERED = re.compile(r"(.+?)(?:[_ ]?(\d{1,3})|[_ ]([a-eA-E]))")
-ID = re.compile(r"(^|_)(id|idx|index|uuid|docid|docno|pid)$", re.IGNORECASE)
+ID = re.compile(r"(^|[_-])(id|idx|index|uuid|docid|docno|pid|hash|url|path|file|timestamp|at)s?$|^unnamed: \d+$",
+                re.IGNORECASE)  # fmt: skip
+VAGUE = {"source", "input", "instruction", "src", "doc_id"}  # of a list, unless its questions are several
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
 
 
@@ -259,14 +262,9 @@ def with_roles(reader: Mapping[str, Any], given: str | Mapping[str, str] | None)
 
 
 def as_lists(
-    objects: Iterable[tuple[int, Object | Problem]],
-    asked: Mapping[str, str],
-    lines: LineReader,
-    rule: str | None,
-    named: Sequence[str],
-    look: int,
-    used: bool = False,
-) -> Iterator[tuple[int, Object | Problem]]:
+    objects: Iterable[tuple[int, Object | Problem]], asked: Mapping[str, str], lines: LineReader, rule: str | None,
+    named: Sequence[str], look: int, used: bool = False,
+) -> Iterator[tuple[int, Object | Problem]]:  # fmt: skip
     """Objects as lists of the format ``jsonl``. Rows of one list may be anywhere: those that have something in common
     are kept to the end.
 
@@ -274,7 +272,8 @@ def as_lists(
     named: what else is kept of candidates. look: how many objects tell the roles. used: see ``roles_of``.
     """
     said = BESIDE.union(key.lower() for key, role in asked.items() if role == "text")
-    rest = chain.from_iterable(_spread(entry, said, lines.told) for entry in objects)
+    paths = [key for key in asked if "." in key]
+    rest: Iterator[Any] = ((number, _opened_up(item, said, paths)) for number, item in objects)
     head, sound, roles = list[tuple[int, Object | Problem]](), list[Object](), lines.told.get("roles")
     while roles is None and len(sound) < look and (entry := next(rest, None)) is not None:
         head.append(entry)
@@ -285,9 +284,11 @@ def as_lists(
         if not beyond:
             left = [key for key, one in sound[0].items() if one is not lists] if lists in sound[0].values() else []
             if left:
-                log.info("%s: one object holds all lists; not used of it: %s", lines.path, ", ".join(left))
-            head = [(number, one) for number, item in head for one in (lists if item is sound[0] else [item])]
-            sound, lines.told["by_line"] = lists, False
+                say_once(f"{lines.path}: one object holds all lists; not used of it: {', '.join(left)}")
+            several = ((number, one) for number, item in head for one in (lists if item is sound[0] else [item]))
+            head = [(number, _opened_up(one, said, paths)) for number, one in several]
+            sound = [item for _, item in head if not isinstance(item, Problem)]
+            lines.told["by_line"] = False
     try:
         roles = roles_of(sound, asked, named, used=used) if sound else roles
     except Problem as problem:
@@ -327,44 +328,33 @@ def _missing(objects: Sequence[Object], asked: Mapping[str, str], needed: Sequen
              if isinstance(item[key], list))]  # fmt: skip
     had = set(keys_of(every))
     lacking = {key: role for key, role in asked.items() if role in needed and key.partition(".")[0] not in had}
-    first = {key: role for key, role in lacking.items() if role == "candidates"}
-    return first or lacking
+    return {key: role for key, role in lacking.items() if role == "candidates"} or lacking
 
 
-def _spread(
-    entry: tuple[int, Object | Problem], said: Set[str], told: dict[str, Any]
-) -> Iterable[tuple[int, Object | Problem]]:
-    """An object, what stands in it for the response that holds the candidates, or the lists that it holds by their ids,
-    as EvalPlus writes them; said: the names of candidates' texts."""
-    number, item = entry
-    if isinstance(item, Problem) or "candidates" in item:
-        return (entry,)
+def _opened_up(item: Object | Problem, said: Set[str], paths: Sequence[str]) -> Object | Problem:
+    """An object, or the response in it that holds the candidates; said: the names of candidates' texts; paths: into the
+    object, which become keys of its own."""
+    if isinstance(item, Problem):
+        return item
+    item = {**item, **{at: found for at in paths if (found := first_of(item, (at,))) is not None}} if paths else item
+    if "candidates" in item or _form([item]):
+        return item
     item = _beside(item, said)
     if "custom_id" in item and "response" in item:
         body = first_of(item, ("response.body",))
         if isinstance(body, dict) and not body.keys().isdisjoint(("choices", "output")):
-            return ((number, {**body, "id": item["custom_id"]}),)
+            return {**body, "id": item["custom_id"]}
         error = first_of({**item, "of": body}, ("error.message", "error", "of.error.message", "of.error"))
-        return ((number, Problem("text", f"the request has no response: {shown(error)}; send it again")),)
-    objects = {key: value for key, value in item.items() if isinstance(value, dict) and value}
-    within = {key: opened for key, value in objects.items() if (opened := _opened(value)) is not None}
+        return Problem("text", f"the request has no response: {shown(error)}; send it again")
+    within = {key: opened for key, value in item.items()
+              if isinstance(value, dict) and (opened := _opened(value)) is not None}  # fmt: skip
     if len(within) == 1:
         ((name, response),) = within.items()
         rest = {key: value for key, value in item.items() if key != name}
         if not any(key.lower() in SAID or _are_candidates(value) for key, value in rest.items()):
             lost = {f"{name}.{key}": value for key, value in response.items() if rest.get(key, value) != value}
-            return ((number, {**response, **lost, **rest}),)
-    by_ids = [value for value in objects.values() if all(is_of(one, [dict]) for one in value.values())
-              or all(map(_holds_candidates, value.values()))]  # fmt: skip
-    if len(by_ids) != 1:
-        return ((number, item),)
-    told["by_line"] = False  # a line has several lists
-    return [(number, one) for one in _by_ids(by_ids[0])]
-
-
-def _by_ids(lists: Object) -> list[Object]:
-    """Lists that stand under their ids: candidates, or objects that hold them."""
-    return [{"id": key, **(one if isinstance(one, dict) else {"candidates": one})} for key, one in lists.items()]
+            return {**response, **lost, **rest}
+    return item
 
 
 def _opened(value: Any) -> Object | None:
@@ -393,7 +383,7 @@ def _beside(item: Object, said: Set[str]) -> Object:
     }  # fmt: skip
     counts = Counter(name for name, _ in parts.values() if name.lower() in said)
     text = next((name for name, count in counts.items() if count > 1), "")
-    if not text or not (SAID | said | HOLDERS).isdisjoint(map(str.lower, item)) or _form([item]):
+    if not text or not (SAID | said | HOLDERS).isdisjoint(map(str.lower, item)):
         return item
     entries = {label: Object() for key, (name, label) in parts.items() if name == text and item[key] is not None}
     for key, (name, label) in parts.items():
@@ -409,19 +399,34 @@ def _beside(item: Object, said: Set[str]) -> Object:
 
 
 def _alone(item: Object) -> list[Object]:
-    """The lists, or their candidates, that the only object of a file holds, under one key or by their ids; itself where
-    its keys are those of one list."""
-    several: list[list[Object]] = [one for one in item.values() if is_of(one, [dict])]
-    if len(several) == 1 and not any(_called(role, item) for role in ("candidates", "source", "reference", "answer")):
-        (entries,) = several
-        rows = _called("group", keys_of(entries)) and _of_rows(entries, {})
-        if rows or _form(entries) or all(map(_holds_candidates, entries)):
-            return entries
-    if any(_called(role, item) for role in NAMES):
+    """The lists, or their candidates, that the only object of a file holds, or an object in it, under one key or by
+    their ids; itself where its keys are those of one list."""
+    every = [item, *(value for value in item.values() if isinstance(value, dict))]
+    one_list = any(_called(role, item) for role in ("candidates", "source", "reference", "answer"))
+
+    def are_lists(rows: Any) -> bool:
+        if not is_of(rows, [dict]) or _form(rows) or _asks(rows):
+            return is_of(rows, [dict])
+        of_group = not one_list and _called("group", keys_of(rows)) and _of_rows(rows, {})
+        return bool(of_group) or (not one_list and all(_opened(row) is not None for row in rows))
+
+    tables: list[list[Object]] = [*filter(are_lists, chain.from_iterable(place.values() for place in every))]
+    if len(tables) == 1:
+        return tables[0]
+    known = any(_called(role, item) for role in NAMES)
+    by_ids = [place for place in every if _most(_holds_candidates(one) or (
+        _are_candidates(one) and (isinstance(one[0], dict) or not known)) for one in place.values())]  # fmt: skip
+    if len(by_ids) != 1 or (by_ids == [item] and known):
         return [item]
-    objects = all(isinstance(one, dict) for one in item.values())
-    by_ids = _most(map(_holds_candidates, item.values())) if objects else all(map(_are_candidates, item.values()))
-    return _by_ids(item) if by_ids else [item]
+    lists = by_ids[0].items()
+    systems = [one for _, several in lists if is_of(several, [dict]) and _asks(several) for one in several]
+    return systems or [{"id": key, **(one if isinstance(one, dict) else {"candidates": one})} for key, one in lists]
+
+
+def _asks(entries: Sequence[Object]) -> bool:
+    """Whether entries are about several questions, and so no candidates of one list."""
+    keys = (key for key in _called("source", keys_of(entries)) if key.lower() not in ("source", "context"))
+    return any(_differ(entry.get(key) for entry in entries) for key in keys)
 
 
 def _made(roles: Roles, rows: list[Object], grader: Grader, named: Sequence[str]) -> Object | Problem:
@@ -459,6 +464,8 @@ def roles_of(
     if not form.form:
         form = replace(form, **_sides(form, lists, asked))
     table = table_of(form, lists)
+    if paths := [path for path in form.columns.get(GAIN, ()) if path in table]:
+        form = replace(form, columns={**form.columns, GAIN: (paths[0],)})
     form, taken = _with_columns(form, table, asked, named, used)
     return _with_unused(form, table, lists, taken, asked)
 
@@ -480,8 +487,10 @@ def _advice(key: str, role: str) -> str:
 
 def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
     """The roles where an object is a list."""
+    sure = len(objects) < 2 or _called("truth", keys_of(objects))  # else, a list that all have holds no candidates
     several = [key for key in keys_of(objects)
-               if key not in PIECES and _most(_are_candidates(item.get(key)) for item in objects)]  # fmt: skip
+               if key not in PIECES and _most(_are_candidates(item.get(key)) for item in objects)
+               and (sure or key.lower() in HOLDERS or _differ(item.get(key) for item in objects))]  # fmt: skip
     key = placed.get("candidates") or next(iter(_called("candidates", several)), "")
     if not key and len(several) > 1 and "text" not in placed:
         message = f"{several[0]!r} or {several[1]!r} could be the candidates"
@@ -489,10 +498,10 @@ def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | N
     if not key and (len(several) != 1 or "group" in placed):
         return None
     key = key or several[0]
-    entries = entries_of([item for item in objects if isinstance(item.get(key), list)], key)
-    text: Paths = ()
-    if objects_in := [entry for entry in entries if isinstance(entry, dict)]:
-        if (found := _text(objects_in, placed)) is None:
+    lists = [item[key] for item in objects if isinstance(item.get(key), list)]
+    entries, text = list(islice(chain.from_iterable(lists), MOST)), cast(Paths, ())
+    if any(isinstance(entry, dict) for entry in entries):
+        if (found := placed.get("text") or _text(lists)) is None:
             return None
         text = (found,)
     elif entries and all(isinstance(each, list) and not isinstance(said_of(each), str) for each in entries):
@@ -521,24 +530,38 @@ def _texts(entries: Sequence[Object], keys: Iterable[str]) -> list[str]:
     return list(filter(holds_texts, keys))
 
 
-def _text(entries: Sequence[Object], placed: Mapping[str, str]) -> str | None:
-    """The key of a candidate's text: by its name or, if there is no other but ids, the one that holds texts."""
-    keys = [*keys_of(entries), "message.content"]
-    named = [placed["text"]] if "text" in placed else _texts(entries, _called("text", keys))
-    others = [] if named else _texts(entries, keys)
-    others = others if len(others) == 1 else [key for key in others if not ID.search(key)]
-    return named[0] if named else others[0] if len(others) == 1 else None
+def _text(lists: Sequence[list[Any]]) -> str | None:
+    """The key of a candidate's text: by its name, best of one that differs within lists, or, if there is no other but
+    ids and what all share, the one that holds texts."""
+    entries = [entry for entry in islice(chain.from_iterable(lists), MOST) if isinstance(entry, dict)]
+    named, alone = _texts(entries, _text_keys(entries)), max(map(len, lists)) < 2
+    unlike = [key for key in named or _texts(entries, keys_of(entries))
+              if alone or any(_differ(first_of(entry, (key,)) for entry in each) for each in lists)]  # fmt: skip
+    if named:
+        return (unlike or named)[0]
+    others = unlike if len(unlike) == 1 else [key for key in unlike if not ID.search(key)]
+    return others[0] if len(others) == 1 else None
+
+
+def _text_keys(objects: Sequence[Object]) -> list[str]:
+    """The keys that are called as texts are, also those of objects within."""
+    keys = keys_of(objects)
+    within = ((key, _called("text", keys_of(item.get(key) for item in objects))) for key in keys)
+    return _called("text", keys) + [f"{key}.{name}" for key, names in within for name in names]
+
+
+def _differ(values: Iterable[Any]) -> bool:
+    return len({*map(repr, values)}) > 1
 
 
 def _of_rows(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
-    """The roles where an object is a candidate, whose text is not the same in all of a list if another is not."""
+    """The roles where an object is a candidate, whose text is not the same in all of a list."""
     if "candidates" in placed or (len(objects) < 2 and not {"text", "group"} <= placed.keys()):
         return None
-    named = _called("text", [*keys_of(objects), "message.content"])
-    texts = [placed["text"]] if "text" in placed else _texts(objects, [*named, "target"])
+    texts = [placed["text"]] if "text" in placed else _texts(objects, _text_keys(objects))
     rows = [roles for text in texts if (roles := _rows_with(text, objects, placed)) is not None]
-    unlike = (roles for roles in rows if varies(objects, roles.group, roles.text[0]))
-    return next(unlike, next((roles for roles in rows if roles.text != ("target",)), None))
+    unlike = (roles for roles in rows if "text" in placed or varies(objects, roles.group, roles.text[0]))
+    return next(unlike, None)
 
 
 def _rows_with(text: str, objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
@@ -546,11 +569,14 @@ def _rows_with(text: str, objects: Sequence[Object], placed: Mapping[str, str]) 
     keys = [key for key in keys_of(objects) if key != text and _most(key in item for item in objects)]
     parts = {key: [repr(item.get(key)) for item in objects] for key in keys}
     again = [key for key in keys if len(set(parts[key])) < len(objects)]
-    group = placed.get("group") or next(iter(_called("group", again)), "")
+    asked = [key for key in _called("source", keys) if key != "context"]
+    sure = (key for key in _called("group", again) if key.lower() not in VAGUE
+            or not any(varies(objects, (key,), other) for other in asked if other != key))  # fmt: skip
+    group = placed.get("group") or next(sure, "")
     if not group:
         runs = [key for key in again
                 if 1 < len(set(parts[key])) == sum(one != other for one, other in pairwise(parts[key])) + 1
-                and not key_of(key, objects).is_numeric()]  # fmt: skip
+                and (ID.search(key) or not key_of(key, objects).is_numeric())]  # fmt: skip
         if len({tuple(map(parts[key].index, parts[key])) for key in runs}) > 1:
             raise Problem("text", f"{runs[0]!r} or {runs[1]!r} could tell the lists; {_advice(runs[0], 'group')}")
         group = next(iter(runs), "")
@@ -566,7 +592,8 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
         if given := [key for key, one in asked.items() if one == role]:
             return tuple(given[:1])
         found = (key for key in _called(role, keys) if _most(fits(item.get(key)) for item in objects))
-        return tuple(islice((key for key in found if form.many or not varies(objects, form.group, key)), 1))
+        shared = (key for key in found if form.many or not varies(objects, form.group, key))
+        return tuple(islice((key for key in shared if role != "reference" or asked.get(key) != "group"), 1))
 
     def spoken(value: Any) -> bool:
         return isinstance(said_of(value, every=True), str)
@@ -578,13 +605,16 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
         return texts(value) or (is_of(value, [dict]) and texts([one.get("text") for one in value]))
 
     source, reference, ids = of("source", spoken), of("reference", said), form.group
+    if form.many and reference and _most(item.get(reference[0]) == item[form.many] for item in objects):
+        reference = ()  # of a consensus: each candidate is one
     right = of("answer", lambda value: isinstance(value, int | float) or texts(value))
     named = [key for key, one in asked.items() if one in ("truth", "ordinal")] or _called("truth", keys)
     tell = (_with_truth(form, objects, key, asked) for key in named if form.many and not reference)
     told = next(filter(None, tell), form)
     if form.many or ids[0] not in NAMES["id"]:
         ids = of("id", lambda value: isinstance(value, str | int))
-    if form.many and "id" not in asked.values() and len({repr(first_of(item, ids)) for item in objects}) < len(objects):
+    lists = len(objects) if form.many else len({repr(first_of(item, form.group)) for item in objects})
+    if "id" not in asked.values() and len({repr(first_of(item, ids)) for item in objects}) < lists:
         ids = ()
     right = () if right == told.truth else right
     if form.whole:
@@ -649,7 +679,7 @@ def _with_columns(
             return ""
         if key.name.lower() in MEASURED or singular(key.name) in OWN:
             return ""
-        if key.along and not form.form and singular(key.name) == SCORE:
+        if key.along and not form.form and singular(key.name) == SCORE and key.is_numeric():
             return SCORE
         steps = not key.along and key.is_mostly("list of numbers", "number in a list")
         return key.name if key.is_numeric() or steps else ""

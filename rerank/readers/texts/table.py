@@ -35,7 +35,7 @@ class TableReader(JsonlReader):
 
     Parameters
     ----------
-    duplicates, ids, steps, labels, base, dense, answer, roles: see ``jsonl``.
+    duplicates, ids, labels, base, dense, answer, roles: see ``jsonl``.
     """
 
     form: ClassVar[str] = "table"
@@ -62,14 +62,14 @@ def rows_of(data: bytes, mark: str, path: str) -> Iterator[tuple[int, dict[str, 
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
     try:
         names = next(rows, [])
-        if len(names) < 2 or len({*names, ""}) <= len(names) or any(map(NUMERAL.fullmatch, names)):
-            message = (
-                f"found {text.partition(chr(10))[0][:80]!r}; expected the names of columns, as in query,text,score"
-            )
+        named = [name for name in names if name]  # that of an index has none
+        if len(named) < 2 or len({*named}) < len(named) or any(map(NUMERAL.fullmatch, named)):
+            found = text.partition("\n")[0][:80]
+            message = f"found {found!r}; expected the names of columns, as in query,text,score"
             raise DataError(message, path=path, line=1)
         for values in filter(None, rows):
             if len(values) == len(names):
-                yield rows.line_num, {key: value or None for key, value in zip(names, values, strict=True)}
+                yield rows.line_num, {key: value or None for key, value in zip(names, values, strict=True) if key}
             else:
                 message = f"found {len(values)} fields; expected {len(names)}, as on the first line"
                 yield rows.line_num, Problem("columns", message)

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from outcomes import read_lists
 
 from rerank.base.errors import DataError
-from rerank.readers.base import make_reader, read_lists
+from rerank.readers.base import make_reader
 from rerank.readers.lists import Lists
 
 WORDS = b"utt-0001-1 it rained .\nutt-0001-2 it rains .\nutt-0002-1 \nutt-0002-2\tyes\n"

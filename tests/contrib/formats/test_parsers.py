@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import outcomes
 import pytest
-from outcomes import good, outline, problem_of
+from outcomes import good, outline, problem_of, read_lists
 
 from rerank.base.errors import DataError
 from rerank.contrib.formats.parsers import BerkeleyReader, StanfordReader
-from rerank.readers.base import Lists, read_lists
+from rerank.readers.base import Lists
 from rerank.readers.trees import charniak
 
 GROUPS = b"""-81.52\t( (S (NP (PRP It)) (VP (VBD rained))) )

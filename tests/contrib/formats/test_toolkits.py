@@ -10,11 +10,11 @@ import outcomes
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outcomes import problem_of
+from outcomes import problem_of, read_lists
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.formats.translation import FairseqReader, SockeyeReader
-from rerank.readers.base import SkipCount, make_reader, read_lists
+from rerank.readers.base import SkipCount, make_reader
 from rerank.readers.lists import Lists
 
 SEVEN = """\

@@ -293,6 +293,19 @@ def test_runs_are_fused_with_what_one_of_them_lacks(tmp_path: Path) -> None:
         list(rerank.read(tmp_path / "a", settings))
 
 
+@pytest.mark.parametrize("scores", [[-1.0, -2.0, -1.0], [9.5, 9.0, 7.0]])
+def test_runs_of_ms_marco_and_colbert_have_ranks_and_perhaps_scores(scores: list[float], tmp_path: Path) -> None:
+    rows = [("1048585", "7187158", 1), ("1048585", "7187157", 2), ("2", "7617404", 1)]
+    lines = ["\t".join(map(str, [*row, score][: 3 + (score > 0)])) for row, score in zip(rows, scores, strict=True)]
+    (tmp_path / "run.tsv").write_text("\n".join(lines) + "\n")
+    first, second = rerank.read(tmp_path / "run.tsv")
+    assert (first.id, second.id) == ("1048585", "2")
+    assert [one.text for one in first.candidates] == ["7187158", "7187157"]
+    assert [one.score for one in [*first.candidates, *second.candidates]] == scores
+    (tmp_path / "run.tsv").write_text("1 a 0\n1 b 1\n")
+    assert all(one.problem is not None for one in TrecReader().read(tmp_path / "run.tsv"))
+
+
 def test_runs_in_json_are_those_of_trec(tmp_path: Path) -> None:
     """JSON as ranx and pytrec_eval have it: https://amenra.github.io/ranx/run/"""
     forms = {

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from commands import Command, failed
+from outcomes import read_lists
 from service import serving
 
 from rerank.base.errors import DataError, RecipeError
@@ -18,7 +19,6 @@ from rerank.contrib.structures.fitting import jackknifed, tagger
 from rerank.contrib.structures.readers import TaggedSentence
 from rerank.contrib.structures.steps import most_frequent
 from rerank.contrib.structures.tagger import Tagger
-from rerank.readers.base import read_lists
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.loading import read_settings
 from rerank.runs import experiment
