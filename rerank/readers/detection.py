@@ -63,7 +63,7 @@ _OTHERS = (
      "enumerate([(t, -float(c)) for c, t in re.findall(r'x_cost ([\\d.]+).*?>([^<]+)<', l)] for l in text)"),
     (rb"(?s)\s*<.{0,400}(ocr_page|ocrx_word|PcGts)", "an OCR program (hOCR, PAGE)",
      "enumerate([(t, float(c)) for c, t in re.findall(r'conf[= ]\"?([\\d.]+).*?>([^<]+)<', l)] for l in text)"),
-    (rb"((?!\d+\t)[^\t\n]+)\t[^\t\n]+\t-?\d+\.\d+\n\1\t", "hfst-lookup",
+    (rb"((?!\d+\t)[^\t\n]+)\t[^\t\n]*[+<#\[][^\t\n]*\t\d+\.\d+\n\1\t", "hfst-lookup",
      "enumerate([(l.split('\\t')[1], -float(l.split('\\t')[2])) for l in b.splitlines()] for b in '\\n'.join(text)"
      ".split('\\n\\n'))"),
 )  # fmt: skip

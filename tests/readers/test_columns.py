@@ -223,6 +223,12 @@ def test_what_is_wrong_with_a_table(data: bytes, said: str, tmp_path: Path) -> N
         list(rerank.read(path))
 
 
+def test_commas_of_decimals_are_read_where_semicolons_part_fields(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("query;text;lm\n1;a, b;-0,5\n1;1,2,3;2\n")
+    (one,) = rerank.read(tmp_path / "x.csv")
+    assert [(each.text, each.columns["lm"]) for each in one.candidates] == [("a, b", -0.5), ("1,2,3", 2.0)]
+
+
 @pytest.mark.parametrize("head", [",query,text", "query,text,", "Unnamed: 0,query,text"])
 def test_an_index_is_no_column(head: str, tmp_path: Path) -> None:
     rows = [dict.fromkeys(head.split(","), str(k)) | {"query": k // 2, "text": "xyzw"[k]} for k in range(4)]

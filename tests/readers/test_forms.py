@@ -282,10 +282,6 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
                   "output": {"choices": [{"message": {"role": "assistant", "content": f"So {epoch + 3}"}}]}}
                  for k in (2, 3) for epoch in (1, 2)], (
         ["2", "3"], ["So 4", "So 5"], ("score", "gain"), [[0, 1], [0, 0]], ["4", "5"], "2+2?", ())),
-    # https://github.com/lm-sys/FastChat
-    "mt-bench": ([{"question_id": k, "answer_id": f"{model}{k}", "model_id": model, "choices": [
-        {"index": 0, "turns": [f"{model}", f"{k}"]}]} for model in "xy" for k in (81, 82)], (
-        ["81", "82"], ["x 81", "y 81"], ("score",), [[0], [0]], None, None, ())),
     "helpsteer2": ([{"prompt": "2+2?", "response_1": "4", "response_2": "5", "preference_strength": -2}], (
         ["0"], ["4", "5"], ("score", "gain"), [[0, 1], [0, 0]], None, "2+2?", ())),
     # https://huggingface.co/datasets/mteb/stackoverflowdupquestions-reranking; https://github.com/texttron/tevatron
@@ -340,6 +336,18 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
         ["0"], ["x", "y"], ("utilities",), [[1], [2]], None, None, ())),
     "ids of candidates beside": ([{"mention": "m", "candidates": ["x", "y"], "candidate_ids": [8, 9]}], (
         ["0"], ["x", "y"], ("score",), [[0], [0]], None, None, ())),
+    # https://huggingface.co/datasets/open-r1/OpenR1-Math-220k
+    "sources of data sets": ([{"problem": f"{k}+2?", "source": "aops", "generations": ["4", "5"], "correct": [k, 0]}
+                              for k in (1, 0)], (
+        ["0", "1"], ["4", "5"], ("score", "gain"), [[0, 1], [0, 0]], None, "1+2?", ())),
+    # https://solr.apache.org/guide
+    "docs of a response": ([{"responseHeader": {"status": 0}, "response": {"numFound": 2, "docs": [
+        {"id": "a", "text": "x", "score": 2}, {"id": "b", "text": "y", "score": 1}]}}], (
+        ["0"], ["x", "y"], ("score",), [[2], [1]], None, None, ())),
+    "references of several names": ([{"src": "s", "refs": ["r", "t"], "mts": ["x", "y"]}], (
+        ["0"], ["x", "y"], ("score",), [[0], [0]], None, "s", ("r", "t"))),
+    "options by numbers": ([{"stem": f"{k}", "options": ["x", "y"], "answer_key": f"{k}"} for k in (2, 1)], (
+        ["0", "1"], ["x", "y"], ("score", "gain"), [[0, 0], [0, 1]], None, None, ())),
     "parallel": ([PARALLEL], (
         ["7"], ["4", "5"], ("score", "gain"), [[-0.5, 1], [-0.75, 0]], None, "2+2?", ("4", "four"))),
 }  # fmt: skip

@@ -434,11 +434,6 @@ FORMS = (
         about="https://platform.openai.com/docs/api-reference/responses",
     ),
     Roles(
-        "mt-bench", {"question_id": object, "answer_id": object, "choices": [dict]}, group=("question_id",),
-        text=("choices.0.turns",), source=(), id=("question_id",),
-        about=f"{_GITHUB}lm-sys/FastChat, `model_answer` of several models",
-    ),
-    Roles(
         "openai", {"choices": [dict]}, many="choices", text=("text", "message.content"), source=(), prepared=_choices,
         right=("answer",),
         columns={name: (name,) for name in (SCORE, BASE_SCORE, *OF_WORDS[1:], FINISH, "gain", "answer")},

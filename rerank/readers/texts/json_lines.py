@@ -144,9 +144,6 @@ def plain_object(line: bytes) -> dict[str, Any] | None:
     return item if msgspec.json.encode(item).count(b":") == colons and ESCAPED not in line else None
 
 
-OBJECTS = "a JSON array of objects"
-
-
 def items_of(lines: LineReader) -> Iterator[tuple[int, bytes]]:
     """The lines and texts of what a JSON array holds, or of objects that are spread over lines: all that follows.
     Raises DataError where it is damaged: what follows cannot be told apart."""
@@ -171,7 +168,7 @@ def items_of(lines: LineReader) -> Iterator[tuple[int, bytes]]:
         try:
             end = decoder.raw_decode(text, at)[1]
         except json.JSONDecodeError as error:
-            raise damaged(error.pos, f"{OBJECTS}: {error.msg}") from None
+            raise damaged(error.pos, f"a JSON array of objects: {error.msg}") from None
         except (ValueError, RecursionError):
             raise damaged(at, "objects without thousands of digits or levels") from None
         yield line, encoded(text[at:end])

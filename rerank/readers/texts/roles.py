@@ -67,11 +67,12 @@ NAMES = {
         "id": "id qid question_id prompt_id task_id example_id unique_id problem_id query_id utt_id doc_id "
         "custom_id uid mention utt",
         "source": "source prompt question query problem instruction question_content input context src",
-        "reference": "reference references target ref reference_text transcript",
+        "reference": "reference references target ref refs gts reference_text transcript",
         "answer": "answer ground_truth gold_answer expected_answer correct_answer reference_answer ground_truth_answer",
         "truth": "gold label labels answer best correct target winner truth preference preferred choice answer_index "
-        "answer_idx correct_index correct_idx best_index best_idx gold_index gold_idx label_idx target_idx gold_id "
-        "correct_id best_id label_id target_id oracle_index oracle_idx",
+        "answer_key answerkey true_label gold_label answer_idx correct_index correct_idx best_index best_idx "
+        "gold_index gold_idx label_idx target_idx gold_id correct_id best_id label_id target_id oracle_index "
+        "oracle_idx",
         "gain": "gain passed correct is_correct label success acc exact_match pass@1 graded right "
         "correctness_math_verify exec_match execution_match exec_acc em resolved solved winner_model has_answer "
         "selected is_selected accepted is_accepted relevant is_relevant clicked relevance grade",
@@ -206,14 +207,14 @@ ROWS = ("jsonl", "table")  # readers that find roles
 WORDS = ("candidates", "text", "group", "id", "source", "reference", "gain", "base", "column", "answer", "label",
          "truth", "ordinal", "unused")  # fmt: skip
 NEEDED = "candidates", "text", "group", "source", "base"  # in use; a column that is missing is refused
-HOLDERS = {*NAMES["candidates"], "choices", "hits"}  # of the candidates in a response
+HOLDERS = {*NAMES["candidates"], "choices", "hits", "docs"}  # of the candidates in a response
 # Of a candidate that stands alone; what is called otherwise may be the right answer beside a response.
 SAID = {*NAMES["text"]}.difference(("answer", "solution", "code", "body", "caption", "target"))
 # Of several beside one another, where no right answer is called so; pairs of others are what is compared, as in GLUE.
 BESIDE = SAID.union(("answer", "solution", "code")).difference(
     ("text", "sentence", "sequence", "content", "passage", "document", "doc"))  # fmt: skip
 # Lists that hold no candidates, but parts of one, or what is said of all.
-PIECES = {"references", "segments", "tokens", "words", "steps", "turns", "tags", "keywords", "categories", "languages"}
+PIECES = {"references", "refs", "gts", "segments", "tokens", "words", "steps", "turns", "tags", "keywords", "languages"}
 PLACE = re.compile(r"^(best|winner|preference|preferred)$|_(index|idx)$", re.IGNORECASE)  # a number so called is one
 _NUMBERED = re.compile(r"(.+?)(?:[_ ]?(\d{1,3})|[_ ]([a-eA-E]))")
 ID = re.compile(r"(^|[_-])(id|idx|index|uuid|docid|docno|pid|hash|url|path|file|timestamp|at)s?$|^unnamed: \d+$",
@@ -402,18 +403,17 @@ def _alone(item: Object) -> list[Object]:
     """The lists, or their candidates, that the only object of a file holds, or an object in it, under one key or by
     their ids; itself where its keys are those of one list."""
     every = [item, *(value for value in item.values() if isinstance(value, dict))]
-    one_list = any(_called(role, item) for role in ("candidates", "source", "reference", "answer"))
+    known = any(_called(role, item) for role in NAMES)
 
     def are_lists(rows: Any) -> bool:
-        if not is_of(rows, [dict]) or _form(rows) or _asks(rows):
-            return is_of(rows, [dict])
-        of_group = not one_list and _called("group", keys_of(rows)) and _of_rows(rows, {})
-        return bool(of_group) or (not one_list and all(_opened(row) is not None for row in rows))
+        if not is_of(rows, [dict]):
+            return False
+        others = not known and (all(map(_opened, rows)) or (_called("group", keys_of(rows)) and _of_rows(rows, {})))
+        return bool(_form(rows) or _asks(rows) or others)
 
     tables: list[list[Object]] = [*filter(are_lists, chain.from_iterable(place.values() for place in every))]
     if len(tables) == 1:
         return tables[0]
-    known = any(_called(role, item) for role in NAMES)
     by_ids = [place for place in every if _most(_holds_candidates(one) or (
         _are_candidates(one) and (isinstance(one[0], dict) or not known)) for one in place.values())]  # fmt: skip
     if len(by_ids) != 1 or (by_ids == [item] and known):
@@ -481,20 +481,16 @@ def _called(role: str, keys: Iterable[str]) -> list[str]:
     return [key for name in NAMES[role] for lower, key in named if lower == name]
 
 
-def _advice(key: str, role: str) -> str:
-    return f"say which, as --roles {key}={role} (roles of the reader)"
-
-
 def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
     """The roles where an object is a list."""
-    sure = len(objects) < 2 or _called("truth", keys_of(objects))  # else, a list that all have holds no candidates
+    sure = objects[0] == objects[-1] or _called("truth", keys_of(objects))  # else, a list that all have holds none
     several = [key for key in keys_of(objects)
                if key not in PIECES and _most(_are_candidates(item.get(key)) for item in objects)
                and (sure or key.lower() in HOLDERS or _differ(item.get(key) for item in objects))]  # fmt: skip
     key = placed.get("candidates") or next(iter(_called("candidates", several)), "")
     if not key and len(several) > 1 and "text" not in placed:
-        message = f"{several[0]!r} or {several[1]!r} could be the candidates"
-        raise Problem("text", f"{message}; {_advice(several[0], 'candidates')}")
+        message = f"{several[0]!r} or {several[1]!r} could be the candidates; say which, as --roles "
+        raise Problem("text", f"{message}{several[0]}=candidates (roles of the reader)")
     if not key and (len(several) != 1 or "group" in placed):
         return None
     key = key or several[0]
@@ -578,7 +574,8 @@ def _rows_with(text: str, objects: Sequence[Object], placed: Mapping[str, str]) 
                 if 1 < len(set(parts[key])) == sum(one != other for one, other in pairwise(parts[key])) + 1
                 and (ID.search(key) or not key_of(key, objects).is_numeric())]  # fmt: skip
         if len({tuple(map(parts[key].index, parts[key])) for key in runs}) > 1:
-            raise Problem("text", f"{runs[0]!r} or {runs[1]!r} could tell the lists; {_advice(runs[0], 'group')}")
+            message = f"{runs[0]!r} or {runs[1]!r} could tell the lists; say which, as --roles "
+            raise Problem("text", f"{message}{runs[0]}=group (roles of the reader)")
         group = next(iter(runs), "")
     return Roles(keys={group: object, text: object}, group=(group,), text=(text,)) if group else None
 
@@ -592,8 +589,10 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
         if given := [key for key, one in asked.items() if one == role]:
             return tuple(given[:1])
         found = (key for key in _called(role, keys) if _most(fits(item.get(key)) for item in objects))
-        shared = (key for key in found if form.many or not varies(objects, form.group, key))
-        return tuple(islice((key for key in shared if role != "reference" or asked.get(key) != "group"), 1))
+        shared = [key for key in found if (form.many or not varies(objects, form.group, key))
+                  and (role != "reference" or asked.get(key) != "group")]  # fmt: skip
+        unlike = (key for key in shared if role == "source" and _differ(item.get(key) for item in objects))
+        return tuple(islice(chain(unlike, shared), 1))  # all have the same name of a data set
 
     def spoken(value: Any) -> bool:
         return isinstance(said_of(value, every=True), str)

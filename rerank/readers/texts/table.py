@@ -8,6 +8,7 @@ list, wherever they stand, are a list, and the roles of columns are found as the
 import csv
 import io
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -69,6 +70,8 @@ def rows_of(data: bytes, mark: str, path: str) -> Iterator[tuple[int, dict[str, 
             raise DataError(message, path=path, line=1)
         for values in filter(None, rows):
             if len(values) == len(names):
+                if mark == ";":  # where commas may be those of decimals
+                    values = [re.sub(r"^(-?\d+),(\d+)$", r"\1.\2", value) for value in values]
                 yield rows.line_num, {key: value or None for key, value in zip(names, values, strict=True) if key}
             else:
                 message = f"found {len(values)} fields; expected {len(names)}, as on the first line"
