@@ -239,11 +239,13 @@ def test_an_index_is_no_column(head: str, tmp_path: Path) -> None:
 
 
 def test_columns_of_rows_are_named_as_those_of_frames(tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_text("q,a,lm,am,ok\n1,yes,-1.5,3,1\n1,no,-2,4,0\n2,yes,-1,5,0\n2,no,-3,6,1\n")
+    rows = "q,a,lm,am,n,ok", "1,yes,-1.5,3,7,1", "1,no,-2,4,8,0", "2,yes,-1,5,8,0", "2,no,-3,6,7,1"
+    (tmp_path / "x.csv").write_text("\n".join(rows))
     named: dict[str, Any] = {"group": "q", "text": "a", "score": "lm", "gain": "ok", "columns": ["am"]}
     first, second = rerank.read(tmp_path / "x.csv", **named)
     assert (first.gains, second.gains) == ((1, 0), (0, 1))
     assert [one.text for one in first.candidates] == ["yes", "no"]
+    assert [one.columns for one in first.candidates] == [{"am": 3.0, "gain": 1.0}, {"am": 4.0, "gain": 0.0}]
     with pytest.raises(DataError, match="chosen names a column of a data frame; of a file, name the roles of keys"):
         rerank.read(tmp_path / "x.csv", chosen="a", rejected="q")
 

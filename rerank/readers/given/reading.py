@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, Unpack
 
@@ -35,6 +35,7 @@ from rerank.readers.texts.json_lines import JsonReader
 from rerank.readers.texts.roles import roles_given, with_option, with_roles
 from rerank.readers.texts.table import is_table, table
 from rerank.readers.texts.text_files import lists_of_texts
+from rerank.readers.texts.text_list import SCORE
 from rerank.readers.trees.charniak import ParseReader
 from rerank.readers.trees.treebank import SentenceText, lists_of_trees, treebank_files
 
@@ -166,7 +167,11 @@ def read(
         raise RecipeError(str(error), key="encoding") from None
     source_file = None if sources is None else os.fspath(sources)
     more = source_file, form, on_bad_list, encoding, answer
-    return ListFile(os.fspath(given), reader, settings, tuple(right_files) or None, *more)
+    lists = ListFile(os.fspath(given), reader, settings, tuple(right_files) or None, *more)
+    if named.get("columns") is not None:  # those alone
+        every = {name for nbest in lists.first_items() for name in nbest.names} - {SCORE, GAIN, *named["columns"]}
+        settings, reader = _reader(settings, answer, dict.fromkeys(sorted(every), "unused"))
+    return replace(lists, reader=reader, settings=settings)
 
 
 def example(name: str, split: str = "train") -> ListFile:
