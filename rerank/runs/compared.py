@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,9 +14,12 @@ import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.extraction.kinds import metric_of
+from rerank.extraction.list_checks import doubts_of_lists
 from rerank.metrics.metric import Metric, TestName
 from rerank.metrics.oracle import best_of_lists
 from rerank.metrics.significance import Significance, compare, score_interval
+from rerank.readers.base import says_scores
+from rerank.readers.lists import Lists
 from rerank.recipes.loading import load_recipe
 from rerank.runs.report.table import TextTable
 from rerank.storage.documents import as_json
@@ -187,6 +190,18 @@ class Compared:
             message = f"scored by {signature}, but the run's recipe.yaml measures {metric.signature}; "
             raise DataError(f"{message}the files are of different runs: run the recipe again", path=str(path))
         return Compared(metric, reference, rows, ids=ids, path=str(path))
+
+
+def doubts_about(
+    first: Iterable[Lists], metric: Metric, reader: Mapping[str, Any], base: str | None, lists: np.ndarray,
+    gain: np.ndarray, scores: np.ndarray,
+) -> list[str]:  # fmt: skip
+    """What speaks against claims of choices from lists; first: the first of them, as ``reader`` gives them; base: the
+    name of the base score, if there is one; lists, gain, scores: a piece as in ``doubt_of_base``."""
+    doubts = doubts_of_lists(first, metric, reader.get("roles"))
+    if base is not None and not says_scores(reader):
+        doubts += filter(None, [doubt_of_base(base, [(lists, gain, scores)])])
+    return doubts
 
 
 def doubt_of_base(name: str, pieces: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> str:

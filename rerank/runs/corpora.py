@@ -90,17 +90,14 @@ class Data:
 
     def counts(self, recipe: ListRecipe, metric: Metric) -> dict[str, Any]:
         """The entry of metrics.json on every split."""
-        splits = {recipe.data.training: self.training, **self.others}
-        return {split: _counts(extracted, metric) for split, extracted in splits.items()}
-
-
-def _counts(extracted: Extracted, metric: Metric) -> dict[str, Any]:
-    """The entry of metrics.json on a split."""
-    corpus, about = extracted.corpus, extracted.about
-    size = {"lists": corpus.list_count, "candidates": corpus.candidate_count, "nonzeros": corpus.nonzeros}
-    entries = {key: about[key] for key in (*EVEN, *(key for key in ODD if key in about))}
-    statistics = dataclasses.asdict(ListStatistics.of(corpus, metric))
-    return {**size, "columns": corpus.width, **entries, "statistics": statistics}
+        entries = dict[str, Any]()
+        for split, extracted in {recipe.data.training: self.training, **self.others}.items():
+            corpus, about = extracted.corpus, extracted.about
+            size = {"lists": corpus.list_count, "candidates": corpus.candidate_count, "nonzeros": corpus.nonzeros}
+            reported = {key: about[key] for key in (*EVEN, *(key for key in ODD if key in about))}
+            statistics = dataclasses.asdict(ListStatistics.of(corpus, metric))
+            entries[split] = {**size, "columns": corpus.width, **reported, "statistics": statistics}
+        return entries
 
 
 def table_of(start: Model, recipe: ListRecipe) -> FeatureTable:

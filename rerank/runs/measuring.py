@@ -15,7 +15,6 @@ from rerank.base.ranges import Range
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import Content, Measured, Pair
 from rerank.extraction.kinds import content_of
-from rerank.extraction.list_checks import doubts_of_lists
 from rerank.extraction.seen import SeenLists, SeenSample
 from rerank.extraction.texts import TextContent
 from rerank.metrics.gain import Gain
@@ -25,7 +24,7 @@ from rerank.metrics.significance import Significance
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
-from rerank.readers.base import SkipCount, says_scores
+from rerank.readers.base import SkipCount
 from rerank.readers.detection import MOST, Account, tell
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.nbest import each_of, row_of, told
@@ -35,7 +34,7 @@ from rerank.readers.texts.table import is_table
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import Section, Seed, Settings, named, validate
-from rerank.runs.compared import Compared, doubt_of_base
+from rerank.runs.compared import Compared, doubts_about
 from rerank.runs.corpora import references_amiss, unlike_training, written_apart
 from rerank.runs.fitting import task_of
 from rerank.runs.report.table import plain_text
@@ -190,34 +189,30 @@ def _measured(
                 looked_at += [one.lists][: MOST - len(looked_at)]
         count.warn()
     tell(Account.of("", looked_at, measure=content.metric.words))
-    sample, lines = seen.finish(), list[str]()
+    sample = seen.finish()
     if scorer is not None:
-        lines += unlike_training(sample, content, scorer.model.about.get("columns", {}), scorer.model.seen)
+        for line in unlike_training(sample, content, scorer.model.about.get("columns", {}), scorer.model.seen):
+            log.warning("%s", line)
     elif next(choices, _MISSING) is not _MISSING:
         raise DataError(f"found more choices than the {len(every):,} lists; expected one for each")
     if not every:
         raise DataError("no lists to evaluate")
     corpus, reader = measured_corpus(every, content.metric), getattr(lists, "settings", recipe.data.reader)
-    doubts = _doubts(content, corpus, looked_at, reader)
-    for line in (*lines, *_off_by_a_line(content.metric, corpus, sample, doubts), *doubts):
-        log.warning("%s", line)
-    return content.metric, corpus, np.stack(rows), by, " ".join(doubts)
+    return content.metric, corpus, np.stack(rows), by, _doubts(content, corpus, looked_at, sample, reader)
 
 
-def _doubts(content: Content[Any], corpus: Corpus, first: Sequence[Lists], reader: Settings) -> list[str]:
-    """What speaks against claims; first: the first lists."""
-    doubts = doubts_of_lists(first, content.metric, reader.get("roles"))
-    if corpus.base.any() and not says_scores(reader):
-        doubts += filter(None, [doubt_of_base(content.held[0], [(corpus.lists, corpus.gain, corpus.base)])])
-    return doubts
-
-
-def _off_by_a_line(metric: Metric, corpus: Corpus, sample: SeenSample, doubts: Sequence[str]) -> list[str]:
-    """Lines where references do not look like those of the lists, unless ``doubts`` say why."""
+def _doubts(
+    content: Content[Any], corpus: Corpus, first: Sequence[Lists], sample: SeenSample, reader: Mapping[str, Any]
+) -> str:
+    """What speaks against claims, which is logged; as is whether references look like those of other lists."""
+    metric, base = content.metric, content.held[0] if corpus.base.any() else None
+    doubts = doubts_about(first, metric, reader, base, corpus.lists, corpus.gain, corpus.base)
     blind = {"oracle": scored_rows(corpus, metric, corpus.gain), "random": blind_rows(corpus, metric)}
     total, size = corpus.reference.sum(axis=0), {"lists": corpus.list_count, "candidates": corpus.candidate_count}
     counts = size | {name: metric.report(own.sum(axis=0), total) for name, own in blind.items()}
-    return [] if written_apart(doubts) else references_amiss(metric, counts, sample.lengths, "")
+    for line in ([] if written_apart(doubts) else references_amiss(metric, counts, sample.lengths, "")) + doubts:
+        log.warning("%s", line)
+    return " ".join(doubts)
 
 
 def _row_of(content: Content[Any], one: Measured, answer: Answer) -> np.ndarray:

@@ -102,28 +102,21 @@ def write_predictions(
     lists = scorer.content.read_again(recipe.data, split, extracted.ids, np.diff(extracted.corpus.lists))
     with open_output(prediction_file(directory, split, 0)) as out:
         writer = ListWriter(out, scorer.reader)
-        passed = _written(writer, scorer, lists, extracted, chosen.weights[recipe.predictor], chosen.answers.get(split))
-        kept = _kept(track(passed, f"predict {split}", total=extracted.corpus.list_count), answers)
-        described = describe(split, kept, extracted, chosen, scorer.content)
-        deque(kept, maxlen=0)  # what nothing has asked for
+        weights, first = chosen.weights[recipe.predictor], chosen.answers.get(split)
+        passed = _written(writer, scorer, lists, extracted, weights, first, answers.examples)
+        passed = track(passed, f"predict {split}", total=extracted.corpus.list_count)
+        described = describe(split, passed, extracted, chosen, scorer.content)
+        deque(passed, maxlen=0)  # what nothing has asked for
         writer.finish()
     return described
 
 
-def _kept(lists: Iterable[tuple[int, Lists]], answers: Answers) -> Iterator[tuple[int, Lists]]:
-    """All lists; the examples are kept on the way."""
-    for in_files, (number, nbest) in enumerate(lists):
-        if number in answers.examples:
-            answers.examples[number] = in_files, nbest
-        yield number, nbest
-
-
 def _written(
     writer: ListWriter, scorer: Scorer, lists: Iterable[tuple[int, Lists]], extracted: Extracted, weights: Weights,
-    first: np.ndarray | None,
+    first: np.ndarray | None, examples: dict[int, tuple[int, Lists] | None],
 ) -> Iterator[tuple[int, Lists]]:  # fmt: skip
     """All lists of a split, each of which is written on the way: its candidates by the scores that ``weights`` give in
-    the corpus, after that in ``first`` (int64 [L], -1 for none), if it is given.
+    the corpus, after that in ``first`` (int64 [L], -1 for none), if it is given. The ``examples`` are kept.
 
     Scores are those of features' plain values, so that lists can be compared: see ``Extracted``. A list that the corpus
     lacks, since its reference cannot be used, is scored by the model itself; bad ones keep their places.
@@ -132,7 +125,9 @@ def _written(
     added = np.zeros(starts.size - 1)
     if extracted.origins is not None:
         added = scores(extracted.origins, Weights(weights.w, 0.0))
-    for number, nbest in lists:
+    for in_files, (number, nbest) in enumerate(lists):
+        if number in examples:
+            examples[number] = in_files, nbest
         if number < 0 or nbest.problem is not None:
             for ranked in scorer.rank([scorer.open(nbest)]):
                 if isinstance(ranked, Problem):

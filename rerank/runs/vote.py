@@ -21,7 +21,6 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry
 from rerank.data.corpus import Corpus, offsets, said_of_all
 from rerank.extraction.kinds import content_of
-from rerank.extraction.list_checks import doubts_of_lists
 from rerank.features.scores import means_of_answers, votes
 from rerank.learn.folds import best_trial, trials
 from rerank.learn.rules.maxent import Maxent
@@ -29,13 +28,13 @@ from rerank.learn.scoring import Weights, scores
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import oracles
-from rerank.readers.base import ScoreColumns, SkipCount, counted, says_scores, usable
+from rerank.readers.base import ScoreColumns, SkipCount, counted, usable
 from rerank.readers.detection import MOST as FIRST_LISTS
 from rerank.readers.detection import Account, said_of, tell
 from rerank.readers.given.reading import ListFile, blocks_given, lists_from
 from rerank.readers.lists import Lists, first_filled, numbered
 from rerank.recipes.loading import measuring_recipe
-from rerank.runs.compared import Compared, Scored, doubt_of_base
+from rerank.runs.compared import Compared, Scored, doubts_about
 from rerank.runs.report.table import TextTable, plain_text
 from rerank.storage.documents import as_json
 from rerank.storage.files import write_text
@@ -248,9 +247,7 @@ def load_source(
     gain = content.metric.gain(stats, np.repeat(reference, sizes, axis=0))
     for line in said_of_all(map("the score column {!r}".format, names), held, starts):
         log.warning("%s", line)
-    doubts = doubts_of_lists(seen, content.metric, reader.get("roles"))
-    if base is not None and not (reader and says_scores(reader)):
-        doubts += filter(None, [doubt_of_base(base, [(starts, gain, scores)])])
+    doubts = doubts_about(seen, content.metric, reader, base, starts, gain, scores)
     tell(account := Account.of("", seen, measure=content.metric.words))
     return ListSource(
         starts, answers, tuple(names), held, gain, np.random.default_rng(seed).permutation(sizes.size) % folds,

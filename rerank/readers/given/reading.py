@@ -168,8 +168,8 @@ def read(
     source_file = None if sources is None else os.fspath(sources)
     more = source_file, form, on_bad_list, encoding, answer
     lists = ListFile(os.fspath(given), reader, settings, tuple(right_files) or None, *more)
-    if named.get("columns") is not None:  # those alone
-        every = {name for nbest in lists.first_items() for name in nbest.names} - {SCORE, GAIN, *named["columns"]}
+    if (alone := columns.get("columns")) is not None:
+        every = {name for nbest in lists.first_items() for name in nbest.names} - {SCORE, GAIN, *alone}
         settings, reader = _reader(settings, answer, dict.fromkeys(sorted(every), "unused"))
     return replace(lists, reader=reader, settings=settings)
 
