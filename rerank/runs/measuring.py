@@ -31,8 +31,7 @@ from rerank.readers.given.nbest import each_of, row_of, told
 from rerank.readers.given.reading import blocks_given, first_list, lists_from
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.texts.table import is_table
-from rerank.recipes.loading import read_settings
-from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.loading import measuring_recipe
 from rerank.recipes.settings import Section, Seed, Settings, named, validate
 from rerank.runs.compared import Compared, doubts_about
 from rerank.runs.corpora import references_amiss, unlike_training, written_apart
@@ -152,19 +151,19 @@ def _measured(
     if isinstance(model, Reranker) and (is_frame(lists) or is_table(lists)):
         lists = model.frame_lists(lists, columns, known=True)
     first, lists = first_list(lists_from(lists, columns if not isinstance(lists, FrameLists) else {}))
-    rule = getattr(lists, "answer", None)
-    settings: Settings = {"features": {"set": "base"}, "data": {"answer": rule} if rule else {}}
-    settings = model.recipe.model_dump(mode="json") if isinstance(model, Reranker) else settings
-    if metric is not None:
-        settings["metric"] = named(metric)
-    recipe = read_settings({"name": "evaluate", "task": task_of(settings, first), **settings})
-    assert isinstance(recipe, ListRecipe)
-    scorer, content, looked_at = None, content_of(recipe), list[Lists]()
+    scorer, looked_at = None, list[Lists]()
     every, rows = list[tuple[np.ndarray, np.ndarray, np.ndarray]](), list[np.ndarray]()
     if isinstance(model, Reranker):
-        scorer = Scorer(model.model, model.predictor)  # decoding is by the model's own metric
-        settled = model.model if metric is None else replace(model.model, settings=recipe.model_dump(mode="json"))
+        scorer, settled = Scorer(model.model, model.predictor), model.model  # decoding is by the model's own metric
+        if metric is not None:
+            settings = model.recipe.changed({"metric": named(metric)}).model_dump(mode="json")
+            settled = replace(settled, settings=settings)
         content = Scorer(settled, model.predictor).content
+    else:
+        asked: Settings = {} if metric is None else {"metric": named(metric)}
+        content = content_of(
+            measuring_recipe(task_of(asked, first), metric, {"answer": getattr(lists, "answer", None)})
+        )
     ordered = content.metric.ordered  # by scores, which decoding does not give
     choose: Callable[[list[Pair]], Sequence[Answer]]
     if scorer is not None:
@@ -197,7 +196,8 @@ def _measured(
         raise DataError(f"found more choices than the {len(every):,} lists; expected one for each")
     if not every:
         raise DataError("no lists to evaluate")
-    corpus, reader = measured_corpus(every, content.metric), getattr(lists, "settings", recipe.data.reader)
+    reader = getattr(lists, "settings", {} if scorer is None else scorer.recipe.data.reader)
+    corpus = measured_corpus(every, content.metric)
     return content.metric, corpus, np.stack(rows), by, _doubts(content, corpus, looked_at, sample, reader)
 
 
