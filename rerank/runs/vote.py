@@ -216,7 +216,8 @@ def load_source(
     if first.of_trees:
         raise DataError("found a list of trees; expected texts; `rerank run` is for parses", path=first.path)
     example = first.named()
-    content = content_of(recipe, columns=ScoreColumns(example.names, example.names[example.column]))
+    known = ScoreColumns(example.names, example.names[example.column])
+    content = content_of(recipe, columns=known, keeps_texts=False)
     base = None if first.unscored else content.held[0]
     names = [name for name in content.held if name in example.names and (base is not None or name != content.held[0])]
     names += [WORDS] if with_words and content.metric.name == "wer" and WORDS not in names else []
