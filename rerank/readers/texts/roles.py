@@ -533,8 +533,9 @@ def _text(lists: Sequence[list[Any]]) -> str | None:
     named, alone = _texts(entries, _text_keys(entries)), max(map(len, lists)) < 2
     unlike = [key for key in named or _texts(entries, keys_of(entries))
               if alone or any(_differ(first_of(entry, (key,)) for entry in each) for each in lists)]  # fmt: skip
-    if named:
-        return (unlike or named)[0]
+    if named:  # all have the one that stands for one that says nothing
+        whole = (key for key in unlike if all(first_of(entry, (key,)) is not None for entry in entries))
+        return named[0] if named[0] in unlike else next(whole, named[0])
     others = unlike if len(unlike) == 1 else [key for key in unlike if not ID.search(key)]
     return others[0] if len(others) == 1 else None
 
