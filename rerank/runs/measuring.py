@@ -34,7 +34,7 @@ from rerank.readers.texts.table import is_table
 from rerank.recipes.loading import measuring_recipe
 from rerank.recipes.settings import Section, Seed, Settings, named, validate
 from rerank.runs.compared import Compared, doubts_about
-from rerank.runs.corpora import references_amiss, unlike_training, written_apart
+from rerank.runs.corpora import FEWEST, references_amiss, unlike_training, written_apart
 from rerank.runs.fitting import task_of
 from rerank.runs.report.table import plain_text
 
@@ -206,7 +206,8 @@ def _doubts(
 ) -> str:
     """What speaks against claims, which is logged; as is whether references look like those of other lists."""
     metric, base = content.metric, content.held[0] if corpus.base.any() else None
-    doubts = doubts_about(first, metric, reader, base, corpus.lists, corpus.gain, corpus.base)
+    several = first if len(first) >= FEWEST else ()  # of few lists, one may differ by chance
+    doubts = doubts_about(several, metric, reader, base, corpus.lists, corpus.gain, corpus.base)
     blind = {"oracle": scored_rows(corpus, metric, corpus.gain), "random": blind_rows(corpus, metric)}
     total, size = corpus.reference.sum(axis=0), {"lists": corpus.list_count, "candidates": corpus.candidate_count}
     counts = size | {name: metric.report(own.sum(axis=0), total) for name, own in blind.items()}

@@ -159,6 +159,17 @@ def test_its_columns_costs_and_empty_lists(tmp_path: Path) -> None:
         list(read_lists(known, tmp_path / "lists"))
 
 
+@pytest.mark.parametrize("graded", [(0,), (1,), (0, 1), ()])
+def test_gains_that_some_lists_have_are_not_looked_at_in_use(graded: tuple[int, ...], tmp_path: Path) -> None:
+    lists = [
+        {"candidates": [{"text": text, "lm": k, **({"gain": k} if i in graded else {})} for k, text in enumerate("ab")]}
+        for i in range(3)
+    ]
+    (tmp_path / "lists").write_text("".join(json.dumps(one) + "\n" for one in lists))
+    used = make_reader("jsonl").knowing(ScoreColumns(("score", "lm"), "score"), used=True)
+    assert [good(one).names for one in used.read(str(tmp_path / "lists"))] == [("score", "lm")] * 3
+
+
 Rows = list[dict[str, Any]]
 
 

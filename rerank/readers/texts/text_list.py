@@ -300,6 +300,9 @@ class TextReader(ListReader):
                 yield from chain.from_iterable(self._drafted([one], path) for one in group)
         else:
             draft.ids, draft.starts = [name for name, _ in group], [record.line for _, record in group]
+            if self.used and self.known is not None:  # a model needs no gains, which some lists may have
+                for name in {*NUMBERS} - {self.base, *self.known.names}:
+                    draft.numbers.pop(name, None)
             yield draft
 
     def _each(self, draft: Draft) -> Iterator[Draft]:
