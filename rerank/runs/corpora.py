@@ -165,6 +165,7 @@ def open_files(recipe: ListRecipe, inputs: Inputs) -> None:
                 raise DataError(message, path=path) from None
 
 
+ROUNDING = 1e-9
 HARDLY = 0.05  # the share of what a random candidate lacks that an oracle gains at the least
 FEWEST = 30  # lists that tell whether lengths go together,
 CORRELATED = 0.3  # which they do if their correlation is this, of ranks
@@ -232,10 +233,11 @@ def references_amiss(metric: Metric, counts: Mapping[str, Any], lengths: np.ndar
     counts: the ``ListStatistics``; the oracle is to be better than a random candidate. lengths: those of candidates and
     references (int64 [S, 2]), which are to go together. apart: see ``written_apart``.
     """
-    if metric.measured:
-        return []
     lines, asked = list[str](), apart or ASKED
     best, random = (counts[name][metric.primary] for name in ("oracle", "random"))
+    if metric.measured:
+        alike = abs(best - random) < ROUNDING and counts["candidates"] > counts["lists"]
+        return [f"the candidates of each list have the same {metric.primary}; is it that of these lists?"] * alike
     lacking = abs((0.0 if metric.lower_is_better else 100 / metric.percent) - random)
     if abs(best - random) < HARDLY * lacking and counts["candidates"] >= 2 * counts["lists"]:
         scores = f"{metric.primary} {metric.text(best)} beside {metric.text(random)}"

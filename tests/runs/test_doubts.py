@@ -252,6 +252,14 @@ def test_evaluate_doubts_what_runs_doubt(told: pytest.LogCaptureFixture) -> None
         assert (result.compared.as_data()[-1]["p"] is None) == withheld
 
 
+def test_gains_that_tell_no_candidates_apart_are_doubted(told: pytest.LogCaptureFixture) -> None:
+    for gains, doubted in (([0, 0], True), ([0.1, 0.1], True), ([0, 1], False)):
+        told.clear()
+        rerank.evaluate([0] * 9, [rerank.NBest(f"{k}", ["a", "b"], gains=gains) for k in range(9)], samples=10)
+        message = "the candidates of each list have the same gain; is it that of these lists?"
+        assert told.messages == [message] * doubted
+
+
 def test_columns_that_the_model_does_not_know_are_named_once(told: pytest.LogCaptureFixture) -> None:
     given = [{"text": text, "score": score, "columns": {"lm": score}} for text, score in (("a b", 0.5), ("b", 0.0))]
     model = rerank.fit([rerank.NBest(str(i), given, gains=[0, 1]) for i in range(12)], features="dense", epochs=1)

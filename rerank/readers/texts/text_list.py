@@ -380,4 +380,5 @@ class TextReader(ListReader):
         used = self.known is not None
         like = "all of the training lists" if used else "nearly all of the file's first lists"
         advice = "; name the dense columns in the reader's option dense" if self.offers("dense") and not used else ""
+        advice = "; without it lists are ranked (rerank rank), not measured" if name == "gain" else advice
         return Problem("columns", f"candidate {k} does not have the number {name!r}, as {like} do{advice}")
