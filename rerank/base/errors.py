@@ -5,13 +5,14 @@ Exit codes of the command line: 1 for a failed run (``RunError``), 2 for everyth
 a recipe, a data file, a model or a command line, 128 + n if signal n stopped it.
 """
 
+import copyreg
 import logging
 import os
 import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Self
+from typing import Any, Self
 
 from rerank.base.encoding import plain, shown
 
@@ -37,6 +38,10 @@ class RerankError(Exception):
     """Base of all errors that are reported to the user as one message."""
 
     exit_code = 2
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process: a pool whose worker raises what cannot be read back waits for ever."""
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 class DataError(RerankError):

@@ -2,7 +2,6 @@
 says how to go on.
 """
 
-import copyreg
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -45,10 +44,6 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
     ) -> None:  # fmt: skip
         super().__init__(message, path=path, line=line, list_id=list_id)
         self.reason, self.place, self.advice, self.size = reason, place, advice, size
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """For another process: exceptions forget keyword arguments."""
-        return copyreg.__newobj__, (Problem, *self.args), vars(self)  # type: ignore[attr-defined]
 
     def at(self, list_id: str, path: str, line: int, place: int | None = None, *, size: int | None = None) -> "Problem":
         """The problem of a list or candidate, with its place where the format has named no other."""

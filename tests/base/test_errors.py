@@ -18,9 +18,12 @@ from outcomes import read_lists
 
 import rerank
 from rerank.base.encoding import LONGEST, file_name, is_name
-from rerank.base.errors import DataError, ModelError, RecipeError, UnforeseenError
+from rerank.base.errors import DataError, ModelError, RecipeError, RerankError, RunError, StoppedError, UnforeseenError
 from rerank.base.shipped import file_of, files_of
 from rerank.extraction.trees import TreeContent
+from rerank.features.sink import TooLargeError
+from rerank.readers.given.nbest import GivenError
+from rerank.readers.problems import Problem
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.recipe import TextRecipe
 from rerank.recipes.settings import validate
@@ -170,6 +173,21 @@ def test_it_can_be_sent_and_stays_as_it_is() -> None:
     assert (str(again), again.traceback) == (str(found), found.traceback)
     assert UnforeseenError.of(again) is again
     assert found.traceback.endswith(f"JSONDecodeError: {caught.value}\n")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DataError("bad", path="a", line=3, list_id="x"), RecipeError("bad", key="k"), ModelError("bad", path="m"),
+        Problem("text", "bad", 3, path="a", place=1), GivenError("bad", "candidates[0]", list_id="x"),
+        TooLargeError("bad", path="a"), StoppedError("bad", 130), RunError("bad"), UnforeseenError("bad", "Traceback"),
+    ],
+)  # fmt: skip
+def test_errors_pass_between_processes(error: RerankError) -> None:
+    """A pool whose worker raises what cannot be read back breaks, or waits for ever."""
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+    assert again.exit_code == error.exit_code
 
 
 def test_names_are_files_of_shipped_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
