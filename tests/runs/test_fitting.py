@@ -313,6 +313,8 @@ def test_mistakes_are_named(lists: Any, settings: dict[str, Any], message: str) 
 
 
 def test_gains_are_numbers_of_any_library() -> None:
+    with pytest.raises(rerank.RerankError, match="found None as the id; expected a name or a whole number"):
+        rerank.NBest(None, ["x"])  # type: ignore[arg-type]
     for gains in (np.array([0.0, 1.0]), (gain for gain in (0, 1)), [np.float32(0), True], [Decimal(0), 1]):
         assert rerank.NBest("a", ["x", "y"], gains=gains).gains == (0.0, 1.0)
     lists = [rerank.NBest("a", ["(a) x", "(b) y"], gains=np.array([0.0, 1.0]))]
@@ -320,6 +322,7 @@ def test_gains_are_numbers_of_any_library() -> None:
     for wrong, told in (("a", "found 'a'"), (None, "found None"), ("1", "found '1'"), (10**400, "found 1000")):
         with pytest.raises(rerank.RerankError, match=f"list a: {told}.* as the gain of candidate 2; expected a finite"):
             rerank.NBest("a", ["x", "y"], gains=[0.0, wrong])
+    assert rerank.NBest(7, ["x"]).id == rerank.NBest(np.int64(7), ["x"]).id == "7"  # type: ignore[arg-type]
     for field in ("candidates", "references", "gains"):
         with pytest.raises(rerank.RerankError, match=f"list a: found float; expected {field}, in a list"):
             rerank.NBest(**{"id": "a", "candidates": ["x"], field: 1.0})

@@ -91,7 +91,7 @@ class NBest:
 
     Parameters
     ----------
-    id: the list's name.
+    id: the list's name; a whole number becomes one.
     candidates: texts or trees, pairs (text, score), dicts with the keys ``text`` or ``tree``, ``score``, ``columns``,
         ``features``, ``segmentation``, ``alignment`` and ``answer``, instances of ``nltk.Tree``, or ``Candidate``s.
     source: the input, if there is one.
@@ -111,6 +111,9 @@ class NBest:
     gains: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.id, str | int | np.integer) or isinstance(self.id, bool):
+            raise GivenError(f"found {self.id!r:.60} as the id; expected a name or a whole number", "id")
+        object.__setattr__(self, "id", str(self.id))
         for name in ("candidates", "references"):
             values = getattr(self, name)
             if name == "references" and (isinstance(values, str) or is_tree(values)):
