@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
+from rerank.base.registry import build
 from rerank.base.usage import require
 from rerank.extraction.content import Content, Description
 from rerank.extraction.extraction import paths_of
@@ -20,6 +21,7 @@ from rerank.learn.base import Learner
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted
 from rerank.learn.folds import FOLDS, sections
+from rerank.learn.pairs import pairs
 from rerank.learn.scoring import choices, weighed_rows
 from rerank.learn.train import bytes_needed, require_source
 from rerank.models.model import HEADER, Model, one_base, raw_weights
@@ -40,7 +42,7 @@ from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import own_measure
 from rerank.runs.run import Run, blind, choose, weight_counts
-from rerank.runs.training import IN_MEMORY, RunTask, pair_source, train_run, trained_on, trained_once
+from rerank.runs.training import IN_MEMORY, RunTask, train_run, trained_on, trained_once
 from rerank.storage.outputs import RUNS, output_file
 
 log = logging.getLogger("rerank")
@@ -399,7 +401,7 @@ def check_single(single: ListRecipe, start: Model | None = None) -> None:
 
 def check_pairs(learner: Learner, settings: Settings) -> None:
     """Refuse a pair source that does not exist, or that ``learner`` cannot learn from."""
-    source = pair_source(settings)
+    source = build(pairs, settings, "training.pairs")
     try:
         require_source(learner, source)
     except RecipeError as error:

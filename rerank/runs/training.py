@@ -17,7 +17,6 @@ from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, START, BaseSearch, make_learner, start_weight
 from rerank.learn.folds import Columns, cut_state, padded_state, with_base_column
-from rerank.learn.pairs import PairSource
 from rerank.learn.pairs import pairs as pair_sources
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import corpus_score, scores
@@ -281,11 +280,6 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Corpus, metric: Metr
     return bounds(learner, log.head(first["updates"]), corpus, int(first["mistakes"]), u, margins)
 
 
-def pair_source(settings: Settings) -> PairSource:
-    """The pair source that a recipe describes."""
-    return build(pair_sources, settings, "training.pairs")
-
-
 def any_ties(recipe: ListRecipe, corpus: Corpus) -> bool:
     """Whether every candidate with the oracle's gain counts as right, by ``oracle.ties`` and the training lists.
 
@@ -339,7 +333,8 @@ def _train(task: RunTask, learner: Settings, stage: str, lists: str = "") -> Tra
         base = float(task.start.about.get("training_base", START))
     elif automatic:
         base = start_weight(corpus)
-    problem = ListProblem(corpus, targets, recipe.seed, settings.shuffle, several, pair_source(settings.pairs))
+    pairs = build(pair_sources, settings.pairs, "training.pairs")
+    problem = ListProblem(corpus, targets, recipe.seed, settings.shuffle, several, pairs)
     with counting("train", total=epochs, unit="epochs", lines=False) as count:
         training = train(
             make_learner(learner, base=base), problem, epochs=epochs, predictor=settings.predictor,
