@@ -59,6 +59,7 @@ def column_of(nbest: Lists, name: str, option: str) -> np.ndarray:
             others = [other for k, other in enumerate(nbest.names) if k != nbest.column]
             key = next(iter([*likely, *filter(REWARD.search, others), *others]), "KEY")
             message += f", or say which key it is: --roles {key}=gain (data.roles)"
+        message += "; what is right in them is measured by --metric match" if nbest.references else ""
         raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)
     values = np.asarray(nbest.scores[:, nbest.names.index(name)], np.float64)
     bounds = f"a finite number from {-LARGEST_GAIN:g} to {LARGEST_GAIN:g}: divide the gains by a constant"

@@ -187,6 +187,7 @@ def test_answers_are_matched_with_references(tmp_path: Path, rerank: Any) -> Non
         done = rerank("vote", path, "--metric", "match", *(["--answer", rule] if rule else []), "--json")
         rows = {row["name"]: row["score"] for row in json.loads(done.out)["rows"]}
         assert (rows["first"], rows["majority vote"]) == (0.5, 1.0)
+    assert "what is right in them is measured by --metric match" in rerank("vote", ruled).err
     done = rerank("vote", ruled, "--metric", "match", "--answer", "regex:none")
     assert "no candidate has an answer by the rule regex:none, so there is no vote" in done.err
     done = rerank("oracle", held, "--reader", "jsonl", "--metric", "match")
