@@ -322,10 +322,12 @@ def _looked_at(files: Sequence[str], reader: str | None, roles: str | None) -> t
         said = ", ".join(f"{path} {name}" for path, name in names.items())
         raise DataError(f"found the formats {', '.join(map(str, sorted(map(str, formats))))} ({said}); expected one")
     settings = settings_of(names[files[0]], "--reader") | ({} if roles is None else {"roles": roles_given(roles)})
+    problem = None
     for nbest in lists_of(make_reader(settings, "reader"), files[0]):
         if nbest.problem is None and len(nbest):
             return settings, nbest
-    raise DataError("no list with candidates", path=files[0])
+        problem = problem or nbest.problem
+    raise DataError("no list with candidates", path=files[0]) if problem is None else problem.advised()
 
 
 def _placed(files: Sequence[str]) -> tuple[str, list[str]]:

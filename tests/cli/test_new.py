@@ -99,6 +99,18 @@ def test_how_words_are_written_decides_the_measure(
     assert ("No candidate has" in made.out, said in made.out) == (bool(said), True), made
 
 
+def test_it_says_why_no_list_is_good(tmp_path: Path, rerank: Any) -> None:
+    made = rerank(
+        "new", write(tmp_path, "x.jsonl", json.dumps({"id": 1, "phrase": "a"}) + "\n"), "-o", tmp_path / "r.yaml"
+    )
+    assert (made.code, "--roles query=group,answer=text; found id, phrase" in " ".join(made.err.split())) == (
+        2,
+        True,
+    ), made
+    made = rerank("new", write(tmp_path, "x.jsonl", '{"candidates": []}\n'), "-o", tmp_path / "r.yaml")
+    assert (made.code, "no list with candidates" in made.err) == (2, True), made
+
+
 def test_trees_and_texts_with_references(tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     trees = write(tmp_path, "trees/train.nbest", "".join(f"1\ts{i}\n-1.5\n{GOOD}\n\n" for i in range(3)))

@@ -229,6 +229,9 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
     "lists by their ids": ([{"p": [{"response": "4", "passed": True}, {"response": "5", "passed": False}],
                              "q": [{"response": "6", "passed": False}]}], (
         ["p", "q"], ["4", "5"], ("score", "gain"), [[0, 1], [0, 0]], None, None, ())),
+    "the list of an id within": ([{"date": "x", "eval": {"p": [{"task_id": "p", "solution": "4", "passed": True},
+                                                               {"task_id": "p", "solution": "5", "passed": False}]}}], (
+        ["p"], ["4", "5"], ("score", "gain"), [[0, 1], [0, 0]], None, None, ())),
     "lists under one key": ([{"meta": {"n": 2}, "results": [
         {"id": "p", "outputs": ["x", "y"], "best": 1}, {"id": "q", "outputs": ["x", "y"], "best": 1}]}], (
         ["p", "q"], ["x", "y"], ("score", "gain"), [[0, 0], [0, 1]], None, None, ())),

@@ -279,7 +279,7 @@ def as_lists(
     while roles is None and len(sound) < look and (entry := next(rest, None)) is not None:
         head.append(entry)
         sound += [] if isinstance(entry[1], Problem) else [entry[1]]
-    if len(sound) == 1 and asked.keys().isdisjoint(sound[0]) and len(lists := _alone(sound[0])) > 1:
+    if len(sound) == 1 and asked.keys().isdisjoint(sound[0]) and (lists := _alone(sound[0]))[0] is not sound[0]:
         beyond = list(islice(rest, 1))
         rest = chain(beyond, rest)
         if not beyond:
@@ -408,15 +408,16 @@ def _alone(item: Object) -> list[Object]:
     def are_lists(rows: Any) -> bool:
         if not is_of(rows, [dict]):
             return False
-        others = not known and (all(map(_opened, rows)) or (_called("group", keys_of(rows)) and _of_rows(rows, {})))
-        return bool(_form(rows) or _asks(rows) or others)
+        found = not known and _called("group", keys_of(rows)) and _of_rows(rows, {})
+        several = found and _differ(first_of(row, found.group) for row in rows)
+        return bool(_form(rows) or _asks(rows) or several or (not known and all(map(_opened, rows))))
 
     tables: list[list[Object]] = [*filter(are_lists, chain.from_iterable(place.values() for place in every))]
     if len(tables) == 1:
         return tables[0]
     by_ids = [place for place in every if _most(_holds_candidates(one) or (
         _are_candidates(one) and (isinstance(one[0], dict) or not known)) for one in place.values())]  # fmt: skip
-    if len(by_ids) != 1 or (by_ids == [item] and known):
+    if len(by_ids) != 1 or sum((by_ids[0] is item, known, len(by_ids[0]) < 2)) > 1:  # what speaks against it
         return [item]
     lists = by_ids[0].items()
     systems = [one for _, several in lists if is_of(several, [dict]) and _asks(several) for one in several]
