@@ -125,7 +125,9 @@ def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
     advice = advice_on(dict(readers)["jsonl"](), readers, path)
     if not advice:
         first, *_ = start.split(b"\n", 1)
-        if re.match(rb"(?!([^\t\n]*\t).*\n\1)([^\t\n]*[^-\d.\s][^\t\n]*(\t|\s*\n)){3}", start):  # names of columns
+        if re.match(
+            rb"(?!([^\t\n]*\t).*\n\1)([^\t\n]*[^-\d.\s][^\t\n]*\t){2}[^\t\n]*[^-\d.\s]", start
+        ):  # names of columns
             return "table"
         tried = sorted(name for needing in (False, True) for name, _ in _made(readers, needing=needing))
         advice = f"the first line is {excerpt(first)}, and the first lists are of none of these forms: "
