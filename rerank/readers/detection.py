@@ -63,7 +63,7 @@ _OTHERS = (
      "enumerate([(t, -float(c)) for c, t in re.findall(r'x_cost ([\\d.]+).*?>([^<]+)<', l)] for l in text)"),
     (rb"(?s)\s*<.{0,400}(ocr_page|ocrx_word|PcGts)", "an OCR program (hOCR, PAGE)",
      "enumerate([(t, float(c)) for c, t in re.findall(r'conf[= ]\"?([\\d.]+).*?>([^<]+)<', l)] for l in text)"),
-    (rb"((?!\d+\t)[^\t\n]+)\t[^\t\n]*[+<#\[][^\t\n]*\t\d+\.\d+\n\1\t", "hfst-lookup",
+    (rb"((?!\d+\t)[^\t\n]+)\t[^\t\n+<#\[]*+[+<#\[][^\t\n]*+\t\d+\.\d+\n\1\t", "hfst-lookup",
      "enumerate([(l.split('\\t')[1], -float(l.split('\\t')[2])) for l in b.splitlines()] for b in '\\n'.join(text)"
      ".split('\\n\\n'))"),
 )  # fmt: skip
@@ -126,7 +126,7 @@ def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
     if not advice:
         first, *_ = start.split(b"\n", 1)
         if re.match(
-            rb"(?!([^\t\n]*\t).*\n\1)([^\t\n]*[^-\d.\s][^\t\n]*\t){2}[^\t\n]*[^-\d.\s]", start
+            rb"(?!([^\t\n]*+\t).*\n\1)([-\d. ]*+[^-\d.\s][^\t\n]*+\t){2}[-\d. ]*+[^-\d.\s]", start
         ):  # names of columns
             return "table"
         tried = sorted(name for needing in (False, True) for name, _ in _made(readers, needing=needing))
