@@ -52,15 +52,13 @@ class Deadline:
         """Let the work end at once."""
         self._ended = True
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         """For this many seconds within the block, ``check()`` in this thread finds nothing; then ``GivenUpError``."""
         self._of_thread.check = self._check
         self._last = time.monotonic() + self._seconds
-        try:
-            yield
-        finally:
-            del self._of_thread.check
+
+    def __exit__(self, *_error: object) -> None:
+        del self._of_thread.check
 
     def _check(self) -> None:
         if self._ended or time.monotonic() > self._last:

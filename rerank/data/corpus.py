@@ -31,6 +31,7 @@ from rerank.storage.files import DAMAGE, ArrayFile, new_directory, read_array, s
 
 FORMAT_VERSION = 1
 FAINT = 1e-6  # in a free column: what is so much smaller is lost
+FLOAT32_MAX = float(np.finfo(np.float32).max)  # values are float32
 MOST_COLUMNS = 2**31 - 1  # columns are int32
 
 DTYPES = {
@@ -331,6 +332,13 @@ def save_joined(
         header = {"version": FORMAT_VERSION, "width": first.width, "free": first.free, "about": first.about}
         (new / "header.json").write_text(as_json(header | {"cuts": list(cuts) or ends}, indent=1, sort_keys=True))
         seal(new)
+
+
+def first_unfit(numbers: np.ndarray) -> int:
+    """Row of the first number that features cannot hold; -1 if there is none."""
+    if numbers.max(initial=0.0) <= FLOAT32_MAX and numbers.min(initial=0.0) >= -FLOAT32_MAX:
+        return -1
+    return int(np.argmin((np.abs(numbers) <= FLOAT32_MAX).all(axis=1)))
 
 
 def offsets(lengths: Sequence[int] | np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, PositiveInt, model_validator
 
-from rerank.features.scores import FLOAT32_MAX
+from rerank.data.corpus import FLOAT32_MAX
 from rerank.readers.lists import Lists
 
 MOST = 10_000

@@ -10,11 +10,12 @@ import numpy as np
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
+from rerank.data.corpus import first_unfit
 from rerank.extraction.content import Content, Description, Measured, Pair
 from rerank.features.extract import TextExtractor
 from rerank.features.scores import unfit
 from rerank.features.sink import ListFeatures
-from rerank.features.text.view import TextView, first_unfit, make_view
+from rerank.features.text.view import TextView, make_view
 from rerank.metrics.gain import ColumnMetric
 from rerank.metrics.metric import metrics
 from rerank.metrics.text import Ter, TextMetric, Totals
@@ -34,8 +35,8 @@ log = logging.getLogger("rerank")
 CHECKED = 50  # lists of a split of which both this program's sums and the reference implementation make the figures
 
 
-class TextContent(Content[TextView | None]):
-    """Texts, with texts as references."""
+class TextContent(Content[TextView | Lists]):
+    """Texts, with texts as references. Where columns are all that templates see, there is no view of a text."""
 
     metric: TextMetric
     extractor: TextExtractor
@@ -94,7 +95,7 @@ class TextContent(Content[TextView | None]):
         except DataError:  # of one of the lists
             return None
 
-    def open(self, nbest: Lists) -> tuple[Lists, TextView | None]:
+    def open(self, nbest: Lists) -> tuple[Lists, TextView | Lists]:
         """The words, phrases and scores of a list; without a source there are no phrases.
 
         The scores are those of ``columns`` where these are known: a list that lacks one is bad, and others are ignored.
@@ -107,7 +108,7 @@ class TextContent(Content[TextView | None]):
         rows = self.rows(nbest)
         if self.by_columns and not self.keeps_texts and (rows.sparse is None or "Given" not in self.names):
             if first_unfit(rows.scores) < 0:
-                return nbest, None  # columns are all that templates see
+                return nbest, rows
         return nbest.opened(self._view)
 
     def rows(self, nbest: Lists) -> Lists:
@@ -120,12 +121,12 @@ class TextContent(Content[TextView | None]):
             lists = lists.changed(segmentation=None, alignment=None)
         return make_view(lists, lists.source or b"", self.symbols if self.keeps_texts else None)
 
-    def extract(self, nbest: Lists, content: TextView | None) -> ListFeatures:
-        content = self._view(nbest) if content is None else content
+    def extract(self, nbest: Lists, content: TextView | Lists) -> ListFeatures:
+        content = self._view(nbest) if isinstance(content, Lists) else content
         candidates = nbest.candidates if self.user else ()
         return self.extractor.features(content, self.rows(nbest), candidates, names=self.keeps_texts)
 
-    def stats(self, nbest: Lists, content: TextView | None, gold: tuple[bytes, ...]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
+    def stats(self, nbest: Lists, content: TextView | Lists, gold: tuple[bytes, ...]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
         if isinstance(self.metric, Match) and nbest.answers is not None:
             right = with_answers(nbest.changed(texts=list(gold), answers=None), self.answer).answers or ()
             gold = (*gold, *filter(None, right))
@@ -134,7 +135,7 @@ class TextContent(Content[TextView | None]):
     def text_stats(self, pair: Pair, text: bytes) -> np.ndarray:
         return np.asarray(self.metric.stats([text], pair.gold)[1][0])
 
-    def pairwise(self, nbest: Lists, content: TextView | None, places: Sequence[int]) -> np.ndarray:  # noqa: ARG002
+    def pairwise(self, nbest: Lists, content: TextView | Lists, places: Sequence[int]) -> np.ndarray:  # noqa: ARG002
         return self.metric.pairwise([nbest.texts[y] for y in places])
 
     def gold_text(self, pair: Pair) -> str:

@@ -13,9 +13,10 @@ import numpy as np
 
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.interrupts import check
+from rerank.data.corpus import FLOAT32_MAX
 from rerank.data.symbols import SymbolTable, known_hash, text_hash
 from rerank.features.forest import SEMANTIC, SYNTACTIC, TREE, UPWARD, Grower, Rules, places_of
-from rerank.features.scores import FLOAT32_MAX, score_view
+from rerank.features.scores import score_view
 from rerank.features.sink import (
     OVERFLOW,
     ListFeatures,

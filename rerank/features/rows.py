@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.data.corpus import Corpus, frozen, offsets
-from rerank.features.scores import FLOAT32_MAX
+from rerank.data.corpus import FLOAT32_MAX, Corpus, frozen, offsets
 from rerank.features.sink import ListFeatures
 from rerank.kernels.compile import kernel
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from rerank.base.ranges import Range
+from rerank.data.corpus import FLOAT32_MAX
 from rerank.data.symbols import SymbolTable, known_hash
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import EITHER, RANK, Symbols, Template, mark
@@ -13,7 +14,6 @@ from rerank.kernels.compile import kernel
 from rerank.readers.lists import Lists, numbered
 from rerank.readers.problems import Problem
 
-FLOAT32_MAX = float(np.finfo(np.float32).max)  # values are float32
 BASE, GAP, BEST, MOST_BINS = mark("(base)"), mark("gap"), mark("best"), 64
 BINS = np.array([mark(f"bin={n}") for n in range(MOST_BINS)], np.uint64)
 UNFIT = f"found a score that is not finite or exceeds {FLOAT32_MAX:.3g}"
@@ -104,7 +104,10 @@ class Dense(ScoreTemplate):
 
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
         scores = rows.scores if self.answers == "own" else shared(rows, lists, rows.scores)
-        return {(name,): scores[:, k] for k, name in enumerate(rows.names) if k != rows.column}
+        return {name: scores[:, k] for name, k in self.places(rows.names, rows.column).items()}
+
+    def places(self, names: tuple[str, ...], column: int) -> dict[Symbols, int]:
+        return {(name,): k for k, name in enumerate(names) if k != column}
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,9 @@ class BaseScore(ScoreTemplate):
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
         base = rows.base if self.answers == "own" else shared(rows, lists, rows.base[:, np.newaxis])[:, 0]
         return {(): np.minimum(np.maximum(base, -FLOAT32_MAX), FLOAT32_MAX)}
+
+    def places(self, names: tuple[str, ...], column: int) -> dict[Symbols, int]:  # noqa: ARG002
+        return {(): column}
 
 
 @kernel
@@ -195,3 +201,6 @@ class SameAnswer(ScoreTemplate):
 
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
         return {} if rows.answers is None else {(): votes(lists, numbered(rows))}
+
+    def places(self, names: tuple[str, ...], column: int) -> dict[Symbols, int]:  # noqa: ARG002
+        return {}

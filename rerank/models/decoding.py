@@ -28,7 +28,6 @@ from rerank.readers.lists import Lists, numbered
 from rerank.readers.trees.trees import brackets as bracketed
 from rerank.recipes.recipe import ListRecipe
 
-PLAIN = np.ones(1)  # how sharp probabilities are where nothing was tuned
 TIES = 1e-12  # of an expected gain: of candidates as near as this to the best, the one with the best score is taken
 Gains = Callable[[Sequence[Any]], Any] | Sequence[Sequence[float]] | np.ndarray
 gain_functions: Registry[Callable[..., Any]] = Registry("gain function")  # from candidates to float64 [N, N]
@@ -205,7 +204,8 @@ def best_answer(nbest: Lists, order: np.ndarray, scores: np.ndarray) -> Decoded:
     """The best candidate of a list, by its score, as an answer."""
     if not len(nbest):
         raise DataError("the list has no candidates", path=nbest.path, list_id=nbest.id)
-    y, p = int(order[0]), probabilities(scores, PLAIN)[0]
+    y, raised = int(order[0]), np.exp(scores - scores.max())  # ``probabilities`` where nothing was tuned
+    p = raised / raised.sum()
     answers, margin = agreed(nbest, p)
     return Decoded(_text(nbest, y), y, p, answers=answers, margin=margin)
 

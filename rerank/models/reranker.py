@@ -20,7 +20,16 @@ from rerank.models.scorer import Contribution, Ranked, Scorer
 from rerank.models.weights import named_weights
 from rerank.readers.base import OnBadList, Problem, ScoreColumns, SkipCount, check_names, make_reader
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
-from rerank.readers.given.nbest import CandidateLike, GivenError, NBest, check_for_files, each_of, list_given, refusal
+from rerank.readers.given.nbest import (
+    CandidateLike,
+    GivenError,
+    NBest,
+    alike,
+    check_for_files,
+    each_of,
+    list_given,
+    refusal,
+)
 from rerank.readers.lists import Candidate, Lists
 from rerank.readers.streams import PathLike
 from rerank.readers.texts.table import is_table, table
@@ -197,6 +206,12 @@ class Reranker:
         columns = self._scorer.content.columns
         return ScoreColumns((SCORE,), SCORE) if columns is None and not self._texts else columns
 
+    @cached_property
+    def _by_columns(self) -> bool:
+        """Whether features look at no text or tree, and at nothing that they come to."""
+        content = self._scorer.content
+        return getattr(content, "by_columns", False) and not getattr(content, "answer", None)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process: the model, from which everything else is made again."""
         return Reranker, (self.model, self.predictor)
@@ -236,9 +251,9 @@ class Reranker:
     @property
     def of_columns(self) -> bool:
         """Whether score columns and their weights are all that it chooses by: it looks at no text, tree or vote."""
-        scorer, by_columns = self._scorer, getattr(self._scorer.content, "by_columns", False)
+        scorer = self._scorer
         weighed = scorer.how is None and scorer.predictor != "voted" and scorer.weights.trees is None
-        return weighed and by_columns and not getattr(scorer.content, "answer", None)
+        return weighed and self._by_columns
 
     def rank(self, candidates: Candidates, source: str | None = None) -> Ranking:
         """Candidates for one input, best first.
@@ -250,8 +265,8 @@ class Reranker:
         ------
         DataError: a candidate that cannot be used; says which one, and why.
         """
-        originals, nbest = self._taken(candidates, source)
-        (ranked,) = self._scorer.rank([self._open(nbest)])
+        originals, opened = self._pair(candidates, source)
+        (ranked,) = self._scorer.rank([opened])
         assert isinstance(ranked, Ranked)
         return Ranking(originals, ranked, self._explain, self.predictor)
 
@@ -287,11 +302,11 @@ class Reranker:
         DataError: as for ``rank``; or there are no candidates. ModelError: the model was not tuned for this.
         RecipeError: gains that cannot be used.
         """
-        _, nbest = self._taken(candidates, source)
-        if not len(nbest):
-            raise DataError("the list has no candidates", list_id=nbest.id or None)
+        _, opened = self._pair(candidates, source)
+        if not len(opened.nbest):
+            raise DataError("the list has no candidates", list_id=opened.nbest.id or None)
         how = "mbr" if how is None and gains is not None else how
-        return self._scorer.answer(self._open(nbest), self._scorer.decoding(how), gains)
+        return self._scorer.answer(opened, self._scorer.decoding(how), gains)
 
     def rank_many(
         self,
@@ -329,9 +344,9 @@ class Reranker:
 
         def opened() -> Iterator[Pair]:
             for number, each in enumerate(every):
-                candidates, nbest = self._taken(each, None, str(number))
+                candidates, opened = self._pair(each, None, str(number))
                 taken.append(candidates)
-                yield self._open(nbest)
+                yield opened
 
         for ranked in self._scorer.rank(self._scorer.watched(opened())):
             assert isinstance(ranked, Ranked)
@@ -430,6 +445,14 @@ class Reranker:
             if isinstance(ranked, Ranked):
                 yield Ranking(ranked.nbest.candidates, ranked, self._explain, self.predictor)
         count.warn()
+
+    def _pair(self, candidates: Candidates, source: str | None, name: str = "") -> tuple[Sequence[CandidateLike], Pair]:
+        """The candidates as they were given, and as a list with what they are."""
+        if source is None and type(candidates) is list and self._by_columns and self._columns is not None:
+            if (lists := alike(candidates, self._columns, name)) is not None:
+                return candidates, Pair(lists, lists)  # these columns are what the model looks at, all of them fit
+        originals, nbest = self._taken(candidates, source, name)
+        return originals, self._open(nbest)
 
     def _taken(
         self, candidates: Candidates, source: str | None, name: str = ""

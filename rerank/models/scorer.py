@@ -1,7 +1,7 @@
 """A model at work: lists in, ranked lists out, and the reasons for a choice."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,10 +14,10 @@ from rerank.data.symbols import combined, known_hash
 from rerank.extraction.content import Content, Pair
 from rerank.extraction.kinds import content_of
 from rerank.extraction.seen import compared
-from rerank.features.extract import FeatureExtractor
 from rerank.features.rows import RowBuilder
 from rerank.features.sink import NEAR, ListFeatures
-from rerank.features.table import FeatureTable, HashedTable
+from rerank.features.table import HashedTable
+from rerank.features.template import Symbols, Template
 from rerank.learn.base import Weights
 from rerank.learn.scoring import add_scores
 from rerank.learn.scoring import scores as scores_of
@@ -91,32 +91,6 @@ def rank(scores: np.ndarray, base: np.ndarray) -> np.ndarray:
 def led(order: np.ndarray, place: int | None) -> np.ndarray:
     """``order`` (int64 [N]) with the candidate at ``place`` before all others, if there is one."""
     return order if place is None else np.concatenate([[place], order[order != place]])
-
-
-def column_scores(
-    extractor: FeatureExtractor, table: FeatureTable, weights: Weights, rows: Lists
-) -> tuple[np.ndarray, int]:
-    """The scores of one list (float64 [N]) whose features are columns alone, and how many of these the table lacks.
-
-    To the bit those of ``flat_features``, without compiled code, which takes longer to load than a list to rank.
-    """
-    scores, unknown, whole = weights.base * rows.base, 0, np.array([0, len(rows)])
-    given = [(template.seed, template.columns(rows, whole) or {}) for template in extractor.templates]
-    names = [combined(seed, *map(known_hash, name)) | 1 for seed, found in given for name in found]
-    if not names or not len(rows):
-        return scores, unknown
-    exact = np.array([values for _, found in given for values in found.values()]) + 0.0
-    ends = zip(exact.max(axis=1).tolist(), exact.min(axis=1).tolist(), strict=True)
-    for name, own, value, (high, low) in zip(names, exact, exact.astype(np.float32), ends, strict=True):
-        if extractor.relative and high - low < NEAR * max(high, -low) and (value != own).any():  # see ``narrow``
-            apart = own - own[0]
-            value[:] = apart - np.cumsum(apart)[-1] / own.size
-            high, low = value.max(), value.min()
-        if np.float32(high) != np.float32(low):
-            column = table.free_columns.get(name)
-            unknown += column is None
-            scores += 0.0 if column is None else weights.w[column] * value
-    return scores, unknown
 
 
 class Scorer:
@@ -220,11 +194,61 @@ class Scorer:
         features = self.content.features(opened.nbest, opened.content)
         return features, self.model.table.columns(features)
 
+    @cached_property
+    def _shown(self) -> Callable[[tuple[str, ...], int], tuple[list[int | None], list[int]] | None]:
+        """The features that score columns are in lists without answers, by these names and the base score's place: the
+        model's columns, None for unknown ones, and the places; None where features are more than that."""
+
+        @lru_cache(maxsize=64)
+        def shown(names: tuple[str, ...], column: int) -> tuple[list[int | None], list[int]] | None:
+            of_each = [(template, template.places(names, column)) for template in self.content.extractor.templates]
+            found = [(self._column(template, name), k) for template, of in of_each for name, k in (of or {}).items()]
+            return None if any(of is None for _, of in of_each) else ([j for j, _ in found], [k for _, k in found])
+
+        return shown
+
+    def _column(self, template: Template, name: Symbols) -> int | None:
+        """The column of a dense feature, if it has one."""
+        return self.model.table.free_columns.get(combined(template.seed, *map(known_hash, name)) | 1)
+
+    def _column_scores(self, rows: Lists) -> tuple[np.ndarray, int]:
+        """The scores of one list (float64 [N]) whose features are columns alone, and how many the model does not know.
+
+        To the bit those of ``flat_features``, without compiled code, which takes longer to load than a list to rank.
+        """
+        base, relative = rows.scores[:, rows.column], self.content.extractor.relative
+        scores, unknown = self.weights.base * base, 0
+        if rows.answers is None and (found := self._shown(rows.names, rows.column)) is not None:
+            columns, places = found
+            exact = rows.scores + 0.0
+        else:
+            given = [(each, each.columns(rows, rows.first) or {}) for each in self.content.extractor.templates]
+            columns = [self._column(template, name) for template, found in given for name in found]
+            places = list(range(len(columns)))
+            exact = np.array([values for _, found in given for values in found.values()]).T + 0.0
+        if not columns or not len(rows):
+            return scores, unknown
+        narrowed, highs, lows = exact.astype(np.float32), exact.max(axis=0).tolist(), exact.min(axis=0).tolist()
+        for column, k in zip(columns, places, strict=True):
+            high, low, value = highs[k], lows[k], narrowed[:, k]
+            if relative and high - low < NEAR * max(high, -low) and (value != exact[:, k]).any():  # see ``narrow``
+                apart = exact[:, k] - exact[0, k]
+                value = (apart - np.cumsum(apart)[-1] / apart.size).astype(np.float32)
+                high, low = value.max(), value.min()
+            if np.float32(high) != np.float32(low):
+                unknown += column is None
+                scores += 0.0 if column is None else self.weights.w[column] * value
+        return scores, unknown
+
     def _score(self, opened: Pair) -> Ranked:
         """A list in the order of its scores."""
-        weights, content, table = self.weights, self.content, self.model.table
-        if opened.content is None and weights.trees is None and not isinstance(table, HashedTable):
-            scores, unknown = column_scores(content.extractor, table, weights, content.rows(opened.nbest))
+        weights = self.weights
+        if (
+            isinstance(opened.content, Lists)
+            and weights.trees is None
+            and not isinstance(self.model.table, HashedTable)
+        ):
+            scores, unknown = self._column_scores(opened.content)
             return Ranked(opened.nbest, rank(scores, opened.nbest.base), scores, unknown)
         features, columns = self.features(opened)
         absent = columns < 0

@@ -130,7 +130,7 @@ def test_alignments_can_be_given_up(spec: str, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(interrupts, "PIECE", 1)
     monkeypatch.setattr(interrupts, "check", end_at_the_third)
-    with deadline.held(), pytest.raises(GivenUpError):
+    with deadline, pytest.raises(GivenUpError):
         extracted([spec], Lines([], [One(["a"] * y, base=float(y)) for y in range(4)]))
     assert next(looks) == 4
 

@@ -66,7 +66,7 @@ def answer_as(route: ModelRoute, model: Any, body: bytes, limits: Limits, deadli
     """The answer to a request to a model that is not one of lists, as JSON, and how many inputs it has."""
     keys, asked = as_asked(route.request, body)
     _check_names(keys, route.request.model_fields, route.request.model_fields.keys() - keys.keys())
-    with deadline.held():
+    with deadline:
         answer, inputs = route.answer(model, asked, limits)
         return encoded_json(answer), inputs
 
@@ -78,7 +78,7 @@ def answer(
     deadline: Deadline | None = None,
 ) -> tuple[bytes, int]:
     """The answer to a request to rank, as JSON, and how many candidates it has."""
-    with (deadline or Deadline(limits.seconds)).held():
+    with deadline or Deadline(limits.seconds):
         keys, asked = as_asked(RankRequest, body)
         if asked.model_extra:
             _check_names(keys, RankRequest.model_fields, RankRequest.model_fields.keys() - keys.keys())
@@ -125,7 +125,7 @@ def answer_documents(
     _check_candidates("documents", documents, model, limits)
     _check_size("query", asked.query, limits)
     try:
-        with deadline.held():
+        with deadline:
             ranking = model.rank(documents, asked.query)
     except GivenError as error:
         field = re.sub("^source", "query", re.sub("^candidates", "documents", error.field))
@@ -182,7 +182,8 @@ def _check_names(
 
 def _check_candidates(field: str, candidates: Iterable[Any], model: Reranker, limits: Limits) -> None:
     """Check what ranking does not: names of candidates beside those of columns, and sizes of their texts."""
-    trees, known, checked = not isinstance(model.recipe, TextRecipe), {*KEYS, *model.columns}, set[tuple[str, ...]]()
+    long, trees = 2 * min(limits.words, limits.depth), not isinstance(model.recipe, TextRecipe)
+    known, checked = {*KEYS, *model.columns}, set[tuple[str, ...]]()
     for y, candidate in enumerate(candidates):
         text = candidate
         if isinstance(candidate, dict):
@@ -196,7 +197,8 @@ def _check_candidates(field: str, candidates: Iterable[Any], model: Reranker, li
                 _check_names(candidate, known, absent, f"{field}[{y}].", numbers)
                 _check_names(inner, known, absent, f"{field}[{y}].columns.", numbers)
             text = candidate.get("tree") or candidate.get("text")
-        _check_size(f"{field}[{y}]", text, limits, trees=trees)
+        if isinstance(text, str) and len(text) >= long:
+            _check_size(f"{field}[{y}]", text, limits, trees=trees)
 
 
 def _check_size(field: str, text: Any, limits: Limits, *, trees: bool = False) -> None:

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rerank.data.corpus import Corpus
+from rerank.data.corpus import FLOAT32_MAX, Corpus
 from rerank.data.labelled import Labelled
-from rerank.features.scores import FLOAT32_MAX
 from rerank.features.sink import NEAR
 from rerank.kernels.compile import kernel
 from rerank.metrics.gain import LARGEST_GAIN

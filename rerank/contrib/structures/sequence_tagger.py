@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from rerank.base.errors import DataError
 from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of, decode, free_labels, k_best
 from rerank.contrib.structures.training import marginals, train_chains
-from rerank.data.corpus import offsets
-from rerank.features.scores import FLOAT32_MAX
+from rerank.data.corpus import FLOAT32_MAX, offsets
 from rerank.learn.parameters import as_value_errors, check_parameters, learner_of, seed_of
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.settings import Count

@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from rerank.base.ranges import Range
+from rerank.data.corpus import FLOAT32_MAX
 from rerank.features.forest import CONJUNCTION, EDGE_REACH, EDGES, PUNCTUATION, TREE, Forest
-from rerank.features.scores import FLOAT32_MAX
 from rerank.features.sink import Places, Sink, begin, emit, emit_value, put
 from rerank.features.template import BAR, END, FREE, LENGTH_BIN, NUMBER, NUMBER_OFFSET, OFF, ON, Template
 from rerank.kernels.compile import kernel

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rerank.data.corpus import first_unfit
 from rerank.data.symbols import SymbolTable, known_hash, tokenise
-from rerank.features.scores import FLOAT32_MAX, UNFIT, score_view
+from rerank.features.scores import UNFIT, score_view
 from rerank.kernels.compile import kernel
 from rerank.readers.lists import Lists
 from rerank.readers.problems import Problem
@@ -92,12 +93,6 @@ def word_kinds(data: np.ndarray, kinds: np.ndarray) -> None:
         kinds[word] = kind
         word += 1
         i = end
-
-
-def first_unfit(numbers: np.ndarray) -> int:
-    """Row of the first number that features cannot hold; -1 if there is none."""
-    fit = np.abs(numbers) <= FLOAT32_MAX
-    return -1 if fit.all() else int(np.argmin(fit.all(axis=1)))
 
 
 @kernel

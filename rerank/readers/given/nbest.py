@@ -19,6 +19,7 @@ import numpy as np
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
+from rerank.data.corpus import first_unfit
 from rerank.readers.base import OnBadList, ScoreColumns, SkipCount, counted, usable
 from rerank.readers.lines import LineReader
 from rerank.readers.lists import Candidate, Candidates, Lists, one_by_one, plain_texts, repeats_of, stripped
@@ -300,7 +301,7 @@ def list_given(
     are 0 where no candidate has one and they have no name of their own. gains: those of the candidates, where they are
     known; no column "gain" may say anything else.
     """
-    lists = _alike(given, columns, name) if texts and gains is None and columns else None
+    lists = alike(given, columns, name) if texts and gains is None and columns else None
     if lists is not None and source is None:
         return lists
     with told(name or None):
@@ -361,7 +362,7 @@ def _written_numbers(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(key for key in keys if key_of(key, rows).is_numeric())
 
 
-def _alike(given: Iterable[CandidateLike], columns: ScoreColumns, name: str) -> Lists | None:
+def alike(given: Iterable[CandidateLike], columns: ScoreColumns, name: str) -> Lists | None:
     """``list_given`` of dicts that hold a text, a number for each of ``columns`` and nothing else, as most requests do:
     for them it is six times as fast. None for others, which it looks at one by one."""
     rows, base = given if type(given) is list else [], columns.base or SCORE
@@ -373,7 +374,7 @@ def _alike(given: Iterable[CandidateLike], columns: ScoreColumns, name: str) -> 
     except msgspec.ValidationError:
         return None
     held = plain_texts([row["text"] for row in rows])
-    if held is None or not isfinite(scores.sum()):
+    if held is None or first_unfit(scores) >= 0:
         return None
     texts, as_given = stripped(held)
     return Lists.one(

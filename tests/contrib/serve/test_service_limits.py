@@ -120,7 +120,7 @@ class Work:
         deadline: Deadline = given[3]
         self.begun.set()
         try:
-            with deadline.held():
+            with deadline:
                 while not self.end.wait(0.001):
                     check()
         except GivenUpError:
