@@ -336,9 +336,8 @@ def save_joined(
 
 def first_unfit(numbers: np.ndarray) -> int:
     """Row of the first number that features cannot hold; -1 if there is none."""
-    if numbers.max(initial=0.0) <= FLOAT32_MAX and numbers.min(initial=0.0) >= -FLOAT32_MAX:
-        return -1
-    return int(np.argmin((np.abs(numbers) <= FLOAT32_MAX).all(axis=1)))
+    fit = np.abs(numbers) <= FLOAT32_MAX
+    return -1 if fit.all() else int(np.argmin(fit.all(axis=1)))
 
 
 def offsets(lengths: Sequence[int] | np.ndarray) -> np.ndarray:

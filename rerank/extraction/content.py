@@ -389,8 +389,6 @@ def hold(columns: ScoreColumns, nbest: Lists) -> Lists:
     if not len(nbest):
         return nbest
     nbest = nbest.named() if columns.names else nbest
-    if nbest.names == columns.names and nbest.sources == columns.sources and nbest.names[nbest.column] == columns.base:
-        return nbest
     given = columns_of(nbest)
     if given == columns:
         return nbest

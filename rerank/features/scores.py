@@ -104,10 +104,7 @@ class Dense(ScoreTemplate):
 
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
         scores = rows.scores if self.answers == "own" else shared(rows, lists, rows.scores)
-        return {name: scores[:, k] for name, k in self.places(rows.names, rows.column).items()}
-
-    def places(self, names: tuple[str, ...], column: int) -> dict[Symbols, int]:
-        return {(name,): k for k, name in enumerate(names) if k != column}
+        return {(name,): scores[:, k] for k, name in enumerate(rows.names) if k != rows.column}
 
 
 @dataclass(frozen=True)
@@ -128,9 +125,6 @@ class BaseScore(ScoreTemplate):
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
         base = rows.base if self.answers == "own" else shared(rows, lists, rows.base[:, np.newaxis])[:, 0]
         return {(): np.minimum(np.maximum(base, -FLOAT32_MAX), FLOAT32_MAX)}
-
-    def places(self, names: tuple[str, ...], column: int) -> dict[Symbols, int]:  # noqa: ARG002
-        return {(): column}
 
 
 @kernel
@@ -201,6 +195,3 @@ class SameAnswer(ScoreTemplate):
 
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
         return {} if rows.answers is None else {(): votes(lists, numbered(rows))}
-
-    def places(self, names: tuple[str, ...], column: int) -> dict[Symbols, int]:  # noqa: ARG002
-        return {}

@@ -121,11 +121,6 @@ class Template(Checked, ABC):
         """
         return None
 
-    def places(self, names: tuple[str, ...], column: int) -> dict[Symbols, int] | None:  # noqa: ARG002
-        """The place, among the score columns ``names`` of lists without answers, of each that a feature is as it
-        stands, by the symbols of the feature; None if features are more than that. column: the base score's place."""
-        return None
-
     @classmethod
     def gives_columns(cls) -> bool:
         """Whether it gives ``columns``, so that it need not see the lists one by one."""

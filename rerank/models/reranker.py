@@ -206,12 +206,6 @@ class Reranker:
         columns = self._scorer.content.columns
         return ScoreColumns((SCORE,), SCORE) if columns is None and not self._texts else columns
 
-    @cached_property
-    def _by_columns(self) -> bool:
-        """Whether features look at no text or tree, and at nothing that they come to."""
-        content = self._scorer.content
-        return getattr(content, "by_columns", False) and not getattr(content, "answer", None)
-
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process: the model, from which everything else is made again."""
         return Reranker, (self.model, self.predictor)
@@ -248,12 +242,12 @@ class Reranker:
         content = self._scorer.content
         return bool(content.needs.get("source") or content.user)
 
-    @property
+    @cached_property
     def of_columns(self) -> bool:
         """Whether score columns and their weights are all that it chooses by: it looks at no text, tree or vote."""
-        scorer = self._scorer
+        scorer, by_columns = self._scorer, getattr(self._scorer.content, "by_columns", False)
         weighed = scorer.how is None and scorer.predictor != "voted" and scorer.weights.trees is None
-        return weighed and self._by_columns
+        return weighed and by_columns and not getattr(scorer.content, "answer", None)
 
     def rank(self, candidates: Candidates, source: str | None = None) -> Ranking:
         """Candidates for one input, best first.
@@ -448,16 +442,9 @@ class Reranker:
 
     def _pair(self, candidates: Candidates, source: str | None, name: str = "") -> tuple[Sequence[CandidateLike], Pair]:
         """The candidates as they were given, and as a list with what they are."""
-        if source is None and type(candidates) is list and self._by_columns and self._columns is not None:
+        if source is None and type(candidates) is list and self.of_columns and self._columns is not None:
             if (lists := alike(candidates, self._columns, name)) is not None:
                 return candidates, Pair(lists, lists)  # these columns are what the model looks at, all of them fit
-        originals, nbest = self._taken(candidates, source, name)
-        return originals, self._open(nbest)
-
-    def _taken(
-        self, candidates: Candidates, source: str | None, name: str = ""
-    ) -> tuple[Sequence[CandidateLike], Lists]:
-        """The candidates as they were given, and as a list."""
         if isinstance(candidates, Mapping) and "candidates" in candidates:
             source = candidates.get("source") if source is None else source
             name, candidates = str(candidates.get("id", name)), candidates["candidates"]
@@ -479,11 +466,10 @@ class Reranker:
                 raise DataError(f"the model ranks {message}", path=rows.path, list_id=name)
             if not rows.of_trees and source is not None:
                 rows = rows.changed(source=encoded(source).strip())
-            return originals, rows
-        scored = self._scorer.content.scored
-        return originals, list_given(
-            originals, self._columns, texts=self._texts, name=name, source=source, scored=scored
-        )
+        else:
+            texts, scored = self._texts, self._scorer.content.scored
+            rows = list_given(originals, self._columns, texts=texts, name=name, source=source, scored=scored)
+        return originals, self._open(rows)
 
     def _open(self, nbest: Lists) -> Pair:
         """The candidates of a list, all of them."""

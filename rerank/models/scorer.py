@@ -1,6 +1,6 @@
 """A model at work: lists in, ranked lists out, and the reasons for a choice."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +17,6 @@ from rerank.extraction.seen import compared
 from rerank.features.rows import RowBuilder
 from rerank.features.sink import NEAR, ListFeatures
 from rerank.features.table import HashedTable
-from rerank.features.template import Symbols, Template
 from rerank.learn.base import Weights
 from rerank.learn.scoring import add_scores
 from rerank.learn.scoring import scores as scores_of
@@ -123,6 +122,7 @@ class Scorer:
         self.ranked_by = decision.ranked_by if self.how else predictor
         predictors = model.weights | {"base": Weights(np.zeros(model.table.width), 1.0)}
         self.weights = predictors["average" if self.ranked_by == "voted" else self.ranked_by]
+        self._shown = lru_cache(maxsize=64)(self._shown_by)
 
     @cached_property
     def content(self) -> Content[Any]:
@@ -194,22 +194,20 @@ class Scorer:
         features = self.content.features(opened.nbest, opened.content)
         return features, self.model.table.columns(features)
 
-    @cached_property
-    def _shown(self) -> Callable[[tuple[str, ...], int], tuple[list[int | None], list[int]] | None]:
-        """The features that score columns are in lists without answers, by these names and the base score's place: the
-        model's columns, None for unknown ones, and the places; None where features are more than that."""
+    def _dense(self, rows: Lists) -> tuple[list[int | None], np.ndarray]:
+        """The model's columns of the dense features of a list, None for unknown ones, and values (float64 [N, F])."""
+        given = [(each.seed, each.columns(rows, rows.first) or {}) for each in self.content.extractor.templates]
+        names = [combined(seed, *map(known_hash, name)) | 1 for seed, found in given for name in found]
+        values = np.array([values for _, found in given for values in found.values()])
+        return list(map(self.model.table.free_columns.get, names)), values.T
 
-        @lru_cache(maxsize=64)
-        def shown(names: tuple[str, ...], column: int) -> tuple[list[int | None], list[int]] | None:
-            of_each = [(template, template.places(names, column)) for template in self.content.extractor.templates]
-            found = [(self._column(template, name), k) for template, of in of_each for name, k in (of or {}).items()]
-            return None if any(of is None for _, of in of_each) else ([j for j, _ in found], [k for _, k in found])
-
-        return shown
-
-    def _column(self, template: Template, name: Symbols) -> int | None:
-        """The column of a dense feature, if it has one."""
-        return self.model.table.free_columns.get(combined(template.seed, *map(known_hash, name)) | 1)
+    def _shown_by(self, names: tuple[str, ...], column: int) -> tuple[list[int | None], list[int]] | None:
+        """Of lists without answers with these score columns, the base score's at ``column``: the model's columns of
+        dense features, and the score columns that these are, as any numbers show; None if they are more than that."""
+        scores = np.random.default_rng(0).normal(size=(3, max(column + 1, len(names))))
+        columns, values = self._dense(Lists.one("", "", 0, [b""] * 3, range(3), scores, column, names=names))
+        places = [k for of in values.T for k in np.flatnonzero((of == scores.T).all(axis=1)).tolist()]
+        return (columns, places) if len(places) == len(columns) else None
 
     def _column_scores(self, rows: Lists) -> tuple[np.ndarray, int]:
         """The scores of one list (float64 [N]) whose features are columns alone, and how many the model does not know.
@@ -217,21 +215,19 @@ class Scorer:
         To the bit those of ``flat_features``, without compiled code, which takes longer to load than a list to rank.
         """
         base, relative = rows.scores[:, rows.column], self.content.extractor.relative
-        scores, unknown = self.weights.base * base, 0
+        scores, unknown, exact = self.weights.base * base, 0, rows.scores
         if rows.answers is None and (found := self._shown(rows.names, rows.column)) is not None:
             columns, places = found
-            exact = rows.scores + 0.0
         else:
-            given = [(each, each.columns(rows, rows.first) or {}) for each in self.content.extractor.templates]
-            columns = [self._column(template, name) for template, found in given for name in found]
+            columns, exact = self._dense(rows)
             places = list(range(len(columns)))
-            exact = np.array([values for _, found in given for values in found.values()]).T + 0.0
         if not columns or not len(rows):
             return scores, unknown
+        exact = exact + 0.0  # see ``narrow``
         narrowed, highs, lows = exact.astype(np.float32), exact.max(axis=0).tolist(), exact.min(axis=0).tolist()
         for column, k in zip(columns, places, strict=True):
             high, low, value = highs[k], lows[k], narrowed[:, k]
-            if relative and high - low < NEAR * max(high, -low) and (value != exact[:, k]).any():  # see ``narrow``
+            if relative and high - low < NEAR * max(high, -low) and (value != exact[:, k]).any():
                 apart = exact[:, k] - exact[0, k]
                 value = (apart - np.cumsum(apart)[-1] / apart.size).astype(np.float32)
                 high, low = value.max(), value.min()
@@ -242,12 +238,8 @@ class Scorer:
 
     def _score(self, opened: Pair) -> Ranked:
         """A list in the order of its scores."""
-        weights = self.weights
-        if (
-            isinstance(opened.content, Lists)
-            and weights.trees is None
-            and not isinstance(self.model.table, HashedTable)
-        ):
+        weights, table = self.weights, self.model.table
+        if isinstance(opened.content, Lists) and weights.trees is None and not isinstance(table, HashedTable):
             scores, unknown = self._column_scores(opened.content)
             return Ranked(opened.nbest, rank(scores, opened.nbest.base), scores, unknown)
         features, columns = self.features(opened)

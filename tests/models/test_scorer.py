@@ -169,11 +169,38 @@ def test_lists_of_columns_have_the_scores_that_compiled_code_gives(columns_alone
     for nbest in read_lists(JsonlReader(), str(SHIPPED / "dev.jsonl.gz")):
         opened = scorer.open(nbest)
         assert isinstance(opened, Pair)
-        assert opened.content is None
-        plain = scorer._score(opened)
-        compiled = scorer._score(opened._replace(content=scorer.content._view(opened.nbest)))
-        assert np.array_equal(plain.scores, compiled.scores)
-        assert plain.unknown == compiled.unknown
+        assert_as_compiled(scorer, opened)
+
+
+def assert_as_compiled(scorer: Scorer, opened: Pair) -> None:
+    assert isinstance(opened.content, Lists)
+    plain = scorer._score(opened)
+    compiled = scorer._score(opened._replace(content=scorer.content._view(opened.nbest)))
+    assert plain.scores.tobytes() == compiled.scores.tobytes()
+    assert plain.unknown == compiled.unknown
+
+
+@pytest.mark.parametrize("learned", [("score", "a", "b", "c"), ("score", "b")])
+def test_candidates_in_memory_have_the_scores_that_compiled_code_gives(learned: tuple[str, ...]) -> None:
+    """Of columns that vary, do not, are zeros of both signs, or differ by less than a float32 tells apart."""
+    rng = np.random.default_rng(len(learned))
+
+    def candidates(size: int, names: tuple[str, ...]) -> list[dict[str, Any]]:
+        kinds = [rng.normal(size=size), np.full(size, 0.3), rng.choice([0.0, -0.0], size), 1e9 + rng.random(size)]
+        rows = np.column_stack([kinds[k] for k in rng.permutation(4)[: len(names)]]).tolist()
+        return [{"text": f"a {y}", **dict(zip(names, row, strict=True))} for y, row in enumerate(rows)]
+
+    lists = [rerank.NBest(str(i), candidates(4, learned), gains=[1.0, 0, 0, 0]) for i in range(40)]
+    model = rerank.fit(lists, features="dense", epochs=2)
+    for size in (1, 2, 8, 30):
+        for _ in range(10):
+            given = candidates(size, learned)
+            _, opened = model._pair(given, None)
+            assert opened.nbest is opened.content
+            assert_as_compiled(model._scorer, opened)
+            slow = model.rank(tuple(given))
+            assert model.rank(given).scores.tobytes() == slow.scores.tobytes()
+            assert np.array_equal(model.rank(given).order, slow.order)
 
 
 def test_lists_of_columns_are_ranked_without_compiled_code(columns_alone: Path) -> None:

@@ -58,12 +58,7 @@ POLICY = (
 
 
 def make_app(
-    model: Any,
-    *,
-    threads: int,
-    pool: Executor,
-    limits: Limits = DEFAULTS,
-    hosts: Collection[str] = (),
+    model: Any, *, threads: int, pool: Executor, limits: Limits = DEFAULTS, hosts: Collection[str] = ()
 ) -> Callable[[dict[str, Any], Receive, Callable[[Any], Awaitable[None]]], Awaitable[None]]:
     """The application (ASGI) that serves a ``Reranker``, or one of ``models``, within ``limits``, in ``threads`` of a
     pool; ``hosts``: what clients call it beside the names of the machine itself."""

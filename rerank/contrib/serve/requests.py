@@ -72,10 +72,7 @@ def answer_as(route: ModelRoute, model: Any, body: bytes, limits: Limits, deadli
 
 
 def answer(
-    model: Reranker,
-    body: bytes,
-    limits: Limits = DEFAULTS,
-    deadline: Deadline | None = None,
+    model: Reranker, body: bytes, limits: Limits = DEFAULTS, deadline: Deadline | None = None
 ) -> tuple[bytes, int]:
     """The answer to a request to rank, as JSON, and how many candidates it has."""
     with deadline or Deadline(limits.seconds):

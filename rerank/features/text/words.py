@@ -458,6 +458,3 @@ class Given(TextTemplate):
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:  # noqa: ARG002
         """None: lists with sparse features are in no block."""
         return {}
-
-    def places(self, names: tuple[str, ...], column: int) -> dict[Symbols, int]:  # noqa: ARG002
-        return {}
