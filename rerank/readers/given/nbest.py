@@ -361,7 +361,7 @@ def _written_numbers(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 def alike(given: Iterable[CandidateLike], columns: ScoreColumns, name: str) -> Lists | None:
     """``list_given`` of dicts that hold a text, a number for each of ``columns`` and nothing else, as most requests do:
-    for them it is six times as fast. None for others, which it looks at one by one, and for what float32 cannot hold."""
+    for them it is six times as fast. None for others, which it looks at one by one, and beyond what float32 holds."""
     rows, base = given if type(given) is list else [], columns.base or SCORE
     if not rows or type(rows[0]) is not dict or base not in columns.names or not _TAKEN.isdisjoint(columns.names):
         return None
