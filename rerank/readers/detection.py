@@ -119,7 +119,7 @@ def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
         return usual
     start = _start(path) or b""
     if start.lstrip()[:1] in (b"{", b"["):
-        return "jsonl"
+        return next((name for name, kind in readers if kind.opening and kind.opening.match(start)), "jsonl")
     if (name := recognised(path, readers)) is not None or not start.strip():
         return name or usual
     advice = advice_on(dict(readers)["jsonl"](), readers, path)

@@ -18,7 +18,7 @@ from rerank.contrib.classification.sets import load_set
 from rerank.contrib.search.letor import LetorReader
 from rerank.contrib.search.trec import TrecReader, read_qrels, read_run
 from rerank.readers.base import lists_of, readers
-from rerank.readers.detection import recognised
+from rerank.readers.detection import format_of
 from rerank.recipes.recipe import TextRecipe
 from rerank.runs import experiment
 
@@ -321,7 +321,7 @@ def test_runs_in_json_are_those_of_trec(tmp_path: Path) -> None:
         for reader, name in ((one, form), (fused, "trec")):
             lists = [found for found in reader.read(tmp_path / f"{name}.run") if found.problem is None]
             read.append([(found.id, found.texts, found.scores.tolist(), found.unlisted) for found in lists])
-        assert recognised(str(tmp_path / f"{form}.run"), readers) == "trec"
+        assert format_of(str(tmp_path / f"{form}.run"), readers) == "trec"
     assert read[0] == [("q1", [b"x", b"y"], [[-1, 0], [-2, 2]], (1.0,)), ("q2", [b"x"], [[-1, 0]], ())]
     assert read[:2] == read[2:]
 
