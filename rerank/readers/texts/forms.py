@@ -167,6 +167,7 @@ class Roles:
             inner = isinstance(entry, dict)
             made = {key: entry[key] for key in entry if key not in self.dropped} if self.whole and inner else {}
             text = said_of(self.text_of(entry))
+            text = str(text) if is_whole(text) and DOCUMENT.match(self.text[0]) else text
             if text is not None or not self.group:
                 made["text"] = text
             for name, paths in columns.items():
@@ -190,6 +191,10 @@ def is_whole(value: Any) -> bool:
     return value.isdecimal() if isinstance(value, str) else isinstance(value, int) and not isinstance(value, bool)
 
 
+# What tells the documents of a query apart where they have no text.
+DOCUMENT = re.compile(
+    r"^(pid|docno|url|asin|(doc|document|passage|corpus|item|product|page)[-_]?(id|no))$", re.IGNORECASE
+)
 OPTIONS = "choices", "options", "endings"  # among which one answers, unlike samples
 PROGRAM = re.compile(r"^\s*(def|class|assert|import|from) ?\w", re.MULTILINE)
 NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*%?\s*")

@@ -33,6 +33,7 @@ from rerank.readers.lines import LineReader
 from rerank.readers.problems import Problem, say_once
 from rerank.readers.texts.answers import Grader
 from rerank.readers.texts.forms import (
+    DOCUMENT,
     FORMS,
     NUMERAL,
     OPTIONS,
@@ -538,7 +539,13 @@ def _text(lists: Sequence[list[Any]]) -> str | None:
         whole = (key for key in unlike if all(first_of(entry, (key,)) is not None for entry in entries))
         return named[0] if named[0] in unlike else next(whole, named[0])
     others = unlike if len(unlike) == 1 else [key for key in unlike if not ID.search(key)]
-    return others[0] if len(others) == 1 else None
+    return others[0] if len(others) == 1 else next(iter([] if others else _documents(entries)), None)
+
+
+def _documents(objects: Sequence[Object]) -> list[str]:
+    """The keys of names or numbers of what was found."""
+    keys = filter(DOCUMENT.match, keys_of(objects))
+    return [key for key in keys if _most(isinstance(item.get(key), str | int) for item in objects)]
 
 
 def _text_keys(objects: Sequence[Object]) -> list[str]:
@@ -557,9 +564,11 @@ def _of_rows(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | No
     if "candidates" in placed or (len(objects) < 2 and not {"text", "group"} <= placed.keys()):
         return None
     texts = [placed["text"]] if "text" in placed else _texts(objects, _text_keys(objects))
-    rows = [roles for text in texts if (roles := _rows_with(text, objects, placed)) is not None]
+    rows = [roles for text in texts or _documents(objects) if (roles := _rows_with(text, objects, placed)) is not None]
+    named = [] if texts else [key for key in _texts(objects, keys_of(objects)) if not ID.search(key)]
+    others = [key for key in named if not key_of(key, objects).is_numeric()]  # either could be meant
     unlike = (roles for roles in rows if "text" in placed or varies(objects, roles.group, roles.text[0]))
-    return next(unlike, None)
+    return next((roles for roles in unlike if not any(varies(objects, roles.group, key) for key in others)), None)
 
 
 def _rows_with(text: str, objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
