@@ -221,7 +221,8 @@ FILES: dict[str, tuple[list[dict[str, Any]], Found]] = {
     "documents": ([{"query": "rain", "docs": [{"doc_id": "a", "f1": 2, "relevance": 0},
                                               {"doc_id": "b", "f1": 1, "relevance": 3}]}], (
         ["0"], ["a", "b"], ("score", "f1", "gain"), [[0, 2, 0], [0, 1, 3]], None, "rain", ())),
-    "rows of documents": ([{"qid": name, "pid": k, "bm25": f"{k}.5", "relevance": k} for name in "pq" for k in (0, 1)], (
+    "rows of documents": ([{"qid": name, "pid": k, "bm25": f"{k}.5", "relevance": k}
+                           for name in "pq" for k in (0, 1)], (
         ["p", "q"], ["0", "1"], ("score", "bm25", "gain"), [[0, 0.5, 0], [0, 1.5, 1]], None, None, ())),
     "tokens beside a measure": ([{"id": "u", "candidates": [["it", "rains"], ["it"]], "wer": [0, 0.5],
                                   "reference": ["it", "rains"]}], (
