@@ -20,16 +20,7 @@ from rerank.models.scorer import Contribution, Ranked, Scorer
 from rerank.models.weights import named_weights
 from rerank.readers.base import OnBadList, Problem, ScoreColumns, SkipCount, check_names, make_reader
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
-from rerank.readers.given.nbest import (
-    CandidateLike,
-    GivenError,
-    NBest,
-    alike,
-    check_for_files,
-    each_of,
-    list_given,
-    refusal,
-)
+from rerank.readers.given.nbest import CandidateLike, GivenError, NBest, alike, each_of, files_only, list_given, refusal
 from rerank.readers.lists import Candidate, Lists
 from rerank.readers.streams import PathLike
 from rerank.readers.texts.table import is_table, table
@@ -297,8 +288,6 @@ class Reranker:
         RecipeError: gains that cannot be used.
         """
         _, opened = self._pair(candidates, source)
-        if not len(opened.nbest):
-            raise DataError("the list has no candidates", list_id=opened.nbest.id or None)
         how = "mbr" if how is None and gains is not None else how
         return self._scorer.answer(opened, self._scorer.decoding(how), gains)
 
@@ -332,7 +321,7 @@ class Reranker:
             return
         if is_frame(lists):
             raise GivenError("found a data frame; expected lists: score_frame ranks its rows", "lists")
-        check_for_files("lists in memory", format=format, sources=sources)
+        files_only("lists in memory", format=format, sources=sources)
         every = each_of(lists, "lists, in a list", "lists")
         taken = deque[Sequence[CandidateLike]]()
 

@@ -194,18 +194,18 @@ class Scorer:
         features = self.content.features(opened.nbest, opened.content)
         return features, self.model.table.columns(features)
 
-    def _dense(self, rows: Lists) -> tuple[list[int | None], np.ndarray]:
-        """The model's columns of the dense features of a list, None for unknown ones, and values (float64 [N, F])."""
+    def _dense(self, rows: Lists) -> tuple[list[int | None], Sequence[int], np.ndarray]:
+        """The model's columns of the dense features of a list, None for unknown ones, and those of values (float64)."""
         given = [(each.seed, each.columns(rows, rows.first) or {}) for each in self.content.extractor.templates]
         names = [combined(seed, *map(known_hash, name)) | 1 for seed, found in given for name in found]
         values = np.array([values for _, found in given for values in found.values()])
-        return list(map(self.model.table.free_columns.get, names)), values.T
+        return list(map(self.model.table.free_columns.get, names)), range(len(names)), values.T
 
-    def _shown_by(self, names: tuple[str, ...], column: int) -> tuple[list[int | None], list[int]] | None:
+    def _shown_by(self, names: tuple[str, ...], column: int) -> tuple[list[int | None], Sequence[int]] | None:
         """Of lists without answers with these score columns, the base score's at ``column``: the model's columns of
         dense features, and the score columns that these are, as any numbers show; None if they are more than that."""
         scores = np.random.default_rng(0).normal(size=(3, max(column + 1, len(names))))
-        columns, values = self._dense(Lists.one("", "", 0, [b""] * 3, range(3), scores, column, names=names))
+        columns, _, values = self._dense(Lists.one("", "", 0, [b""] * 3, range(3), scores, column, names=names))
         places = [k for of in values.T for k in np.flatnonzero((of == scores.T).all(axis=1)).tolist()]
         return (columns, places) if len(places) == len(columns) else None
 
@@ -214,13 +214,11 @@ class Scorer:
 
         To the bit those of ``flat_features``, without compiled code, which takes longer to load than a list to rank.
         """
-        base, relative = rows.scores[:, rows.column], self.content.extractor.relative
-        scores, unknown, exact = self.weights.base * base, 0, rows.scores
+        scores, unknown, relative = self.weights.base * rows.base, 0, self.content.extractor.relative
         if rows.answers is None and (found := self._shown(rows.names, rows.column)) is not None:
-            columns, places = found
+            (columns, places), exact = found, rows.scores
         else:
-            columns, exact = self._dense(rows)
-            places = list(range(len(columns)))
+            columns, places, exact = self._dense(rows)
         if not columns or not len(rows):
             return scores, unknown
         exact = exact + 0.0  # see ``narrow``

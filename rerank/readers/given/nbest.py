@@ -49,7 +49,7 @@ def each_of(given: Any, expected: str, field: str, *, list_id: str | None = None
     raise GivenError(f"found {type(given).__name__}; expected {expected}", field, list_id=list_id)
 
 
-def check_for_files(found: str, **given: Any) -> None:
+def files_only(found: str, **given: Any) -> None:
     """Raises a ``RecipeError`` that names what only files can have, where ``found`` was given in place of one."""
     for name, value in given.items():
         if value is not None:

@@ -20,8 +20,8 @@ from rerank.readers.given.nbest import (
     TWO_GAINS,
     NBest,
     ObjectLists,
-    check_for_files,
     each_of,
+    files_only,
     is_tree,
     list_given,
     nbests,
@@ -142,12 +142,12 @@ def read(
     if named and isinstance(given, str | os.PathLike) and not is_table(given):
         roles = {**_roles_of_rows(named, os.fspath(given)), **roles_given(roles or {})}
     elif named or is_frame(given):
-        check_for_files("a data frame", format=format, sources=sources, encoding=encoding)
+        files_only("a data frame", format=format, sources=sources, encoding=encoding)
         right: dict[str, Any] = {} if references is None else {"references": references}
         return FrameLists.of(table(given) if isinstance(given, str | os.PathLike) else given, {**columns, **right})
     answer = check_rule(columns.get("answer"))
     if not isinstance(given, str | os.PathLike):
-        check_for_files("dicts", references=references, sources=sources, encoding=encoding)
+        files_only("dicts", references=references, sources=sources, encoding=encoding)
         if not isinstance(given, Iterable):
             raise DataError(f"found {type(given).__name__}; expected a path, a data frame, or several dicts")
         settings, reader = _reader(format, answer, roles)
