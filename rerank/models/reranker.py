@@ -287,9 +287,8 @@ class Reranker:
         DataError: as for ``rank``; or there are no candidates. ModelError: the model was not tuned for this.
         RecipeError: gains that cannot be used.
         """
-        _, opened = self._pair(candidates, source)
         how = "mbr" if how is None and gains is not None else how
-        return self._scorer.answer(opened, self._scorer.decoding(how), gains)
+        return self._scorer.answer(self._pair(candidates, source)[1], self._scorer.decoding(how), gains)
 
     def rank_many(
         self,
