@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rerank.models.decoding import Decoded, Gains
 
 VOTE_BATCH = 64
+DRAWN = 64  # candidates that show what features do with numbers
 
 
 class Ranked(NamedTuple):
@@ -203,9 +204,11 @@ class Scorer:
 
     def _shown_by(self, names: tuple[str, ...], column: int) -> tuple[list[int | None], Sequence[int]] | None:
         """Of lists without answers with these score columns, the base score's at ``column``: the model's columns of
-        dense features, and the score columns that these are, as any numbers show; None if they are more than that."""
-        scores = np.random.default_rng(0).normal(size=(3, max(column + 1, len(names))))
-        columns, _, values = self._dense(Lists.one("", "", 0, [b""] * 3, range(3), scores, column, names=names))
+        dense features, and the score columns that these are, as numbers of all sizes show; None if they are more."""
+        random, size = np.random.default_rng(0), (DRAWN, max(column + 1, len(names)))
+        scores = random.normal(size=size) * 10.0 ** random.integers(-30, 30, size)
+        texts, lines = [b""] * DRAWN, range(DRAWN)
+        columns, _, values = self._dense(Lists.one("", "", 0, texts, lines, scores, column, names=names))
         places = [k for of in values.T for k in np.flatnonzero((of == scores.T).all(axis=1)).tolist()]
         return (columns, places) if len(places) == len(columns) else None
 

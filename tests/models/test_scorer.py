@@ -203,6 +203,22 @@ def test_candidates_in_memory_have_the_scores_that_compiled_code_gives(learned: 
             assert np.array_equal(model.rank(given).order, slow.order)
 
 
+class Cut:
+    """A template of a user's own: the first score column, from -5 to 5."""
+
+    seed = 1
+
+    def columns(self, rows: Lists, _: Any) -> dict[tuple[str, ...], np.ndarray]:
+        return {("cut",): np.clip(rows.scores[:, 0], -5.0, 5.0)}
+
+
+def test_features_that_cut_large_numbers_are_no_columns_as_they_stand(columns_alone: Path) -> None:
+    scorer = Scorer(Model.load(columns_alone))
+    assert scorer._shown(("score", "a"), 0) is not None
+    scorer.content.extractor.templates.append(Cut())  # type: ignore[attr-defined]
+    assert scorer._shown_by(("score", "a"), 0) is None
+
+
 def test_lists_of_columns_are_ranked_without_compiled_code(columns_alone: Path) -> None:
     """numba takes longer to load than all the rest."""
     code = f"""import sys, rerank
