@@ -23,7 +23,7 @@ import numpy as np
 from rerank.base.encoding import encoded, excerpt
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry, build
-from rerank.readers.detection import advice_on
+from rerank.readers.detection import advice_on, holds_judgements
 from rerank.readers.lists import Candidate, Lists, one_by_one
 from rerank.readers.problems import OnBadList, Problem, SkipCount, check_choice, nameless, usable
 from rerank.readers.streams import PathLike, Writable, foreign, split_paths, start_alone
@@ -356,9 +356,10 @@ def settings_of(spec: Any, key: str) -> dict[str, Any]:
 
 
 def judged_by(settings: dict[str, Any], references: Sequence[str]) -> tuple[dict[str, Any], Sequence[str]]:
-    """A reader's settings and files of references. Where its lists are judged in a file of judgements, that file is one
-    of its options, unless it names another, and no file of references. Raises DataError: there are several."""
-    if not references or settings.get("qrels") is not None or not make_reader(settings).offers("qrels"):
+    """A reader's settings and files of references. Where its lists are judged in a file of judgements, such a file is
+    one of its options, unless it names another, and no file of references. Raises DataError: there are several."""
+    judged = references and settings.get("qrels") is None and make_reader(settings).offers("qrels")
+    if not judged or not holds_judgements(references[0]):
         return settings, references
     if others := set(references) - {references[0]}:
         said = f"found {len(others) + 1} files of what is right; expected one of judgements (qrels), for all lists"

@@ -36,6 +36,14 @@ def named_like(path: str) -> str | None:
     return next((name for name, ending in files if ending.search(path)), None)
 
 
+_JUDGEMENTS = rb"query-id\tcorpus-id\tscore|\S+[ \t]+(0|Q0)[ \t]+\S+[ \t]+-?\d+\s*\n"  # of documents, by queries
+
+
+def holds_judgements(path: str) -> bool:
+    """Whether a file begins as one of TREC's, BEIR's or JSON's judgements of documents does."""
+    return bool(re.match(_JUDGEMENTS + rb"|\s*\{", _start(path) or b""))
+
+
 # What programs write that no reader reads, by how it starts: what it is and what to do instead; or the program, and how
 # three statements of Python go through the lines of ``text`` as ids with pairs of a text and a score.
 _OTHERS = (
@@ -47,7 +55,7 @@ _OTHERS = (
     (rb"S [^\n]*\nA -?\d+ -?\d+\|\|\|",
      "M2, whose corrections are edits and no sentences: put what ERRANT counts of each candidate into the lists "
      "(correct, found, right; the metric counts), or write the corrected sentences one a line", ""),
-    (rb"query-id\tcorpus-id\tscore|\S+[ \t]+(0|Q0)[ \t]+\S+[ \t]+-?\d+\s*\n",
+    (_JUDGEMENTS,
      "judgements of TREC (qrels): name them beside the run that they judge, as rerank fuse RUN --qrels FILE", ""),
     (rb"NBestList[12]\.0", "SRILM",
      "[('0', [(re.sub('</?s>', '', l.partition(')')[2]), float(l[1:].partition(')')[0])) for l in text[1:]])]"),
