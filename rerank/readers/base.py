@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import chain
-from re import Pattern
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -153,7 +152,7 @@ class Reader(ABC):
     holds: ClassVar[str] = ""  # what its lists hold: "trees" or "texts"; others are not told apart
     use: ClassVar[str] = ""  # "speech": its texts are transcripts; "search": names of documents; others say nothing
     beside: ClassVar[tuple[str, ...]] = ()  # options that say what further files of a path hold
-    opening: ClassVar[Pattern[bytes] | None] = None  # what a file of JSON begins with that is no other reader's
+    nested: ClassVar[bool] = False  # whether JSON of numbers by names, by names, is of this format
     general: ClassVar[bool] = False  # whether it reads files of other formats too, whose readers are then the advice
 
     known: ClassVar[ScoreColumns | None] = None  # for the class; ``knowing`` gives a reader its own

@@ -36,6 +36,8 @@ def named_like(path: str) -> str | None:
     return next((name for name, ending in files if ending.search(path)), None)
 
 
+# Numbers by names, by names: two whole objects of them, as runs and judgements in JSON begin.
+_NESTED = re.compile(rb'\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+[-+.\deE]++\s*+,?+)++\}\s*+[,}]){2}')
 _JUDGEMENTS = rb"query-id\tcorpus-id\tscore|\S+[ \t]+(0|Q0)[ \t]+\S+[ \t]+-?\d+\s*\n"  # of documents, by queries
 
 
@@ -127,7 +129,8 @@ def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
         return usual
     start = _start(path) or b""
     if start.lstrip()[:1] in (b"{", b"["):
-        return next((name for name, kind in readers if kind.opening and kind.opening.match(start)), "jsonl")
+        others = readers if _NESTED.match(start) else ()  # which are not loaded for others
+        return next((name for name, kind in others if kind.nested), "jsonl")
     if (name := recognised(path, readers)) is not None or not start.strip():
         return name or usual
     advice = advice_on(dict(readers)["jsonl"](), readers, path)

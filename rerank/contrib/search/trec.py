@@ -15,7 +15,6 @@ In place of either a JSON object ``{query: {document: score or grade}}`` is read
 judgements as BEIR has them: below the header ``query-id corpus-id score`` these three columns, separated by tabs.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -41,8 +40,6 @@ BEIR = b"query-id", b"corpus-id", b"score"  # the header of its judgements
 JUDGEMENT = f"QUERY 0 DOCUMENT GRADE, or QUERY DOCUMENT GRADE below BEIR's header, {b' '.join(BEIR).decode()}"
 Grades = dict[bytes, dict[bytes, float]]  # by query and document
 Scored = dict[bytes, float]  # documents of a query
-# Two whole queries with their documents.
-JSON_RUN = re.compile(rb'\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+[-+.\deE]++\s*+,?+)++\}\s*+[,}]){2}')
 NEAR = 60  # the constant of reciprocal ranks (Cormack et al. 2009)
 
 
@@ -81,7 +78,7 @@ class TrecReader(TextReader):
     """
 
     form: ClassVar[str] = "trec"
-    opening: ClassVar[re.Pattern[bytes]] = JSON_RUN
+    nested: ClassVar[bool] = True
     use: ClassVar[str] = "search"
     apart: ClassVar[str] = "the lines of a query stand together: sort the file by its first column (sort -sk1,1 FILE)"
 
