@@ -85,7 +85,10 @@ def list_ngrams(
     first: np.ndarray, symbols: np.ndarray, order: int, table: NgramTable, starts: np.ndarray, ngrams: np.ndarray
 ) -> int:
     """List the n-grams of texts, each once a text, in ``ngrams`` (int32 [3, E]: which it is, its symbols less one, how
-    often it is there), those of text t from starts[t] on; returns how many different ones there are."""
+    often it is there), those of text t from starts[t] on; returns how many different ones there are.
+
+    Of an n-gram the table holds its number as ``limit``, and where the last text that has it lists it as ``seen``.
+    """
     different, e = 0, 0
     for t in range(first.shape[0] - 1):
         for i in range(first[t], first[t + 1]):

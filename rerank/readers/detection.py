@@ -36,9 +36,12 @@ def named_like(path: str) -> str | None:
     return next((name for name, ending in files if ending.search(path)), None)
 
 
-# Numbers by names, by names: two whole objects of them, as runs and judgements in JSON begin.
-_NESTED = re.compile(rb'\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+[-+.\deE]++\s*+,?+)++\}\s*+[,}]){2}')
-_JUDGEMENTS = rb"query-id\tcorpus-id\tscore|\S+[ \t]+(0|Q0)[ \t]+\S+[ \t]+-?\d+\s*\n"  # of documents, by queries
+# Numbers by names, by names: two whole objects of them, as runs and judgements in JSON begin, and of grades alone.
+_BY_NAMES = rb'\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+%s\s*+(?:,|(?=\})))++\}\s*+[,}]){2}'
+_NESTED = re.compile(_BY_NAMES % rb"[-+.\deE]++")
+_GRADES = rb"query-id\tcorpus-id\tscore|" + _BY_NAMES % rb"\d{1,2}+"  # of documents, which could be lists too
+_JUDGEMENTS = _GRADES + rb"|\S+[ \t]+(0|Q0)[ \t]+\S+[ \t]+-?\d+\s*\n"
+_JUDGED = "judgements (qrels): name them behind the run that they judge, as rerank oracle RUN QRELS --metric ndcg@10"
 
 
 def holds_judgements(path: str) -> bool:
@@ -57,8 +60,7 @@ _OTHERS = (
     (rb"S [^\n]*\nA -?\d+ -?\d+\|\|\|",
      "M2, whose corrections are edits and no sentences: put what ERRANT counts of each candidate into the lists "
      "(correct, found, right; the metric counts), or write the corrected sentences one a line", ""),
-    (_JUDGEMENTS,
-     "judgements of TREC (qrels): name them beside the run that they judge, as rerank fuse RUN --qrels FILE", ""),
+    (_JUDGEMENTS, _JUDGED, ""),
     (rb"NBestList[12]\.0", "SRILM",
      "[('0', [(re.sub('</?s>', '', l.partition(')')[2]), float(l[1:].partition(')')[0])) for l in text[1:]])]"),
     (rb"(-?\d+(\.\d+)? ){2}\d+ (<s> )?\S", "SRILM",
@@ -128,6 +130,9 @@ def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
     if read_once(path):
         return usual
     start = _start(path) or b""
+    if re.match(_GRADES, start):
+        message = f"no known form: this looks like {_JUDGED}; if it is a run, --reader trec reads it"
+        raise DataError(message, path=path)
     if start.lstrip()[:1] in (b"{", b"["):
         others = readers if _NESTED.match(start) else ()  # which are not loaded for others
         return next((name for name, kind in others if kind.nested), "jsonl")

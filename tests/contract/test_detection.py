@@ -208,8 +208,10 @@ def test_a_file_of_no_known_form_is_said_to_be_so(name: str, tmp_path: Path, rer
 @pytest.mark.parametrize(("data", "said"), [
     ("scan\tcharge\tpeptide\n7\t2\tPEP\n7\t2\tTIDE\n", "found scan, charge, peptide"),
     ("id\ttext\na\tit rains\nb\tyes\n", "no known form: the first line is 'id"),
-    ("301 0 FT934-5418 2\n301 0 LA043090-0036 -1\n", "judgements of TREC (qrels): name them beside the run"),
-    ("query-id\tcorpus-id\tscore\nq1\td1\t2\n", "judgements of TREC (qrels): name them beside the run"),
+    ("301 0 FT934-5418 2\n301 0 LA043090-0036 -1\n", "judgements (qrels): name them behind the run"),
+    ("query-id\tcorpus-id\tscore\nq1\td1\t2\n", "judgements (qrels): name them behind the run"),
+    ("query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t1\nq2\td1\t1\n", "judgements (qrels): name them behind"),
+    ('{"q1": {"d1": 2, "d2": 0},\n "q2": {"d1": 1}}', "judgements (qrels): name them behind the run"),
 ])  # fmt: skip
 def test_a_table_of_other_names_and_judgements_alone_are_said_to_be_so(
     data: str, said: str, tmp_path: Path, rerank: Command

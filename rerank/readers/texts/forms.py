@@ -387,7 +387,7 @@ TWO = (
     ("helpsteer3", ("response1", "response2"), "overall_preference", (range(-3, 0), range(1, 4)), "context",
      f"{_HUB}nvidia/HelpSteer3: the sign of the preference tells"),
     ("helpsteer2", ("response_1", "response_2"), "preference_strength", (range(-3, 0), range(1, 4)), "prompt",
-     f"{_HUB}nvidia/HelpSteer2, `preference`: as before"),
+     f"{_HUB}nvidia/HelpSteer2, `preference`: the sign of its strength tells"),
     ("shp", ("human_ref_A", "human_ref_B"), "labels", ([1], [0]), "history",
      f"{_HUB}stanfordnlp/SHP: the votes made the label, so they are no column"),
 )  # fmt: skip
