@@ -10,10 +10,10 @@ import numpy as np
 from rerank.data.corpus import ColumnSpread, Corpus
 from rerank.kernels.compile import kernel, kernel_of
 from rerank.learn.base import State
-from rerank.learn.losses import judge
+from rerank.learn.losses import value_of_list
 from rerank.learn.predictor import named, score_list
-from rerank.learn.scoring import single
-from rerank.learn.workspace import EpochStats, ListArrays, Scratch, new_tally, scratch_for, view
+from rerank.learn.scoring import scores, single
+from rerank.learn.workspace import EpochStats, ListArrays, Scratch, scratch_for, view
 
 log = logging.getLogger("rerank")
 TOLERANCE = 1e-8  # of the loss, relative: L-BFGS ends where a step gains less
@@ -25,20 +25,21 @@ def optimum(
     learner: Any, l2: float, lists: Corpus, oracle: np.ndarray, state: State, any_ties: bool, tolerance: float
 ) -> EpochStats:
     """Minimise the loss of ``learner`` with its penalties from where ``state`` is, and leave the optimum there."""
-    tally, loss = new_tally(), learner.settings().loss
-    add = kernel_of(add_loss, learner.loss_type())
+    add, loss, value = kernel_of(add_loss, learner.loss_type()), learner.settings().loss, 0.0
     scale, unit = scales(lists, learner.base_rate, l2)
+    lessons = [lessons_of(part, lists.in_part(number, oracle), any_ties) for number, part in enumerate(lists.parts())]
 
     def penalised(u: np.ndarray) -> tuple[float, np.ndarray]:
         """L and its gradient by u = x / unit, where x = w / scale."""
-        gradient, tally.loss, tally.mistakes = np.zeros(u.size), 0.0, 0
+        nonlocal value
+        gradient, value = np.zeros(u.size), 0.0
         x = u * unit
         w = x * scale
-        for number, part in enumerate(lists.parts()):
-            data = view(part, lists.in_part(number, oracle))
-            add(data, loss, any_ties, w, learner.base + w[-1], scratch_for(part, True), gradient, tally, new_tally())
+        for part, (taught, right) in zip(lists.parts(), lessons, strict=True):
+            data, scratch = view(part, np.full(part.list_count, -1)), scratch_for(part, True)
+            value += add(data, taught, right, loss, w, learner.base + w[-1], scratch, gradient)
         away = x - drawn
-        return tally.loss + 0.5 * l2 * float(np.square(away).sum()), unit * (gradient * scale + l2 * away)
+        return value + 0.5 * l2 * float(np.square(away).sum()), unit * (gradient * scale + l2 * away)
 
     start, drawn = (np.divide(w, scale, out=np.zeros(scale.size), where=scale > 0) for w in (state.cells, state.memory))
     how = {"maxiter": learner.iterations, "maxfun": 10 * learner.iterations, "ftol": tolerance, "gtol": 0.0}
@@ -48,8 +49,25 @@ def optimum(
     state.cells[:] = u * unit * scale
     counts = named(state).counts
     counts.updates, counts.free = counts.updates + steps, lists.free
-    tally.lists = lists.list_count
-    return EpochStats(*tally.item())
+    parts = zip(lists.parts(), lessons, strict=True)
+    mistakes = sum(mistakes_in(part, scores(part, learner.last(state)), *those) for part, those in parts)
+    return EpochStats(lists.list_count, mistakes, 0, value, 0)
+
+
+def lessons_of(part: Corpus, oracle: np.ndarray, any_ties: bool) -> tuple[np.ndarray, np.ndarray]:
+    """int64 [T], the lists that teach something, as another candidate than the right ones can be chosen; and bool [N],
+    the right ones: the ``oracle``, or with ``any_ties`` all that have its gain."""
+    best = np.repeat(oracle, np.diff(part.lists))
+    right = part.gain == part.gain[best] if any_ties else np.arange(best.size) == best
+    wrong = np.diff(np.append(0, np.cumsum(~right))[part.lists])
+    return np.flatnonzero(wrong), right
+
+
+def mistakes_in(part: Corpus, score: np.ndarray, taught: np.ndarray, right: np.ndarray) -> int:
+    """How many of the lists ``taught`` have no right candidate that scores strictly highest."""
+    sides = (np.where(side, score, -np.inf) for side in (right, ~right))
+    star, rival = (np.maximum.reduceat(np.append(side, 0.0), part.lists[taught]) for side in sides)
+    return int(np.count_nonzero(rival >= star))
 
 
 def minimised(
@@ -91,22 +109,24 @@ def _libraries() -> Any:
 
 @kernel
 def add_loss(
-    data: ListArrays, loss: Any, any_ties: bool, w: np.ndarray, beta: float, scratch: Scratch, gradient: np.ndarray,
-    tally: Any, own: Any,
-) -> None:  # fmt: skip
-    """Add the lists' loss and mistakes to ``tally``, its gradient, β's last, to ``gradient``; own: the tally of one
-    list, scratch."""
-    for i in range(data.weight.shape[0]):
+    data: ListArrays, taught: np.ndarray, right: np.ndarray, loss: Any, w: np.ndarray, beta: float, scratch: Scratch,
+    gradient: np.ndarray,
+) -> float:  # fmt: skip
+    """Return the loss of the lists ``taught``, times their weights, and add its gradient, β's last, to ``gradient``."""
+    total = 0.0
+    for i in taught:
+        first, last = data.lists[i], data.lists[i + 1]
+        a, own = scratch.a[: last - first], scratch.who[: last - first]
         score_list(data, i, w, 1.0, beta, scratch.scores)
-        own.loss, own.mistakes = 0.0, 0
-        n = judge(data, i, scratch, True, any_ties, own, loss)
-        tally.mistakes += own.mistakes
-        tally.loss += data.weight[i] * own.loss
-        for r in range(n):
-            y, share = scratch.who[r], data.weight[i] * scratch.a[r]
+        for y in range(first, last):
+            own[y - first] = right[y]
+        total += data.weight[i] * value_of_list(scratch.scores[: last - first], data.gain[first:last], own, a, loss)
+        for y in range(first, last):
+            share = data.weight[i] * a[y - first]
             gradient[-1] += share * data.base[y]
             for p in range(np.uint64(data.rows[y]), np.uint64(data.rows[y + 1])):
                 gradient[data.columns[p]] += share * single(data.values[p])
+    return total
 
 
 def scales(lists: Corpus, base_rate: float, l2: float) -> tuple[np.ndarray, np.ndarray]:
