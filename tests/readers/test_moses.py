@@ -15,7 +15,8 @@ from rerank.readers import lines
 from rerank.readers import moses as moses_reader
 from rerank.readers.base import SkipCount
 from rerank.readers.lists import Lists, SparseScores
-from rerank.readers.moses import Moses, unmark
+from rerank.readers.moses import Moses
+from rerank.readers.moses_lines import unmark
 
 
 def read(tmp_path: Path, data: bytes, reader: Moses | None = None) -> list[Lists]:

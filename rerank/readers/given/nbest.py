@@ -29,7 +29,7 @@ from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.forms import as_number
 from rerank.readers.texts.json_lines import JsonReader, text_of
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.roles import ID, key_of
+from rerank.readers.texts.keys import ID, key_of
 from rerank.readers.texts.text_list import NUMBERS, SCORE, Pieces, lists_of
 
 

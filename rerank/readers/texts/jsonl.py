@@ -44,7 +44,8 @@ from rerank.readers.texts.json_lines import (
     texts_of,
     written,
 )
-from rerank.readers.texts.roles import as_lists, check_roles
+from rerank.readers.texts.responses import as_lists
+from rerank.readers.texts.roles import check_roles
 from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, PARTS, SCORE, Draft, Pieces
 
 

@@ -1,0 +1,190 @@
+"""The keys of JSON objects: what those of a role are usually called, and what kinds of values are under them."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, islice
+from typing import Any
+
+from rerank.readers.texts.forms import NUMERAL, VERDICTS, Object, Paths, Roles, as_number, first_of
+from rerank.readers.texts.text_list import MOSTLY
+
+MOST = 20_000  # candidates that tell the roles
+GAIN = "gain"
+# What keys of a role are usually called, the likeliest first, without regard to capitals.
+NAMES = {
+    role: tuple(names.split()) for role, names in {
+        "candidates": "candidates samples nbest n_best hypotheses hyps alternatives beams completions responses "
+        "generations outputs output_list predictions preds ctxs passages endings answers solutions texts text",
+        "text": "text response completion generated_text translation_text output content hypothesis hyp prediction "
+        "pred pred_text candidate transcript lexical display solution code answer translation sentence "
+        "sequence generation generated_solution generated_answer generated_code generated_response "
+        "model_output model_response model_answer llm_output llm_response raw_output raw_response model_patch mt "
+        "passage document doc snippet contents page_content body caption predicted_sql pred_sql generated_sql target",
+        "group": "group prompt_id question_id qid query_id problem_id task_id instance_id doc_id example_id utt_id utt "
+        "id prompt question query source problem input instruction src",
+        "id": "id qid question_id prompt_id task_id example_id unique_id problem_id query_id utt_id doc_id "
+        "custom_id uid mention utt",
+        "source": "source prompt question query problem instruction question_content input context src",
+        "reference": "reference references target ref refs gts reference_text transcript",
+        "answer": "answer ground_truth gold_answer expected_answer correct_answer reference_answer ground_truth_answer",
+        "truth": "gold label labels answer best correct target winner truth preference preferred choice answer_index "
+        "answer_key answerkey true_label gold_label answer_idx correct_index correct_idx best_index best_idx "
+        "gold_index gold_idx label_idx target_idx gold_id correct_id best_id label_id target_id oracle_index "
+        "oracle_idx",
+        "gain": "gain passed correct is_correct label success acc exact_match pass@1 graded right "
+        "correctness_math_verify exec_match execution_match exec_acc em resolved solved winner_model has_answer "
+        "selected is_selected accepted is_accepted relevant is_relevant clicked relevance grade",
+    }.items()
+}  # fmt: skip
+GRADED = "label", "labels", "relevance", "grade"  # gains that may be beyond 1, if they are whole numbers
+OWN = "answer", "predicted_answer", "extracted_answer", "extracted", "final_answer", "parsed_answer"  # of a candidate
+# What is measured against a reference, which nobody has in use: no column unless the user says so.
+MEASURED = frozenset((
+    "wer", "cer", "ter", "mer", "bleu", "chrf", "meteor", "rouge", "rouge1", "rouge2", "rougel", "rouge_l", "bertscore",
+    "edit_distance", "comet", "bleurt", "gleu", "f0.5", "f05",
+))  # fmt: skip
+
+
+HOLDERS = {*NAMES["candidates"], "choices", "hits", "docs"}  # of the candidates in a response
+ID = re.compile(r"(^|[_-])(id|idx|index|uuid|docid|docno|pid|hash|url|path|file|timestamp|at)s?$|^unnamed: \d+$",
+                re.IGNORECASE)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class JsonKey:
+    """A key of candidates, with its values but null.
+
+    of: how many candidates there are.
+    along: whether the values stand in lists of objects, as long as those of the candidates.
+    steady: whether those of one list are all the same.
+    """
+
+    name: str
+    values: Sequence[Any]
+    of: int
+    along: bool = False
+    steady: bool = False
+
+    @cached_property
+    def kinds(self) -> Counter[str]:
+        """How many values are of a kind; an empty list is of none."""
+        if {*map(type, self.values)} <= {float, int}:
+            return Counter({"number": len(self.values)} if self.values else ())
+        return Counter(_kind_of(value) for value in self.values if value != [])
+
+    def is_mostly(self, *kinds: str) -> bool:
+        return sum(self.kinds[kind] for kind in kinds) >= MOSTLY * self.kinds.total() > 0
+
+    def is_numeric(self, *kinds: str) -> bool:
+        """Whether the values are numbers, or of other ``kinds``."""
+        return self.is_mostly(*_NUMBERS, *kinds) or self.alone
+
+    @property
+    def alone(self) -> bool:
+        """Whether each number is in a list of its own, as R writes them."""
+        return self.kinds["number in a list"] == len(self.values) > 0
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether numbers of this name are gains, and no counts, which may be beyond 1."""
+        name = self.name.lower()
+        called = not {name, singular(name)}.isdisjoint(NAMES["gain"])
+        if not called or name == GAIN:
+            return called
+        numbers = [value for one in self.values if isinstance(value := as_number(one), int | float)]
+        if name in GRADED:
+            return name.startswith("label") or all(value >= 0 and value == int(value) for value in numbers)
+        return not any(value > 1 for value in numbers)
+
+    def __str__(self) -> str:
+        """What most of the values are, and how many there are."""
+        if not self.kinds:
+            return f"nothing in all {self.of:,}"
+        kind = self.kinds.most_common(1)[0][0]
+        first, _, rest = kind.partition(" ")
+        return f"{kind if first == 'true' else f'{first}s {rest}'.strip()}, {len(self.values):,} of {self.of:,}"
+
+
+_NUMBERS = "number", "true or false", "number written as text", "true or false written as text"
+
+
+def _kind_of(value: Any) -> str:
+    """The kind of a JSON value, in words."""
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return "true or false written as text"
+    if isinstance(value, str):
+        number = NUMERAL.fullmatch(value) is not None
+        return "number written as text" if number else "verdict" if value.lower() in VERDICTS else "text"
+    if isinstance(value, list) and value and all(isinstance(one, int | float) for one in value):
+        return "number in a list" if len(value) == 1 else "list of numbers"
+    return "list" if isinstance(value, list) else "object"
+
+
+def singular(key: str) -> str:
+    """What the entries of a list under a key are called."""
+    name = key.removesuffix("_list")
+    return name[:-1] if name == key and name.endswith("s") and not name.endswith("ss") else name
+
+
+def key_of(name: str, objects: Sequence[Any], *, steady: bool = False) -> JsonKey:
+    """A key of objects, or of those among them that are some."""
+    values = [value for item in objects if isinstance(item, dict) and (value := item.get(name)) is not None]
+    return JsonKey(name, values, len(objects), steady=steady)
+
+
+def table_of(form: Roles, lists: Sequence[Object]) -> dict[str, JsonKey]:
+    """The keys of candidates, and those of lists as long as theirs."""
+    rows = not (form.many or form.form)
+    entries = entries_of(lists, form.many)
+    table = {key: key_of(key, entries, steady=rows and not varies(lists, form.group, key)) for key in keys_of(entries)}
+    for key in keys_of(lists) if form.many else ():
+        had = [(item[key], item[form.many]) for item in lists if item.get(key) is not None]
+        like = [each for each, many in had if isinstance(each, list) and len(each) == len(many)]
+        mostly = 2 * len(had) > len(lists) and len(like) >= MOSTLY * len(had)
+        if mostly and any(len(each) > 1 for each in like) and key not in {form.many, *form.keys, *NAMES["reference"]}:
+            values = [one for each in like for one in each if one is not None]
+            table[key] = JsonKey(key, values, len(entries), along=True)
+    return table
+
+
+def keys_of(objects: Iterable[Any]) -> list[str]:
+    return list(dict.fromkeys(chain.from_iterable(item for item in objects if isinstance(item, dict))))
+
+
+def entries_of(objects: Sequence[Object], key: str) -> list[Any]:
+    return list(islice(chain.from_iterable(item[key] if key else [item] for item in objects), MOST))
+
+
+def varies(rows: Sequence[Object], group: Paths, key: str) -> bool:
+    """Whether values of rows differ within a list."""
+    seen = dict[str, Any]()
+    return any(seen.setdefault(repr(first_of(row, group)), (own := first_of(row, (key,)))) != own for row in rows)
+
+
+def most(flags: Iterable[bool]) -> bool:
+    every = list(flags)
+    return 2 * sum(every) > len(every)
+
+
+def called(role: str, keys: Iterable[str]) -> list[str]:
+    """Those of the ``keys`` that are called as one of a role is, the likeliest first."""
+    named = [(key.lower(), key) for key in keys][::-1]
+    return [key for name in NAMES[role] for lower, key in named if lower == name]
+
+
+def are_candidates(values: Any) -> bool:
+    """Whether a value is a list of what candidates can be, and no conversation."""
+    if not isinstance(values, list) or not {*map(type, values)} <= {str, dict, list}:
+        return False
+    return bool(values) and not any(isinstance(one, dict) and "role" in one for one in values)
+
+
+def differ(values: Iterable[Any]) -> bool:
+    return len({*map(repr, values)}) > 1

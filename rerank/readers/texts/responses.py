@@ -1,0 +1,201 @@
+"""Lists in JSON objects of other programs: in a response within an object, beside one another, in the only object of a
+file, or rows that have something in common.
+"""
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from itertools import chain, islice
+from typing import Any
+
+from rerank.readers.lines import LineReader
+from rerank.readers.problems import Problem, say_once
+from rerank.readers.texts.answers import Grader
+from rerank.readers.texts.forms import Object, Roles, first_of, is_of
+from rerank.readers.texts.json_lines import shown
+from rerank.readers.texts.keys import HOLDERS, NAMES, are_candidates, called, differ, entries_of, keys_of, most
+from rerank.readers.texts.roles import WORDS, known_form, of_rows, roles_of
+
+log = logging.getLogger("rerank")
+NEEDED = "candidates", "text", "group", "source", "base"  # in use; a column that is missing is refused
+# Of a candidate that stands alone; what is called otherwise may be the right answer beside a response.
+SAID = {*NAMES["text"]}.difference(("answer", "solution", "code", "body", "caption", "target"))
+# Of several beside one another, where no right answer is called so; pairs of others are what is compared, as in GLUE.
+BESIDE = SAID.union(("answer", "solution", "code")).difference(
+    ("text", "sentence", "sequence", "content", "passage", "document", "doc"))  # fmt: skip
+_NUMBERED = re.compile(r"(.+?)(?:[_ ]?(\d{1,3})|[_ ]([a-eA-E]))")
+
+
+def as_lists(
+    objects: Iterable[tuple[int, Object | Problem]], asked: Mapping[str, str], lines: LineReader, rule: str | None,
+    named: Sequence[str], look: int, used: bool = False,
+) -> Iterator[tuple[int, Object | Problem]]:  # fmt: skip
+    """Objects as lists of the format ``jsonl``. Rows of one list may be anywhere: those that have something in common
+    are kept to the end.
+
+    asked: the roles of keys, by the user; lines: those of the objects, which then have the roles. rule: for answers.
+    named: what else is kept of candidates. look: how many objects tell the roles. used: see ``roles_of``.
+    """
+    said = BESIDE.union(key.lower() for key, role in asked.items() if role == "text")
+    paths = [key for key in asked if "." in key]
+    rest: Iterator[Any] = ((number, _opened_up(item, said, paths)) for number, item in objects)
+    head, sound, roles = list[tuple[int, Object | Problem]](), list[Object](), lines.told.get("roles")
+    while roles is None and len(sound) < look and (entry := next(rest, None)) is not None:
+        head.append(entry)
+        sound += [] if isinstance(entry[1], Problem) else [entry[1]]
+    if len(sound) == 1 and asked.keys().isdisjoint(sound[0]) and (lists := _alone(sound[0]))[0] is not sound[0]:
+        beyond = list(islice(rest, 1))
+        rest = chain(beyond, rest)
+        if not beyond:
+            left = [key for key, one in sound[0].items() if one is not lists] if lists in sound[0].values() else []
+            if left:
+                say_once(f"{lines.path}: one object holds all lists; not used of it: {', '.join(left)}")
+            several = ((number, one) for number, item in head for one in (lists if item is sound[0] else [item]))
+            head = [(number, _opened_up(one, said, paths)) for number, one in several]
+            sound = [item for _, item in head if not isinstance(item, Problem)]
+            lines.told["by_line"] = False
+    try:
+        roles = roles_of(sound, asked, named, used=used) if sound else roles
+    except Problem as problem:
+        yield from ((number, problem) for number, _ in chain(head, rest))
+        return
+    plain = used and any("candidates" in item for item in sound)  # in use, lists that need no roles
+    needed = NEEDED if used else WORDS[:-1]
+    for key, role in _missing(sound, asked, needed).items() if asked and sound and not plain else ():
+        where = "training" if used else "roles"
+        log.warning("%r is missing, the %s in %s; if it has another name: --roles NAME=%s", key, role, where, role)
+    rights = (first_of(item, roles.right) for item in sound) if roles is not None else ()
+    grader = Grader(rule, [right for right in rights if right is not None])
+    if roles is not None:
+        lines.told.setdefault("roles", replace(roles, rule=grader.rule))
+    groups = dict[str, tuple[int, Roles, list[Object]]]()
+    for number, item in chain(head, rest):
+        if isinstance(item, Problem) or roles is None or (roles.plain and "candidates" in item):
+            yield number, item
+            continue
+        own = roles if roles.fits(item) else known_form([item]) if "candidates" not in item else None
+        shared = (own or roles).shared(item)
+        if shared and (own is not None or roles.group):  # a row that lacks something is a bad candidate of its list
+            groups.setdefault(shared, (number, own or roles, []))[2].append(item)
+        elif own is None and "candidates" not in item and (lacking := roles.lacking(item) or "") != "candidates":
+            yield number, Problem("text", f"found {shown(item.get(lacking))} under {lacking!r}, unlike in most objects")
+        else:
+            yield number, item if own is None else _made(own, [item], grader, named)
+    for number, form, rows in groups.values():
+        first = repr(rows[0].get("filter"))
+        yield number, _made(form, [row for row in rows if repr(row.get("filter")) == first], grader, named)
+    grader.say(lines.path)
+
+
+def _missing(objects: Sequence[Object], asked: Mapping[str, str], needed: Sequence[str]) -> dict[str, str]:
+    """The keys, of those with a role that is ``needed``, that objects lack."""
+    every = [*objects, *chain.from_iterable(entries_of([item], key) for item in objects for key in keys_of([item])
+             if isinstance(item[key], list))]  # fmt: skip
+    had = set(keys_of(every))
+    lacking = {key: role for key, role in asked.items() if role in needed and key.partition(".")[0] not in had}
+    return {key: role for key, role in lacking.items() if role == "candidates"} or lacking
+
+
+def _opened_up(item: Object | Problem, said: Set[str], paths: Sequence[str]) -> Object | Problem:
+    """An object, or the response in it that holds the candidates; said: the names of candidates' texts; paths: into the
+    object, which become keys of its own."""
+    if isinstance(item, Problem):
+        return item
+    item = {**item, **{at: found for at in paths if (found := first_of(item, (at,))) is not None}} if paths else item
+    if "candidates" in item or known_form([item]):
+        return item
+    item = _beside(item, said)
+    if "custom_id" in item and "response" in item:
+        body = first_of(item, ("response.body",))
+        if isinstance(body, dict) and not body.keys().isdisjoint(("choices", "output")):
+            return {**body, "id": item["custom_id"]}
+        error = first_of({**item, "of": body}, ("error.message", "error", "of.error.message", "of.error"))
+        return Problem("text", f"the request has no response: {shown(error)}; send it again")
+    within = {key: opened for key, value in item.items()
+              if isinstance(value, dict) and (opened := _opened(value)) is not None}  # fmt: skip
+    if len(within) == 1:
+        ((name, response),) = within.items()
+        rest = {key: value for key, value in item.items() if key != name}
+        if not any(key.lower() in SAID or are_candidates(value) for key, value in rest.items()):
+            lost = {f"{name}.{key}": value for key, value in response.items() if rest.get(key, value) != value}
+            return {**response, **lost, **rest}
+    return item
+
+
+def _opened(value: Any) -> Object | None:
+    """The object in a response that holds the candidates; None where none does, or several."""
+    if isinstance(value, list) and len(value) == 1:
+        return _opened(value[0])
+    if not isinstance(value, dict) or _holds_candidates(value):
+        return value if isinstance(value, dict) else None
+    found = [one for one in map(_opened, value.values()) if one is not None]
+    return found[0] if len(found) == 1 else None
+
+
+def _holds_candidates(value: Any) -> bool:
+    return isinstance(value, dict) and any(key.lower() in HOLDERS and are_candidates(one) for key, one in value.items())
+
+
+def _beside(item: Object, said: Set[str]) -> Object:
+    """An object whose candidates stand beside one another, as ``response_1`` and ``response_2`` or ``output_a`` and
+    ``output_b``, with a list of them, each with all that has its number or letter, and the place of the one that is
+    right."""
+    parts = {
+        key: (found[1], (found[2] or found[3]).lower()) for key in item
+        if (key[-1:].isdecimal() or key[-2:-1] in ("_", " ")) and (found := _NUMBERED.fullmatch(key))
+    }  # fmt: skip
+    counts = Counter(name for name, _ in parts.values() if name.lower() in said)
+    text = next((name for name, count in counts.items() if count > 1), "")
+    if not text or not (SAID | said | HOLDERS).isdisjoint(map(str.lower, item)):
+        return item
+    entries = {label: Object() for key, (name, label) in parts.items() if name == text and item[key] is not None}
+    for key, (name, label) in parts.items():
+        if label in entries:
+            entries[label][name] = item[key]
+    used = {key for key, (name, label) in parts.items() if name == text or label in entries}
+    rest, labels = {key: value for key, value in item.items() if key not in used}, list(entries)
+    for key in called("truth", rest):
+        value = rest[key]
+        label = f"{value:g}" if isinstance(value, float) else str(value).lower().rpartition("_")[2]
+        rest[key] = labels.index(label) if label in labels else value
+    return {**rest, f"{text}_*": list(entries.values())}
+
+
+def _alone(item: Object) -> list[Object]:
+    """The lists, or their candidates, that the only object of a file holds, or an object in it, under one key or by
+    their ids; itself where its keys are those of one list."""
+    every = [item, *(value for value in item.values() if isinstance(value, dict))]
+    known = any(called(role, item) for role in NAMES)
+
+    def are_lists(rows: Any) -> bool:
+        if not is_of(rows, [dict]):
+            return False
+        found = not known and called("group", keys_of(rows)) and of_rows(rows, {})
+        several = found and differ(first_of(row, found.group) for row in rows)
+        return bool(known_form(rows) or _asks(rows) or several or (not known and all(map(_opened, rows))))
+
+    tables: list[list[Object]] = [*filter(are_lists, chain.from_iterable(place.values() for place in every))]
+    if len(tables) == 1:
+        return tables[0]
+    by_ids = [place for place in every if most(_holds_candidates(one) or (
+        are_candidates(one) and (isinstance(one[0], dict) or not known)) for one in place.values())]  # fmt: skip
+    if len(by_ids) != 1 or sum((by_ids[0] is item, known, len(by_ids[0]) < 2)) > 1:  # what speaks against it
+        return [item]
+    lists = by_ids[0].items()
+    systems = [one for _, several in lists if is_of(several, [dict]) and _asks(several) for one in several]
+    return systems or [{"id": key, **(one if isinstance(one, dict) else {"candidates": one})} for key, one in lists]
+
+
+def _asks(entries: Sequence[Object]) -> bool:
+    """Whether entries are about several questions, and so no candidates of one list."""
+    keys = (key for key in called("source", keys_of(entries)) if key.lower() not in ("source", "context"))
+    return any(differ(entry.get(key) for entry in entries) for key in keys)
+
+
+def _made(roles: Roles, rows: list[Object], grader: Grader, named: Sequence[str]) -> Object | Problem:
+    try:
+        return roles.list_of(rows, grader, named)
+    except Problem as problem:
+        return problem
