@@ -83,13 +83,21 @@ def distinct(values: tuple[T, ...]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(values))
 
 
+def _no_count(seeds: Any) -> Any:
+    """``seeds``; a number alone might be a seed, or say how many."""
+    if type(seeds) is int and seeds > 1:
+        many = ", ".join(map(str, range(1, seeds + 1))) if seeds < 10 else f"1, 2, ..., {seeds}"
+        raise ValueError(f"the seeds themselves are expected, [{seeds}] for this one, or [{many}]")
+    return [seeds] if type(seeds) is int else seeds
+
+
 def _no_seed_twice(seeds: tuple[int, ...]) -> tuple[int, ...]:
     if len(set(seeds)) < len(seeds):
         raise ValueError("a seed is named twice; equal runs have no spread")
     return seeds
 
 
-Seeds = Annotated[tuple[Seed, ...], Field(max_length=1000), one_or_many(int), AfterValidator(_no_seed_twice)]
+Seeds = Annotated[tuple[Seed, ...], Field(max_length=1000), BeforeValidator(_no_count), AfterValidator(_no_seed_twice)]
 
 
 def literal(path: str) -> str:

@@ -75,7 +75,7 @@ def test_the_resolved_recipe_is_the_recipe(load, tmp_path):
             lambda recipe: recipe.training.select.learner == {"name": "rda", "base": "auto"},
         ),
         ("learner={name: rda, l1: 2}", lambda recipe: recipe.learner == {"name": "rda", "l1": 2, "base": "auto"}),
-        ("seeds=7", lambda recipe: recipe.seeds == (7,)),
+        ("seeds=1", lambda recipe: recipe.seeds == (1,)),
         (" seed =7", lambda recipe: recipe.seed == 7),
         ("about=a=b", lambda recipe: recipe.about == "a=b"),
         ("metric.punctuation=own", lambda recipe: recipe.metric == {"name": "parseval", "punctuation": "own"}),
@@ -151,6 +151,8 @@ def test_settings_may_follow_a_part_that_is_named_alone(load):
         ("data: {on_bad_list: skipp}", "data.on_bad_list", "found 'skipp'; expected one of error, skip"),
         ("1: 2", "1", "strings"),
         ("seeds: [1, 2, 1]", "seeds", "a seed is named twice"),
+        ("seeds: 5", "seeds", "found 5: the seeds themselves are expected, [5] for this one, or [1, 2, 3, 4, 5]"),
+        ("seeds: 500", "seeds", "[500] for this one, or [1, 2, ..., 500]"),
     ],
 )
 def test_refused_settings(load, text, key, hint, tmp_path):
