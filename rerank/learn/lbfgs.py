@@ -13,7 +13,7 @@ from rerank.learn.base import State
 from rerank.learn.losses import value_of_list
 from rerank.learn.predictor import named, score_list
 from rerank.learn.scoring import scores, single
-from rerank.learn.workspace import EpochStats, ListArrays, Scratch, scratch_for, view
+from rerank.learn.workspace import EpochStats, ListArrays, view
 
 log = logging.getLogger("rerank")
 TOLERANCE = 1e-8  # of the loss, relative: L-BFGS ends where a step gains less
@@ -28,6 +28,7 @@ def optimum(
     add, loss, value = kernel_of(add_loss, learner.loss_type()), learner.settings().loss, 0.0
     scale, unit = scales(lists, learner.base_rate, l2)
     lessons = [lessons_of(part, lists.in_part(number, oracle), any_ties) for number, part in enumerate(lists.parts())]
+    longest = np.diff(lists.lists).max(initial=0)
 
     def penalised(u: np.ndarray) -> tuple[float, np.ndarray]:
         """L and its gradient by u = x / unit, where x = w / scale."""
@@ -36,8 +37,8 @@ def optimum(
         x = u * unit
         w = x * scale
         for part, (taught, right) in zip(lists.parts(), lessons, strict=True):
-            data, scratch = view(part, np.full(part.list_count, -1)), scratch_for(part, True)
-            value += add(data, taught, right, loss, w, learner.base + w[-1], scratch, gradient)
+            data, scratch = view(part, np.full(part.list_count, -1)), np.empty((2, longest))
+            value += add(data, taught, right, loss, w, learner.base + w[-1], *scratch, gradient)
         away = x - drawn
         return value + 0.5 * l2 * float(np.square(away).sum()), unit * (gradient * scale + l2 * away)
 
@@ -55,18 +56,19 @@ def optimum(
 
 
 def lessons_of(part: Corpus, oracle: np.ndarray, any_ties: bool) -> tuple[np.ndarray, np.ndarray]:
-    """int64 [T], the lists that teach something, as another candidate than the right ones can be chosen; and bool [N],
-    the right ones: the ``oracle``, or with ``any_ties`` all that have its gain."""
+    """int64 [T], the lists that teach something, as another candidate than the right ones can be chosen; and int64 [N],
+    1 for the right ones: the ``oracle``, or with ``any_ties`` all that have its gain."""
     best = np.repeat(oracle, np.diff(part.lists))
     right = part.gain == part.gain[best] if any_ties else np.arange(best.size) == best
     wrong = np.diff(np.append(0, np.cumsum(~right))[part.lists])
-    return np.flatnonzero(wrong), right
+    return np.flatnonzero(wrong), right.astype(np.int64)
 
 
 def mistakes_in(part: Corpus, score: np.ndarray, taught: np.ndarray, right: np.ndarray) -> int:
     """How many of the lists ``taught`` have no right candidate that scores strictly highest."""
-    sides = (np.where(side, score, -np.inf) for side in (right, ~right))
-    star, rival = (np.maximum.reduceat(np.append(side, 0.0), part.lists[taught]) for side in sides)
+    ends = np.stack([part.lists[taught], part.lists[taught + 1]], axis=1).ravel()
+    sides = (np.append(np.where(right == side, score, -np.inf), 0.0) for side in (1, 0))
+    star, rival = (np.maximum.reduceat(side, ends)[::2] for side in sides)
     return int(np.count_nonzero(rival >= star))
 
 
@@ -109,18 +111,17 @@ def _libraries() -> Any:
 
 @kernel
 def add_loss(
-    data: ListArrays, taught: np.ndarray, right: np.ndarray, loss: Any, w: np.ndarray, beta: float, scratch: Scratch,
-    gradient: np.ndarray,
+    data: ListArrays, taught: np.ndarray, right: np.ndarray, loss: Any, w: np.ndarray, beta: float, scores: np.ndarray,
+    a: np.ndarray, gradient: np.ndarray,
 ) -> float:  # fmt: skip
-    """Return the loss of the lists ``taught``, times their weights, and add its gradient, β's last, to ``gradient``."""
+    """Return the loss of the lists ``taught``, times their weights, and add its gradient, β's last, to ``gradient``;
+    scores, a: scratch for one list."""
     total = 0.0
     for i in taught:
         first, last = data.lists[i], data.lists[i + 1]
-        a, own = scratch.a[: last - first], scratch.who[: last - first]
-        score_list(data, i, w, 1.0, beta, scratch.scores)
-        for y in range(first, last):
-            own[y - first] = right[y]
-        total += data.weight[i] * value_of_list(scratch.scores[: last - first], data.gain[first:last], own, a, loss)
+        n = last - first
+        score_list(data, i, w, 1.0, beta, scores)
+        total += data.weight[i] * value_of_list(scores[:n], data.gain[first:last], right[first:last], a[:n], loss)
         for y in range(first, last):
             share = data.weight[i] * a[y - first]
             gradient[-1] += share * data.base[y]

@@ -38,10 +38,21 @@ def penalised(corpus: Corpus, weights: Weights, l2: float, l1: float, any_ties: 
     return float(total + l2 / 2 * every @ every + l1 * np.abs(every).sum())
 
 
+def mistakes(corpus: Corpus, weights: Weights, any_ties: bool) -> int:
+    """The lists in which a wrong candidate scores as high as every right one."""
+    s, oracle, total = scores(corpus, weights), targets(corpus), 0
+    for i, (first, last) in enumerate(pairwise(corpus.lists)):
+        right = corpus.gain[first:last] == corpus.gain[oracle[i]] if any_ties else np.arange(first, last) == oracle[i]
+        total += last > first and bool((s[first:last][~right] >= s[first:last][right].max()).any())
+    return total
+
+
 def fitted(learner: Maxent, corpus: Corpus, any_ties: bool = False) -> Weights:
     state = learner.init(corpus.width)
-    learner.solve(corpus, targets(corpus), state, any_ties=any_ties)
-    return learner.last(state)
+    stats = learner.solve(corpus, targets(corpus), state, any_ties=any_ties)
+    weights = learner.last(state)
+    assert stats.mistakes == mistakes(corpus, weights, any_ties)
+    return weights
 
 
 @settings(max_examples=60)
