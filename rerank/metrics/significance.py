@@ -4,6 +4,7 @@ All tests take the statistics of two systems' selections from the same lists. Th
 minus the score of B. Every sum of rows has a score, so a resampled corpus costs a sum, not a new evaluation.
 """
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,10 +22,9 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ONE, _LOW, _S32 = np.uint64(1), np.uint64(63), np.uint64(32)
 
 
-@kernel
-def begin(seed: np.uint64, counter: np.ndarray) -> None:
-    """Set the counter (uint64 [1]) to where the random numbers of ``seed`` begin."""
-    counter[0] = mix(seed + _GOLDEN)
+def begin(seed: int) -> np.ndarray:
+    """uint64 [1]: where the random numbers of ``seed`` begin."""
+    return np.asarray(inspect.unwrap(mix)(np.array([seed % (1 << 64)], np.uint64) + _GOLDEN))
 
 
 @kernel
@@ -169,8 +169,7 @@ class _Pair(NamedTuple):
 
 def _sums(draw: Callable[..., None], rows: np.ndarray, samples: int, seed: int) -> np.ndarray:
     """float64 [samples, W]: what the kernel ``draw`` sums of ``rows`` (float64 [L, W]), in several calls."""
-    sums, counter = np.zeros((samples, rows.shape[1])), np.zeros(1, np.uint64)
-    begin(np.uint64(seed % (1 << 64)), counter)
+    sums, counter = np.zeros((samples, rows.shape[1])), begin(seed)
     step = max(1, AT_ONCE // max(1, rows.shape[0]))
     for first in range(0, samples, step):
         check()

@@ -137,9 +137,8 @@ def test_samples_are_the_same_in_many_calls(test, monkeypatch):
 
 
 def test_swaps_are_fair_and_independent_coins():
-    sums, counter = np.zeros((4000, 130)), np.zeros(1, np.uint64)  # more than one word of random bits
-    begin(np.uint64(3), counter)
-    swap_sums(np.eye(130), counter, sums)
+    sums = np.zeros((4000, 130))  # more than one word of random bits
+    swap_sums(np.eye(130), begin(3), sums)
     assert set(np.unique(sums)) == {0.0, 1.0}
     assert sums.mean(axis=0) == pytest.approx(np.full(130, 0.5), abs=0.04)
     correlations = np.corrcoef(sums.T) - np.eye(130)
