@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 LOOK, MANY = 1000, 10_000  # lists, the first, and their candidates that are looked at
 LACKING = 0.05  # the share of tokens that no candidate has, at the least, that says something
 NEARLY = 0.9  # of lists
+FEWEST = 20  # lists of which a column tells all gains, at the least, where it is the gain again
 UNSUITED = "which words do not measure"
 WRITTEN = "of the references' tokens,"  # what the check says that references are written as candidates are
 REFERENCE, GAIN = "reference", "gain"
@@ -108,14 +109,38 @@ def doubts_of_lists(
     found = list[str]()
     if few and (roles_found := few[0].roles) is not None and (names := roles_found.doubtful):
         shown = "; ".join(f"{name!r} ({roles_found.unused[name]})" for name in names)
-        advice = f"Say what they are: --roles {names[0]}=column, or unused."
+        advice = f"Say what they are: --roles {names[0]}=column, gain or unused."
         found.append(f"Numbers that differ within lists are not used: {shown}. {advice}")
+    for name in sorted(telling(few) - {key for key, role in (roles or {}).items() if role in ("column", "base")}):
+        message = f"The column {name!r} orders the candidates of all lists as their gain does, as if it were the gain "
+        message += f"again, which nobody knows in use: leave it out (--roles {name}=unused), or say that it is "
+        found.append(f"{message}known: --roles {name}=column.")
     by_gain = metric.measured if metric is not None else bool(few) and GAIN in few[0].names
     if REFERENCE not in (roles or {}).values() and not by_gain:
         sides = [([*map(decoded, [nbest.texts[nbest.base.argmax()], *nbest.texts])], decoded(nbest.references[0]))
                  for nbest in few if nbest.references]  # fmt: skip
         found += doubts_of_references(sides, metric)
     return found
+
+
+def telling(lists: Sequence[Lists]) -> set[str]:
+    """The columns that are most likely the gain again: they sort the candidates of all lists that have several gains,
+    FEWEST at least, as these do, and are as different among the best ones."""
+    names = lists[0].names if lists and GAIN in lists[0].names else ()
+    rising, falling, best = np.ones(len(names), bool), np.ones(len(names), bool), list[np.ndarray]()
+    for nbest in lists if names else ():
+        levels, level = np.unique(nbest.scores[:, names.index(GAIN)], return_inverse=True)
+        if levels.size > 1 and nbest.names == names:
+            rows, first = nbest.scores[np.argsort(level)], np.searchsorted(np.sort(level), np.arange(levels.size))
+            least, most = np.minimum.reduceat(rows, first), np.maximum.reduceat(rows, first)
+            rising &= (least[1:] > most[:-1]).all(axis=0)
+            falling &= (most[1:] < least[:-1]).all(axis=0)
+            best.append(rows[first[-1] :])
+    if len(best) < FEWEST:
+        return set()
+    values = dict(zip(names, (np.unique(column).size for column in np.concatenate(best).T), strict=True))
+    alike = zip(names, (rising | falling).tolist(), strict=True)
+    return {name for name, so in alike if so and name != GAIN and values[name] <= values[GAIN]}
 
 
 def doubts_of_references(sides: Sides, metric: Metric | None = None) -> list[str]:

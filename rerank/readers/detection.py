@@ -49,6 +49,8 @@ def holds_judgements(path: str) -> bool:
     return bool(re.match(_JUDGEMENTS + rb"|\s*\{", _start(path) or b""))
 
 
+_NUMBER = re.compile(rb"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
+
 # What programs write that no reader reads, by how it starts: what it is and what to do instead; or the program, and how
 # three statements of Python go through the lines of ``text`` as ids with pairs of a text and a score.
 _OTHERS = (
@@ -154,7 +156,10 @@ def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
 
 def _fitting(path: str, start: bytes | None, others: Readers) -> dict[str, type[Reader]]:
     """The readers that can use most of the first lists of a file, those for everything only if there are no others."""
-    if (start or b"").startswith(TABLES) or TABLE.search(path):
+    lines = ((start or b"") + b"\n\n").split(b"\n", 2)[:2]
+    names, row = ([*map(_NUMBER.fullmatch, line.split(b"\t"))] for line in lines)
+    named = len(names) == len(row) and any(row) and not any(names)  # the columns, as in no run of TREC
+    if named or (start or b"").startswith(TABLES) or TABLE.search(path):
         return {name: kind for name, kind in others if name == "table"}
     shares = {name: (_share(other, path, start), type(other)) for name, other in _made(others, needing=False)}
     best = max((share for share, _ in shares.values()), default=0.0)

@@ -207,6 +207,8 @@ def test_a_file_of_no_known_form_is_said_to_be_so(name: str, tmp_path: Path, rer
 
 @pytest.mark.parametrize(("data", "said"), [
     ("scan\tcharge\tpeptide\n7\t2\tPEP\n7\t2\tTIDE\n", "found scan, charge, peptide"),
+    ("m_id\tmention\tentity\tprior\tsim\tgood\nm1\tParis\tQ90\t.9\t0.5\t1\nm1\tParis\tQ16\t.1\t0.2\t0\n",
+     "found m_id, mention, entity, prior, sim, good; fix"),
     ("id\ttext\na\tit rains\nb\tyes\n", "no known form: the first line is 'id"),
     ("301 0 FT934-5418 2\n301 0 LA043090-0036 -1\n", "judgements (qrels): name them behind the run"),
     ("query-id\tcorpus-id\tscore\nq1\td1\t2\n", "judgements (qrels): name them behind the run"),

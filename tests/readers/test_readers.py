@@ -184,6 +184,8 @@ def nested(key: str, text: str, **more: list[Any]) -> Rows:
             for pair in ((0, 1), (2, 3))]  # fmt: skip
 
 
+TOLD = "sBLEU", "rouge-2", "rougeLsum", "WER_norm", "num_errors", "oracle", "is_best", "human_score", "target"
+
 # What they are: rows, the columns besides the score, the first list's scores, what is not used, and the keys that could
 # be the gain.
 SHAPES: dict[str, tuple[Any, tuple[str, ...], list[list[float]], set[str], tuple[str, ...]]] = {
@@ -191,6 +193,11 @@ SHAPES: dict[str, tuple[Any, tuple[str, ...], list[list[float]], set[str], tuple
         flat(reward=[0.5, 1.5, 2, 3], passed=[True, False, True, True]), ("reward", "gain"), [[0.5, 1], [1.5, 0]],
         set(), ()),
     "rows, a reward alone": (flat(reward=[0.5, 1.5, 2, 3]), ("reward",), [[0.5], [1.5]], set(), ()),
+    "rows, one prompt for all": (
+        [{"prompt": "Solve it.", **row} for row in flat(qid=["q"] * 4)], (), [[], []], {"prompt", "qid"}, ()),
+    "rows, of a subject": ([{"group": "maths", **row} for row in flat()], (), [[], []], {"group"}, ()),
+    "rows, numbered within each list": (
+        [{"id": f"{k % 2}", **row} for k, row in enumerate(flat(qid=["q"] * 4))], (), [[], []], {"id", "qid"}, ()),
     "lists of objects": (
         nested("samples", "response", reward_score=[1, 2, 3, 4], is_correct=[True, False, False, True]),
         ("reward_score", "gain"), [[1, 1], [2, 0]], set(), ()),
@@ -205,6 +212,9 @@ SHAPES: dict[str, tuple[Any, tuple[str, ...], list[list[float]], set[str], tuple
         nested("candidates", "text", conf=[[0.5], [0.25], [1], [2]]), ("conf",), [[0.5], [0.25]], set(), ()),
     "another gain": (
         nested("candidates", "text", gain=[1, 0, 1, 0], acc=[1, 1, 0, 0]), ("gain",), [[1], [0]], {"acc"}, ()),
+    "what is measured, and what says which is best": (
+        nested("hyps", "hyp", comet_qe=[1, 2, 3, 4], **{name: [1, 0, 1, 0] for name in TOLD}), ("comet_qe",),
+        [[1], [2]], {*TOLD}, ()),
     "ids": (nested("candidates", "text", page_id=[7, 8, 9, 10], docno=["1", "2", "3", "4"]), (), [[], []],
             {"page_id", "docno"}, ()),
     "lists along": (
@@ -232,6 +242,21 @@ SHAPES: dict[str, tuple[Any, tuple[str, ...], list[list[float]], set[str], tuple
     "candidates beside one another": (
         [{"prompt": "?", "response_1": "a", "response_2": "b", "response_3": None, "lm 1": 1, "lm 2": "2", "page_7": 3,
           "page_8": 4}] * 2, ("lm",), [[1], [2]], {"page_7", "page_8"}, ()),
+    "columns of rows": ({"prompt": ["p", "p", "q", "q"], "response": [*"abcd"], "lm": [1, 2, 3, 4]}, ("lm",),
+                        [[1], [2]], set(), ()),
+    "columns of lists": ({"queries": ["p", "q"], "responses": [["a", "b"], ["c", "d"]], "lm": [[1, 2], [3, 4]]},
+                         ("lm",), [[1], [2]], set(), ()),
+    "columns as pandas writes them": ({"qid": {"0": 7, "1": 7, "2": 8}, "query": {"0": "p", "1": "p", "2": "q"},
+                                       "text": {"0": "a", "1": "b", "2": "c"}}, (), [[], []], set(), ()),
+    "columns beside their names": ({"columns": ["query", "text", "lm"], "index": [0, 1, 2], "data": [
+        ["p", "a", 1], ["p", "b", 2], ["q", "c", 3]]}, ("lm",), [[1], [2]], set(), ()),
+    # https://huggingface.co/datasets/microsoft/ms_marco
+    "candidates in columns": (
+        [{"query": q, "answers": ["x"], "passages": {"is_selected": [0, 1], "passage_text": ["a", "b"]}} for q in "pq"],
+        ("gain",), [[0], [1]], {"answers"}, ()),
+    "all that is right beside a response": (
+        [{"question": q, "answers": ["x", "y"], "prediction": p, "em": p == "x"} for q, p in ("px", "pz", "qx", "qz")],
+        ("gain",), [[1], [0]], {"answers"}, ()),
     "arrays on lines": ([[{"generated_text": "a", "p": 1}, {"generated_text": "b", "p": 2}]] * 2, ("p",), [[1], [2]],
                         set(), ()),
 }  # fmt: skip
@@ -315,6 +340,22 @@ def test_two_readings_are_named(rows: Rows, message: str, tmp_path: Path) -> Non
     (tmp_path / "lists").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(DataError, match=message):
         list(rerank.read(tmp_path / "lists"))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        # https://huggingface.co/datasets/bavard/personachat_truecased and rajpurkar/squad
+        [{"train": [{"personality": ["I run.", f"{k}"], "utterances": [{"history": ["a"]}]} for k in range(3)]}],
+        [
+            {"context": f"{k}", "question": "?", "answers": {"text": ["x", f"{k}"], "answer_start": [1, 2]}}
+            for k in (1, 2)
+        ],
+        [{"question": f"{k}", "answers": ["x", f"{k}"], "prediction": "x"} for k in range(3)],
+    ],
+)
+def test_no_candidates(rows: Rows, tmp_path: Path) -> None:
+    assert all(one.problem is not None for one in found(tmp_path / "lists", rows))
 
 
 def test_a_right_answer_that_is_a_program_is_refused(tmp_path: Path) -> None:

@@ -50,6 +50,28 @@ def test_numbers_that_are_not_used(tmp_path: Path) -> None:
     assert not doubts_of_lists(rerank.read(tmp_path / "lists.jsonl", roles="acc=unused").first_items())
 
 
+def test_columns_that_are_the_gain_again(tmp_path: Path) -> None:
+    def graded(count: int, graded: bool) -> Any:
+        """Lists with a gain, four columns made of it, and two that only go with it."""
+        rows = list[Any]()
+        for i in range(count):
+            gains = [(i + 1) * k for k in range(4)] if graded else [(i + k) % 3 == 0 for k in range(4)]
+            rows.append([
+                {"text": f"{k}", "gain": gain, "reward": 2 * gain - 1, "f1": gain or k / 9, "loss": -3 * gain,
+                 "verifier": 2 * gain + (i + k) / 99, "length": k % 3} for k, gain in enumerate(gains)
+            ])  # fmt: skip
+        (tmp_path / "lists").write_text("".join(f'{{"candidates": {json.dumps(row)}}}\n' for row in rows))
+        return rerank.read(tmp_path / "lists").first_items()
+
+    def told(lists: Any, **roles: str) -> list[str]:
+        return [line.split("'")[1] for line in doubts_of_lists(lists, roles=roles) if "as their gain does" in line]
+
+    assert told(graded(19, False)) == []
+    assert told(graded(20, False)) == ["f1", "loss", "reward"]
+    assert told(graded(20, False), reward="column", f1="unused", loss="base") == ["f1"]
+    assert told(graded(20, True)) == ["f1", "loss", "reward", "verifier"]  # whose grades are as different as it is
+
+
 @pytest.mark.parametrize("name", ["asr/dev", "asr/test", "llm/dev", "llm/test", "sums/train"])
 def test_they_are_silent_on_lists_that_come_with_the_program(name: str) -> None:
     found = rerank.read(DATA / f"{name}.jsonl.gz").first_items()

@@ -41,13 +41,20 @@ NAMES = {
 }  # fmt: skip
 GRADED = "label", "labels", "relevance", "grade"  # gains that may be beyond 1, if they are whole numbers
 OWN = "answer", "predicted_answer", "extracted_answer", "extracted", "final_answer", "parsed_answer"  # of a candidate
-# What is measured against a reference, which nobody has in use: no column unless the user says so.
-MEASURED = frozenset((
-    "wer", "cer", "ter", "mer", "bleu", "chrf", "meteor", "rouge", "rouge1", "rouge2", "rougel", "rouge_l", "bertscore",
-    "edit_distance", "comet", "bleurt", "gleu", "f0.5", "f05",
-))  # fmt: skip
-
-
+# What is measured against a reference, or says which is the best: nobody has it in use, so it is no column unless the
+# user says so.
+KNOWING = re.compile(
+    r"(?<![a-z])(s?bleu|[wctm]er|s?chrf|rouge[a-z]*|meteor|bert_?score|edit_distance|bleurt|gleu|f0?\.?5|"
+    r"comet(?!.?(kiwi|qe))|(num|n)_(errors|edits)|best|gold|oracle|human|winner|win|won|chosen|preferred|"
+    r"^(target|preference|choice)$)(?![a-z])",
+    re.IGNORECASE,
+)
+# Of a candidate that stands alone; what is called otherwise may be the right answer beside a response.
+SAID = {*NAMES["text"]}.difference(("answer", "solution", "code", "body", "caption", "target"))
+# Of several beside one another, where no right answer is called so; pairs of others are what is compared, as in GLUE.
+RESPONSES = SAID.difference(("text", "sentence", "sequence", "content", "passage", "document", "doc"))
+BESIDE = RESPONSES.union(("answer", "solution", "code"))
+RIGHT = "answers", "solutions"  # all that is right, beside a response; else, candidates
 HOLDERS = {*NAMES["candidates"], "choices", "hits", "docs"}  # of the candidates in a response
 ID = re.compile(r"(^|[_-])(id|idx|index|uuid|docid|docno|pid|hash|url|path|file|timestamp|at)s?$|^unnamed: \d+$",
                 re.IGNORECASE)  # fmt: skip
@@ -130,6 +137,8 @@ def _kind_of(value: Any) -> str:
 def singular(key: str) -> str:
     """What the entries of a list under a key are called."""
     name = key.removesuffix("_list")
+    if name.endswith("ies"):
+        return f"{name[:-3]}y"
     return name[:-1] if name == key and name.endswith("s") and not name.endswith("ss") else name
 
 

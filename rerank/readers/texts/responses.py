@@ -13,18 +13,27 @@ from typing import Any
 from rerank.readers.lines import LineReader
 from rerank.readers.problems import Problem, say_once
 from rerank.readers.texts.answers import Grader
-from rerank.readers.texts.forms import Object, Roles, first_of, is_of
+from rerank.readers.texts.forms import Object, Roles, first_of, is_of, is_tokens
 from rerank.readers.texts.json_lines import shown
-from rerank.readers.texts.keys import HOLDERS, NAMES, are_candidates, called, differ, entries_of, keys_of, most
+from rerank.readers.texts.keys import (
+    BESIDE,
+    HOLDERS,
+    NAMES,
+    RIGHT,
+    SAID,
+    are_candidates,
+    called,
+    differ,
+    entries_of,
+    keys_of,
+    most,
+    singular,
+)
 from rerank.readers.texts.roles import WORDS, known_form, of_rows, roles_of
 
 log = logging.getLogger("rerank")
 NEEDED = "candidates", "text", "group", "source", "base"  # in use; a column that is missing is refused
-# Of a candidate that stands alone; what is called otherwise may be the right answer beside a response.
-SAID = {*NAMES["text"]}.difference(("answer", "solution", "code", "body", "caption", "target"))
-# Of several beside one another, where no right answer is called so; pairs of others are what is compared, as in GLUE.
-BESIDE = SAID.union(("answer", "solution", "code")).difference(
-    ("text", "sentence", "sequence", "content", "passage", "document", "doc"))  # fmt: skip
+COLUMNAR = {*NAMES["candidates"]}.difference((*RIGHT, "texts", "text"))  # whose candidates may stand in columns
 _NUMBERED = re.compile(r"(.+?)(?:[_ ]?(\d{1,3})|[_ ]([a-eA-E]))")
 
 
@@ -106,7 +115,8 @@ def _opened_up(item: Object | Problem, said: Set[str], paths: Sequence[str]) -> 
     item = {**item, **{at: found for at in paths if (found := first_of(item, (at,))) is not None}} if paths else item
     if "candidates" in item or known_form([item]):
         return item
-    item = _beside(item, said)
+    item = {key: value if _holds_candidates(value) or key.lower() not in COLUMNAR else _rows_of(value) or value
+            for key, value in _beside(item, said).items()}  # fmt: skip
     if "custom_id" in item and "response" in item:
         body = first_of(item, ("response.body",))
         if isinstance(body, dict) and not body.keys().isdisjoint(("choices", "output")):
@@ -114,7 +124,8 @@ def _opened_up(item: Object | Problem, said: Set[str], paths: Sequence[str]) -> 
         error = first_of({**item, "of": body}, ("error.message", "error", "of.error.message", "of.error"))
         return Problem("text", f"the request has no response: {shown(error)}; send it again")
     within = {key: opened for key, value in item.items()
-              if isinstance(value, dict) and (opened := _opened(value)) is not None}  # fmt: skip
+              if isinstance(value, dict) and key.lower() not in RIGHT
+              and (opened := _opened(value)) is not None}  # fmt: skip
     if len(within) == 1:
         ((name, response),) = within.items()
         rest = {key: value for key, value in item.items() if key != name}
@@ -163,9 +174,26 @@ def _beside(item: Object, said: Set[str]) -> Object:
     return {**rest, f"{text}_*": list(entries.values())}
 
 
+def _rows_of(columns: Any) -> list[Object]:
+    """The rows whose columns stand under their names, as pandas and data sets write them; none where they do not."""
+    if not isinstance(columns, dict):
+        return []
+    names, data, every = columns.get("columns"), columns.get("data"), [*columns.values()]
+    if is_tokens(names) and is_of(data, [list]):
+        return [dict(zip(names, row, strict=False)) for row in data]
+    if is_of(every, [dict]) and all(one.keys() == every[0].keys() for one in every):  # by the rows' index
+        every = [[*one.values()] for one in every]
+    if len(every) < 2 or not is_of(every, [list]) or len({*map(len, every)}) > 1:
+        return []
+    names = [singular(key) if is_tokens(one) else key for key, one in zip(columns, every, strict=True)]
+    return [dict(zip(names, row, strict=True)) for row in zip(*every, strict=True)]
+
+
 def _alone(item: Object) -> list[Object]:
-    """The lists, or their candidates, that the only object of a file holds, or an object in it, under one key or by
-    their ids; itself where its keys are those of one list."""
+    """The lists, or their candidates, that the only object of a file holds, or an object in it, in columns, under one
+    key or by their ids; itself where its keys are those of one list."""
+    if _asks(rows := _rows_of(item)):
+        return rows
     every = [item, *(value for value in item.values() if isinstance(value, dict))]
     known = any(called(role, item) for role in NAMES)
 

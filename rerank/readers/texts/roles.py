@@ -3,16 +3,17 @@ their kinds and their names tell.
 
 * A key that holds a list of texts or of objects holds the candidates. Otherwise an object is a candidate, and
   those with the same value of a key of their lists (``prompt_id``, ``question``, ...) are a list, wherever they stand.
-  A single object that holds nothing but lists, or objects with lists, under keys of its own holds them by their ids.
+  A single object that holds nothing but lists, or objects with lists, under keys of its own holds them by their ids;
+  one that holds columns of the same length, among them questions, holds their rows.
   Candidates may stand beside one another in an object, or a row of a table: ``response_1``, ``score_1``,
   ``response_2``, or ``output_a``, ``output_b``.
 * Numbers of candidates are columns: numbers in their objects, and lists of numbers as long as the list of
   candidates. A number may be written as a text, or be true or false.
-* The gain is what is called so, or ``passed``, ``correct``, ``is_correct``, ``label``, ``success``, ``acc``,
-  ``exact_match``, ``pass@1``, ``correctness_math_verify``, ``graded_list``, ``selected`` or ``has_answer``, or, in
-  whole numbers, ``relevance`` or ``grade``: one of them. A key whose value is a candidate, its id or its place (from
-  0, or from 1 where that fits more lists; under ``answer`` among options alone), tells which has the gain 1. What is
-  measured against references, as ``wer``, is a column only if ``roles`` say so.
+* The gain is what is called so, or ``passed``, ``is_correct``, ``label``, ``acc``, ``pass@1``, ``selected``,
+  ``has_answer`` and the like, or, in whole numbers, ``relevance`` or ``grade``: one of them. A key whose value is a
+  candidate, its id or its place (from 0, or from 1 where that fits more lists; under ``answer`` among options alone),
+  tells which has the gain 1. What is measured against references, as ``wer``, or says which is best, as ``oracle``, is
+  a column only if ``roles`` say so.
 * What has none of these roles is not used, and said.
 
 ``roles`` of the reader overrule this: ``{samples: candidates, response: text, passed: gain, reward: column}``.
@@ -47,10 +48,12 @@ from rerank.readers.texts.keys import (
     GAIN,
     HOLDERS,
     ID,
-    MEASURED,
+    KNOWING,
     MOST,
     NAMES,
     OWN,
+    RESPONSES,
+    RIGHT,
     JsonKey,
     are_candidates,
     called,
@@ -73,7 +76,7 @@ SURELY = 0.98  # the share of numbers that are places where they stand for one
 # Lists that hold no candidates, but parts of one, or what is said of all.
 PIECES = {"references", "refs", "gts", "segments", "tokens", "words", "steps", "turns", "tags", "keywords", "languages"}
 PLACE = re.compile(r"^(best|winner|preference|preferred)$|_(index|idx)$", re.IGNORECASE)  # a number so called is one
-VAGUE = {"source", "input", "instruction", "src", "doc_id"}  # of a list, unless its questions are several
+VAGUE = {"source", "input", "instruction", "src", "doc_id"}  # may be what the questions of several lists share
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
 
 
@@ -153,8 +156,10 @@ def roles_of(
 def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
     """The roles where an object is a list."""
     sure = objects[0] == objects[-1] or called("truth", keys_of(objects))  # else, a list that all have holds none
+    alone = _texts(objects, (key for key in keys_of(objects) if key.lower() in RESPONSES))
     several = [key for key in keys_of(objects)
-               if key not in PIECES and most(are_candidates(item.get(key)) for item in objects)
+               if key not in PIECES and not (alone and key.lower() in RIGHT)
+               and most(are_candidates(item.get(key)) for item in objects)
                and (sure or key.lower() in HOLDERS or differ(item.get(key) for item in objects))]  # fmt: skip
     key = placed.get("candidates") or next(iter(called("candidates", several)), "")
     if not key and len(several) > 1 and "text" not in placed:
@@ -193,7 +198,8 @@ def _text(lists: Sequence[list[Any]]) -> str | None:
     ids and what all share, the one that holds texts."""
     entries = [entry for entry in islice(chain.from_iterable(lists), MOST) if isinstance(entry, dict)]
     named, alone = _texts(entries, _text_keys(entries)), max(map(len, lists)) < 2
-    unlike = [key for key in named or _texts(entries, keys_of(entries))
+    plain = (key for key in keys_of(entries) if "list" not in key_of(key, entries).kinds)
+    unlike = [key for key in named or _texts(entries, plain)
               if alone or any(differ(first_of(entry, (key,)) for entry in each) for each in lists)]  # fmt: skip
     if named:  # all have the one that stands for one that says nothing
         whole = (key for key in unlike if all(first_of(entry, (key,)) is not None for entry in entries))
@@ -233,8 +239,9 @@ def _rows_with(text: str, objects: Sequence[Object], placed: Mapping[str, str]) 
     parts = {key: [repr(item.get(key)) for item in objects] for key in keys}
     again = [key for key in keys if len(set(parts[key])) < len(objects)]
     asked = [key for key in called("source", keys) if key != "context"]
-    sure = (key for key in called("group", again) if key.lower() not in VAGUE
-            or not any(varies(objects, (key,), other) for other in asked if other != key))  # fmt: skip
+    clear = [key for key in asked if key.lower() not in VAGUE]
+    sure = (key for key in called("group", again) if not any(varies(objects, (key,), other) for other in
+            (asked if key.lower() in VAGUE else clear) if other != key))  # fmt: skip
     group = placed.get("group") or next(sure, "")
     if not group:
         runs = [key for key in again
@@ -343,7 +350,7 @@ def _with_columns(
             or (form.form and not key.along)
         ):
             return ""
-        if key.name.lower() in MEASURED or singular(key.name) in OWN:
+        if KNOWING.search(key.name) or singular(key.name) in OWN:
             return ""
         if key.along and not form.form and singular(key.name) == SCORE and key.is_numeric():
             return SCORE
