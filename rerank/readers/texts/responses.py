@@ -178,7 +178,7 @@ def _rows_of(columns: Any) -> list[Object]:
     """The rows whose columns stand under their names, as pandas and data sets write them; none where they do not."""
     if not isinstance(columns, dict):
         return []
-    names, data, every = columns.get("columns"), columns.get("data"), [*columns.values()]
+    names, data, every = columns.get("columns", ()), columns.get("data", ()), [*columns.values()]
     if is_tokens(names) and is_of(data, [list]):
         return [dict(zip(names, row, strict=False)) for row in data]
     if is_of(every, [dict]) and all(one.keys() == every[0].keys() for one in every):  # by the rows' index
