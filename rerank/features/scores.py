@@ -58,7 +58,11 @@ def means_of_answers(lists: np.ndarray, answers: np.ndarray, values: np.ndarray)
     (places, group), out = groups(lists, answers), np.array(np.clip(values, -FLOAT32_MAX, FLOAT32_MAX))
     count = np.maximum(np.bincount(group), 1)
     for column in out.T:
-        column[places] = (np.bincount(group, column[places]) / count)[group]
+        least, most = np.full(count.size, np.inf), np.full(count.size, -np.inf)
+        np.minimum.at(least, group, column[places])
+        np.maximum.at(most, group, column[places])
+        # The mean of equal numbers may miss them by rounding, which would become a column's whole deviation.
+        column[places] = np.clip(np.bincount(group, column[places]) / count, least, most)[group]
     return out
 
 

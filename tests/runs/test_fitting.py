@@ -352,6 +352,18 @@ def test_numbers_are_the_same_however_they_are_written() -> None:
     assert scores == scores[:1] * 4
 
 
+def test_a_column_that_no_list_varies_teaches_nothing() -> None:
+    """Means over answers of equal numbers are these numbers, to the bit."""
+    lists = [
+        {"id": f"{i}", "candidates": [
+            {"text": f"{i} {k}", "answer": "yes" if k < 3 + i % 7 else "no", "temperature": 0.1, "reward": (i * k) % 5,
+             "gain": float(k % 2)} for k in range(8)
+        ]} for i in range(20)
+    ]  # fmt: skip
+    weights = json.loads(rerank.fit(lists, features="dense").to_json())["weights"]
+    assert abs(weights.get("Dense|temperature", 0.0)) < 1.0
+
+
 def test_gains_of_lists_that_were_read_are_not_given_twice() -> None:
     (one,) = rerank.read([{"candidates": [{"text": "a", "gain": 1}, {"text": "b", "gain": 0}]}], "jsonl")
     assert rerank.evaluate([0], [dataclasses.replace(one, gains=one.gains)], samples=1).score == 1.0
