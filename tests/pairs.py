@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rerank.data.symbols import SymbolTable
+from rerank.data.trees import Trees, unchanged
 from rerank.readers.base import Lists, Problem, Reader, SkipCount, usable
 from rerank.readers.streams import PathLike
 from rerank.readers.texts.text_files import complete, lists_of_texts, settle
 from rerank.readers.trees.treebank import lists_of_trees, parse_pair, treebank_files
-from rerank.readers.trees.trees import Trees, unchanged
 
 
 def read_text_pairs(

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 
 from rerank.data.symbols import SymbolTable
+from rerank.data.trees import parse_brackets
 from rerank.metrics.parseval import Parseval
 from rerank.models.scorer import Contribution
-from rerank.readers.trees.trees import parse_brackets
 from rerank.runs.report.page import report
 from rerank.runs.report.results import headline
 from rerank.runs.report.table import TextTable

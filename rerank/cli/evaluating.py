@@ -262,11 +262,11 @@ def _evaluate_trees(
     measure: "Parseval", systems: list[str], reference: str, sentences: bool, normalize: bool
 ) -> "Rows":
     """Show the scores of files of trees; returns their statistics."""
+    from rerank.data.trees import changes, unchanged
     from rerank.metrics.evaluation import evaluate as evaluate_trees
     from rerank.readers.detection import Account, said_of, tell
     from rerank.readers.streams import stream_name
     from rerank.readers.trees.treebank import gold_sentences, read_sentences, treebank_files
-    from rerank.readers.trees.trees import changes, unchanged
     from rerank.runs.report.table import TextTable
 
     results, said = [], []

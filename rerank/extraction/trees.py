@@ -8,6 +8,7 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.symbols import SymbolTable
+from rerank.data.trees import ROOM, Trees, brackets, parse_brackets, picked, unchanged
 from rerank.extraction.content import Content, Pair, hold, unknown_columns
 from rerank.features.extract import Extractor
 from rerank.features.scores import unfit
@@ -18,7 +19,6 @@ from rerank.metrics.parseval import Parseval
 from rerank.readers.base import Problem, ScoreColumns, SkipCount, make_reader
 from rerank.readers.lists import Lists
 from rerank.readers.trees.treebank import lists_of_trees, open_list, parse_list, parse_pair
-from rerank.readers.trees.trees import ROOM, Trees, brackets, parse_brackets, picked, unchanged
 from rerank.recipes.recipe import Recipe
 from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings

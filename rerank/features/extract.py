@@ -15,6 +15,7 @@ from rerank.base.errors import RecipeError, RerankError
 from rerank.base.interrupts import check
 from rerank.data.corpus import FLOAT32_MAX
 from rerank.data.symbols import SymbolTable, known_hash, text_hash
+from rerank.data.trees import Trees, parse_brackets
 from rerank.features.forest import SEMANTIC, SYNTACTIC, TREE, UPWARD, Grower, Rules, places_of
 from rerank.features.scores import score_view
 from rerank.features.sink import (
@@ -32,7 +33,6 @@ from rerank.features.sink import (
 from rerank.features.template import EITHER, TEXTS, Template, make_template, option_records
 from rerank.kernels.sources import PACKAGE
 from rerank.readers.lists import ListCandidate, Lists
-from rerank.readers.trees.trees import Trees, parse_brackets
 
 if TYPE_CHECKING:
     from rerank.features.text.view import TextView

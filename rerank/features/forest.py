@@ -23,10 +23,10 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.data.symbols import LabelArray, SymbolTable, combine, find_slot
+from rerank.data.trees import Trees
 from rerank.features.sink import ENTRIES, OVERFLOW, Places, Sink
 from rerank.kernels.compile import kernel
 from rerank.readers.lists import ROOTS
-from rerank.readers.trees.trees import Trees
 
 # Classes of labels: punctuation, coordination, clauses, function words and others.
 PUNCTUATION, CONJUNCTION, CLAUSE, FUNCTION, NOMINAL, VERBAL = 1, 2, 4, 8, 16, 32

@@ -11,12 +11,12 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
+from rerank.data.trees import CANDIDATES, Trees, bracket_words, equal_form, normalized, parse_brackets, picked
+from rerank.data.trees import GOLD as GOLD_TREES
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.parseval_kernel import LENGTH, REFUSED
 from rerank.readers.base import Lists
 from rerank.readers.trees.treebank import SentenceText
-from rerank.readers.trees.trees import CANDIDATES, Trees, bracket_words, equal_form, normalized, parse_brackets, picked
-from rerank.readers.trees.trees import GOLD as GOLD_TREES
 
 FEW = 10  # errors that say nothing about the other sentences
 
@@ -183,7 +183,7 @@ def evaluate(
     metric: the settings; PARSEVAL's defaults if None.
     gold_path, test_path: what errors call the two sides; the n-th tree counts as line n unless it says its own.
     changed: counts the words that are changed, by side, as they are brought to one form (see
-        ``rerank.readers.trees.trees``); None: words stay.
+        ``rerank.data.trees``); None: words stay.
     """
     metric = metric or Parseval()
     symbols = SymbolTable()

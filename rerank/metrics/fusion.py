@@ -13,6 +13,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.base.interrupts import check
 from rerank.data.symbols import SymbolTable
+from rerank.data.trees import FOREST, Trees, picked
 from rerank.kernels.compile import kernel
 from rerank.metrics.parseval import EMPTY_TAG, Parseval
 from rerank.metrics.parseval_kernel import (
@@ -26,7 +27,6 @@ from rerank.metrics.parseval_kernel import (
     workspace,
 )
 from rerank.readers.lists import ROOTS
-from rerank.readers.trees.trees import FOREST, Trees, picked
 
 LEAST = 0.5  # the smallest threshold
 ROUNDING = 1e-9  # of a weight: the brackets kept have this much more than the threshold, so that no two can cross

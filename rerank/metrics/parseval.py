@@ -18,11 +18,11 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
 from rerank.base.registry import nearest
 from rerank.data.symbols import SymbolTable
+from rerank.data.trees import FOREST, Trees, without_features
 from rerank.metrics import parseval_kernel as counts
 from rerank.metrics.metric import Metric
 from rerank.metrics.parseval_kernel import BracketLabels
 from rerank.readers.lists import ROOTS
-from rerank.readers.trees.trees import FOREST, Trees, without_features
 
 Pair = tuple[str, str]
 Punctuation = Literal["reference", "own", "evalb"]

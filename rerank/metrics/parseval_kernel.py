@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.data.symbols import mix
+from rerank.data.trees import Trees
 from rerank.kernels.compile import kernel
-from rerank.readers.trees.trees import Trees
 
 # Flags of a symbol: as a tag of a word, as the label of a bracket, as a word.
 EMPTY, DELETED_TAG, DELETED_BRACKET, NO_LENGTH, QUOTE_TAG, QUOTE_WORD = 1, 2, 4, 8, 16, 32

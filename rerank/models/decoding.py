@@ -17,6 +17,7 @@ import numpy as np
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry
+from rerank.data.trees import brackets as bracketed
 from rerank.extraction.content import Content
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
@@ -25,7 +26,6 @@ from rerank.metrics.fusion import Fusion, VotedBracket, probabilities
 from rerank.models.model import Model
 from rerank.models.provenance import Decoding
 from rerank.readers.lists import Lists, numbered
-from rerank.readers.trees.trees import brackets as bracketed
 from rerank.recipes.recipe import ListRecipe
 
 TIES = 1e-12  # of an expected gain: of candidates as near as this to the best, the one with the best score is taken

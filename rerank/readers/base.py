@@ -22,11 +22,11 @@ import numpy as np
 from rerank.base.encoding import encoded, excerpt
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry, build
+from rerank.data.trees import TRACE
 from rerank.readers.detection import advice_on, holds_judgements
 from rerank.readers.lists import Candidate, Lists, one_by_one
 from rerank.readers.problems import OnBadList, Problem, SkipCount, check_choice, nameless, usable
 from rerank.readers.streams import PathLike, Writable, foreign, split_paths, start_alone
-from rerank.readers.trees.trees import TRACE
 from rerank.storage.documents import read_yaml
 
 __all__ = [

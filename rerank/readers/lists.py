@@ -12,8 +12,8 @@ from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
 from rerank.data.corpus import offsets
 from rerank.data.symbols import SymbolTable
+from rerank.data.trees import TRACE, normal_text, parse_brackets, to_nltk
 from rerank.readers.problems import Problem
-from rerank.readers.trees.trees import TRACE, normal_text, parse_brackets, to_nltk
 
 if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees

@@ -15,7 +15,7 @@ import numpy as np
 
 from rerank.base.encoding import amount, plain
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.trees.trees import changes
+from rerank.data.trees import changes
 
 NUL = "a NUL byte; the file is damaged or not a text file"
 UNJUDGED = "unjudged"  # the reason of lists that are left out whatever becomes of bad ones

@@ -1,14 +1,13 @@
-"""Byte streams in and out: plain or compressed files, standard input and output.
+"""Byte streams in: plain or compressed files, standard input.
 
 Input is read in bounded memory. A file that is missing, cut short or damaged is a ``DataError`` at the point
-where this is noticed; no data after the damage is made up. Output appears under its name only when it is complete.
+where this is noticed; no data after the damage is made up.
 """
 
 import bz2
 import codecs
 import contextlib
 import difflib
-import errno
 import gzip
 import hashlib
 import io
@@ -16,22 +15,17 @@ import lzma
 import os
 import re
 import select
-import shutil
 import sys
-import tempfile
 import zlib
 from collections.abc import Callable, Collection, Iterator
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar, cast
 
 import zstandard
 
 from rerank.base.encoding import encoded, shown
-from rerank.base.errors import DataError, RunError
-from rerank.storage.files import new_file
+from rerank.base.errors import DataError
+from rerank.storage.compressed import compression_of_name
 from rerank.storage.remote import RemoteFile, is_url
 
 HEAD = 80  # bytes that tell the compression, and what is no text
@@ -40,7 +34,6 @@ HEAD = 80  # bytes that tell the compression, and what is no text
 DAMAGE = (zlib.error, lzma.LZMAError, zstandard.ZstdError, gzip.BadGzipFile)
 
 _ZSTD_PIECE = 1 << 10  # compressed bytes at a time: even the densest zstd data gives at most 32 MiB per piece
-_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 _MAGIC = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ\x00", "zstd": b"\x28\xb5\x2f\xfd"}
 _BZIP2_BLOCK, _BZIP2_END = b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90"
 MADE = "which Python makes JSON lines of"
@@ -58,11 +51,6 @@ _FOREIGN = (
     (rb"PK\x03\x04|\x1f\x9d|7z\xbc\xaf|Rar!", "an archive; unpack it first, or use gzip, bzip2, xz or zstd", ""),
     (rb"%PDF-|\x89PNG|\xff\xd8\xff|\x7fELF", "a page, a picture or a program; name the lists that it was made of", ""),
 )  # fmt: skip
-
-
-def compression_of_name(path: str) -> str:
-    """The compression that the extension of ``path`` asks for, or "plain"."""
-    return _SUFFIXES.get(os.path.splitext(path)[1].lower(), "plain")
 
 
 def recognise(head: bytes, path: str) -> str:
@@ -103,17 +91,10 @@ class _Zstd:
         return piece
 
 
-# A file decompressed, where one that is cut short raises EOFError; and one that compresses into another, which stays
-# open. gzip headers carry no time and no name, so the same data gives the same bytes.
+# A file decompressed, where one that is cut short raises EOFError.
 READING: dict[str, Callable[[Any], Any]] = {
     "plain": lambda source: source, "gzip": lambda source: gzip.GzipFile(fileobj=source, mode="rb"),
     "bzip2": bz2.BZ2File, "xz": lzma.LZMAFile, "zstd": _Zstd,
-}  # fmt: skip
-WRITING: dict[str, Callable[[Any], Any]] = {
-    "plain": lambda raw: raw,
-    "gzip": lambda raw: gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=6, mtime=0),
-    "bzip2": partial(bz2.BZ2File, mode="wb"), "xz": partial(lzma.LZMAFile, mode="wb"),
-    "zstd": lambda raw: zstandard.ZstdCompressor().stream_writer(raw, closefd=False),
 }  # fmt: skip
 
 
@@ -395,62 +376,3 @@ def _near(name: str, others: Collection[str]) -> str:
     except OSError:
         return f"; the directory {directory} does not exist or cannot be read"
     return f"; did you mean {os.path.join(directory, near[0])}?" if near else "; check the name"
-
-
-@dataclass(frozen=True)
-class OutputStream:
-    """A file being written; what goes to ``file`` comes out of ``raw``, compressed if they are not the same."""
-
-    file: Any
-    raw: IO[bytes]
-
-    def write(self, data: bytes, /) -> None:
-        """Write all of ``data``."""
-        self.file.write(data)
-
-    def flush(self) -> None:
-        """Let whoever reads standard output, or a pipe, have what was written so far."""
-        if self.file is self.raw:
-            self.raw.flush()
-
-
-@contextlib.contextmanager
-def open_output(path: PathLike, whole: bool = False) -> Iterator[OutputStream]:
-    """A file that gets its name at the end of the block, unless that ends with an error; "-" is standard output. If the
-    name ends in .gz, .bz2, .xz or .zst, the file is compressed.
-
-    whole: standard output, too, gets everything at the end, or nothing.
-    """
-    name = os.fspath(path)
-    try:
-        with contextlib.ExitStack() as stack:
-            if name == "-":
-                raw: Any = stack.enter_context(tempfile.TemporaryFile()) if whole else sys.stdout.buffer
-            else:
-                target = Path(os.path.realpath(name))
-                os.stat(target.parent)
-                if not target.exists() or target.is_file():
-                    target = stack.enter_context(new_file(target))
-                raw = stack.enter_context(open(target, "wb"))  # a device or a pipe; a directory fails here
-            file = WRITING[compression_of_name(name)](raw)
-            try:
-                yield OutputStream(file, raw)
-            except BaseException:
-                with contextlib.suppress(OSError, ValueError):  # a full disk, once more
-                    raw.flush() if file is raw else file.close()
-                raise
-            if file is not raw:
-                file.close()
-            raw.flush()
-            if name == "-" and whole:
-                raw.seek(0)
-                shutil.copyfileobj(raw, sys.stdout.buffer)
-                sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        raise  # whoever reads the pipe has stopped: not a failure of the output
-    except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-            raise DataError("the name is longer than the system allows", path=name) from None
-        reason = getattr(error, "strerror", None) or error
-        message = f"cannot write {name}: {reason}; name a file in an existing, writable directory"
-        raise RunError(message) from None

@@ -14,6 +14,7 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.base.progress import track
 from rerank.data.corpus import Corpus, offsets
+from rerank.data.trees import Trees, brackets, picked
 from rerank.extraction.content import Pair
 from rerank.extraction.extraction import Extracted
 from rerank.extraction.kinds import content_of
@@ -32,7 +33,6 @@ from rerank.models.decoding import Evidence, agreed, best_expected, gain_functio
 from rerank.models.provenance import LEAST, Decoding, Kind
 from rerank.readers.base import ScoreColumns, SkipCount
 from rerank.readers.lists import numbered
-from rerank.readers.trees.trees import Trees, brackets, picked
 from rerank.recipes.recipe import DECODERS, ListRecipe
 from rerank.runs.combination import deviation_of, spread
 from rerank.runs.corpora import Data, last_lists, shared_lists

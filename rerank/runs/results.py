@@ -20,7 +20,6 @@ from rerank.models.model import Model
 from rerank.models.scorer import Contribution, Scorer, led, rank
 from rerank.readers.base import ListWriter, Problem, SkipCount
 from rerank.readers.lists import Lists
-from rerank.readers.streams import open_output
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.compared import FILE
 from rerank.runs.report import page
@@ -29,6 +28,7 @@ from rerank.runs.report.differences import KEY, compare_texts, compare_trees
 from rerank.runs.report.page import Folded, PageSection, Part
 from rerank.runs.report.table import Bar, Measure, TextTable, count, fixed, primary_of, reals
 from rerank.runs.run import Run
+from rerank.storage.compressed import open_output
 from rerank.storage.documents import as_json
 from rerank.storage.outputs import output_file
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rerank.data.symbols import SymbolTable, combine, hash_bytes, mix, text_hash
-from rerank.readers.trees.trees import parse_brackets
+from rerank.data.trees import parse_brackets
 
 MASK = (1 << 64) - 1
 M1, M2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB

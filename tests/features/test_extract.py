@@ -13,12 +13,12 @@ from rendered_features import by_candidate, extracted, lists_of_trees, names_of,
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable, text_hash
+from rerank.data.trees import Trees
 from rerank.features import extract, sink
 from rerank.features.extract import Extractor, feature
 from rerank.features.sink import OVERFLOW, ListFeatures, larger, new_sink
 from rerank.features.template import SETS, Template, make_template
 from rerank.readers.lists import Lists
-from rerank.readers.trees.trees import Trees
 
 EVERY_SET = [make_template(spec) for spec in SETS["extended"]]
 # Options that no set uses, so that the twins are compared on them too.

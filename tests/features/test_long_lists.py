@@ -10,6 +10,7 @@ import pytest
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
+from rerank.data.trees import parse_brackets
 from rerank.extraction.content import Content
 from rerank.extraction.trees import TreeContent
 from rerank.features import extract, sink
@@ -19,7 +20,6 @@ from rerank.features.template import EITHER, make_template, templates
 from rerank.features.text import consensus
 from rerank.features.text.view import make_view
 from rerank.readers.lists import Lists, SparseScores
-from rerank.readers.trees.trees import parse_brackets
 from rerank.recipes.recipe import Recipe
 
 SMALL, TIMES = 150, 4

@@ -25,6 +25,7 @@ from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.contrib.classification.sets import Sets
 from rerank.contrib.structures.readers import SlashReader, TaggedSentence, sentences_of, sequence_readers
 from rerank.data.symbols import SymbolTable
+from rerank.data.trees import brackets, parse_brackets
 from rerank.extraction.kinds import content_of
 from rerank.features.text.view import make_view
 from rerank.metrics.evaluation import evaluate
@@ -35,7 +36,6 @@ from rerank.readers.texts.jsonl import WrittenAsJsonl
 from rerank.readers.texts.table import TableReader
 from rerank.readers.texts.text_files import FORMS, TextFile, paired
 from rerank.readers.trees.treebank import parse_list, read_sentences
-from rerank.readers.trees.trees import brackets, parse_brackets
 from rerank.recipes.settings import validate
 
 Spec = dict[str, Any]

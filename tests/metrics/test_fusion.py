@@ -16,6 +16,7 @@ from reference_trees import tree_over
 from rerank.base import interrupts
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
+from rerank.data.trees import Trees, brackets, parse_brackets
 from rerank.metrics.bracket_model import (
     ASCENDING,
     NUMBERS,
@@ -29,7 +30,6 @@ from rerank.metrics.bracket_model import (
     right_brackets,
 )
 from rerank.metrics.fusion import Fusion
-from rerank.readers.trees.trees import Trees, brackets, parse_brackets
 
 # Trees over five words, with unary chains, some of them with one label twice, and traces.
 TREES = st.sampled_from(["S1", "S1", ""]).flatmap(

@@ -13,6 +13,7 @@ from reference_trees import trees, words_of
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
+from rerank.data.trees import parse_brackets, same_yield, yield_words
 from rerank.readers.base import Reader, SkipCount, make_reader
 from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses
@@ -20,7 +21,6 @@ from rerank.readers.problems import Problem
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.treebank import parse_list
-from rerank.readers.trees.trees import parse_brackets, same_yield, yield_words
 
 LISTS = b"0 ||| a ||| F= 1 ||| -1\n0 ||| b ||| F= 2 ||| -2\n1 ||| c ||| F= 1 ||| -1\n2 ||| d ||| F= 1 ||| -1\n"
 

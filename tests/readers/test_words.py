@@ -11,11 +11,7 @@ from pairs import read_pairs
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.metrics.evaluation import evaluate, refused_list
-from rerank.metrics.parseval import Parseval
-from rerank.readers.base import SkipCount
-from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.trees import (
+from rerank.data.trees import (
     GOLD,
     bracket_words,
     normal_word,
@@ -24,6 +20,10 @@ from rerank.readers.trees.trees import (
     unchanged,
     yield_words,
 )
+from rerank.metrics.evaluation import evaluate, refused_list
+from rerank.metrics.parseval import Parseval
+from rerank.readers.base import SkipCount
+from rerank.readers.trees.charniak import CharniakReader
 from rerank.runs import experiment
 
 # Forms, with the ways to write them.

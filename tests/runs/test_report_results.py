@@ -14,9 +14,9 @@ from synthetic_report import SENTENCES, make_metrics, make_run, make_runs
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
+from rerank.data.trees import parse_brackets
 from rerank.metrics.gain import Gain
 from rerank.metrics.parseval import Parseval
-from rerank.readers.trees.trees import parse_brackets
 from rerank.runs.report import table
 from rerank.runs.report.differences import (
     brackets_of,

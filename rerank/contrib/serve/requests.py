@@ -15,12 +15,12 @@ from rerank.base.errors import DataError
 from rerank.base.interrupts import Deadline
 from rerank.base.ranges import Range
 from rerank.contrib.serve import DEFAULTS, Limits
+from rerank.data.trees import CLOSE, OPEN
 from rerank.models.model import ModelRoute
 from rerank.models.reranker import Reranker
 from rerank.readers.given.nbest import KEYS, GivenError
 from rerank.readers.lists import Candidate
 from rerank.readers.texts.json_lines import plain_object
-from rerank.readers.trees.trees import CLOSE, OPEN
 from rerank.recipes.recipe import TextRecipe
 from rerank.recipes.settings import S, Section, first_fault
 from rerank.storage.documents import as_json, parse_object

@@ -53,7 +53,8 @@ def tag(
     from rerank.contrib.structures.readers import as_they_come, sentences_of
     from rerank.contrib.structures.tagger import Tagger
     from rerank.readers.problems import SkipCount
-    from rerank.readers.streams import open_output, read_in
+    from rerank.readers.streams import read_in
+    from rerank.storage.compressed import open_output
     from rerank.storage.documents import as_json, read_yaml
 
     cli.check_files(file, None, output, model)

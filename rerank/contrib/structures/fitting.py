@@ -31,9 +31,10 @@ from rerank.learn.train import Training
 from rerank.metrics.metric import metrics
 from rerank.models.provenance import provenance
 from rerank.readers.problems import SkipCount
-from rerank.readers.streams import OutputStream, PathLike
+from rerank.readers.streams import PathLike
 from rerank.recipes.loading import read_settings
 from rerank.recipes.settings import Settings, named
+from rerank.storage.compressed import OutputStream
 from rerank.storage.documents import as_json
 
 log = logging.getLogger("rerank")

@@ -16,11 +16,11 @@ from rerank.base.errors import RecipeError
 from rerank.base.ranges import Checked, Range
 from rerank.base.registry import Registry
 from rerank.data.symbols import SymbolTable
+from rerank.data.trees import TRACE, Trees, parse_brackets, without_features
 from rerank.readers.lines import LineReader
 from rerank.readers.problems import NUL, Problem, SkipCount
 from rerank.readers.streams import PathLike, Writable, must_wait, open_stream, stream_name
 from rerank.readers.trees.treebank import read_trees
-from rerank.readers.trees.trees import TRACE, Trees, parse_brackets, without_features
 
 Token = tuple[str, ...]  # the columns of a token, the word first
 BATCH = 500  # sentences that are tagged together

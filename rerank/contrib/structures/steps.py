@@ -17,7 +17,7 @@ from rerank.contrib.structures.tagger import Tagger
 from rerank.kernels.sources import COMPILATION
 from rerank.learn.folds import FOLDS, sections
 from rerank.readers.problems import SkipCount
-from rerank.readers.streams import open_output, read_in
+from rerank.readers.streams import read_in
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.settings import changed
@@ -27,6 +27,7 @@ from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report import results as report
 from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import TextTable, count, fixed
+from rerank.storage.compressed import open_output
 from rerank.storage.outputs import RUNS, Work, key_of, output_file
 
 SOURCES = (  # what results depend on

@@ -29,11 +29,11 @@ import numpy as np
 
 from rerank.base.encoding import amount, decoded, encoded
 from rerank.base.ranges import Range
+from rerank.data.trees import is_failed
 from rerank.readers.base import Lists, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, ListReader, Record, numbers
 from rerank.readers.problems import NUL
 from rerank.readers.streams import Writable
-from rerank.readers.trees.trees import is_failed
 
 
 class ScoredTree(NamedTuple):

@@ -21,12 +21,7 @@ import numpy as np
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.readers.base import TRACE, Candidate, Lists, Problem, Reader, excerpt
-from rerank.readers.lines import LONGEST, LineReader
-from rerank.readers.problems import NUL
-from rerank.readers.sides import Progress, Side, in_step
-from rerank.readers.streams import PathLike, compression_of_name, open_stream, split_paths, stream_name
-from rerank.readers.trees.trees import (
+from rerank.data.trees import (
     CANDIDATES,
     FOREST,
     GOLD,
@@ -41,6 +36,12 @@ from rerank.readers.trees.trees import (
     same_yield,
     yield_words,
 )
+from rerank.readers.base import TRACE, Candidate, Lists, Problem, Reader, excerpt
+from rerank.readers.lines import LONGEST, LineReader
+from rerank.readers.problems import NUL
+from rerank.readers.sides import Progress, Side, in_step
+from rerank.readers.streams import PathLike, open_stream, split_paths, stream_name
+from rerank.storage.compressed import compression_of_name
 from rerank.storage.remote import is_url
 
 CHUNK = 1 << 18  # bytes read at once

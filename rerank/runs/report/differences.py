@@ -19,8 +19,8 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from rerank.data.symbols import SymbolTable
+from rerank.data.trees import parse_brackets
 from rerank.metrics.parseval import EMPTY_TAG, Parseval, cut_label, equivalents
-from rerank.readers.trees.trees import parse_brackets
 from rerank.runs.report.page import markup
 
 MAX_WORDS = 2_000  # of a text
