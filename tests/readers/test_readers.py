@@ -213,24 +213,34 @@ SHAPES: dict[str, tuple[Any, tuple[str, ...], list[list[float]], set[str], tuple
     "another gain": (
         nested("candidates", "text", gain=[1, 0, 1, 0], acc=[1, 1, 0, 0]), ("gain",), [[1], [0]], {"acc"}, ()),
     "what is measured, and what says which is best": (
-        nested("hyps", "hyp", comet_qe=[1, 2, 3, 4], **{name: [1, 0, 1, 0] for name in TOLD}), ("comet_qe",),
-        [[1], [2]], {*TOLD}, ()),
+        nested("hyps", "hyp", comet_qe=[1, 2, 3, 4], f58=[1, 2, 3, 4], **{name: [1, 0, 1, 0] for name in TOLD}),
+        ("comet_qe", "f58"), [[1, 1], [2, 2]], {*TOLD}, ()),
     "ids": (nested("candidates", "text", page_id=[7, 8, 9, 10], docno=["1", "2", "3", "4"]), (), [[], []],
             {"page_id", "docno"}, ()),
     "lists along": (
         [{"prompt": "?", "completions": ["a", "b"], "rewards": [1.5, 2], "labels": [0, 1]}] * 2, ("rewards", "gain"),
         [[1.5, 0], [2, 1]], set(), ()),
+    "scores that are true or false": (
+        [{"prompt": "?", "completions": ["a", "b"], "scores": [True, False]}] * 2, ("gain",), [[1], [0]], set(), ()),
     "the right one": (
         [{"candidates": ["a", "b"], "cand_probs": [0.25, 0.75], "gold": "b"},
          {"candidates": ["a", "b", "c"], "cand_probs": [1, 0, 0], "gold": "a"}],
         ("cand_probs", "gain"), [[0.25, 0], [0.75, 1]], set(), ()),
     "its place": ([{"mention": f"{k}", "candidates": [["a", 0.5], ["b", 0.25]], "gold": k} for k in (1, 0)],
                   ("gain",), [[0], [1]], set(), ()),
+    "a label that all have, the right answer": (flat(label=[4, 4, 7, 7]), (), [[], []], {"label"}, ()),
+    "what a recogniser has chosen": (
+        [{"transcript": text, "nbest": [{"text": text, "am": 1}, {"text": "x", "am": 2}]} for text in "ab"], ("am",),
+        [[1], [2]], {"transcript"}, ()),
+    "verdicts of other names": (nested("takes", "code", is_right=[True, False, True, True]), ("gain",), [[1], [0]],
+                                set(), ()),
     "the first one, which a program has chosen": (
         [{"candidates": ["a", "b"], "best": "a"}] * 3, (), [[], []], {"best"}, ()),
     "by their ids": ({"date": "today", "eval": {"a": [{"solution": "x"}, {"solution": "y"}], "b": [{"solution": "z"}]}},
                      (), [[], []], set(), ()),
     "tokens": ([{"hypotheses": [["it", "rains"], ["it"]], "scores": [-1, -2]}] * 2, (), [[], []], set(), ()),
+    "tokens of another name": (
+        [{"word": "k", "nbest": [{"phones": ["K", "AE"]}, {"phones": ["K"]}]}] * 2, (), [[], []], {"word"}, ()),
     "a key that is null, and one that is no list": (
         [{"candidates": "none", "nbest": ["a", "b"], "note": None}] * 2, (), [[], []], {"candidates", "note"}, ()),
     "steps, none of an empty text": (
@@ -303,6 +313,15 @@ def test_one_bad_row_decides_nothing(bad: int, tmp_path: Path) -> None:
     assert [(one.problem.reason, one.line) for one in lists if one.problem is not None] == [("text", 1)]
     sizes = {one.id: (len(one), len(one.bad)) for one in lists if one.problem is None}
     assert sizes == {f"{k}.wav": (2, 1) if k == bad // 3 else (3, 0) for k in range(3)}
+
+
+def test_roles_of_columns(tmp_path: Path) -> None:
+    item = {"query": ["p", "q"], "takes": [["a", "b"], ["c", "d"]], "scores": [[1, 0], [0, 1]]}
+    first, second = found(tmp_path / "lists", [item], roles={"takes": "candidates", "scores": "gain"})
+    assert [one.scores[:, 1].tolist() for one in (first, second)] == [[1, 0], [0, 1]]
+    item = {"query": ["p", "p", "q"], "takes": ["a", "b", "c"], "notes": ["x", "y", "z"]}
+    first, second = found(tmp_path / "lists", [item], roles={"takes": "text"})
+    assert (first.texts, second.texts) == ([b"a", b"b"], [b"c"])
 
 
 def test_roles_that_are_named(tmp_path: Path) -> None:

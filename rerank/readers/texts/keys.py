@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import Any
 
 from rerank.readers.texts.forms import NUMERAL, VERDICTS, Object, Paths, Roles, as_number, first_of
-from rerank.readers.texts.text_list import MOSTLY
+from rerank.readers.texts.text_list import MOSTLY, SCORE
 
 MOST = 20_000  # candidates that tell the roles
 GAIN = "gain"
@@ -34,9 +34,9 @@ NAMES = {
         "answer_key answerkey true_label gold_label answer_idx correct_index correct_idx best_index best_idx "
         "gold_index gold_idx label_idx target_idx gold_id correct_id best_id label_id target_id oracle_index "
         "oracle_idx",
-        "gain": "gain passed correct is_correct label success acc exact_match pass@1 graded right "
-        "correctness_math_verify exec_match execution_match exec_acc em resolved solved winner_model has_answer "
-        "selected is_selected accepted is_accepted relevant is_relevant clicked relevance grade",
+        "gain": "gain passed pass correct label success acc exact_match pass@1 graded right ok correctness_math_verify "
+        "exec_match execution_match exec_acc em resolved solved winner_model has_answer selected accepted relevant "
+        "clicked click relevance grade",
     }.items()
 }  # fmt: skip
 GRADED = "label", "labels", "relevance", "grade"  # gains that may be beyond 1, if they are whole numbers
@@ -44,7 +44,7 @@ OWN = "answer", "predicted_answer", "extracted_answer", "extracted", "final_answ
 # What is measured against a reference, or says which is the best: nobody has it in use, so it is no column unless the
 # user says so.
 KNOWING = re.compile(
-    r"(?<![a-z])(s?bleu|[wctm]er|s?chrf|rouge[a-z]*|meteor|bert_?score|edit_distance|bleurt|gleu|f0?\.?5|"
+    r"(?<![a-z])(s?bleu|[wctm]er|s?chrf|rouge[a-z]*|meteor|bert_?score|edit_distance|bleurt|gleu|f0\.?5(?!\d)|"
     r"comet(?!.?(kiwi|qe))|(num|n)_(errors|edits)|best|gold|oracle|human|winner|win|won|chosen|preferred|"
     r"^(target|preference|choice)$)(?![a-z])",
     re.IGNORECASE,
@@ -98,13 +98,14 @@ class JsonKey:
     def is_gain(self) -> bool:
         """Whether numbers of this name are gains, and no counts, which may be beyond 1."""
         name = self.name.lower()
-        called = not {name, singular(name)}.isdisjoint(NAMES["gain"])
+        called = not {name, singular(name), name.removeprefix("is_")}.isdisjoint(NAMES["gain"])
+        called |= singular(name) == SCORE and self.is_mostly("true or false")
         if not called or name == GAIN:
             return called
         numbers = [value for one in self.values if isinstance(value := as_number(one), int | float)]
-        if name in GRADED:
-            return name.startswith("label") or all(value >= 0 and value == int(value) for value in numbers)
-        return not any(value > 1 for value in numbers)
+        if name not in GRADED or self.steady:  # a label that all of a list have is its right answer
+            return not any(value > 1 for value in numbers)
+        return name.startswith("label") or all(value >= 0 and value == int(value) for value in numbers)
 
     def __str__(self) -> str:
         """What most of the values are, and how many there are."""

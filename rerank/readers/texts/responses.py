@@ -5,7 +5,7 @@ file, or rows that have something in common.
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
@@ -54,7 +54,7 @@ def as_lists(
     while roles is None and len(sound) < look and (entry := next(rest, None)) is not None:
         head.append(entry)
         sound += [] if isinstance(entry[1], Problem) else [entry[1]]
-    if len(sound) == 1 and asked.keys().isdisjoint(sound[0]) and (lists := _alone(sound[0]))[0] is not sound[0]:
+    if len(sound) == 1 and (lists := _alone(sound[0], asked))[0] is not sound[0]:
         beyond = list(islice(rest, 1))
         rest = chain(beyond, rest)
         if not beyond:
@@ -174,8 +174,9 @@ def _beside(item: Object, said: Set[str]) -> Object:
     return {**rest, f"{text}_*": list(entries.values())}
 
 
-def _rows_of(columns: Any) -> list[Object]:
-    """The rows whose columns stand under their names, as pandas and data sets write them; none where they do not."""
+def _rows_of(columns: Any, asked: Container[str] = ()) -> list[Object]:
+    """The rows whose columns stand under their names, as pandas and data sets write them; none where they do not. Those
+    of texts get the name of one, unless the user has ``asked`` for theirs."""
     if not isinstance(columns, dict):
         return []
     names, data, every = columns.get("columns", ()), columns.get("data", ()), [*columns.values()]
@@ -185,15 +186,18 @@ def _rows_of(columns: Any) -> list[Object]:
         every = [[*one.values()] for one in every]
     if len(every) < 2 or not is_of(every, [list]) or len({*map(len, every)}) > 1:
         return []
-    names = [singular(key) if is_tokens(one) else key for key, one in zip(columns, every, strict=True)]
+    of_all = zip(columns, every, strict=True)
+    names = [singular(key) if is_tokens(one) and key not in asked else key for key, one in of_all]
     return [dict(zip(names, row, strict=True)) for row in zip(*every, strict=True)]
 
 
-def _alone(item: Object) -> list[Object]:
+def _alone(item: Object, asked: Container[str]) -> list[Object]:
     """The lists, or their candidates, that the only object of a file holds, or an object in it, in columns, under one
     key or by their ids; itself where its keys are those of one list."""
-    if _asks(rows := _rows_of(item)):
+    if _asks(rows := _rows_of(item, asked)):
         return rows
+    if any(key in asked for key in item):
+        return [item]
     every = [item, *(value for value in item.values() if isinstance(value, dict))]
     known = any(called(role, item) for role in NAMES)
 

@@ -40,6 +40,7 @@ from rerank.readers.texts.forms import (
     as_number,
     first_of,
     is_of,
+    is_tokens,
     is_whole,
     said_of,
 )  # fmt: skip
@@ -198,8 +199,9 @@ def _text(lists: Sequence[list[Any]]) -> str | None:
     ids and what all share, the one that holds texts."""
     entries = [entry for entry in islice(chain.from_iterable(lists), MOST) if isinstance(entry, dict)]
     named, alone = _texts(entries, _text_keys(entries)), max(map(len, lists)) < 2
-    plain = (key for key in keys_of(entries) if "list" not in key_of(key, entries).kinds)
-    unlike = [key for key in named or _texts(entries, plain)
+    tokens = {key: chain.from_iterable(filter(is_tokens, key_of(key, entries).values)) for key in keys_of(entries)}
+    single = (key for key, of_key in tokens.items() if not any(" " in token for token in of_key))  # not sentences
+    unlike = [key for key in named or _texts(entries, single)
               if alone or any(differ(first_of(entry, (key,)) for entry in each) for each in lists)]  # fmt: skip
     if named:  # all have the one that stands for one that says nothing
         whole = (key for key in unlike if all(first_of(entry, (key,)) is not None for entry in entries))
@@ -280,6 +282,10 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
     source, reference, ids = of("source", spoken), of("reference", said), form.group
     if form.many and reference and most(item.get(reference[0]) == item[form.many] for item in objects):
         reference = ()  # of a consensus: each candidate is one
+    if form.many and reference and reference[0].lower() in ("transcript", "target") and len(objects) > 1 and all(
+        item.get(reference[0]) == said_of(form.text_of(next(iter(item[form.many]), None))) for item in objects
+    ):  # fmt: skip
+        reference = ()  # what the program has chosen
     right = of("answer", lambda value: isinstance(value, int | float) or texts(value))
     named = [key for key, one in asked.items() if one in ("truth", "ordinal")] or called("truth", keys)
     tell = (_with_truth(form, objects, key, asked) for key in named if form.many and not reference)
