@@ -59,14 +59,9 @@ def with_base_column(learner: Maxent, lists: Corpus) -> Maxent:
 
 
 def trials(
-    learner: Maxent,
-    lists: Corpus,
-    metric: Metric,
-    targets: Callable[[Corpus], np.ndarray],
-    start: State | None = None,
-    *,
-    any_ties: bool,
-) -> dict[Columns, list[Member]]:
+    learner: Maxent, lists: Corpus, metric: Metric, targets: Callable[[Corpus], np.ndarray], start: State | None = None,
+    *, any_ties: bool,
+) -> dict[Columns, list[Member]]:  # fmt: skip
     """All settings that were tried for ``learner``, as far as it leaves them open, by columns.
 
     A single list has nothing to hold out.

@@ -241,7 +241,10 @@ def ends(x: np.ndarray) -> tuple[float, float]:
 @kernel
 def softmax(scores: np.ndarray, p: np.ndarray) -> float:
     """p_y = e^{score(y)} / Z; returns log Z."""
-    top, Z = ends(scores)[1], 0.0
+    top, Z = scores[0], 0.0
+    for y in range(1, scores.shape[0]):
+        if scores[y] > top:
+            top = scores[y]
     for y in range(scores.shape[0]):
         p[y] = math.exp(scores[y] - top)
         Z += p[y]
@@ -263,15 +266,16 @@ class Log(ListLoss):
     def of_list(scores: np.ndarray, gain: np.ndarray, right: np.ndarray, a: np.ndarray) -> float:
         log_z, best, Z = softmax(scores, a), -math.inf, 0.0
         for y in range(scores.shape[0]):
-            if right[y]:
-                best = max(best, scores[y])
+            if right[y] and scores[y] > best:
+                best = scores[y]
         for y in range(scores.shape[0]):
             if right[y]:
                 Z += math.exp(scores[y] - best)  # of the right ones, in units of the best of them
         for y in range(scores.shape[0]):
             if right[y]:
                 a[y] -= math.exp(scores[y] - best) / Z
-        return float(max(0.0, log_z - best - math.log(Z)))
+        value = log_z - best - math.log(Z)
+        return float(value) if value > 0.0 else 0.0
 
 
 class BayesRisk(ListLoss):

@@ -121,14 +121,9 @@ class Mixture:
 
 
 def mixture(
-    learner: Maxent,
-    lists: Corpus,
-    metric: Metric,
-    targets: Callable[[Corpus], np.ndarray],
-    start: State | None = None,
-    *,
-    any_ties: bool,
-) -> Mixture:
+    learner: Maxent, lists: Corpus, metric: Metric, targets: Callable[[Corpus], np.ndarray], start: State | None = None,
+    *, any_ties: bool,
+) -> Mixture:  # fmt: skip
     """The members of a model for ``lists``; see ``trials`` for arguments. Where the penalty, a weight of the base score
     or a ``start`` is given, there is one alone, the better of those that are learned."""
     tried = trials(learner, lists, metric, targets, start, any_ties=any_ties)

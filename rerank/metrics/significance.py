@@ -6,7 +6,6 @@ minus the score of B. Every sum of rows has a score, so a resampled corpus costs
 
 import inspect
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,33 +27,25 @@ def begin(seed: int) -> np.ndarray:
 
 
 @kernel
-def bootstrap_sums(rows: np.ndarray, counter: np.ndarray, sums: np.ndarray) -> None:
-    """Add to every row of ``sums`` L of the L ``rows``, drawn with replacement; the counter advances."""
+def resampled_sums(rows: np.ndarray, swap: bool, counter: np.ndarray, sums: np.ndarray) -> None:
+    """Add to every row of ``sums`` L of the L ``rows``, drawn with replacement, or with ``swap`` those that a fair coin
+    selects; the counter advances."""
     L, W = rows.shape
-    state, many = counter[0], np.uint64(L)
+    state, many, bits = counter[0], np.uint64(L), np.uint64(0)
     for b in range(sums.shape[0]):
-        for _ in range(L):
-            state += _GOLDEN
-            i = ((mix(state) >> _S32) * many) >> _S32  # uniform in 0..L - 1 up to L / 2^32
-            for k in range(W):
-                sums[b, k] += rows[i, k]
-    counter[0] = state
-
-
-@kernel
-def swap_sums(rows: np.ndarray, counter: np.ndarray, sums: np.ndarray) -> None:
-    """Add to every row of ``sums`` those ``rows`` that a fair coin selects; the counter advances."""
-    L, W = rows.shape
-    state, bits = counter[0], np.uint64(0)
-    for b in range(sums.shape[0]):
-        for i in range(L):
-            if np.uint64(i) & _LOW == np.uint64(0):
+        for n in range(L):
+            i, share = np.uint64(n), 1.0
+            if not swap:
                 state += _GOLDEN
-                bits = mix(state)
-            take = np.float64(bits & _ONE)
-            bits >>= _ONE
+                i = ((mix(state) >> _S32) * many) >> _S32  # uniform in 0..L - 1 up to L / 2^32
+            else:
+                if i & _LOW == np.uint64(0):
+                    state += _GOLDEN
+                    bits = mix(state)
+                share = np.float64(bits & _ONE)
+                bits >>= _ONE
             for k in range(W):
-                sums[b, k] += take * rows[i, k]
+                sums[b, k] += share * rows[i, k]
     counter[0] = state
 
 
@@ -136,7 +127,7 @@ def score_interval(
     if other is not None:
         drawn = _Pair(metric, rows, other, reference, samples, seed).bootstrap()
     else:
-        sums = _sums(bootstrap_sums, np.hstack([rows, reference]), samples, seed)
+        sums = _sums(np.hstack([rows, reference]), samples, seed)
         drawn = np.asarray(metric.scores(*np.split(sums, [rows.shape[1]], axis=1)))
     tail = 50.0 * (1.0 - confidence)
     low, high = np.percentile(drawn, [tail, 100.0 - tail])
@@ -162,18 +153,18 @@ class _Pair(NamedTuple):
     def bootstrap(self) -> np.ndarray:
         """Differences on corpora of lists drawn with replacement: float64 [samples]."""
         K = self.a.shape[1]
-        sums = _sums(bootstrap_sums, np.hstack([self.a, self.b, self.reference]), self.samples, self.seed)
+        sums = _sums(np.hstack([self.a, self.b, self.reference]), self.samples, self.seed)
         a, b, reference = np.split(sums, [K, 2 * K], axis=1)
         return np.asarray(self.metric.scores(a, reference) - self.metric.scores(b, reference))
 
 
-def _sums(draw: Callable[..., None], rows: np.ndarray, samples: int, seed: int) -> np.ndarray:
-    """float64 [samples, W]: what the kernel ``draw`` sums of ``rows`` (float64 [L, W]), in several calls."""
+def _sums(rows: np.ndarray, samples: int, seed: int, *, swap: bool = False) -> np.ndarray:
+    """float64 [samples, W]: ``resampled_sums`` of ``rows`` (float64 [L, W]), in several calls."""
     sums, counter = np.zeros((samples, rows.shape[1])), begin(seed)
     step = max(1, AT_ONCE // max(1, rows.shape[0]))
     for first in range(0, samples, step):
         check()
-        draw(rows, counter, sums[first : first + step])
+        resampled_sums(rows, swap, counter, sums[first : first + step])
     return sums
 
 
@@ -197,7 +188,7 @@ def _approximate_randomization(pair: _Pair, confidence: float) -> Significance:
     """Exchange A's and B's choice in lists by a fair coin; those on which they agree are not drawn."""
     metric, a, b, reference, samples, seed = pair
     total, change = reference.sum(axis=0), b - a
-    swapped = _sums(swap_sums, change[change.any(axis=1)], samples, seed)
+    swapped = _sums(change[change.any(axis=1)], samples, seed, swap=True)
     differences = metric.scores(a.sum(axis=0) + swapped, total) - metric.scores(b.sum(axis=0) - swapped, total)
     return _resampled("approximate_randomization", pair, np.asarray(differences), confidence)
 

@@ -13,7 +13,7 @@ from scipy import stats as distributions
 from rerank.base.errors import DataError, RecipeError
 from rerank.metrics import significance
 from rerank.metrics.ngrams import Bleu
-from rerank.metrics.significance import begin, compare, swap_sums
+from rerank.metrics.significance import begin, compare, resampled_sums
 from rerank.metrics.text import Ter
 
 TESTS = ["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"]
@@ -138,7 +138,7 @@ def test_samples_are_the_same_in_many_calls(test, monkeypatch):
 
 def test_swaps_are_fair_and_independent_coins():
     sums = np.zeros((4000, 130))  # more than one word of random bits
-    swap_sums(np.eye(130), begin(3), sums)
+    resampled_sums(np.eye(130), True, begin(3), sums)
     assert set(np.unique(sums)) == {0.0, 1.0}
     assert sums.mean(axis=0) == pytest.approx(np.full(130, 0.5), abs=0.04)
     correlations = np.corrcoef(sums.T) - np.eye(130)
