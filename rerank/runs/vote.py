@@ -224,15 +224,26 @@ def load_source(
     if unknown := set(use or ()) - set(names):
         raise RecipeError(f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns")
     names = [name for name in names if use is None or name in use]
-    parts, seen = list[tuple[np.ndarray, ...]](), list[Lists]()
+    parts, seen, empty = list[tuple[np.ndarray, ...]](), list[Lists](), 0
     for block in content.measured(rows, count):
-        nbest = block.held.named()
+        nbest, sizes = block.held.named(), np.diff(block.lists.first)
         seen += [*block.lists.each()][: FIRST_LISTS - len(seen)]
+        empty += int((sizes == 0).sum())
         if len(nbest):
             own = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))
-            sizes, about = np.diff(block.lists.first), (block.stats, block.reference)
-            parts.append((sizes, numbered(nbest), own, *about, _columns(nbest, names)))
+            parts.append(
+                (
+                    sizes[sizes > 0],
+                    numbered(nbest),
+                    own,
+                    block.stats,
+                    block.reference[sizes > 0],
+                    _columns(nbest, names),
+                )
+            )
     count.warn()
+    if empty:
+        log.warning("lists left out of these figures: %d without candidates", empty)
     if not parts:
         raise count.nothing(path)
     *others, values = zip(*parts, strict=True)
