@@ -138,6 +138,8 @@ def plain_object(line: bytes) -> dict[str, Any] | None:
     for rows in item.values():
         if type(rows) is list and {*map(type, rows)} == {dict}:
             keys += sum(map(len, rows))
+            if keys != colons:
+                keys += sum([len(value) for row in rows for value in row.values() if type(value) is dict])
     if keys == colons:  # all of them are behind keys
         return item
     # A repeated key would hide a value: the line has then more colons than the object as it would be written.
