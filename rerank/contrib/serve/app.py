@@ -13,7 +13,7 @@ from hashlib import sha256
 from importlib.resources import files
 from itertools import islice
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 from prometheus_client.exposition import choose_encoder
 
@@ -62,7 +62,7 @@ def make_app(
 ) -> Callable[[dict[str, Any], Receive, Callable[[Any], Awaitable[None]]], Awaitable[None]]:
     """The application (ASGI) that serves a ``Reranker``, or one of ``models``, within ``limits``, in ``threads`` of a
     pool; ``hosts``: what clients call it beside the names of the machine itself."""
-    measures, own = Measures(), {*map(str.lower, hosts)}
+    measures, own = Measures(), {*LOOPBACK, *map(str.lower, hosts)}
     ranking = partial(_rank, model, measures, limits, threads, pool)
 
     async def metrics(headers: dict[bytes, bytes], _: Receive) -> Answer:
@@ -189,17 +189,22 @@ async def _body(headers: dict[bytes, bytes], receive: Receive, most: int) -> byt
             "Content-Type: application/json (with curl: -H 'Content-Type: application/json')",
         )
     body, announced = bytearray(), int(headers.get(b"content-length", 0))
+    loop, work = asyncio.get_running_loop(), cast("asyncio.Task[Any]", asyncio.current_task())
+    late = loop.call_later(PATIENCE, work.cancel)  # at a third of what ``asyncio.timeout`` costs
     try:
-        async with asyncio.timeout(PATIENCE):
-            while max(len(body), announced) <= most:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise RefusedError(400, GONE)
-                body += message.get("body", b"")
-                if len(body) <= most and not message.get("more_body"):
-                    return bytes(body)
-    except TimeoutError:
+        while max(len(body), announced) <= most:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise RefusedError(400, GONE)
+            body += message.get("body", b"")
+            if len(body) <= most and not message.get("more_body"):
+                return bytes(body)
+    except asyncio.CancelledError:
+        if late.when() > loop.time():
+            raise
         raise RefusedError(408, f"the body did not arrive in {PATIENCE:g} seconds") from None
+    finally:
+        late.cancel()
     raise RefusedError(413, f"the body has more than {most} bytes")
 
 

@@ -3,14 +3,14 @@ they end."""
 
 import asyncio
 import logging
+import re
 import signal
 import time
 from collections.abc import Iterator, Sequence, Set
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from types import FrameType
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import uvicorn
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
@@ -146,19 +146,19 @@ class RefusedError(Exception):
 
 
 LOOPBACK = "localhost", "127.0.0.1", "::1"
+HOST = re.compile(r"(?:\[([^\]]+)\]|([^:/@[\]]*))(?::\d*)?")  # a name or an address, and perhaps a port
 BOTH = {b"content-length", b"transfer-encoding"}
 
 
 def check_caller(scope: dict[str, Any], headers: dict[bytes, bytes], names: Set[str]) -> None:
-    """Refuse requests to others than ``names``, which are this machine's own, and the address that was called.
+    """Refuse requests to others than ``names``, which are those of this machine, and the address that was called.
 
     A browser's pages can send requests here: those of other origins are known by their ``Origin``, and those whose own
     host's name has come to mean this machine (DNS rebinding) by their ``Host``.
     """
-    host, name = headers.get(b"host", b"").decode("latin-1"), None
-    with suppress(ValueError):
-        name = urlsplit(f"//{host}").hostname
-    if (name or "") not in {*LOOPBACK, *names, (scope.get("server") or ("",))[0].removeprefix("::ffff:")}:
+    host = headers.get(b"host", b"").decode("latin-1")
+    name = found[found.lastindex or 0].lower() if (found := HOST.fullmatch(host)) else ""
+    if name not in names and name != (scope.get("server") or ("",))[0].removeprefix("::ffff:"):
         message = f"found the host {host!r}; expected a name that --host or --allow-host gives this service"
         raise RefusedError(421, message)
     origin = headers.get(b"origin", b"").decode("latin-1")
