@@ -21,6 +21,7 @@ from rerank.data.trees import brackets as bracketed
 from rerank.extraction.content import Content
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
+from rerank.learn.dense import softmax
 from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.fusion import Fusion, VotedBracket, probabilities
 from rerank.models.model import Model
@@ -204,8 +205,7 @@ def best_answer(nbest: Lists, order: np.ndarray, scores: np.ndarray) -> Decoded:
     """The best candidate of a list, by its score, as an answer."""
     if not len(nbest):
         raise DataError("the list has no candidates", path=nbest.path, list_id=nbest.id)
-    y, raised = int(order[0]), np.exp(scores - scores.max())  # ``probabilities`` where nothing was tuned
-    p = raised / raised.sum()
+    y, p = int(order[0]), np.array(softmax(scores.tolist()))  # ``probabilities`` where nothing was tuned
     answers, margin = agreed(nbest, p)
     return Decoded(_text(nbest, y), y, p, answers=answers, margin=margin)
 

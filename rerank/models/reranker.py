@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
@@ -14,13 +14,15 @@ import numpy as np
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content import Pair
+from rerank.features.table import HashedTable
+from rerank.learn.dense import softmax
 from rerank.models.model import Model, kind_of, models
 from rerank.models.provenance import Trust
 from rerank.models.scorer import Contribution, Ranked, Scorer
 from rerank.models.weights import named_weights
 from rerank.readers.base import OnBadList, Problem, ScoreColumns, SkipCount, check_names, make_reader
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
-from rerank.readers.given.nbest import CandidateLike, GivenError, NBest, alike, each_of, files_only, list_given, refusal
+from rerank.readers.given.nbest import CandidateLike, GivenError, NBest, Plain, each_of, files_only, list_given, refusal
 from rerank.readers.lists import Candidate, Lists
 from rerank.readers.streams import PathLike
 from rerank.readers.texts.table import is_table, table
@@ -57,32 +59,34 @@ def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) 
 class Ranking:
     """The candidates of a list, best first.
 
-    ``order`` (int64 [N]) has their places in the list as it was given: first the best's, if it is one of them, then by
-    score; ``id`` is the list's name, empty if it has none; ``predictor`` is what has chosen the best.
+    ``predictor`` has chosen the best; ``unknown`` is how many features vary that the model does not know.
     """
 
-    __slots__ = ("_best", "_explain", "_given", "_ranked", "order", "predictor")
+    __slots__ = ("_answer", "_given", "_model", "_nbest", "_order", "_scores", "predictor", "unknown")
 
     def __init__(
-        self,
-        given: Sequence[Any],
-        ranked: Ranked,
-        explain: Callable[[Ranked, int, int], list[Contribution]],
-        predictor: str = "",
-    ) -> None:
-        self._given, self._ranked, self._explain = given, ranked, explain
-        self.order, self.predictor = ranked.order, predictor
-        self._best: Decoded | None = None
+        self, model: "Reranker", given: Sequence[Any], nbest: Lists | Plain,
+        order: np.ndarray | list[int], scores: np.ndarray | list[float], unknown: int, answer: "Decoded | None" = None,
+    ) -> None:  # fmt: skip
+        self._model, self._given, self._nbest, self.predictor = model, given, nbest, model.predictor
+        self._order, self._scores, self.unknown, self._answer = order, scores, unknown, answer
+
+    @property
+    def order(self) -> np.ndarray:
+        """int64 [N]: the places of the candidates as given: first the best's, if it is one of them, then by score."""
+        return np.asarray(self._order, np.int64)
 
     @property
     def id(self) -> str:
-        """The name of the list."""
-        return self._ranked.nbest.id
+        """The name of the list, empty if it has none."""
+        return self._nbest.id
 
     @property
     def nbest(self) -> Lists:
         """The list as readers give lists."""
-        return self._ranked.nbest
+        if isinstance(self._nbest, Plain):
+            self._nbest = self._nbest.lists()
+        return self._nbest
 
     @property
     def best(self) -> Any:
@@ -94,7 +98,7 @@ class Ranking:
         ------
         DataError: the list has no candidates.
         """
-        if not self.order.size:
+        if not len(self):
             raise DataError("the list has no candidates", list_id=self.id or None)
         if (place := self.place) is not None:
             return self._given[place]
@@ -105,36 +109,44 @@ class Ranking:
     @property
     def text(self) -> str:
         """The text of the best candidate, or the tree that was fused; empty without candidates."""
-        return decoded(self._ranked.best)
+        if self._answer is not None:
+            return self._answer.text
+        return decoded(self.nbest.written(int(self._order[0]))) if len(self) else ""
 
     @property
     def place(self) -> int | None:
         """The place of the best candidate in the list as it was given; None for a fused tree that is none of them,
         where no answer is given, and without candidates."""
-        answer = self._ranked.answer
-        return answer.place if answer is not None else int(self.order[0]) if self.order.size else None
+        return self._answer.place if self._answer is not None else int(self._order[0]) if len(self) else None
 
     @property
     def candidates(self) -> list[Any]:
         """The candidates as they were given, best first."""
-        return [self._given[y] for y in self.order.tolist()]
+        return [self._given[y] for y in self._order]
 
     @property
     def scores(self) -> np.ndarray:
         """float64 [N]: the scores of the candidates in their order; votes where the model votes."""
-        return np.asarray(self._ranked.scores[self.order])
+        return np.asarray(np.asarray(self._scores)[self.order])
 
     @property
     def probabilities(self) -> np.ndarray:
         """float64 [N]: the probabilities of the candidates in their order, as the model decodes by them; of a model
         that does not, in proportion to e^score."""
-        return np.asarray(self._decoded.probabilities[self.order]) if len(self) else np.zeros(0)
+        return np.array(self.as_object()["probabilities"])
+
+    def as_object(self) -> dict[str, list[Any]]:
+        """The order, scores and probabilities as JSON has them."""
+        order: list[int] = self._order if isinstance(self._order, list) else self._order.tolist()
+        scores: list[float] = self._scores if isinstance(self._scores, list) else self._scores.tolist()
+        every = softmax(scores) if self._answer is None else self._answer.probabilities.tolist()
+        return {"order": order, "scores": [scores[y] for y in order], "probabilities": [every[y] for y in order]}
 
     @property
     def answers(self) -> list[tuple[str, float]]:
         """The answers that candidates have, each with its share of the probabilities, the greatest first; empty without
         any."""
-        return list(self._decoded.answers) if len(self) else []
+        return [] if isinstance(self._nbest, Plain) or not len(self) else list(self._decoded.answers)
 
     @property
     def margin(self) -> float:
@@ -144,17 +156,11 @@ class Ranking:
 
     @property
     def _decoded(self) -> "Decoded":
-        if self._best is None:
+        if self._answer is None:
             from rerank.models.decoding import best_answer  # with the kernels of decoding
 
-            ranked = self._ranked
-            self._best = ranked.answer or best_answer(ranked.nbest, ranked.order, ranked.scores)
-        return self._best
-
-    @property
-    def unknown(self) -> int:
-        """The number of features that vary in the list and that the model does not know."""
-        return self._ranked.unknown
+            self._answer = best_answer(self.nbest, self.order, np.asarray(self._scores))
+        return self._answer
 
     def explain(self, place: int = 0, other: int = 1) -> list[Contribution]:
         """The reasons why the candidate at ``place`` of this order stands before ``other``: the features in which they
@@ -169,10 +175,11 @@ class Ranking:
         if wrong := [y for y in (place, other) if not -len(self) <= y < len(self)]:
             message = f"found the place {wrong[0]}; expected one from 0 to {len(self) - 1}"
             raise DataError(message, list_id=self.id or None)
-        return self._explain(self._ranked, int(self.order[place]), int(self.order[other]))
+        chosen, less = int(self._order[place]), int(self._order[other])
+        return self._model._scorer.explain(self._model._open(self.nbest), chosen, less)
 
     def __len__(self) -> int:
-        return int(self.order.size)
+        return len(self._order)
 
     def __repr__(self) -> str:
         name = f" {self.id}" if self.id else ""
@@ -238,7 +245,8 @@ class Reranker:
         """Whether score columns and their weights are all that it chooses by: it looks at no text, tree or vote."""
         scorer, by_columns = self._scorer, getattr(self._scorer.content, "by_columns", False)
         weighed = scorer.how is None and scorer.predictor != "voted" and scorer.weights.trees is None
-        return weighed and by_columns and not getattr(scorer.content, "answer", None)
+        named = not isinstance(self.model.table, HashedTable)
+        return weighed and named and by_columns and not getattr(scorer.content, "answer", None)
 
     def rank(self, candidates: Candidates, source: str | None = None) -> Ranking:
         """Candidates for one input, best first.
@@ -250,10 +258,20 @@ class Reranker:
         ------
         DataError: a candidate that cannot be used; says which one, and why.
         """
+        if source is None and (ranking := self.rank_plain(candidates)) is not None:
+            return ranking
         originals, opened = self._pair(candidates, source)
         (ranked,) = self._scorer.rank([opened])
         assert isinstance(ranked, Ranked)
-        return Ranking(originals, ranked, self._explain, self.predictor)
+        return Ranking(self, originals, *ranked)
+
+    def rank_plain(self, candidates: Candidates, most: int = sys.maxsize) -> Ranking | None:
+        """``rank`` of dicts that hold a text of at most so many bytes, the numbers of ``columns`` and nothing else;
+        None for others, and where the model looks at more than these numbers."""
+        if (plain := self._plain(candidates)) is None or max(map(len, plain.texts)) > most:
+            return None
+        found = self._scorer.rank_plain(plain)
+        return None if found is None else Ranking(self, plain.rows, plain, *found)
 
     def best(self, candidates: Candidates, source: str | None = None) -> Any:
         """The best of some candidates, as it was given; or a tree fused of them, see ``Ranking.best``.
@@ -332,7 +350,7 @@ class Reranker:
 
         for ranked in self._scorer.rank(self._scorer.watched(opened())):
             assert isinstance(ranked, Ranked)
-            yield Ranking(taken.popleft(), ranked, self._explain, self.predictor)
+            yield Ranking(self, taken.popleft(), *ranked)
 
     def score_frame(
         self, frame: Any, *, into: tuple[str, str] = ("score", "rank"), **columns: Unpack[FrameColumns]
@@ -425,14 +443,14 @@ class Reranker:
         reader = self._scorer.reader if form is None else make_reader(form if isinstance(form, str) else dict(form))
         for ranked in self._scorer.rank(self._scorer.read(reader, os.fspath(path), count, sources)):
             if isinstance(ranked, Ranked):
-                yield Ranking(ranked.nbest.candidates, ranked, self._explain, self.predictor)
+                yield Ranking(self, ranked.nbest.candidates, *ranked)
         count.warn()
 
     def _pair(self, candidates: Candidates, source: str | None, name: str = "") -> tuple[Sequence[CandidateLike], Pair]:
         """The candidates as they were given, and as a list with what they are."""
-        if source is None and type(candidates) is list and self.of_columns and self._columns is not None:
-            if (lists := alike(candidates, self._columns, name)) is not None:
-                return candidates, Pair(lists, lists)  # these columns are what the model looks at, all of them fit
+        if source is None and (plain := self._plain(candidates, name)) is not None:
+            lists = plain.lists()
+            return plain.rows, Pair(lists, lists)  # these columns are what the model looks at, all of them fit
         if isinstance(candidates, Mapping) and "candidates" in candidates:
             source = candidates.get("source") if source is None else source
             name, candidates = str(candidates.get("id", name)), candidates["candidates"]
@@ -459,6 +477,11 @@ class Reranker:
             rows = list_given(originals, self._columns, texts=texts, name=name, source=source, scored=scored)
         return originals, self._open(rows)
 
+    def _plain(self, candidates: Candidates, name: str = "") -> Plain | None:
+        """The candidates, if their numbers are all that the model looks at."""
+        columns = self._columns if self.of_columns else None
+        return None if columns is None or type(candidates) is not list else Plain.of(candidates, columns, name)
+
     def _open(self, nbest: Lists) -> Pair:
         """The candidates of a list, all of them."""
         opened = self._scorer.open(nbest)
@@ -475,6 +498,3 @@ class Reranker:
             self._told.update(new)
             names = ", ".join(map(repr, self.columns))
             log.warning("score columns that the model does not know: %s; it has %s", ", ".join(map(repr, new)), names)
-
-    def _explain(self, ranked: Ranked, chosen: int, other: int) -> list[Contribution]:
-        return self._scorer.explain(self._open(ranked.nbest), chosen, other)

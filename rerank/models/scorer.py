@@ -15,14 +15,16 @@ from rerank.extraction.content import Content, Pair
 from rerank.extraction.kinds import content_of
 from rerank.extraction.seen import compared
 from rerank.features.rows import RowBuilder
-from rerank.features.sink import NEAR, ListFeatures
+from rerank.features.sink import ListFeatures
 from rerank.features.table import HashedTable
 from rerank.learn.base import Weights
+from rerank.learn.dense import dense_scores
 from rerank.learn.scoring import add_scores
 from rerank.learn.scoring import scores as scores_of
 from rerank.models.model import Model, recipe_of
 from rerank.models.provenance import Decoding, decodings_of
 from rerank.readers.base import ListWriter, Problem, Reader, ScoreColumns, SkipCount, make_reader, usable
+from rerank.readers.given.nbest import Plain
 from rerank.readers.lists import Lists
 from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike, Writable, read_in
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from rerank.models.decoding import Decoded, Gains
 
 VOTE_BATCH = 64
+FEW = 32  # candidates whose numbers take less time to add up than numpy to begin
 DRAWN = 64  # candidates that show what features do with numbers
 
 
@@ -195,54 +198,46 @@ class Scorer:
         features = self.content.features(opened.nbest, opened.content)
         return features, self.model.table.columns(features)
 
-    def _dense(self, rows: Lists) -> tuple[list[int | None], Sequence[int], np.ndarray]:
-        """The model's columns of the dense features of a list, None for unknown ones, and those of values (float64)."""
+    def _dense(self, rows: Lists) -> list[tuple[float | None, np.ndarray]]:
+        """The dense features of a list: the weight of each, None if it is unknown, and its values (float64 [N])."""
         given = [(each.seed, each.columns(rows, rows.first) or {}) for each in self.content.extractor.templates]
-        names = [combined(seed, *map(known_hash, name)) | 1 for seed, found in given for name in found]
-        values = np.array([values for _, found in given for values in found.values()])
-        return list(map(self.model.table.free_columns.get, names)), range(len(names)), values.T
+        values = {combined(seed, *map(known_hash, name)) | 1: of for seed, found in given for name, of in found.items()}
+        columns = map(self.model.table.free_columns.get, values)
+        weights = [None if column is None else float(self.weights.w[column]) for column in columns]
+        return list(zip(weights, values.values(), strict=True))
 
-    def _shown_by(self, names: tuple[str, ...], column: int) -> tuple[list[int | None], Sequence[int]] | None:
-        """Of lists without answers with these score columns, the base score's at ``column``: the model's columns of
-        dense features, and the score columns that these are, as numbers of all sizes show; None if they are more."""
+    def _shown_by(self, names: tuple[str, ...], column: int) -> list[tuple[float | None, int]] | None:
+        """Of lists without answers with these score columns, the base score's at ``column``: the weights of dense
+        features, and the score columns that these are, as numbers of all sizes show; None if they are more."""
         random, size = np.random.default_rng(0), (DRAWN, max(column + 1, len(names)))
         scores = random.normal(size=size) * 10.0 ** random.integers(-30, 30, size)
         texts, lines = [b""] * DRAWN, range(DRAWN)
-        columns, _, values = self._dense(Lists.one("", "", 0, texts, lines, scores, column, names=names))
-        places = [k for of in values.T for k in np.flatnonzero((of == scores.T).all(axis=1)).tolist()]
-        return (columns, places) if len(places) == len(columns) else None
+        dense = self._dense(Lists.one("", "", 0, texts, lines, scores, column, names=names))
+        same = [(weight, np.flatnonzero((values == scores.T).all(axis=1))) for weight, values in dense]
+        return [(weight, int(k[0])) for weight, k in same] if all(k.size for _, k in same) else None
 
-    def _column_scores(self, rows: Lists) -> tuple[np.ndarray, int]:
-        """The scores of one list (float64 [N]) whose features are columns alone, and how many the model does not know.
+    def rank_plain(self, plain: Plain) -> tuple[np.ndarray | list[int], np.ndarray | list[float], int] | None:
+        """Of a plain list what ``Ranked`` has of it: the order, the scores, and how many features are unknown. None
+        where features are more than score columns as they stand."""
+        if (shown := self._shown(plain.columns.names, plain.base)) is None:
+            return None
+        few = len(plain.rows) <= FEW
+        columns: Any = list(zip(*plain.numbers, strict=True)) if few else np.array(plain.numbers).T
+        scores, unknown = self._sums(base := columns[plain.base], [(weight, columns[k]) for weight, k in shown])
+        order = sorted(range(len(base)), key=lambda y: (-scores[y], -base[y])) if few else rank(scores, base)
+        return order, scores, unknown
 
-        To the bit those of ``flat_features``, without compiled code, which takes longer to load than a list to rank.
-        """
-        scores, unknown, relative = self.weights.base * rows.base, 0, self.content.extractor.relative
-        if rows.answers is None and (found := self._shown(rows.names, rows.column)) is not None:
-            (columns, places), exact = found, rows.scores
-        else:
-            columns, places, exact = self._dense(rows)
-        if not columns or not len(rows):
-            return scores, unknown
-        exact = exact + 0.0  # see ``narrow``
-        narrowed, highs, lows = exact.astype(np.float32), exact.max(axis=0).tolist(), exact.min(axis=0).tolist()
-        for column, k in zip(columns, places, strict=True):
-            high, low, value = highs[k], lows[k], narrowed[:, k]
-            if relative and high - low < NEAR * max(high, -low) and (value != exact[:, k]).any():
-                apart = exact[:, k] - exact[0, k]
-                value = (apart - np.cumsum(apart)[-1] / apart.size).astype(np.float32)
-                high, low = value.max(), value.min()
-            if np.float32(high) != np.float32(low):
-                unknown += column is None
-                scores += 0.0 if column is None else self.weights.w[column] * value
-        return scores, unknown
+    def _sums(self, base: Any, features: Iterable[tuple[float | None, Any]]) -> tuple[Any, int]:
+        return dense_scores(float(self.weights.base), base, features, relative=self.content.extractor.relative)
 
     def _score(self, opened: Pair) -> Ranked:
         """A list in the order of its scores."""
         weights, table = self.weights, self.model.table
-        if isinstance(opened.content, Lists) and weights.trees is None and not isinstance(table, HashedTable):
-            scores, unknown = self._column_scores(opened.content)
-            return Ranked(opened.nbest, rank(scores, opened.nbest.base), scores, unknown)
+        if isinstance(rows := opened.content, Lists) and weights.trees is None and not isinstance(table, HashedTable):
+            shown = self._shown(rows.names, rows.column) if rows.answers is None else None
+            dense = self._dense(rows) if shown is None else [(weight, rows.scores[:, k]) for weight, k in shown]
+            scores, unknown = self._sums(rows.base, dense if len(rows) else ())
+            return Ranked(opened.nbest, rank(scores, rows.base), scores, unknown)
         features, columns = self.features(opened)
         absent = columns < 0
         if weights.trees is not None:

@@ -142,6 +142,9 @@ BAD = [
     ("samples", [{**SAMPLE, "text": 5}], "found 5; expected candidate 1 as a string"),
     ("samples", [{"text": "a", "columns": 5}], "candidate 1: found 5 as 'columns' of candidate 1; expected an object"),
     ("samples", [{**SAMPLE, "features": {"x": None}}], "found null; expected feature 'x' of candidate 1 as a number"),
+    ("samples", [SAMPLE, {**SAMPLE, "score": float("nan")}], "candidate 2: found NaN; expected column 'logprob' of"),
+    ("samples", [SAMPLE, {**SAMPLE, "score": -np.inf}], "candidate 2: found -Infinity; expected column 'logprob' of"),
+    ("samples", [{**SAMPLE, "score": 10**400}], "as a finite number"),
     ("samples", [{**SAMPLE, "columns": {"reward": 1e39, "length": 1}}], "not finite or exceeds"),
     (
         "samples",

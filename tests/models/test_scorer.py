@@ -192,7 +192,7 @@ def test_candidates_in_memory_have_the_scores_that_compiled_code_gives(learned: 
 
     lists = [rerank.NBest(str(i), candidates(4, learned), gains=[1.0, 0, 0, 0]) for i in range(40)]
     model = rerank.fit(lists, features="dense", epochs=2)
-    for size in (1, 2, 8, 30):
+    for size in (1, 2, 8, 50):
         for _ in range(10):
             given = candidates(size, learned)
             _, opened = model._pair(given, None)

@@ -79,18 +79,18 @@ def answer(
         keys, asked = as_asked(RankRequest, body)
         if asked.model_extra:
             _check_names(keys, RankRequest.model_fields, RankRequest.model_fields.keys() - keys.keys())
-        _check_candidates("candidates", asked.candidates, model, limits)
-        _check_size("source", asked.source, limits)
-        ranking = model.rank(asked.candidates, asked.source)
+        ranking = None if asked.source is not None else model.rank_plain(asked.candidates, limits.words)
+        if ranking is None:
+            _check_candidates("candidates", asked.candidates, model, limits)
+            _check_size("source", asked.source, limits)
+            ranking = model.rank(asked.candidates, asked.source)
         if asked.explain >= max(2, len(ranking)):
             message = f"found {asked.explain}; the last place in the order is {len(ranking) - 1}"
             raise GivenError(message, "explain")
         best = ranking.best
         answer = {
             "id": keys.get("id"),
-            "order": ranking.order.tolist(),
-            "scores": ranking.scores.tolist(),
-            "probabilities": ranking.probabilities.tolist(),
+            **ranking.as_object(),
             "best": {"tree": best.text} if isinstance(best, Candidate) else best,
             "place": ranking.place,
             "predictor": ranking.predictor,

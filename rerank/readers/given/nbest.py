@@ -12,14 +12,14 @@ from functools import lru_cache
 from io import BytesIO
 from math import isfinite
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.corpus import first_unfit
+from rerank.data.corpus import FLOAT32_MAX
 from rerank.readers.base import OnBadList, ScoreColumns, SkipCount, counted, usable
 from rerank.readers.lines import LineReader
 from rerank.readers.lists import Candidate, Candidates, Lists, one_by_one, plain_texts, repeats_of, stripped
@@ -237,6 +237,7 @@ JSON = JsonlReader()  # whose candidates those in memory are
 TWO_GAINS = f"the column {GAIN!r} does not hold the gains of the list; rename it"
 _PLAIN = {key.rstrip("s"): key for key in KEYS}
 _TAKEN = {*KEYS} - {SCORE}
+_FLOAT32 = Annotated[float, msgspec.Meta(ge=-FLOAT32_MAX, le=FLOAT32_MAX)]
 
 
 def row_of(given: CandidateLike, k: int) -> dict[str, Any]:
@@ -303,8 +304,8 @@ def list_given(
     """
     with told(name or None):
         held = source and _source(source)
-        if texts and gains is None and columns and (lists := alike(given, columns, name)) is not None:
-            return lists.changed(source=held)
+        if texts and gains is None and columns and (plain := Plain.of(given, columns, name)) is not None:
+            return plain.lists().changed(source=held)
         rows = [row_of(candidate, k) for k, candidate in enumerate(given, start=1)]
         columns = columns if columns is None or gains is None else columns.without({GAIN})
         base = SCORE if columns is None else columns.base or SCORE
@@ -359,39 +360,53 @@ def _written_numbers(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(key for key in keys if key_of(key, rows).is_numeric())
 
 
-def alike(given: Iterable[CandidateLike], columns: ScoreColumns, name: str) -> Lists | None:
-    """``list_given`` of dicts that hold a text, a number for each of ``columns`` and nothing else, as most requests do:
-    for them it is six times as fast. None for others, which it looks at one by one, and beyond what float32 holds."""
-    rows, base = given if type(given) is list else [], columns.base or SCORE
-    if not rows or type(rows[0]) is not dict or base not in columns.names or not _TAKEN.isdisjoint(columns.names):
-        return None
-    form, numbers, like = _form(columns.names, base, nested="columns" in rows[0])
-    try:
-        scores = np.array([*map(numbers, msgspec.convert(rows, form))], np.float64).reshape(len(rows), -1)
-    except msgspec.ValidationError:
-        return None
-    held = plain_texts([row["text"] for row in rows])
-    if held is None or first_unfit(scores) >= 0:
-        return None
-    texts, as_given = stripped(held)
-    sides = {"raw": [Pieces({"candidates": rows}, rows.copy())], "duplicates": [repeats_of(texts)]}
-    one: dict[str, Any] = {"id": name, "texts": texts, "lines": range(1, len(rows) + 1), "scores": scores}
-    return like.changed(**one, sources=columns.sources, given=as_given, sides=sides)
+class Plain(NamedTuple):
+    """A list of dicts of a text, a number for each score column and nothing else."""
+
+    id: str
+    rows: list[dict[str, Any]]
+    texts: list[bytes]
+    numbers: list[tuple[float, ...]]  # of each candidate, by column
+    columns: ScoreColumns
+    base: int  # the column of the base score
+
+    @staticmethod
+    def of(given: Iterable[CandidateLike], columns: ScoreColumns, name: str) -> "Plain | None":
+        """None for others, which ``list_given`` looks at one by one, and beyond what float32 holds."""
+        rows, names, base = given if type(given) is list else [], columns.names, columns.base or SCORE
+        if not rows or type(rows[0]) is not dict or base not in names or not _TAKEN.isdisjoint(names):
+            return None
+        form, numbers = _form(names, base, nested="columns" in rows[0])
+        try:
+            every = [*map(numbers, msgspec.convert(rows, form))]
+        except msgspec.ValidationError:
+            return None
+        texts = plain_texts([row["text"] for row in rows])
+        return None if texts is None else Plain(name, rows, texts, every, columns, names.index(base))
+
+    def lists(self) -> Lists:
+        """The list as readers give lists."""
+        texts, given = stripped(self.texts)
+        return Lists.one(
+            self.id, "", 0, texts, range(1, len(texts) + 1), np.array(self.numbers), self.base, form="jsonl",
+            names=self.columns.names, sources=self.columns.sources, given=given,
+            raw=Pieces({"candidates": self.rows}, self.rows.copy()), duplicates=repeats_of(texts),
+        )  # fmt: skip
 
 
 @lru_cache(maxsize=64)
-def _form(names: tuple[str, ...], base: str, *, nested: bool) -> tuple[Any, Callable[[Any], Any], Lists]:
-    """The type of dicts that have a text and these numbers, those but the base score under "columns" if ``nested``;
-    what takes the numbers from one; and a list of this form."""
-    like = Lists.one("", "", 0, [], [], np.zeros((0, len(names))), names.index(base), names=names, form="jsonl")
+def _form(names: tuple[str, ...], base: str, *, nested: bool) -> tuple[Any, Callable[[Any], tuple[float, ...]]]:
+    """The type of dicts that have a text and these numbers, those but the base score under "columns" if ``nested``; and
+    what takes the numbers from one."""
     paths = {name: f"column{k}" for k, name in enumerate(names)}
-    fields: list[Any] = [(path, float, msgspec.field(name=name)) for name, path in paths.items()]
+    fields: list[Any] = [(path, _FLOAT32, msgspec.field(name=name)) for name, path in paths.items()]
     if nested:
         inner = msgspec.defstruct("Columns", [f for f in fields if f[0] != paths[base]], forbid_unknown_fields=True)
         paths = {name: f"columns.{path}" for name, path in paths.items()} | {base: SCORE}
-        fields = [(SCORE, float), ("columns", inner)]
+        fields = [(SCORE, _FLOAT32), ("columns", inner)]
     row = msgspec.defstruct("Row", [("text", str), *fields], forbid_unknown_fields=True)
-    return list[row], attrgetter(*paths.values()), like  # type: ignore[valid-type]
+    numbers: Callable[[Any], Any] = attrgetter(*paths.values())
+    return list[row], numbers if len(names) > 1 else lambda row: (numbers(row),)  # type: ignore[valid-type]
 
 
 def _source(source: Any) -> bytes:

@@ -1,0 +1,60 @@
+"""Scores by columns of numbers without compiled code, which takes longer to load than a list to rank.
+
+A column of many numbers is an array (float64 [N]). Of few it is a tuple: numpy takes longer to begin than these to be
+added up.
+"""
+
+from array import array
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from math import exp, fsum
+from typing import Any
+
+import numpy as np
+
+from rerank.features.sink import NEAR
+
+TINY = 1e-37  # below this float32 is coarse
+
+
+def dense_scores(
+    factor: float, base: Any, features: Iterable[tuple[float | None, Any]], *, relative: bool
+) -> tuple[Any, int]:
+    """The scores of a list, ``factor`` times their base scores and the weighted ``features``, to the bit those of
+    ``flat_features``; and how many features vary whose weight is None, as the model does not know them. relative: see
+    ``narrow``."""
+    few, unknown = isinstance(base, tuple), 0
+    scores = [factor * score for score in base] if few else factor * base
+    for weight, exact in features:
+        values: Any
+        low, high = (min(exact), max(exact)) if few else (exact.min(), exact.max())
+        if high - low > max(TINY, NEAR * max(high, -low)):
+            values = array("f", exact) if few else exact.astype(np.float32)
+        else:
+            values = _narrowed(exact, relative=relative)
+            if min(values) == max(values):
+                continue
+        unknown, weight = unknown + (weight is None), float(weight or 0.0)
+        if few:
+            scores = [score + weight * (value + 0.0) for score, value in zip(scores, values, strict=True)]
+        else:
+            scores += weight * (np.float64(0.0) + values)
+    return scores, unknown
+
+
+def _narrowed(exact: Sequence[float], *, relative: bool) -> "array[float]":
+    """Numbers that float32 may not tell apart: see ``narrow``."""
+    low, high, values = min(exact), max(exact), array("f", exact)
+    if not relative or high - low >= NEAR * max(high, -low) or list(values) == list(exact):
+        return values
+    apart = [value - exact[0] for value in exact]
+    *_, total = accumulate(apart)
+    return array("f", [value - total / len(apart) for value in apart])
+
+
+def softmax(scores: Sequence[float]) -> list[float]:
+    """Probabilities in proportion to e^score."""
+    highest = max(scores, default=0.0)
+    raised = [exp(score - highest) for score in scores]
+    total = fsum(raised)
+    return [each / total for each in raised]
