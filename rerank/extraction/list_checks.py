@@ -115,6 +115,13 @@ def doubts_of_lists(
         message = f"The column {name!r} orders the candidates of all lists as their gain does, as if it were the gain "
         message += f"again, which nobody knows in use: leave it out (--roles {name}=unused), or say that it is "
         found.append(f"{message}known: --roles {name}=column.")
+    unscored = [nbest.scores[:, nbest.names.index(GAIN)] for nbest in few if nbest.unscored and GAIN in nbest.names]
+    varied = [gains for gains in unscored if np.ptp(gains)]
+    if len(varied) >= FEWEST and all(gains[0] > gains[1:].max() for gains in varied):
+        message = (
+            "The first candidate alone is the best of all lists, which have no base score: where their order comes "
+        )
+        found.append(f"{message}from the gain, shuffle the candidates.")
     by_gain = metric.measured if metric is not None else bool(few) and GAIN in few[0].names
     if REFERENCE not in (roles or {}).values() and not by_gain:
         sides = [([*map(decoded, [nbest.texts[nbest.base.argmax()], *nbest.texts])], decoded(nbest.references[0]))

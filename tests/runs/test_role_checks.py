@@ -72,6 +72,14 @@ def test_columns_that_are_the_gain_again(tmp_path: Path) -> None:
     assert told(graded(20, True)) == ["f1", "loss", "reward", "verifier"]  # whose grades are as different as it is
 
 
+@pytest.mark.parametrize(("count", "scored", "said"), [(20, False, 1), (19, False, 0), (20, True, 0)])
+def test_candidates_whose_order_is_that_of_gains(count: int, scored: bool, said: int, tmp_path: Path) -> None:
+    row = [{"text": f"{k}", "gain": int(k == 0), **({"score": k % 2} if scored else {})} for k in range(3)]
+    (tmp_path / "lists").write_text(f'{{"candidates": {json.dumps(row)}}}\n' * count)
+    found = doubts_of_lists(rerank.read(tmp_path / "lists").first_items())
+    assert [line.startswith("The first candidate alone is the best of all lists") for line in found] == [True] * said
+
+
 @pytest.mark.parametrize("name", ["asr/dev", "asr/test", "llm/dev", "llm/test", "sums/train"])
 def test_they_are_silent_on_lists_that_come_with_the_program(name: str) -> None:
     found = rerank.read(DATA / f"{name}.jsonl.gz").first_items()
