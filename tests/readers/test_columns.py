@@ -119,6 +119,18 @@ def test_a_list_with_an_id_used_before_keeps_its_scores(place: Path) -> None:
     assert (first.scores[:, 1].tolist(), last.scores[:, 1].tolist()) == ([1.0, 2.0], [5.0, 6.0])
 
 
+@pytest.mark.parametrize("bad", [1, 2])
+def test_a_model_leaves_out_bad_candidates_alone_where_lists_have_gains(bad: int, tmp_path: Path) -> None:
+    """Gains are nothing to a model, so those of lists that are read one by one, for one that is bad, are not missed."""
+    candidates = [[{"text": f"{y}", "score": -y, "lm": y, "gain": y} for y in range(2)] for _ in range(4)]
+    del candidates[bad][1]["lm"]
+    lines = [json.dumps({"id": str(i), "candidates": of_list}) for i, of_list in enumerate(candidates)]
+    (tmp_path / "lists").write_text("\n".join(lines))
+    reader = make_reader("jsonl").knowing(ScoreColumns(("score", "lm"), "score"), used=True)
+    found = list(read_lists(reader, str(tmp_path / "lists"), count=SkipCount("skip")))
+    assert [len(one) for one in found] == [2 - (i == bad) for i in range(4)]
+
+
 def test_options_and_paths_are_checked(place: Path) -> None:
     drops = {"name": "moses", "duplicates": "drop"}
     for of in (drops, {"name": "merged"}, {"name": "merged", "of": ["moses", drops], "duplicates": "keep"}):

@@ -299,20 +299,22 @@ class TextReader(ListReader):
             else:
                 yield from chain.from_iterable(self._drafted([one], path) for one in group)
         else:
-            draft.ids, draft.starts = [name for name, _ in group], [record.line for _, record in group]
-            if self.used and self.known is not None:  # a model needs no gains, which some lists may have
-                for name in {*NUMBERS} - {self.base, *self.known.names}:
-                    draft.numbers.pop(name, None)
-            yield draft
+            yield self._named(draft, [name for name, _ in group], [record.line for _, record in group])
+
+    def _named(self, draft: Draft, ids: Sequence[str], starts: Sequence[int]) -> Draft:
+        """A draft with the ids of its lists and the lines that these start at, without what a model has no use for."""
+        draft.ids, draft.starts = ids, starts
+        if self.used and self.known is not None:  # gains, which some lists may have
+            for name in {*NUMBERS} - {self.base, *self.known.names}:
+                draft.numbers.pop(name, None)
+        return draft
 
     def _each(self, draft: Draft) -> Iterator[Draft]:
         """The lists of a draft one by one; several are drafted again, so that none depends on the others."""
         if not draft.sizes:
             yield draft
         for k in range(len(draft.sizes)):
-            one = self.draft(draft.raws[k].head)
-            one.ids, one.starts = draft.ids[k : k + 1], draft.starts[k : k + 1]
-            yield one
+            yield self._named(self.draft(draft.raws[k].head), draft.ids[k : k + 1], draft.starts[k : k + 1])
 
     def columns_of(self, drafts: Iterable[Draft | Problem]) -> FileColumns | None:
         """The columns that lists show; None where they have no candidates."""
