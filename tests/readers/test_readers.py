@@ -234,6 +234,7 @@ SHAPES: dict[str, tuple[Any, tuple[str, ...], list[list[float]], set[str], tuple
         [[1], [2]], {"transcript"}, ()),
     "verdicts of other names": (nested("takes", "code", is_right=[True, False, True, True]), ("gain",), [[1], [0]],
                                 set(), ()),
+    "verdicts along": ([{"samples": ["a", "b"], "is_corrects": [True, False]}] * 2, ("gain",), [[1], [0]], set(), ()),
     "the first one, which a program has chosen": (
         [{"candidates": ["a", "b"], "best": "a"}] * 3, (), [[], []], {"best"}, ()),
     "by their ids": ({"date": "today", "eval": {"a": [{"solution": "x"}, {"solution": "y"}], "b": [{"solution": "z"}]}},

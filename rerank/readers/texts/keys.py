@@ -98,7 +98,7 @@ class JsonKey:
     def is_gain(self) -> bool:
         """Whether numbers of this name are gains, and no counts, which may be beyond 1."""
         name = self.name.lower()
-        called = not {name, singular(name), name.removeprefix("is_")}.isdisjoint(NAMES["gain"])
+        called = not {name.removeprefix("is_"), singular(name).removeprefix("is_")}.isdisjoint(NAMES["gain"])
         called |= singular(name) == SCORE and self.is_mostly("true or false")
         if not called or name == GAIN:
             return called
