@@ -114,8 +114,7 @@ def add_loss(
     data: ListArrays, taught: np.ndarray, right: np.ndarray, loss: Any, w: np.ndarray, beta: float, scores: np.ndarray,
     a: np.ndarray, gradient: np.ndarray,
 ) -> float:  # fmt: skip
-    """Return the loss of the lists ``taught``, times their weights, and add its gradient, β's last, to ``gradient``;
-    scores, a: scratch for one list."""
+    """Return the loss of the lists ``taught``, and add its gradient, β's last; scores, a: scratch of a list."""
     total = 0.0
     for i in taught:
         first, last = data.lists[i], data.lists[i + 1]
