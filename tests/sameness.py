@@ -33,5 +33,6 @@ def assert_same_extracted(found: Extracted, expected: Extracted) -> None:
     if found.origins is not None and expected.origins is not None:
         assert_same(found.origins, expected.origins)
     assert found.ids == expected.ids
+    assert found.places.tolist() == expected.places.tolist()
     assert [array.tobytes() for array in found.seen] == [array.tobytes() for array in expected.seen]
     assert {**found.about, "seconds": 0} == {**expected.about, "seconds": 0}

@@ -6,10 +6,12 @@ until all blocks are counted. Where one block ends and the next begins depends o
 
 import json
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import tee
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -25,7 +27,7 @@ from rerank.extraction.seen import SeenLists
 from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable, HashedTable, hashed_columns, index_of, numbers_of
-from rerank.pool import check_visible
+from rerank.pool import Engine, check_visible
 from rerank.readers.base import ScoreColumns, SkipCount
 from rerank.readers.inputs import Stretch
 from rerank.readers.lines import Place
@@ -157,11 +159,12 @@ BLOCK_LISTS, BLOCK_BYTES = 1 << 9, 1 << 21  # at most this many lists, and bytes
 
 class Block(NamedTuple):
     """A task: lists as they are read, or a stretch of a file. ``number`` counts blocks from 0; ``seen``: the places of
-    earlier lists with ids that lists of the stretch have too."""
+    earlier lists with ids that lists of the stretch have too; ``known``: what is known of its lists already."""
 
     number: int
     lists: list[Lists] | Stretch
     seen: Mapping[str, Place] = {}
+    known: Any = None
 
     def read(self, seen: dict[str, Place]) -> Iterable[Lists]:
         """Its lists; the places of those of a stretch are added to ``seen``."""
@@ -171,6 +174,11 @@ class Block(NamedTuple):
     def first(self) -> Sequence[Lists]:
         """Its lists or, where it begins a file, the first of this."""
         return self.lists.first if isinstance(self.lists, Stretch) else self.lists
+
+    @property
+    def list_count(self) -> int:
+        """The number of lists, bad ones included."""
+        return self.lists.list_count if isinstance(self.lists, Stretch) else sum(of.list_count for of in self.lists)
 
     @property
     def source(self) -> str:
@@ -184,7 +192,8 @@ class Block(NamedTuple):
 class Summary(NamedTuple):
     """The report on a block in addition to what is written."""
 
-    ids: list[str]  # of the usable lists
+    ids: list[str]  # of the usable lists,
+    places: list[int]  # and their places among all of the block
     met: SkipCount
     features: int  # how many different features vary; 0 where they have columns
     warnings: Warnings
@@ -213,13 +222,15 @@ class BlockJob:
         return content
 
 
-def cut(content: Content[Any], data: SplitSettings, split: str, failure: list[RerankError]) -> Iterator[Block]:
-    """The lists of a split in blocks. A reading error ends them and is left in ``failure``: the lists before it may
-    hold an earlier one.
+def cut(
+    content: Content[Any], data: SplitSettings, split: str, failure: list[RerankError], *, again: bool = False
+) -> Iterator[Block]:
+    """The lists of a split in blocks; ``again``: of one that was read before, with what is needed to write them. A
+    reading error ends them and is left in ``failure``: the lists before it may hold an earlier one.
     """
     number, lists, count, size = 0, list[Lists](), 0, 0
     try:
-        for nbest in content.read_stretches(data, split, BLOCK_LISTS, BLOCK_BYTES):
+        for nbest in content.read_stretches(data, split, BLOCK_LISTS, BLOCK_BYTES, again=again):
             if lists and (isinstance(nbest, Stretch) or count >= BLOCK_LISTS or size >= BLOCK_BYTES):
                 yield Block(number, lists)
                 number, lists, count, size = number + 1, [], 0, 0
@@ -227,7 +238,7 @@ def cut(content: Content[Any], data: SplitSettings, split: str, failure: list[Re
                 yield Block(number, nbest)
                 number += 1
                 continue
-            lists.append(nbest.without_raw())  # needed only to write the list
+            lists.append(nbest if again else nbest.without_raw())
             count += nbest.list_count
             size += sum(map(len, nbest.texts))
     except RerankError as error:
@@ -236,11 +247,31 @@ def cut(content: Content[Any], data: SplitSettings, split: str, failure: list[Re
         yield Block(number, lists)
 
 
+def carried_out(
+    engine: Engine, function: Callable[[Block], Any], blocks: Iterable[Block]
+) -> Iterator[tuple[Block, Any]]:  # fmt: skip
+    """Blocks with what ``function`` makes of each, in their order: by the workers of ``engine``.
+
+    What it makes of a stretch tells the places of its lists, ``seen``: where earlier lists of the file have ids of
+    theirs, it is given the stretch again, with those, as one in which such lists are bad.
+    """
+    places, (blocks, sent) = defaultdict[str, dict[str, Place]](dict), tee(blocks)
+    for result in engine.map(function, blocks):
+        block = next(sent)
+        seen = places[block.source]
+        if again := result.seen.keys() & seen.keys():
+            result = function(block._replace(seen={name: seen[name] for name in again}))
+        seen.update(result.seen)
+        yield block, result
+
+
 def extract_block(job: BlockJob, block: Block) -> Summary:
     """Parse the lists of a block, measure them, and leave their features in the spool, if they are not there yet."""
+    if block.seen and job.spool.directory is not None:
+        remove(job.spool.path(block.number))
     if (left := job.spool.about(block.number)) is not None:
         met, warnings = SkipCount(**left["met"]), [(level, text) for level, text in left["warnings"]]
-        return Summary(left["ids"], met, left["features"], warnings, left["seen"])
+        return Summary(left["ids"], left["places"], met, left["features"], warnings, left["seen"])
     with collected_warnings() as warnings:
         summary, arrays = _extract(job, block)
     summary = summary._replace(warnings=warnings)
@@ -255,9 +286,9 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, dict[str, np.ndarray
     content, known = job.content(), job.numbering
     hashed = bool(job.recipe.features.hash_bits) and known is None
     count = SkipCount(job.recipe.data.on_bad_list)
-    rows, counter, ids = RowBuilder(), FeatureCounter(), list[str]()
-    collisions, seen, places = CollisionCount(0), SeenLists(content.held), dict(block.seen)
-    for found in content.measured(block.read(places), count):
+    rows, counter, ids, places = RowBuilder(), FeatureCounter(), list[str](), list[int]()
+    collisions, seen, met = CollisionCount(0), SeenLists(content.held), dict(block.seen)
+    for found in content.measured(block.read(met), count):
         sizes, stats, reference, own = np.diff(found.lists.first), found.stats, found.reference, found.held
         features = content.block_features(found)
         named, _, varying, place, *values = features
@@ -268,13 +299,15 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, dict[str, np.ndarray
         rows.add_lists(sizes, varying, numbers[place], *values, own.base, gain, stats, reference)
         seen.add(found.lists)
         ids += found.lists.ids
-    places = {name: place for name, place in places.items() if name not in block.seen}
+        passed = count.lists + count.skipped  # up to the last of these
+        places += range(passed - found.lists.list_count, passed)
+    met = {name: place for name, place in met.items() if name not in block.seen}
     if known is not None:
-        return Summary(ids, count, 0, [], places), rows.rows()._asdict() | seen.finish()._asdict()
+        return Summary(ids, places, count, 0, [], met), rows.rows()._asdict() | seen.finish()._asdict()
     counts, symbols, place = counter.finish()
     arrays = rows.rows().numbered(place)._asdict() | seen.finish()._asdict() | counts._asdict() | symbols._asdict()
     arrays |= Texts.of(content.symbols)._asdict()
     if hashed:  # the whole hash of the first of every identity (uint64 [U]), and whether others share it (bool [U])
         order = np.argsort(place)
         arrays |= {"owner": collisions.owner[order], "shared": collisions.shared[order]}
-    return Summary(ids, count, counter.seen, [], places), arrays
+    return Summary(ids, places, count, counter.seen, [], met), arrays

@@ -11,6 +11,8 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from rerank.base.encoding import file_name
 from rerank.base.errors import DataError, RerankError, RunError
 from rerank.data.corpus import Corpus
@@ -82,8 +84,8 @@ class CorpusCache:
                     (new / "table").mkdir()
                     made.save(new / "table")
                     seal(new / "table")
-                header = {"ids": extracted.ids, "about": extracted.about, "origins": extracted.origins is not None}
-                (new / "split.json").write_text(as_json(header))
+                header = {"ids": extracted.ids, "places": extracted.places.tolist(), "about": extracted.about}
+                (new / "split.json").write_text(as_json(header | {"origins": extracted.origins is not None}))
                 save_arrays(new, {f"seen_{name}": array for name, array in extracted.seen._asdict().items()})
                 seal(new)
                 held = {} if files else {"seen": extracted.seen.digests.tolist()}
@@ -158,8 +160,9 @@ def _load(entry: Path) -> Extracted:
     corpus = Corpus.load(entry / "corpus", entry)
     origins = Corpus.load(entry / "origins", entry) if header["origins"] else None
     seen = SeenSample(*(read_array(entry / f"seen_{name}.npy") for name in SeenSample._fields))
-    extracted = Extracted(corpus, list(header["ids"]), dict(header["about"]), seen, entry.name, origins)
-    if len(extracted.ids) != corpus.list_count:
+    ids, places = list(header["ids"]), np.array(header["places"], np.int64)
+    extracted = Extracted(corpus, ids, places, dict(header["about"]), seen, entry.name, origins)
+    if not len(ids) == places.size == corpus.list_count:
         raise ValueError(f"{len(extracted.ids)} ids for {corpus.list_count} lists")
     return extracted
 

@@ -103,6 +103,7 @@ def flat_features(extractor: FeatureExtractor, symbols: SymbolTable, rows: Lists
 
 
 T = TypeVar("T")
+SelectedTexts = tuple[Mapping[str, bytes], Sequence[bytes]]  # from a list, by selection, empty for none; its references
 SHOWN = 20  # names of score columns in a message
 user_templates: Registry[UserTemplate] = Registry("feature")
 
@@ -144,6 +145,7 @@ class Content(ABC, Generic[T]):
     metric: Metric
     names: list[str]
     extractor: FeatureExtractor
+    final: Sequence[Any] = ()  # the measures of selections that need their texts
     free: tuple[str, ...] = ()  # the templates of dense scores, whose columns have no penalty
     needs: Mapping[str, list[str]] = {}  # the templates that need what lists may lack, by that: see ``TextExtractor``
     normalize = False  # whether words are brought to one form
@@ -165,10 +167,6 @@ class Content(ABC, Generic[T]):
         self.names, self.free = extractor.names, extractor.free
         self.columns = self.shown = columns  # that lists must have, and that they may have besides
 
-    def pairs(self, data: SplitSettings, split: str, count: SkipCount) -> Iterator[Pair]:
-        """The usable lists of a split with their references; bad ones are errors, or skipped and counted."""
-        return usable(self.read(data, split), self.pair, count)
-
     def read(self, data: SplitSettings, split: str) -> Iterator[Lists]:
         """All lists of a split in order with what other files hold for them, bad ones in their places; quick to send
         elsewhere, as nothing is looked into. If the split has several sources, their names precede the ids.
@@ -176,15 +174,17 @@ class Content(ABC, Generic[T]):
         found = (self._of_source(data, *source) for source in _prefixed(data, split))
         return one_by_one(chain.from_iterable(found))
 
-    def read_stretches(self, data: SplitSettings, split: str, lists: int, size: int) -> Iterator[Lists | Stretch]:
+    def read_stretches(
+        self, data: SplitSettings, split: str, lists: int, size: int, *, again: bool = False
+    ) -> Iterator[Lists | Stretch]:
         """``read``, as many lists at a time as are read at once; large files are stretches, of so many lists and bytes,
-        that nobody has read yet."""
+        that nobody has read yet, unless it is ``again``."""
         for source, prefix in _prefixed(data, split):
             read, file = self._of_source(data, source, prefix), None
             many = source in in_memory() or bool(data.encoding) or len(data.files_of(source)["nbest"]) > 1
             if not many and (beside := self.beside(data, source)) is not None:
                 reader = make_reader(data.reader).knowing(self.shown)
-                file = SplitFile.of(reader, data.files_of(source)["nbest"][0], prefix, *beside)
+                file = SplitFile.of(reader, data.files_of(source)["nbest"][0], prefix, *beside, again=again)
             yield from read if file is None else file.stretches(lists, size, read)
 
     def _of_source(self, data: SplitSettings, source: str, prefix: str) -> Iterator[Lists]:
@@ -200,25 +200,6 @@ class Content(ABC, Generic[T]):
     @abstractmethod
     def read_source(self, data: SplitSettings, source: str) -> Iterator[Lists]:
         """The lists of one source, which are in files, as many at a time as are read at once."""
-
-    def read_again(
-        self, data: SplitSettings, split: str, ids: Sequence[str], sizes: np.ndarray
-    ) -> Iterator[tuple[int, Lists]]:
-        """All lists of a split as ``read`` gives them, each with its number in the split's corpus, -1 if it has none.
-
-        ids, sizes (int64 [L]): those of the corpus's lists. A list of the corpus has its candidates alone. Raises
-        DataError where one of them is not found again.
-        """
-        number = 0
-        for nbest in self.read(data, split):
-            own = nbest.problem is None and number < len(ids) and nbest.id == ids[number]
-            if own and len(nbest) != sizes[number]:
-                nbest = self.without_bad(nbest)
-            yield number if own else -1, nbest
-            number += own
-        if number < len(ids):
-            message = f"the list {ids[number]} of {split} is not found when lists are read again; have files changed?"
-            raise DataError(message, list_id=ids[number])
 
     @abstractmethod
     def pair(self, nbest: Lists, count: SkipCount) -> Pair | None:
@@ -340,14 +321,8 @@ class Content(ABC, Generic[T]):
     def gold_text(self, pair: Pair) -> str:
         """The reference of a list as a report shows it."""
 
-    def describe(
-        self, split: str, lists: Iterable[tuple[int, Lists]], chosen: Mapping[str, np.ndarray]  # noqa: ARG002
-    ) -> Description:  # fmt: skip
-        """Measures of selections that need more than statistics, by selection; none by default.
-
-        lists: those of the split, see ``read_again``. chosen: by name, the place in its list of every usable list's
-        choice (int64 [L], -1 for none).
-        """
+    def describe(self, split: str, names: Sequence[str], lists: Iterable[SelectedTexts]) -> Description:  # noqa: ARG002
+        """The measures ``final`` of selections with these ``names`` from the lists of a corpus."""
         return Description({}, {})
 
 

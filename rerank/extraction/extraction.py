@@ -6,11 +6,11 @@ Blocks are in the spool until the table of the features that are kept is known; 
 import logging
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice, tee
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.base.usage import require
 from rerank.data.corpus import MOST_COLUMNS, ColumnSpread, Corpus, concatenate, save_joined
-from rerank.extraction.blocks import Block, BlockJob, Numbering, Spool, Summary, Texts, cut, extract_block
+from rerank.extraction.blocks import Block, BlockJob, Numbering, Spool, Texts, carried_out, cut, extract_block
 from rerank.extraction.content import columns_of
 from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import doubts_of_lists, inputs_of, mixed_answers
@@ -41,12 +41,10 @@ from rerank.pool import Engine
 from rerank.readers.base import ScoreColumns, SkipCount, make_reader
 from rerank.readers.detection import MOST, Account, filled, said_of
 from rerank.readers.inputs import Inputs
-from rerank.readers.lines import Place
 from rerank.readers.lists import Lists
 from rerank.readers.texts.answers import with_answers
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitSettings
-from rerank.storage.files import remove
 
 RANGE = 1 << 21  # about how many counts are added up at once
 
@@ -111,8 +109,9 @@ LARGE = 1 << 22  # bytes of compressed lists that take long
 
 @dataclass(frozen=True)
 class Extracted:
-    """A split as the learners see it: its corpus, the ids of its lists, what was skipped, the time it took, and what
-    its lists were like, those set apart included.
+    """A split as the learners see it: its corpus, the ids of its lists, their places among all lists of the files,
+    those left out included (int64 [L]), what was skipped, the time it took, and what its lists were like, those set
+    apart included.
 
     key: the digest of everything that it was made from; empty where it is not from a cache. origins: of a test split
     with centred values, what was subtracted from the values of every list, as lists of one candidate: what a model
@@ -121,6 +120,7 @@ class Extracted:
 
     corpus: Corpus
     ids: list[str]
+    places: np.ndarray
     about: dict[str, Any]
     seen: SeenSample
     key: str = ""
@@ -160,10 +160,9 @@ class Extraction:
             job = replace(job, columns=columns, scored=scored, numbering=numbering)
         self._known, self._job, self._content = known, job, content_of(recipe, columns=job.columns)
         self._count = SkipCount(recipe.data.on_bad_list)
-        self._ids = list[str]()
+        self._ids, self._places = list[str](), list[int]()
         self._features = list[int]()  # of every block
         self._first = list[Lists]()  # lists, which tell what all were taken for
-        self._seen = defaultdict[str, dict[str, Place]](dict)  # the places of lists by source and id
 
     def made(self) -> tuple[Extracted, FeatureTable]:
         """The split and its table."""
@@ -215,13 +214,13 @@ class Extraction:
 
     def _summaries(self, blocks: Iterator[Block]) -> Iterator[int]:
         """Add up the summaries of the blocks, of which the first lists are kept; yields how many lists each has."""
-        warned, (blocks, sent) = set[tuple[int, str]](), tee(blocks)
-        for summary in self._engine.map(partial(extract_block, self._job), blocks):
-            block = next(sent)
+        warned = set[tuple[int, str]]()
+        for block, summary in carried_out(self._engine, partial(extract_block, self._job), blocks):
             self._first += islice(filled(block.first), MOST - len(self._first))
-            summary = self._without_repeated(block, summary)
-            self._count.add(summary.met)
+            passed = self._count.lists + self._count.skipped
+            self._places += [passed + place for place in summary.places]
             self._ids += summary.ids
+            self._count.add(summary.met)
             if summary.arrays is not None:
                 self._job.spool.memory[len(self._features)] = summary.arrays
             self._features.append(summary.features)
@@ -230,17 +229,6 @@ class Extraction:
                     log.log(warning[0], "%s", warning[1])
                 warned.add(warning)
             yield len(summary.ids)
-
-    def _without_repeated(self, block: Block, summary: Summary) -> Summary:
-        """The summary of a block; of a stretch, ids of which earlier lists of its file have, that without their lists,
-        which are bad."""
-        seen = self._seen[block.source]
-        if again := summary.seen.keys() & seen.keys():
-            if self._job.spool.directory is not None:
-                remove(self._job.spool.path(block.number))
-            summary = extract_block(self._job, block._replace(seen={name: seen[name] for name in again}))
-        seen.update(summary.seen)
-        return summary
 
     def table(self) -> FeatureTable:
         """The table of the features kept from the training split, or columns for hashes."""
@@ -329,7 +317,8 @@ class Extraction:
         known["amiss"] = doubts_of_lists(self._first, self._content.metric, named)
         known["inputs"] = inputs_of(make_reader(self._recipe.data.reader), self._first)
         seen = sample(self._job.spool.load(block, SeenSample) for block in range(len(self._features)))
-        return Extracted(corpus, self._ids, known, seen, origins=origins[0] if origins else None), table
+        places = np.array(self._places, np.int64)
+        return Extracted(corpus, self._ids, places, known, seen, origins=origins[0] if origins else None), table
 
 
 def extract_training(recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, FeatureTable]:

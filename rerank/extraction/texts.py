@@ -1,7 +1,7 @@
 """Lists of texts: translations, transcripts, samples of a language model."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property, partial
 from typing import Any, cast
 
@@ -11,7 +11,7 @@ from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.data.corpus import first_unfit
-from rerank.extraction.content import Content, Description, Measured, Pair
+from rerank.extraction.content import Content, Description, Measured, Pair, SelectedTexts
 from rerank.features.extract import TextExtractor
 from rerank.features.scores import unfit
 from rerank.features.sink import ListFeatures
@@ -142,27 +142,22 @@ class TextContent(Content[TextView | Lists]):
         """The references, one per line."""
         return "\n".join(" ".join(text.decode("utf-8", "replace").splitlines()) for text in pair.gold)
 
-    def describe(self, split: str, lists: Iterable[tuple[int, Lists]], chosen: Mapping[str, np.ndarray]) -> Description:
+    def describe(self, split: str, names: Sequence[str], lists: Iterable[SelectedTexts]) -> Description:
         """The figures of the selections' texts by the field's reference implementations, with their signatures.
 
         For translations these are BLEU and chrF, whatever was trained for; there are none where a list has no
         references, which nothing needs when the gain measured is one that the lists hold. What the implementations are
         given are sums of this program's statistics, or the texts where these are not theirs for the first lists.
         """
-        if not self.final:
-            return Description({}, {})
-        texts: dict[str, list[str]] = {name: [] for name in chosen}
-        references: list[list[str]] = []
+        texts, references = {name: list[str]() for name in names}, list[list[str]]()
         sums = [(metric, Totals(metric)) for metric in self.final]  # metrics with settings have no hash
-        for i, nbest in lists:
-            if i < 0 or nbest.problem is not None:
-                continue
-            references.append([decoded(text) for text in nbest.references])
-            own = {name: nbest.texts[places[i]] if places[i] >= 0 else b"" for name, places in chosen.items()}
+        for selected, gold in lists:
+            references.append([decoded(text) for text in gold])
+            own = {name: selected[name] for name in names}
             for name, text in own.items():
                 texts[name].append(decoded(text))
-            for _, total in sums if nbest.references else ():
-                total.add(own, nbest.references)
+            for _, total in sums if gold else ():
+                total.add(own, gold)
         description = Description({name: {} for name in texts}, {})
         if not all(references):
             named = ", ".join(metric.name for metric in self.final)

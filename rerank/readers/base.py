@@ -275,9 +275,14 @@ class ListWriter:
 
     def good(self, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Write a list; the parameters are those of ``Reader.write``."""
-        self._like = nbest if self._like is None else self._like
-        self.finish()
+        self.written(b"", nbest)
         self._reader.write(self._out, nbest, order, scores)
+
+    def written(self, data: bytes, like: Lists) -> None:
+        """Write lists that are in this format already; like: the first good one of those since the beginning."""
+        self._like = like if self._like is None else self._like
+        self.finish()
+        self._out.write(data)
 
     def bad(self, bad: Problem) -> None:
         """Write a list without candidates in place of a bad one."""

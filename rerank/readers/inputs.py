@@ -117,9 +117,11 @@ class SplitFile:
         return type(self), (self.reader, self.path, self.told, self.packed, self.prefix, self.attach)
 
     @staticmethod
-    def of(reader: Reader, path: str, prefix: str, sides: Sequence[Side], attach: Attach) -> "SplitFile | None":
+    def of(
+        reader: Reader, path: str, prefix: str, sides: Sequence[Side], attach: Attach, *, again: bool = False
+    ) -> "SplitFile | None":
         """The file ``path`` if it is large, its stretches can be read, and entries of ``sides`` go with its lists by
-        their places. An error is left to who reads it all."""
+        their places. An error is left to who reads it all. ``again``: nobody needs its first lists."""
         if not isinstance(reader, ListReader) or encoding.get() is not None or is_url(path):
             return None
         if any(map(read_once, [path, *(name for side in sides for name in side.paths)])):
@@ -132,14 +134,19 @@ class SplitFile:
                     return None
             with open_file(path) as stream:
                 lines = LineReader(stream)
-                found = reader.lists(lines, reader.records(lines))
-                for nbest in one_by_one(chain.from_iterable(map(legible, found))):
+                found = one_by_one(chain.from_iterable(map(legible, reader.lists(lines, reader.records(lines)))))
+                for nbest in found:
                     ahead.append(nbest.without_raw())
                     filled += len(nbest) > 0
-                    if filled == MOST:
+                    if filled == MOST or (again and reader.parts(lines.told)):
                         break
-            for side in sides:
-                side.settle(reader, lambda: [nbest.id for nbest in ahead[:LOOK]])
+
+                def ids() -> list[str]:
+                    ahead.extend(islice(found, max(0, LOOK - len(ahead))))
+                    return [nbest.id for nbest in ahead[:LOOK]]
+
+                for side in sides:
+                    side.settle(reader, ids)
             if not reader.parts(lines.told) or any(side.by_id is not None for side in sides):
                 return None
         except DataError:
@@ -166,7 +173,7 @@ class SplitFile:
                 if any(len(few) < count for few in entries):
                     break
                 held = data if self.packed else None
-                yield Stretch(self, at, len(data), zlib.crc32(data), line, ordinal, held, entries)
+                yield Stretch(self, at, len(data), zlib.crc32(data), line, ordinal, count, held, entries)
                 at, done = at + len(data), done + count
             else:
                 if not any(side.take() for side in self.sides):
@@ -175,8 +182,8 @@ class SplitFile:
 
 
 class Stretch(NamedTuple):
-    """``size`` bytes of a file, from byte ``at``, behind so many lines and lists, with their CRC; data: the bytes, if
-    the file is compressed. entries: of every file beside it, one for each list."""
+    """``size`` bytes of a file, from byte ``at``, behind so many lines and lists, with their CRC; list_count: how many
+    lists they hold; data: the bytes, if the file is compressed. entries: of every file beside it, one for each list."""
 
     file: SplitFile
     at: int
@@ -184,6 +191,7 @@ class Stretch(NamedTuple):
     sum: int
     line: int
     ordinal: int
+    list_count: int
     data: bytes | None
     entries: Sequence[Sequence[Any]]
 

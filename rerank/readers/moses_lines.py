@@ -63,16 +63,18 @@ class Layout(NamedTuple):
 
 
 def parts_of(line: bytes) -> list[bytes]:
-    """The fields of a line, with the white space around them."""
+    """The fields of a line, with the white space around them. Texts may contain bars too: only three that stand alone
+    separate."""
+    if line.count(b"|||") == line.count(b" ||| "):
+        return line.split(b"|||")
     if (name := _ID.match(line)) is not None:
         return [name[0], *BAR.split(line[name.end() :])[1:]]
     return BAR.split(line)
 
 
 def fields_of(line: bytes) -> tuple[bytes, ...]:
-    """The fields of a line. Texts may contain bars too: only three that stand alone separate."""
-    plain = line.count(b"|||") == line.count(b" ||| ")
-    return tuple(map(bytes.strip, line.split(b" ||| ") if plain else parts_of(line)))
+    """The fields of a line, without the white space around them."""
+    return tuple(map(bytes.strip, parts_of(line)))
 
 
 def layout_of(fields: Sequence[bytes]) -> Layout:
@@ -246,7 +248,8 @@ def rescored(known: Layout | None, line: bytes, score: float) -> bytes:
 
     known: the layout of the file that the line is from; lists of several files may have several layouts.
     """
-    parts, fields = parts_of(line), list(map(bytes.strip, parts_of(line)))
+    parts = parts_of(line)
+    fields = list(map(bytes.strip, parts))
     fits = known is not None and known.fields == len(fields)
     if known is None or not fits or (known.score >= 0 and as_number(fields[known.score]) is None):
         known = layout_of(fields)
@@ -262,7 +265,7 @@ def rescored(known: Layout | None, line: bytes, score: float) -> bytes:
         return b"|||".join(parts)
     old = fields[known.score]
     put(known.score, b"%s= %s ||| %r" % (OLD, old, score) if known.features < 0 else b"%r" % score)
-    if known.features >= 0 and not _OLD_LABEL.search(features):
+    if known.features >= 0 and not (OLD in features and _OLD_LABEL.search(features)):
         alone = b";" in features and len(features.split()) == 1  # label=value;label=value, as cdec writes them
         sign = b":" if b":" in features and b"=" not in features else b"="
         ends = any(word.endswith(sign) for word in features.split())

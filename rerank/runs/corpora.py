@@ -34,11 +34,13 @@ ODD = "absent", "unknown_columns", "lowest_first", "normalized", "refused"  # re
 
 @dataclasses.dataclass
 class Data:
-    """The corpora of a recipe: its training split, table, and the other splits by name."""
+    """The corpora of a recipe: its training split, table, and the other splits by name; engine: whose workers extract
+    them, and read their lists again."""
 
     training: Extracted
     table: FeatureTable
     others: dict[str, Extracted]
+    engine: Engine
 
     @staticmethod
     def load(
@@ -76,7 +78,7 @@ class Data:
         }
         if recipe.data.holdout is not None:
             training, others[HOLDOUT] = set_apart(training, recipe.data.holdout)
-        return Data(training, table, others)
+        return Data(training, table, others, engine or Engine())
 
     def size(self) -> dict[str, int]:
         """Lists, candidates and nonzeros of all splits together, and the columns of all."""
@@ -141,8 +143,8 @@ def last_lists(extracted: Extracted, candidates: int) -> Extracted:
 def part_of(extracted: Extracted, chosen: np.ndarray, key: str) -> Extracted:
     """The lists of a split where ``chosen`` (bool [L]) holds."""
     ids = [name for name, taken in zip(extracted.ids, chosen, strict=True) if taken]
-    corpus = extracted.corpus.take(np.flatnonzero(chosen))
-    return dataclasses.replace(extracted, corpus=corpus, ids=ids, key=key)
+    corpus, places = extracted.corpus.take(np.flatnonzero(chosen)), extracted.places[chosen]
+    return dataclasses.replace(extracted, corpus=corpus, ids=ids, places=places, key=key)
 
 
 def open_files(recipe: ListRecipe, inputs: Inputs) -> None:

@@ -1,24 +1,19 @@
 """Decoding in a run: tuned on dev, evaluated on the test splits, for all runs in one pass over the lists of a split.
 
-A corpus holds features and statistics, not texts: all lists of a split need not fit into memory. So decoding, which
-compares candidates with one another, reads the files again, once for everything that looks at the lists.
+Decoding compares candidates with one another, of which the corpus has no texts: see ``runs.rereading``.
 """
 
 import logging
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, get_args
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.base.progress import track
 from rerank.data.corpus import Corpus, offsets
 from rerank.data.trees import Trees, brackets, picked
-from rerank.extraction.content import Pair
 from rerank.extraction.extraction import Extracted
-from rerank.extraction.kinds import content_of
-from rerank.extraction.trees import Parses
 from rerank.learn.base_weight import AUTO
 from rerank.learn.scoring import scores as scores_of
 from rerank.metrics import bracket_model
@@ -29,13 +24,14 @@ from rerank.metrics.metric import Metric, chosen_rows, measures_orders
 from rerank.metrics.oracle import scored_rows
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.wer import Match
-from rerank.models.decoding import Evidence, agreed, best_expected, gain_functions, require_trees, settled
+from rerank.models.decoding import agreed, best_expected, gain_functions, require_trees, settled
 from rerank.models.provenance import LEAST, Decoding, Kind
-from rerank.readers.base import ScoreColumns, SkipCount
+from rerank.readers.base import ScoreColumns
 from rerank.readers.lists import numbered
 from rerank.recipes.recipe import DECODERS, ListRecipe
 from rerank.runs.combination import deviation_of, spread
 from rerank.runs.corpora import Data, last_lists, shared_lists
+from rerank.runs.rereading import RereadList, Visitor, visit_lists
 from rerank.runs.run import Run, weight_counts
 from rerank.runs.training import NOT_BEATEN, base_alone
 
@@ -46,64 +42,77 @@ EQUAL = 1e-9  # scores that differ by less, which is rounding, are the same
 MEANT = 2.0  # the sharpness around which it is learned what scores mean
 
 
-class RereadList(NamedTuple):
-    """A list of a corpus, read again: its numbers in the corpus and in the files, its candidates in the corpus with
-    their statistics (float64 [N, K]), and what these are."""
-
-    number: int
-    place: int
-    own: slice
-    stats: np.ndarray
-    pair: Pair
-    evidence: Evidence
-
-
-class Visitor(Protocol):
-    """Something that looks at the lists of a split one after the other."""
-
-    def see(self, again: RereadList) -> None:
-        """Look at a list of the corpus that has candidates."""
-
-
-def visit_lists(recipe: ListRecipe, data: Data, split: str, extracted: Extracted, visitors: Sequence[Visitor]) -> int:
-    """Read all lists of a split again, for all ``visitors``; returns how many the files have."""
-    content = content_of(recipe, columns=ScoreColumns.of_table(data.table.about))
-    starts, stats, most = extracted.corpus.lists, extracted.corpus.stats, recipe.decode.most
-    gains = None if recipe.decode.gains is None else gain_functions.get(recipe.decode.gains)
-    lists, long, place = content.read_again(recipe.data, split, extracted.ids, np.diff(starts)), 0, -1
-    for place, (number, nbest) in enumerate(track(lists, f"decode {split}", total=extracted.corpus.list_count)):
-        usable = number >= 0 and nbest.problem is None and starts[number] < starts[number + 1]
-        if usable and (pair := content.pair(nbest, SkipCount("skip"))) is not None:
-            evidence = Evidence(content, pair.nbest, pair.content, most, gains)
-            long += len(pair.nbest) > most and evidence.answers is None
-            own = slice(int(starts[number]), int(starts[number + 1]))
-            again = RereadList(number, place, own, stats[own], pair, evidence)
-            for visitor in visitors:
-                visitor.see(again)
-    if long and any(isinstance(visitor, GainSweep) for visitor in visitors):
-        message = "%s: of %d lists only the %d candidates with the best scores were compared with each other"
-        log.warning(f"{message} (decode.most)", split, long, most)
-    return place + 1
-
-
 def run_scores(run: Run, corpus: Corpus) -> np.ndarray:
     """float64 [N]: the scores of all candidates by the run's predictor."""
     return scores_of(corpus, run.weights[run.recipe.predictor])
 
 
 class Points(NamedTuple):
-    """The points that are tried on lists with ``scores`` (float64 [N], of all candidates): A sharpnesses, H thresholds
-    and, of fusion, S slacks: see ``Decoding``."""
+    """The points that are tried: A sharpnesses, H thresholds and, of fusion, S slacks: see ``Decoding``."""
 
-    scores: np.ndarray
-    deviation: float
+    deviation: float  # of scores
     sharpness: np.ndarray  # float64 [A]
     thresholds: np.ndarray  # float64 [H]
     slacks: np.ndarray = np.zeros(1)  # float64 [S]
 
 
-class Sweep(ABC):
-    """One way to decode, tried at all points on one list after the other.
+class Decided(NamedTuple):
+    """The answer to a list at the first point, None for none, the candidate that it is, and the statistics of the
+    answers at all points (float64 [points, K])."""
+
+    text: bytes | None
+    candidate: int | None
+    rows: np.ndarray
+
+
+def by_gain(points: Points, how: Decoding | None, again: RereadList, scores: np.ndarray) -> Decided | None:
+    """What is decided by expected gain; of a Decoding ``how`` with the margin that it asks for."""
+    if again.pair is None or again.evidence is None:
+        return None
+    nbest = again.pair.nbest
+    places = best_expected(again.evidence.expected(scores, points.sharpness, points.deviation), scores)
+    place: int | None = int(places[0])
+    rows = again.stats[places]
+    if how is not None:
+        p = probabilities(scores, points.sharpness, points.deviation)[0]
+        place = settled(how, int(places[0]), agreed(nbest, p)[1], nbest.base)
+        rows = np.zeros_like(rows) if place is None else again.stats[[place]]
+    return Decided(None if place is None else nbest.written(place), place, rows)
+
+
+def by_fusion(
+    points: Points, metric: Parseval, model: BracketModel | None, again: RereadList, scores: np.ndarray
+) -> Decided | None:
+    """What is decided by fused trees, of brackets that ``model`` judges if that is given, or by candidates that are
+    worth nearly as much; of a list of failed parses alone by the best candidate."""
+    if again.pair is None or again.evidence is None:
+        return None
+    nbest, (parsed, symbols, _), gold = again.pair.nbest, again.pair.content, again.pair.gold
+
+    def stats(trees: Trees) -> np.ndarray:
+        return np.asarray(metric.stats(gold, trees, symbols)[1])
+
+    fusion, judged = again.evidence.fusion, None
+    if not fusion.used.any():
+        best = int(np.argmax(scores))
+        return Decided(nbest.written(best), best, stats(picked(parsed, [best])))
+    if model is not None:
+        judged = again.evidence.judged(model, scores, points.sharpness, points.deviation)
+    trees = fusion.trees(probabilities(scores, points.sharpness, points.deviation), points.thresholds, judged)
+    rows = np.repeat(stats(trees), points.slacks.size, axis=0)
+    if judged is not None and points.slacks.any():
+        nearest = [fusion.nearest(row, float(h), scores) for row in judged for h in points.thresholds]
+        near, lost = [place for place, _ in nearest], np.array([lost for _, lost in nearest])
+        kept = (lost[:, None] < points.slacks).ravel()
+        rows = np.where(kept[:, None], np.repeat(stats(picked(parsed, near)), points.slacks.size, axis=0), rows)
+        if kept[0]:
+            return Decided(nbest.written(near[0]), near[0], rows)
+    same = fusion.place_of(trees, scores) if trees.first.size == 2 else None
+    return Decided(brackets(trees, 0, symbols).encode("utf-8", "surrogateescape"), same, rows)
+
+
+class Sweep:
+    """One way to decode, tried at all points on lists with ``scores`` (float64 [N], of all candidates).
 
     sums: float64 [points, K], the statistics of all answers, by sharpness, then by threshold, then by slack. At the
     first point: texts, the answers by the place of their lists in the files; rows, their statistics (float64 [L, K]);
@@ -111,130 +120,62 @@ class Sweep(ABC):
     has an answer.
     """
 
-    def __init__(self, points: Points, lists: int, metric: Metric) -> None:
-        self.points, self.texts, self.candidates = points, dict[int, bytes](), np.full(lists, -1, np.int64)
-        self.rows, self.decided = np.zeros((lists, len(metric.columns))), True
-        self.sums = np.zeros((1, len(metric.columns)))
+    def __init__(
+        self, kind: str, points: Points, scores: np.ndarray, corpus: Corpus, metric: Metric,
+        model: BracketModel | None = None, how: Decoding | None = None,
+    ) -> None:  # fmt: skip
+        """model: of brackets, where the ``kind`` is learned; how: see ``by_gain``."""
+        see: Callable[..., Decided | None] = partial(by_gain, points, how)
+        if kind != "mbr":
+            assert isinstance(metric, Parseval)
+            see = partial(by_fusion, points, metric, model if kind == "learned" else None)
+        self.points, self.visitor = points, Visitor(self.add, see, [scores], compares=kind == "mbr")
+        self._starts, lists, K = corpus.lists, corpus.list_count, len(metric.columns)
+        self.texts, self.candidates, self.decided = dict[int, bytes](), np.full(lists, -1, np.int64), True
+        self.rows, self.sums = np.zeros((lists, K)), np.zeros((1, K))
 
-    def see(self, again: RereadList) -> None:
-        """Decode a list."""
-        text, place, rows = self.decoded(again, self.points.scores[again.own])
-        self.sums = self.sums + rows
-        self.rows[again.number] = rows[0]
-        self.decided &= text is not None
-        if text is not None:
-            self.texts[again.place] = text
-        if place is not None:
-            self.candidates[again.number] = again.own.start + place
-
-    @abstractmethod
-    def decoded(self, again: RereadList, scores: np.ndarray) -> tuple[bytes | None, int | None, np.ndarray]:
-        """The answer to a list at the first point, None for none, the candidate that it is, and the statistics of the
-        answers at all points."""
-
-
-class GainSweep(Sweep):
-    """By expected gain; of a Decoding ``how`` with the margin that it asks for."""
-
-    how: Decoding | None = None
-
-    def decoded(self, again: RereadList, scores: np.ndarray) -> tuple[bytes | None, int | None, np.ndarray]:
-        nbest, points = again.pair.nbest, self.points
-        places = best_expected(again.evidence.expected(scores, points.sharpness, points.deviation), scores)
-        place: int | None = int(places[0])
-        rows = again.stats[places]
-        if self.how is not None:
-            p = probabilities(scores, points.sharpness, points.deviation)[0]
-            place = settled(self.how, int(places[0]), agreed(nbest, p)[1], nbest.base)
-            rows = np.zeros_like(rows) if place is None else again.stats[[place]]
-        return None if place is None else nbest.written(place), place, rows
+    def add(self, place: int, number: int, found: Decided) -> None:
+        """Take over what was decided for a list."""
+        self.sums, self.rows[number] = self.sums + found.rows, found.rows[0]
+        self.decided &= found.text is not None
+        if found.text is not None:
+            self.texts[place] = found.text
+        if found.candidate is not None:
+            self.candidates[number] = self._starts[number] + found.candidate
 
 
-class FusionSweep(Sweep):
-    """Fused trees, of brackets that ``brackets`` judge if that is given, or candidates that are worth nearly as much;
-    of a list of failed parses alone the best candidate."""
-
-    def __init__(self, points: Points, lists: int, metric: Parseval, brackets: BracketModel | None = None) -> None:
-        super().__init__(points, lists, metric)
-        self._metric, self._brackets = metric, brackets
-        count = points.sharpness.size * points.thresholds.size * points.slacks.size
-        self.sums = np.zeros((count, len(metric.columns)))
-
-    def decoded(self, again: RereadList, scores: np.ndarray) -> tuple[bytes, int | None, np.ndarray]:
-        parses = again.pair.content
-        assert isinstance(parses, Parses)
-        if again.evidence.fusion.used.any():
-            return self._fused(again, scores, parses)
-        best = int(np.argmax(scores))
-        rows = self._stats(again, picked(parses.trees, [best]), parses)
-        return again.pair.nbest.written(best), best, rows
-
-    def _stats(self, again: RereadList, trees: Trees, parses: Parses) -> np.ndarray:
-        return np.asarray(self._metric.stats(again.pair.gold, trees, parses.symbols)[1])
-
-    def _fused(self, again: RereadList, scores: np.ndarray, parses: Parses) -> tuple[bytes, int | None, np.ndarray]:
-        """The answer at the first point, the candidate that it is, and the statistics at all points."""
-        fusion, points, judged = again.evidence.fusion, self.points, None
-        if self._brackets is not None:
-            judged = again.evidence.judged(self._brackets, scores, points.sharpness, points.deviation)
-        weights = probabilities(scores, points.sharpness, points.deviation)
-        trees = fusion.trees(weights, points.thresholds, judged)
-        rows = np.repeat(self._stats(again, trees, parses), points.slacks.size, axis=0)
-        if judged is not None and points.slacks.any():
-            nearest = [fusion.nearest(row, float(h), scores) for row in judged for h in points.thresholds]
-            near, lost = [place for place, _ in nearest], np.array([lost for _, lost in nearest])
-            kept = (lost[:, None] < points.slacks).ravel()
-            own = np.repeat(self._stats(again, picked(parses.trees, near), parses), points.slacks.size, axis=0)
-            rows = np.where(kept[:, None], own, rows)
-            if kept[0]:
-                return again.pair.nbest.written(near[0]), near[0], rows
-        best = fusion.place_of(trees, scores) if trees.first.size == 2 else None
-        return brackets(trees, 0, parses.symbols).encode("utf-8", "surrogateescape"), best, rows
+def answers_of(names: Sequence[str], again: RereadList) -> tuple[np.ndarray, np.ndarray] | None:
+    """The answers of a list, and its columns with these names."""
+    if again.pair is None:
+        return None
+    nbest = again.pair.nbest.named()
+    return numbered(nbest), nbest.scores[:, [nbest.names.index(name) for name in names]].T
 
 
-def make_sweep(kind: str, points: Points, run: Run, lists: int, metric: Metric, how: Decoding | None = None) -> Sweep:
-    """One way to decode what a run scores; ``how``: see ``GainSweep``."""
-    if kind != "mbr":
-        assert isinstance(metric, Parseval)
-        return FusionSweep(points, lists, metric, run.brackets if kind == "learned" else None)
-    sweep = GainSweep(points, lists, metric)
-    sweep.how = how
-    return sweep
+def votes_of(
+    names: Sequence[str], seen: Sequence[tuple[int, np.ndarray, np.ndarray]], lists: np.ndarray
+) -> dict[str, np.ndarray]:  # fmt: skip
+    """int64 [L] by way to choose of ``runs.vote`` that needs no training: the candidates that are chosen of the lists
+    lists[i]..lists[i + 1] (int64 [L + 1]), -1 of those that were passed over; nothing where no list has an answer, or
+    by a column that says nothing. seen: of lists the number, the answers, and the columns with these names."""
+    from rerank.runs.vote import ListSource, baselines
 
-
-class Answered:
-    """The answers and columns of a split's lists, for the ways to choose of ``runs.vote`` that need no training."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = names
-        self._seen = list[tuple[int, np.ndarray, np.ndarray]]()  # of a list: its number, answers, columns
-
-    def see(self, again: RereadList) -> None:
-        nbest = again.pair.nbest.named()
-        columns = nbest.scores[:, [nbest.names.index(name) for name in self.names]].T
-        self._seen.append((again.number, numbered(nbest), columns))
-
-    def choices(self, lists: np.ndarray) -> dict[str, np.ndarray]:
-        """int64 [L] by way: the candidates that are chosen of the lists lists[i]..lists[i + 1] (int64 [L + 1]), -1 of
-        those that were passed over; nothing where no list has an answer, or by a column that says nothing."""
-        from rerank.runs.vote import ListSource, baselines
-
-        if not self._seen or all(answers.max(initial=-1) < 0 for _, answers, _ in self._seen):
-            return {}
-        numbers, answers, columns = zip(*self._seen, strict=True)
-        first = offsets([each.size for each in answers])
-        values, nothing = np.concatenate(columns, axis=1), np.zeros(first[-1])
-        varying = np.flatnonzero((values != values[:, :1]).any(axis=1))
-        names = tuple(self.names[k] for k in varying.tolist())
-        every = ListSource(
-            first, np.concatenate(answers), names, values[varying], nothing, first[:-1] * 0, Gain(), nothing[:, None],
-            nothing[:, None], nothing,
-        )  # fmt: skip
-        chosen, own = dict[str, np.ndarray](), np.array(numbers)
-        for name, way in baselines(every).items():
-            chosen[name] = np.full(lists.size - 1, -1)
-            chosen[name][own] = lists[:-1][own] + way(every) - first[:-1]
-        return chosen
+    if not seen or all(answers.max(initial=-1) < 0 for _, answers, _ in seen):
+        return {}
+    numbers, answers, columns = zip(*seen, strict=True)
+    first = offsets([each.size for each in answers])
+    values, nothing = np.concatenate(columns, axis=1), np.zeros(first[-1])
+    varying = np.flatnonzero((values != values[:, :1]).any(axis=1))
+    names = tuple(names[k] for k in varying.tolist())
+    every = ListSource(
+        first, np.concatenate(answers), names, values[varying], nothing, first[:-1] * 0, Gain(), nothing[:, None],
+        nothing[:, None], nothing,
+    )  # fmt: skip
+    chosen, own = dict[str, np.ndarray](), np.array(numbers)
+    for name, way in baselines(every).items():
+        chosen[name] = np.full(lists.size - 1, -1)
+        chosen[name][own] = lists[:-1][own] + way(every) - first[:-1]
+    return chosen
 
 
 def check_decoding(recipe: ListRecipe) -> None:
@@ -294,7 +235,8 @@ def tune_decoding(recipe: ListRecipe, data: Data, runs: list[Run], metric: Metri
     for group in [tried] if dev is not None else [[one] for one in tried]:  # without dev, runs may have different lists
         every = [sweep for one in group for sweep in one.sweeps.values()]
         if any(sweep.points.sharpness.size * sweep.points.thresholds.size > 1 for sweep in every):
-            visit_lists(recipe, data, dev or recipe.data.training, group[0].lists, every)
+            visitors = [sweep.visitor for sweep in every]
+            visit_lists(recipe, data, dev or recipe.data.training, group[0].lists, visitors)
     again = list[Run]()
     for one in tried:
         run, best = one.run, one.score(metric, one.scores)
@@ -327,8 +269,8 @@ def _tuning(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> Tuning 
     extracted, scores = held_out
     deviation, sweeps = deviation_of(extracted.corpus, scores), dict[str, Sweep]()
     for kind in recipe.decoders:
-        points = Points(scores, deviation, *_grid(recipe, kind, *run.fused_at))
-        sweeps[kind] = make_sweep(kind, points, run, extracted.corpus.list_count, metric)
+        points = Points(deviation, *_grid(recipe, kind, *run.fused_at))
+        sweeps[kind] = Sweep(kind, points, scores, extracted.corpus, metric, run.brackets)
     return Tuning(run, extracted, scores, sweeps)
 
 
@@ -389,34 +331,39 @@ def decodings(run: Run) -> dict[str, Decoding]:
     return {kind: Decoding(**{key: entry[key] for key in Decoding.model_fields}) for kind, entry in kept.items()}
 
 
+def tried(runs: Sequence[Run]) -> list[tuple[Run, str]]:
+    """The ways in which runs decode, in the order in which lists are decoded."""
+    return [(run, kind) for run in runs for kind in decodings(run)]
+
+
 def evaluate_decoding(
-    recipe: ListRecipe, data: Data, runs: list[Run], chosen: Run, split: str, metric: Metric
-) -> list[bytes] | None:
+    recipe: ListRecipe, data: Data, runs: Sequence[Run], chosen: Run, split: str, metric: Metric,
+    others: Sequence[Visitor] = (),
+) -> list[bytes] | None:  # fmt: skip
     """Evaluate how all runs decode a split; the answers of ``chosen`` to all lists of its files if it uses any of them,
-    empty ones to lists that cannot be decoded."""
-    extracted, tried = data.others[split], list[tuple[Run, str, Sweep]]()
-    corpus = extracted.corpus
-    for run in runs:
-        scores = run_scores(run, corpus)
-        for kind, how in decodings(run).items():
-            one = (np.array([each]) for each in (how.sharpness, how.threshold, how.slack))
-            points = Points(scores, how.deviation, *one)
-            tried.append((run, kind, make_sweep(kind, points, run, corpus.list_count, metric, how)))
-    columns, votes = ScoreColumns.of_table(data.table.about), list[Answered]()
+    empty ones to lists that cannot be decoded. others: who looks at lists in the same visit, after they are decoded."""
+    corpus, sweeps = data.others[split].corpus, list[Sweep]()
+    for run, kind in tried(runs):
+        how, scores = decodings(run)[kind], run_scores(run, corpus)
+        points = Points(how.deviation, *(np.array([each]) for each in (how.sharpness, how.threshold, how.slack)))
+        sweeps.append(Sweep(kind, points, scores, corpus, metric, run.brackets, how))
+    columns, names = ScoreColumns.of_table(data.table.about), tuple[str, ...]()
+    seen = list[tuple[int, np.ndarray, np.ndarray]]()
     if recipe.decoders and isinstance(metric, ColumnMetric | Match) and not metric.ordered and columns:
-        votes.append(Answered(columns.without(metric.measured).names))
-    if not tried and not votes:
-        return None
-    count = visit_lists(recipe, data, split, extracted, [*(sweep for *_, sweep in tried), *votes])
-    for ways in (each.choices(offsets(np.diff(corpus.lists))) for each in votes):
-        for name, places in ways.items():
-            chosen.add_selection(split, name, chosen_rows(corpus.stats, places), places)
-        if ways:
-            chosen.training.setdefault("votes", {})[split] = list(ways)
+        names = columns.without(metric.measured).names
+        voting = Visitor(lambda place, number, found: seen.append((number, *found)), partial(answers_of, names))  # noqa: ARG005
+        others = [*others, voting]
+    visitors = [*(sweep.visitor for sweep in sweeps), *others]
+    count = visit_lists(recipe, data, split, data.others[split], visitors) if visitors else 0
+    votes = votes_of(names, seen, offsets(np.diff(corpus.lists)))
+    for name, places in votes.items():
+        chosen.add_selection(split, name, chosen_rows(corpus.stats, places), places)
+    if votes:
+        chosen.training.setdefault("votes", {})[split] = list(votes)
     answers = None
-    for run, kind, sweep in tried:
-        choice = sweep.candidates if isinstance(sweep, GainSweep) and sweep.decided else None
-        run.add_selection(split, kind, sweep.rows, choice)
-        if run is chosen and kind == run.training["decode"]["use"]:
-            answers, run.answers[split] = [sweep.texts.get(k, b"") for k in range(count)], sweep.candidates
+    for (run, kind), sweep in zip(tried(runs), sweeps, strict=True):
+        whole = sweep.decided and kind == "mbr"
+        run.add_selection(split, kind, sweep.rows, sweep.candidates if whole else None)
+        if run is chosen and kind == run.decision.predictor:
+            answers = [sweep.texts.get(place, b"") for place in range(count)]
     return answers

@@ -4,7 +4,10 @@ Each fifth of the training lists is scored by a training on the others, as a mod
 """
 
 import logging
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -12,18 +15,17 @@ from rerank.base.errors import RecipeError
 from rerank.base.progress import DETAIL
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import SymbolTable
-from rerank.extraction.trees import Parses
 from rerank.learn.base import Weights
 from rerank.learn.folds import FOLDS, sections
 from rerank.metrics import bracket_model
 from rerank.metrics.bracket_model import BracketColumns, BracketModel
 from rerank.metrics.fusion import Fusion
 from rerank.metrics.metric import Metric
-from rerank.metrics.parseval import Parseval
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.combination import members, spread
 from rerank.runs.corpora import Data, shared_lists
-from rerank.runs.decoding import MEANT, FusionSweep, Points, RereadList, run_scores, visit_lists
+from rerank.runs.decoding import MEANT, Decided, Points, Sweep, run_scores
+from rerank.runs.rereading import RereadList, Visitor, visit_lists
 from rerank.runs.run import Run, beside
 from rerank.runs.training import RunTask, trained_on, trained_once
 
@@ -33,29 +35,45 @@ SLACKS = np.array([0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])  # in brackets; from .5
 EVEN = 0.5  # the threshold where the lists are too few to choose one
 
 
+SeenBrackets = tuple[BracketColumns, list[str], np.ndarray]
+
+
+def brackets_of(deviation: float, sharpness: float, again: RereadList, scores: np.ndarray) -> SeenBrackets | None:
+    """The columns of a list's brackets, in which symbols are places among those that follow, and which brackets are
+    right; a list of failed parses alone has none to learn from. ``scores`` (float64 [T]) are in units of their
+    deviation, as ``deviation`` is that of the base scores."""
+    if again.pair is None or again.evidence is None:
+        return None
+    symbols, fusion = again.pair.content.symbols, again.evidence.fusion
+    gold = Fusion(again.pair.gold, symbols)
+    if not fusion.used.any() or not np.array_equal(fusion.words, gold.words):
+        return None
+    columns = bracket_model.bracket_columns(fusion, scores, again.pair.nbest.base / deviation, sharpness)
+    ids, places = np.unique(columns.symbols, return_inverse=True)
+    texts = [symbols.text(one) if one >= 0 else "" for one in ids.tolist()]
+    places = np.where(columns.symbols < 0, columns.symbols, places.reshape(columns.symbols.shape))
+    return columns._replace(symbols=places), texts, bracket_model.right_brackets(fusion, gold)
+
+
 class BracketReading:
     """The columns of all lists' brackets, and which are right.
 
     scores: float64 [N], of all candidates, in units of their deviation, as ``base_deviation`` has that of the base
-    scores; fold: int64 [N], the part of the training lists that a candidate is in.
+    scores; fold: int64 [L], the part of the training lists that a list is in.
     """
 
     def __init__(self, scores: np.ndarray, fold: np.ndarray, base_deviation: float, sharpness: float) -> None:
-        self._scores, self._fold, self._deviation, self._sharpness = scores, fold, base_deviation, sharpness
+        self.visitor = Visitor(self._add, partial(brackets_of, base_deviation, sharpness), [scores])
+        self._fold, self._deviation, self._symbols = fold, base_deviation, SymbolTable()
         self._columns, self._right, self._folds = list[BracketColumns](), list[np.ndarray](), list[int]()
-        self._symbols = SymbolTable()
 
-    def see(self, again: RereadList) -> None:
-        """A list of failed parses alone has no brackets to learn from."""
-        parses, fusion = again.pair.content, again.evidence.fusion
-        assert isinstance(parses, Parses)
-        self._symbols, gold = parses.symbols, Fusion(again.pair.gold, parses.symbols)
-        if not fusion.used.any() or not np.array_equal(fusion.words, gold.words):
-            return
-        scores, base = self._scores[again.own], again.pair.nbest.base / self._deviation
-        self._columns.append(bracket_model.bracket_columns(fusion, scores, base, self._sharpness))
-        self._right.append(bracket_model.right_brackets(fusion, gold))
-        self._folds.append(int(self._fold[again.own.start]))
+    def _add(self, place: int, number: int, found: SeenBrackets) -> None:  # noqa: ARG002
+        columns, texts, right = found
+        ids = np.array([self._symbols.intern(text) for text in texts], np.int32)
+        symbols = np.where(columns.symbols < 0, columns.symbols, ids[columns.symbols])
+        self._columns.append(columns._replace(symbols=symbols))
+        self._right.append(right)
+        self._folds.append(int(self._fold[number]))
 
     def fit(self, without: int | None = None) -> BracketModel:
         """The learned part, of all folds or of those but one."""
@@ -69,13 +87,14 @@ class BracketReading:
 
 
 class FoldedFusion:
-    """Fused trees of lists, each by the brackets that were learned without its fold (int64 [N], of candidates)."""
+    """Fused trees of lists, each by the brackets that were learned without its fold (int64 [L])."""
 
-    def __init__(self, sweeps: list[FusionSweep], fold: np.ndarray) -> None:
-        self.sweeps, self._fold = sweeps, fold
+    def __init__(self, sweeps: list[Sweep], fold: np.ndarray) -> None:
+        self.sweeps, self._fold, sees = sweeps, fold, [sweep.visitor.see for sweep in sweeps]
+        self.visitor = Visitor(self._add, partial(of_fold, sees), sweeps[0].visitor.of_candidates, [fold])
 
-    def see(self, again: RereadList) -> None:
-        self.sweeps[self._fold[again.own.start]].see(again)
+    def _add(self, place: int, number: int, found: Decided) -> None:
+        self.sweeps[self._fold[number]].add(place, number, found)
 
     def best(self, lists: Corpus, metric: Metric) -> tuple[float, float]:
         """The threshold with the best score on all of the lists without slack, the smallest of equals; and, of the
@@ -93,6 +112,11 @@ class FoldedFusion:
         best = int(np.argmax(score[:, 0]))
         slack = int(np.argmax(np.where(score[best] >= score[best, 0], exact[best], -np.inf)))
         return float(points.thresholds[best]), float(points.slacks[slack])
+
+
+def of_fold(sees: Sequence[Callable[..., Any]], again: RereadList, scores: np.ndarray, fold: int) -> Any:
+    """What is found in a list by that which goes with its fold."""
+    return sees[fold](again, scores)
 
 
 def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> None:
@@ -122,21 +146,21 @@ def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> 
         held = corpus.slice(first, last)
         scored.append(run_scores(trained, held) / spread(held, trained.weights[single.predictor]))
     base, sharpness = spread(corpus, Weights(np.zeros(corpus.width), 1.0)), recipe.decode.sharpness or MEANT
-    scores, folds = np.concatenate(scored), np.repeat(np.arange(FOLDS), [part.size for part in scored])
+    lists_of_folds = [last - first for first, last in sections(corpus.list_count)]
+    scores, folds = np.concatenate(scored), np.repeat(np.arange(FOLDS), lists_of_folds)
     reading = BracketReading(scores, folds, base, sharpness)
-    visit_lists(recipe, data, recipe.data.training, training, [reading])
+    visit_lists(recipe, data, recipe.data.training, training, [reading.visitor])
     run.brackets = reading.fit()
     if recipe.decode.threshold is not None:
         run.fused_at = recipe.decode.threshold, 0.0
         return
-    points = Points(scores, 1.0, np.array([sharpness]), THRESHOLDS, SLACKS)
-    assert isinstance(metric, Parseval)
+    points = Points(1.0, np.array([sharpness]), THRESHOLDS, SLACKS)
     try:
-        apart = [FusionSweep(points, corpus.list_count, metric, reading.fit(number)) for number in range(FOLDS)]
+        apart = [Sweep("learned", points, scores, corpus, metric, reading.fit(number)) for number in range(FOLDS)]
     except RecipeError:
         log.warning("learned fusion: too few lists to choose a threshold by folds; it is %g", EVEN)
         run.fused_at = EVEN, 0.0
         return
     folded = FoldedFusion(apart, folds)
-    visit_lists(recipe, data, recipe.data.training, training, [folded])
+    visit_lists(recipe, data, recipe.data.training, training, [folded.visitor])
     run.fused_at = folded.best(corpus, metric)

@@ -1,7 +1,9 @@
 """The course of a recipe over lists: corpora (cached), runs, the choice of the best on dev, tests, artefacts."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,8 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.base.usage import require
-from rerank.extraction.content import Content, Description
-from rerank.extraction.extraction import paths_of
+from rerank.extraction.content import Content, SelectedTexts
+from rerank.extraction.extraction import Extracted, paths_of
 from rerank.extraction.kinds import content_of, metric_of, with_set
 from rerank.extraction.seen import columns_seen
 from rerank.features.table import FeatureTable
@@ -37,12 +39,14 @@ from rerank.runs import results
 from rerank.runs.combination import LINE, dense_line, make_mert, train_ensemble, tune_run
 from rerank.runs.compared import Compared, doubt_of_base
 from rerank.runs.corpora import Data, doubts, open_files, part_of
-from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
+from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tried, tune_decoding
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import own_measure
+from rerank.runs.rereading import visit_lists
 from rerank.runs.run import Run, blind, choose, weight_counts
 from rerank.runs.training import IN_MEMORY, RunTask, train_run, trained_on, trained_once
+from rerank.storage.compressed import open_output
 from rerank.storage.outputs import RUNS, output_file
 
 log = logging.getLogger("rerank")
@@ -80,7 +84,7 @@ class ListKind(Kind[ListRecipe]):
         self.singles = recipe.expand()
         self.metric = metric_of(recipe)
         self.tested = recipe.data.tests if self.tests else ()
-        self.answers, self.decoded = dict[str, results.Answers](), dict[str, list[bytes] | None]()  # by test split
+        self.answers, self.texts = dict[str, results.Answers](), dict[str, list[SelectedTexts]]()  # by split
         self.size = {"splits": len(self.tested)}
         self.predictions = [name.format(split) for split in recipe.data.tests for name in results.PREDICTIONS]
         lists = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
@@ -214,10 +218,8 @@ class ListKind(Kind[ListRecipe]):
         entries = [run.entry(tested=not self.base_doubt) for run in self.runs]  # nothing is claimed against such a base
         entry = entries[self.runs.index(chosen)]
         self.reports, self.signatures = entry["splits"], dict[str, dict[str, str]]()
-        if crossed:
-            split, every = recipe.data.training, data.training
-            lists = self.content.read_again(recipe.data, split, every.ids, np.diff(every.corpus.lists))
-            self._add_described(split, results.describe(split, lists, every, chosen, self.content))
+        for split in chosen.choices:
+            self._describe(split, data.training if crossed else data.others[split])
         return self.measured(entry, entries, metric) | {
             **own_measure(metric),
             "signatures": self.signatures,
@@ -239,22 +241,51 @@ class ListKind(Kind[ListRecipe]):
 
     def _measure(self, data: Data, runs: list[Run], chosen: Run, splits: Sequence[str]) -> dict[str, Any] | None:
         """Evaluate runs on splits, in all ways to decode and beside the line of dense columns, about which it returns
-        the entry of metrics.json."""
+        the entry of metrics.json; on test splits with predictions."""
         metric = self.metric
         for run in runs:
             for split in splits:
                 run.evaluate(split, data.others[split], data.training.corpus, metric)
             run.forget_votes()
-        decoding = self.recipe, data, runs, chosen
-        decoded = {split: evaluate_decoding(*decoding, split, metric) for split in splits}
-        self.decoded |= decoded if data is self.data else {}
-        if not splits or (line := dense_line(data.training.corpus, data.table, metric)) is None:
-            return None
-        weights, about = line
+        line = dense_line(data.training.corpus, data.table, metric) if splits else None
         for split in splits:
-            lists = data.others[split].corpus
-            chosen.add_selection(split, LINE, weighed_rows(lists, weights, metric), choices(lists, weights))
-        return about
+            extracted = data.others[split]
+            by_line = {} if line is None else {LINE: choices(extracted.corpus, line[0])}
+            decode = partial(evaluate_decoding, self.recipe, data, runs, chosen, split, metric)
+            self._predict(split, extracted, by_line, decode) if data is self.data else decode()
+            if line is not None:
+                chosen.add_selection(split, LINE, weighed_rows(extracted.corpus, line[0], metric), by_line[LINE])
+        return None if line is None else line[1]
+
+    def _predict(
+        self, split: str, extracted: Extracted, more: dict[str, np.ndarray], decode: Callable[..., list[bytes] | None]
+    ) -> None:
+        """Decode a test split, and write its predictions meanwhile; ``more``: what else is chosen."""
+        chosen, place = self.chosen, self.directory
+        ways = {kind: number for number, (run, kind) in enumerate(tried(self.runs)) if run is chosen}
+        leading, choices = ways.get(chosen.decision.predictor), chosen.choices[split] | more
+        texts, self.texts[split] = results.selected_texts(choices, extracted.corpus.lists, ways)
+        with open_output(results.prediction_file(place, split, 0)) as out:
+            predictions = results.Predictions(out, self.recipe, extracted, chosen, split, self.served, leading)
+            answers = decode([predictions.visitor, *([texts] if self.content.final else [])])
+            predictions.writer.finish()
+        if answers is not None:
+            results.write_answers(place, split, answers)
+        self.answers[split] = results.answers_of(self.recipe, split, extracted, chosen, answers, predictions.examples)
+
+    def _describe(self, split: str, extracted: Extracted) -> None:
+        """Add what needs the texts of a split to the results of the chosen run; those of selections that nobody knew
+        when its lists were read are read now."""
+        choices, texts, self.signatures[split] = self.chosen.choices[split], self.texts.get(split, ()), {}
+        if not self.content.final:
+            return
+        if not texts or not choices.keys() <= texts[0][0].keys():
+            visitor, texts = results.selected_texts(choices, extracted.corpus.lists, {})
+            visit_lists(self.recipe, self.data, split, extracted, [visitor])
+        described = self.content.describe(split, [*choices], texts)
+        for name, measures in described.reports.items():
+            self.reports[split][name] |= measures
+        self.signatures[split] = described.signatures
 
     def _cross_validate(self) -> None:
         """Measure the chosen run on the training lists: sections of them, by trainings on all other sections."""
@@ -264,7 +295,7 @@ class ListKind(Kind[ListRecipe]):
             apart = np.zeros(every.corpus.list_count, np.bool_)
             apart[first:last] = True
             rest, held = (part_of(every, taken, f"{every.key} {first}") for taken in (~apart, apart))
-            data = Data(rest, self.data.table, {**self.data.others, split: held})
+            data = replace(self.data, training=rest, others={**self.data.others, split: held})
             task = self._task(data, chosen.name, chosen.recipe, f"without-{first}")
             parts.append(fit(task))
             join_base(parts[-1], data.table)
@@ -273,22 +304,8 @@ class ListKind(Kind[ListRecipe]):
         chosen.take_over(split, every, parts, self.metric)
 
     def predict(self) -> None:
-        recipe, data = self.recipe, self.data
-        for split in self.tested:
-            extracted, decoded = data.others[split], self.decoded[split]
-            answers = self.answers[split] = results.answers_of(recipe, split, extracted, self.chosen, decoded)
-            if decoded is not None:
-                results.write_answers(self.directory, split, decoded)
-            read = recipe, self.directory, split, extracted, self.served, self.chosen, answers
-            self._add_described(split, results.write_predictions(*read))
         for split, selections in self.chosen.selections.items():
             selections.save(results.prediction_file(self.directory, split, 1))
-
-    def _add_described(self, split: str, described: Description) -> None:
-        """Add what needs the texts of a split to the results of the chosen run."""
-        for name, measures in described.reports.items():
-            self.reports[split][name] |= measures
-        self.signatures[split] = described.signatures
 
     def _curve(self) -> dict[str, Any]:
         """Scores by share of the training lists, their slope, and a test of the last step on the first test split.

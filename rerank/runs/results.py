@@ -1,25 +1,27 @@
 """The results of a run over lists: predictions, and a page of results, choice, lists that changed, weights, data."""
 
 import math
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.base.progress import track
-from rerank.extraction.content import Content, Description
+from rerank.extraction.content import SelectedTexts
 from rerank.extraction.extraction import Extracted
 from rerank.extraction.kinds import metric_of
 from rerank.learn.base import Weights
-from rerank.learn.scoring import scores
+from rerank.learn.scoring import scores as scores_of
+from rerank.metrics.metric import Metric
 from rerank.metrics.oracle import list_gains, oracles
 from rerank.models.model import Model
 from rerank.models.scorer import Contribution, Scorer, led, rank
-from rerank.readers.base import ListWriter, Problem, SkipCount
+from rerank.readers.base import ListWriter, Problem, Reader, SkipCount
 from rerank.readers.lists import Lists
+from rerank.readers.streams import Writable
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.compared import FILE
 from rerank.runs.report import page
@@ -27,12 +29,13 @@ from rerank.runs.report import results as tables
 from rerank.runs.report.differences import KEY, compare_texts, compare_trees
 from rerank.runs.report.page import Folded, PageSection, Part
 from rerank.runs.report.table import Bar, Measure, TextTable, count, fixed, primary_of, reals
+from rerank.runs.rereading import RereadList, Visitor
 from rerank.runs.run import Run
 from rerank.storage.compressed import open_output
 from rerank.storage.documents import as_json
 from rerank.storage.outputs import output_file
 
-# In ``predictions``, of a split: by ``write_predictions``, ``Compared.save`` and, one of two, ``write_answers``.
+# In ``predictions``, of a split: by ``Predictions``, ``Compared.save`` and, one of two, ``write_answers``.
 PREDICTIONS = "{}.nbest.gz", FILE, "{}.decoded.gz", "{}.decoded.jsonl.gz"
 MAX_FEATURES = 10  # that decided a list
 SAME_GAIN = 1e-12  # gains that are this close are equal
@@ -60,7 +63,7 @@ class Answers(NamedTuple):
     base, chosen: int64 [L], candidates of the corpus, -1 for none; the features of ``chosen`` tell why. before, after,
     best: float64 [L], the gains of base candidates, of answers and of the oracle. changed: bool [L], where the answer
     is not the base candidate. texts: of all lists of the files, where answers may be no candidates. examples: the lists
-    that the page shows in full, by number in the corpus, each with its number in the files once that has been read.
+    that the page shows in full, by number in the corpus, each with its place in the files.
     """
 
     base: np.ndarray
@@ -70,12 +73,14 @@ class Answers(NamedTuple):
     best: np.ndarray
     changed: np.ndarray
     texts: list[bytes] | None
-    examples: dict[int, tuple[int, Lists] | None]
+    examples: dict[int, tuple[int, Lists]]
 
 
-def answers_of(recipe: ListRecipe, split: str, extracted: Extracted, run: Run, decoded: list[bytes] | None) -> Answers:
-    """The answers of a run to a split, of which the page shows up to ``recipe.examples`` that are better and as many
-    that are worse, drawn by its seed; decoded: their texts, where lists are decoded."""
+def answers_of(
+    recipe: ListRecipe, split: str, extracted: Extracted, run: Run, decoded: list[bytes] | None,
+    examples: dict[int, tuple[int, Lists]],
+) -> Answers:  # fmt: skip
+    """The answers of a run to a split; decoded: their texts, where lists are decoded."""
     corpus, choices, use = extracted.corpus, run.choices[split], run.decision.predictor
     base, chosen = choices["base"], choices.get(use, choices[recipe.predictor])
     before, best = list_gains(corpus, base), list_gains(corpus, oracles(corpus))
@@ -85,71 +90,91 @@ def answers_of(recipe: ListRecipe, split: str, extracted: Extracted, run: Run, d
         rows, reference = run.selections[split].rows, run.selections[split].reference
         after, changed = metric_of(recipe).gain(rows[use], reference), (rows[use] != rows["base"]).any(axis=1)
         texts = [text.strip() for text in decoded or []]
-    difference, rng = np.where((base >= 0) & (chosen >= 0), after - before, 0.0), np.random.default_rng(recipe.seed)
-    sides = (rng.permutation(np.flatnonzero(sign * difference > SAME_GAIN)) for sign in (1, -1))
-    examples = sorted(int(i) for side in sides for i in side[: recipe.examples])
-    return Answers(base, chosen, before, after, best, changed, texts, dict.fromkeys(examples))
+    return Answers(base, chosen, before, after, best, changed, texts, examples)
 
 
-def write_predictions(
-    recipe: ListRecipe, directory: Path, split: str, extracted: Extracted, model: Model, chosen: Run, answers: Answers
-) -> Description:
-    """A test split in the input's own format: the model's choice if it is a candidate, then the others by score.
+def predicted(
+    reader: Reader, metric: Metric, leading: int | None, again: RereadList, scores: np.ndarray, added: float,
+    gains: np.ndarray, reference: np.ndarray,
+) -> tuple[bytes, int, Lists]:  # fmt: skip
+    """The prediction of a list in the input's format: its candidates by their scores in the corpus (float64 [N]), after
+    the answer that was found under the number ``leading``, if lists are decoded. With it, whether the answer is better
+    (1) or worse (-1) than the base candidate, and the list itself if so, else without its candidates.
 
-    Its lists are read once, also for ``describe`` and for the examples, which are put into ``answers``.
+    The scores that are written are those of features' plain values, so that lists can be compared: ``added`` makes them
+    such, see ``Extracted``. gains: of base candidate and, where lists are not decoded, of answer.
     """
-    scorer = Scorer(model)
-    lists = scorer.content.read_again(recipe.data, split, extracted.ids, np.diff(extracted.corpus.lists))
-    with open_output(prediction_file(directory, split, 0)) as out:
-        writer = ListWriter(out, scorer.reader)
-        weights, first = chosen.weights[recipe.predictor], chosen.answers.get(split)
-        passed = _written(writer, scorer, lists, extracted, weights, first, answers.examples)
-        passed = track(passed, f"predict {split}", total=extracted.corpus.list_count)
-        described = describe(split, passed, extracted, chosen, scorer.content)
-        deque(passed, maxlen=0)  # what nothing has asked for
-        writer.finish()
-    return described
+    nbest, decided, (before, after) = again.nbest, None, gains
+    if leading is not None and (decided := again.found[leading]) is not None:
+        after = metric.gain(decided.rows[0], reference)
+    order = led(rank(scores, nbest.base), None if decided is None else decided.candidate)
+    sign = 0 if not scores.size or abs(after - before) <= SAME_GAIN else 1 if after > before else -1
+    out = BytesIO()
+    reader.write(out, nbest, order.tolist(), scores + added)
+    return out.getvalue(), sign, nbest if sign else nbest.some([])
 
 
-def _written(
-    writer: ListWriter, scorer: Scorer, lists: Iterable[tuple[int, Lists]], extracted: Extracted, weights: Weights,
-    first: np.ndarray | None, examples: dict[int, tuple[int, Lists] | None],
-) -> Iterator[tuple[int, Lists]]:  # fmt: skip
-    """All lists of a split, each of which is written on the way: its candidates by the scores that ``weights`` give in
-    the corpus, after that in ``first`` (int64 [L], -1 for none), if it is given. The ``examples`` are kept.
+class Predictions:
+    """The predictions of a run's model for a test split, which go to ``out`` as lists are read again; bad ones keep
+    their places.
 
-    Scores are those of features' plain values, so that lists can be compared: see ``Extracted``. A list that the corpus
-    lacks, since its reference cannot be used, is scored by the model itself; bad ones keep their places.
+    leading: see ``predicted``. examples: the lists that the page shows in full, by number in the corpus, each with its
+    place in the files: up to ``recipe.examples`` that are better and as many that are worse, drawn by its seed.
     """
-    starts, scored = extracted.corpus.lists, scores(extracted.corpus, weights)
-    added = np.zeros(starts.size - 1)
-    if extracted.origins is not None:
-        added = scores(extracted.origins, Weights(weights.w, 0.0))
-    for in_files, (number, nbest) in enumerate(lists):
-        if number in examples:
-            examples[number] = in_files, nbest
-        if number < 0 or nbest.problem is not None:
-            for ranked in scorer.rank([scorer.open(nbest)]):
-                if isinstance(ranked, Problem):
-                    writer.bad(ranked)
-                else:
-                    writer.good(ranked.nbest, [int(y) for y in ranked.order], ranked.scores)
-        else:
-            start = int(starts[number])
-            by_weights = scored[start : starts[number + 1]]
-            place = None if first is None or first[number] < 0 else int(first[number] - start)
-            order = led(rank(by_weights, nbest.base), place)
-            writer.good(nbest, [int(y) for y in order], by_weights + added[number])
-        yield number, nbest
+
+    def __init__(
+        self, out: Writable, recipe: ListRecipe, extracted: Extracted, run: Run, split: str, model: Model,
+        leading: int | None,
+    ) -> None:  # fmt: skip
+        corpus, weights, choices = extracted.corpus, run.weights[recipe.predictor], run.choices[split]
+        added = np.zeros(corpus.list_count)
+        if extracted.origins is not None:
+            added = scores_of(extracted.origins, Weights(weights.w, 0.0))
+        chosen = choices.get(run.decision.predictor, choices[recipe.predictor])
+        gains = np.stack([list_gains(corpus, each) for each in (choices["base"], chosen)], axis=1)
+        self._scorer, of_lists = Scorer(model), [added, gains, corpus.reference]
+        see = partial(predicted, self._scorer.reader, metric_of(recipe), leading)
+        self.visitor = Visitor(self._add, see, [scores_of(corpus, weights)], of_lists, opens=False, whole=True)
+        self.writer, self.examples = ListWriter(out, self._scorer.reader), dict[int, tuple[int, Lists]]()
+        self._order = np.random.default_rng(recipe.seed).permutation(corpus.list_count)
+        self._most, self._sides = recipe.examples, {1: list[int](), -1: list[int]()}
+
+    def _add(self, place: int, number: int, found: Any) -> None:
+        if number < 0:  # the reference cannot be used, or nothing
+            (ranked,) = self._scorer.rank([self._scorer.open(found)])
+            if isinstance(ranked, Problem):
+                self.writer.bad(ranked)
+            else:
+                self.writer.good(ranked.nbest, ranked.order.tolist(), ranked.scores)
+            return
+        data, sign, nbest = found
+        self.writer.written(data, nbest)
+        if sign:
+            side, self.examples[number] = self._sides[sign], (place, nbest)
+            side.append(number)
+            if len(side) > self._most:
+                side.sort(key=self._order.__getitem__)
+                del self.examples[side.pop()]
 
 
-def describe(
-    split: str, lists: Iterable[tuple[int, Lists]], extracted: Extracted, chosen: Run, content: Content[Any]
-) -> Description:
-    """What needs the texts of the chosen run's choices from a split, whose ``lists`` are read where something does."""
-    first = extracted.corpus.lists[:-1]
-    places = {name: np.where(choice >= 0, choice - first, -1) for name, choice in chosen.choices[split].items()}
-    return content.describe(split, lists, places)
+def selected_texts(
+    choices: Mapping[str, np.ndarray], starts: np.ndarray, ways: Mapping[str, int]
+) -> tuple[Visitor, list[SelectedTexts]]:  # fmt: skip
+    """What reads the texts of selections again, and the list that it puts them into. choices: int64 [L], candidates of
+    the corpus, whose lists begin at ``starts``, -1 for none; ways: those that are decoded meanwhile, by the numbers
+    under which their answers are found."""
+    places, texts = [np.where(y < 0, -1, y - starts[:-1]) for y in choices.values()], list[SelectedTexts]()
+    see = partial(texts_of, [*choices], ways)
+    return Visitor(lambda place, number, found: texts.append(found), see, [], places, opens=False), texts  # noqa: ARG005
+
+
+def texts_of(names: Sequence[str], ways: Mapping[str, int], again: RereadList, *places: int) -> SelectedTexts:
+    """The texts that are selected from a list, given their places in it."""
+    chosen, texts = dict(zip(names, places, strict=True)), again.nbest.texts
+    for name, number in ways.items():
+        decided = again.found[number]
+        chosen[name] = -1 if decided is None or decided.candidate is None else decided.candidate
+    return {name: texts[y] if y >= 0 else b"" for name, y in chosen.items()}, again.nbest.references
 
 
 @dataclass(frozen=True)
@@ -194,7 +219,7 @@ class Example:
 
 def examples_of(scorer: Scorer, split: str, extracted: Extracted, answers: Answers) -> Iterator[Example]:
     """The lists of a split that were kept, in full."""
-    for i, (number, nbest) in ((i, kept) for i, kept in answers.examples.items() if kept is not None):
+    for i, (number, nbest) in answers.examples.items():
         pair = scorer.content.pair(nbest, SkipCount("skip")) if nbest.problem is None else None
         if pair is None:
             continue

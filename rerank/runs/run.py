@@ -46,7 +46,6 @@ class Run:
     held: np.ndarray  # [N']: scores of its last lists, without training on them
     selections: dict[str, Compared] = field(default_factory=dict)
     choices: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
-    answers: dict[str, np.ndarray] = field(default_factory=dict)  # where lists are decoded: the candidates, -1 for none
     brackets: BracketModel | None = None  # where it was learned how to fuse, and
     fused_at: tuple[float, float] = (0.0, 0.0)  # the threshold and slack that go with it
     place: Path | None = None  # where it was read from, and unfinished work on it is kept

@@ -15,6 +15,7 @@ from sameness import assert_same_extracted, assert_same_tables
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.corpus import free_values
+from rerank.extraction.content import Content, Pair, SelectedTexts
 from rerank.extraction.extraction import extract_split, extract_training
 from rerank.extraction.kinds import with_set
 from rerank.extraction.texts import TextContent, final_metrics, without_columns
@@ -22,7 +23,7 @@ from rerank.metrics.gain import Gain
 from rerank.metrics.ngrams import Bleu
 from rerank.metrics.wer import Match, Wer
 from rerank.models.model import Model
-from rerank.readers.base import SkipCount
+from rerank.readers.base import SkipCount, usable
 from rerank.readers.lists import OF_LIST, ListCandidate, Lists
 from rerank.readers.texts import json_lines, text_list
 from rerank.readers.texts.jsonl import JsonlReader
@@ -90,38 +91,37 @@ def test_derivations_of_lists_without_a_source_are_left_out(tmp_path: Path) -> N
         "sources": None,
     }
     settings = recipe(tmp_path, data={**files, "reader": {"name": "moses"}})
-    (pair,) = TextContent(settings).pairs(settings.data, "test", SkipCount())
+    (pair,) = pairs(TextContent(settings), settings.data, SkipCount())
     assert pair.content.spans.shape == (0, 4)
 
 
 def test_pairs_hold_sources_and_references(data: Path) -> None:
     settings = recipe(data)
-    pairs = list(TextContent(settings).pairs(settings.data, "test", SkipCount()))
-    assert [pair.nbest.id for pair in pairs] == ["a", "b", "c"]
-    assert pairs[0].gold == (b"one two", b"one\nthree")
-    assert TextContent(settings).gold_text(pairs[0]) == "one two\none three"
-    assert [pair.nbest.source for pair in pairs] == [b"x y", b"z", b"z"]  # type: ignore[attr-defined]
+    found = list(pairs(TextContent(settings), settings.data, SkipCount()))
+    assert [pair.nbest.id for pair in found] == ["a", "b", "c"]
+    assert found[0].gold == (b"one two", b"one\nthree")
+    assert TextContent(settings).gold_text(found[0]) == "one two\none three"
+    assert [pair.nbest.source for pair in found] == [b"x y", b"z", b"z"]  # type: ignore[attr-defined]
 
 
-def again(content: TextContent, settings: TextRecipe) -> Iterator[tuple[int, Lists]]:
-    """The test lists, read again."""
-    usable = [pair.nbest for pair in content.pairs(settings.data, "test", SkipCount("skip"))]
-    return content.read_again(settings.data, "test", [nbest.id for nbest in usable], np.array([*map(len, usable)]))
+def pairs(content: Content[Any], data: Any, count: SkipCount) -> Iterator[Pair]:
+    """The usable test lists with their references."""
+    return usable(content.read(data, "test"), content.pair, count)
 
 
-def test_a_list_that_is_not_found_again_is_an_error(data: Path) -> None:
-    """Not one that decodes to nothing."""
-    settings = recipe(data)
-    lists = TextContent(settings).read_again(settings.data, "test", ["a", "gone", "c"], np.ones(3, np.int64))
-    with pytest.raises(DataError, match="the list gone of test is not found when lists are read again"):
-        list(lists)
+def chosen(content: TextContent, settings: TextRecipe, **places: list[int]) -> Iterator[SelectedTexts]:
+    """The texts of the test lists at these places, by selection."""
+    for pair, *own in zip(pairs(content, settings.data, SkipCount("skip")), *places.values(), strict=True):
+        texts = {name: pair.nbest.texts[y] if y >= 0 else b"" for name, y in zip(places, own, strict=True)}
+        yield texts, pair.nbest.references
 
 
 def test_final_figures_are_sacrebleus(data: Path) -> None:
     settings = recipe(data, metrics=["ter"])
     content = TextContent(settings)
-    chosen = {"base": np.array([0, -1, 0]), "same": np.array([0, -1, 0]), "best": np.array([1, -1, 1])}
-    found = content.describe("test", again(content, settings), chosen)
+    found = content.describe(
+        "test", ["base", "same", "best"], chosen(content, settings, base=[0, -1, 0], same=[0, -1, 0], best=[1, -1, 1])
+    )
     references = [["one two", "five", "six seven"], ["one\nthree", None, None]]
     texts = {"base": ["one four", "", "six"], "best": ["one two", "", "seven six"]}
     scorers: dict[str, Any] = {
@@ -138,10 +138,10 @@ def test_final_figures_are_sacrebleus(data: Path) -> None:
 
 
 def test_sacrebleu_sees_all_texts_where_its_counts_are_others(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    content, chosen = TextContent(settings := recipe(data)), {"base": np.array([0, -1, 0])}
-    found = content.describe("test", again(content, settings), chosen)
+    content = TextContent(settings := recipe(data))
+    found = content.describe("test", ["base"], chosen(content, settings, base=[0, -1, 0]))
     monkeypatch.setattr(Bleu, "counts", lambda *_: [1] * 10)
-    assert content.describe("test", again(content, settings), chosen) == found
+    assert content.describe("test", ["base"], chosen(content, settings, base=[0, -1, 0])) == found
 
 
 def test_figures_are_of_the_lists_that_the_corpus_has(tmp_path: Path) -> None:
@@ -152,9 +152,9 @@ def test_figures_are_of_the_lists_that_the_corpus_has(tmp_path: Path) -> None:
     )
     settings = recipe(tmp_path, features={"set": "dptm"})
     content, count = TextContent(settings), SkipCount("skip")
-    assert len(list(content.pairs(settings.data, "test", count))) == 1
+    assert len(list(pairs(content, settings.data, count))) == 1
     assert dict(count.reasons) == {"segmentation": 1}
-    found = content.describe("test", again(content, settings), {"base": np.array([0])})
+    found = content.describe("test", ["base"], chosen(content, settings, base=[0]))
     assert found.reports["base"]["chrf"] == 100.0
 
 

@@ -269,24 +269,6 @@ def test_a_list_is_extracted_once_and_predicted_from_its_corpus(
         assert nbest.texts == [ranked.nbest.texts[y] for y in ranked.order]
 
 
-@pytest.mark.parametrize("kind", ["trees", "texts"])
-def test_a_test_split_is_read_once_more_for_predictions_and_figures_of_texts(
-    kind: str, small_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recipe = recipe_of(kind, small_data, tmp_path / "data").changed({"decode.kinds": []})
-    read, own = list[str](), Content.read_again
-
-    def read_again(self: Content[Any], data: Any, split: str, *lists: Any) -> Any:
-        read.append(split)
-        return own(self, data, split, *lists)
-
-    monkeypatch.setattr(Content, "read_again", read_again)
-    metrics = experiment.run(recipe, tmp_path / "run")
-    assert read == [*recipe.data.tests]
-    assert [*metrics["signatures"]] == read
-    assert bool(metrics["signatures"]["test"]) == (kind == "texts")
-
-
 def test_a_digest_is_taken_as_the_file_streams_and_compared(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"\xef\xbb\xbfline\n")

@@ -58,7 +58,7 @@ def test_the_page_has_the_lists_that_predictions_were_written_of(small_data, wor
         raise AssertionError("a list is read again")
 
     def report(steps, metrics, seconds):
-        monkeypatch.setattr(Content, "read_again", refuse)
+        monkeypatch.setattr(Content, "read_stretches", refuse)
         whole(steps, metrics, seconds)
 
     monkeypatch.setattr(ListKind, "report", report)
