@@ -18,19 +18,16 @@ TINY = 1e-37  # below this float32 is coarse
 
 
 def dense_scores(
-    factor: float, base: Any, features: Iterable[tuple[float | None, Any]], *, relative: bool
+    factor: float, base: Any, features: Sequence[tuple[float | None, Any]], *, relative: bool
 ) -> tuple[Any, int]:
     """The scores of a list, ``factor`` times their base scores and the weighted ``features``, to the bit those of
     ``flat_features``; and how many features vary whose weight is None, as the model does not know them. relative: see
     ``narrow``."""
     few, unknown = isinstance(base, tuple), 0
     scores = [factor * score for score in base] if few else factor * base
-    for weight, exact in features:
-        values: Any
-        low, high = (min(exact), max(exact)) if few else (exact.min(), exact.max())
-        if high - low > max(TINY, NEAR * max(high, -low)):
-            values = array("f", exact) if few else exact.astype(np.float32)
-        else:
+    every = [exact for _, exact in features]
+    for (weight, exact), (low, high, values) in zip(features, _rounded(every, few=few), strict=True):
+        if high - low <= max(TINY, NEAR * max(high, -low)):
             values = _narrowed(exact, relative=relative)
             if min(values) == max(values):
                 continue
@@ -38,8 +35,17 @@ def dense_scores(
         if few:
             scores = [score + weight * (value + 0.0) for score, value in zip(scores, values, strict=True)]
         else:
-            scores += weight * (np.float64(0.0) + values)
+            scores += weight * np.asarray(values, np.float64)
     return scores, unknown
+
+
+def _rounded(every: Sequence[Any], *, few: bool) -> Iterable[tuple[float, float, Any]]:
+    """The least and the greatest number of each column, and all of them rounded to float32."""
+    if few or not every:
+        return [(min(exact), max(exact), array("f", exact)) for exact in every]
+    numbers = np.array(every)
+    rounded = numbers.astype(np.float32) + np.float64(0.0)  # no -0.0, as in ``narrow``
+    return zip(numbers.min(axis=1).tolist(), numbers.max(axis=1).tolist(), rounded, strict=True)
 
 
 def _narrowed(exact: Sequence[float], *, relative: bool) -> "array[float]":

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rerank.models.decoding import Decoded, Gains
 
 VOTE_BATCH = 64
-FEW = 32  # candidates whose numbers take less time to add up than numpy to begin
+FEW = 128  # numbers that are added up in less time than numpy takes to begin
 DRAWN = 64  # candidates that show what features do with numbers
 
 
@@ -221,13 +221,13 @@ class Scorer:
         where features are more than score columns as they stand."""
         if (shown := self._shown(plain.columns.names, plain.base)) is None:
             return None
-        few = len(plain.rows) <= FEW
+        few = len(plain.rows) * len(plain.columns.names) <= FEW
         columns: Any = list(zip(*plain.numbers, strict=True)) if few else np.array(plain.numbers).T
         scores, unknown = self._sums(base := columns[plain.base], [(weight, columns[k]) for weight, k in shown])
         order = sorted(range(len(base)), key=lambda y: (-scores[y], -base[y])) if few else rank(scores, base)
         return order, scores, unknown
 
-    def _sums(self, base: Any, features: Iterable[tuple[float | None, Any]]) -> tuple[Any, int]:
+    def _sums(self, base: Any, features: Sequence[tuple[float | None, Any]]) -> tuple[Any, int]:
         return dense_scores(float(self.weights.base), base, features, relative=self.content.extractor.relative)
 
     def _score(self, opened: Pair) -> Ranked:
