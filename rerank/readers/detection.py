@@ -158,7 +158,7 @@ def _fitting(path: str, start: bytes | None, others: Readers) -> dict[str, type[
     """The readers that can use most of the first lists of a file, those for everything only if there are no others."""
     lines = ((start or b"") + b"\n\n").split(b"\n", 2)[:2]
     names, row = ([*map(_NUMBER.fullmatch, line.split(b"\t"))] for line in lines)
-    named = len(names) == len(row) and any(row) and not any(names)  # the columns, as in no run of TREC
+    named = len(names) == len(row) > 1 and any(row) and not any(names)  # the columns, as in no run of TREC
     if named or (start or b"").startswith(TABLES) or TABLE.search(path):
         return {name: kind for name, kind in others if name == "table"}
     shares = {name: (_share(other, path, start), type(other)) for name, other in _made(others, needing=False)}

@@ -222,6 +222,11 @@ def test_a_table_of_other_names_and_judgements_alone_are_said_to_be_so(
     refused(rerank("look", tmp_path / "x.tsv"), said)
 
 
+def test_a_header_with_a_blank_is_not_the_name_of_a_column(tmp_path: Path) -> None:
+    (tmp_path / "lists").write_text("1 s-0\n-2.5\n(S1 (NP (NN cat)))\n\n1 s-1\n-2.5\n(S1 (NP (NN cat)))\n")
+    assert format_of(str(tmp_path / "lists"), readers) == "charniak"
+
+
 def test_one_long_word_is_of_no_known_form(tmp_path: Path) -> None:
     """An expression that is searched for from every place would take hours."""
     (tmp_path / "word").write_text("x" * (1 << 20))
