@@ -176,7 +176,9 @@ def _recipe(
     lines += ["", "# What suits the task; other values: rerank list, docs/recipes.md", *_task_lines(recipe)]
     lines[1:1] = said
     kind = f"{'trees' if trees else 'texts'} in the format {format_name}, measured by {MEASURES[recipe.metric['name']]}"
-    return _settled(lines, f"{kind}. {apart}" if apart else kind, files, tests)
+    made = _settled(lines, f"{kind}. {apart}" if apart else kind, files, tests)
+    beside = ("--sources", sources[files.index(made.tried[0])]) if sources else ()
+    return replace(made, tried=(*made.tried, *beside))
 
 
 def _task_lines(recipe: ListRecipe) -> list[str]:
@@ -277,7 +279,7 @@ def _fused(
     else:
         first, changed, right = ",".join(groups[0]), {"name": "merged", "of": data["reader"]}, [*references]
         nbest = ",".join([data["nbest"], *beside])
-        tried = [next(",".join(group) for group in groups if group[0] == made.tried[0])]
+        tried = [next(",".join(group) for group in groups if group[0] == made.tried[0]), *made.tried[1:]]
     said = "\n".join([head, *_said_of([first], changed, right)[0]])
     text = re.sub(r"(?m)^  nbest: .*$", lambda _: f"  nbest: {as_json(nbest)}", made.text)
     text = re.sub(r"(?m)^  reader: .*$", lambda _: f"  reader: {as_json(changed)}", text)

@@ -147,6 +147,7 @@ def test_texts_without_a_source_are_transcripts(
     given = ("--sources", write(tmp_path, "x.src", "das Haus\n" * 3)) if sources else ()
     made = rerank("new", lists, *given, "-o", "x.yaml")
     assert (made.code, load_recipe("x.yaml").task) == (0, task), made
+    assert " ".join(["rerank rank runs/x/model", *map(str, (lists, *given))]) in made.out
 
 
 def test_transcripts_without_blanks_are_measured_by_characters(tmp_path: Path, rerank: Any) -> None:

@@ -231,7 +231,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         present = np.unique(y[weight > 0])
         if present.size < 2:
             raise ValueError(
-                f"{type(self).__name__} needs examples of at least two classes; found one class, {present[0]!r}"
+                f"{type(self).__name__} needs examples of at least two classes; found one class, {present.tolist()[0]!r}"
                 f"{'' if present.size == classes.size else ', with a weight above 0'}"
             )
         return self._train(X, y, weight, classes, epochs=int(self.epochs), fresh=True)
@@ -261,7 +261,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         if first:
             check_classification_targets(every)
         if classes is not None and not np.array_equal(np.unique(classes), every):
-            raise ValueError(f"classes={np.unique(classes)!r} are not those of the first call, {every!r}")
+            raise ValueError(f"classes={np.unique(classes).tolist()} are not those of the first call, {every.tolist()}")
         weight = weights_of(y, every, sample_weight, self.class_weight)
         if every.size < 2:
             raise ValueError(f"{type(self).__name__} needs at least two classes; found one class, {every[0]!r}")

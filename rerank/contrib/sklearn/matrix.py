@@ -39,7 +39,7 @@ def weights_of(y: np.ndarray, classes: np.ndarray, sample_weight: Any, class_wei
     classes weigh the same in sum, and an average row 1.
     """
     if not np.isin(y, classes).all():
-        raise ValueError(f"y holds classes {np.setdiff1d(y, classes)!r} that are not among {classes!r}")
+        raise ValueError(f"y holds classes {np.setdiff1d(y, classes).tolist()} that are not among {classes.tolist()}")
     weights = np.ones(y.size) if sample_weight is None else numbers("sample_weight", sample_weight, y.size)
     if (weights < 0).any() or not weights.any():
         fault = "a negative weight" if weights.any() else "no weight but zero"
@@ -49,7 +49,7 @@ def weights_of(y: np.ndarray, classes: np.ndarray, sample_weight: Any, class_wei
     label, names = np.searchsorted(classes, y), classes.tolist()
     if isinstance(class_weight, Mapping):
         if unknown := [name for name in class_weight if name not in names]:
-            raise ValueError(f"class_weight names the class {unknown[0]!r}; expected classes among {classes!r}")
+            raise ValueError(f"class_weight names the class {unknown[0]!r}; expected classes among {classes.tolist()}")
         try:
             factor = np.array([float(class_weight.get(name, 1.0)) for name in names])
         except (TypeError, ValueError):

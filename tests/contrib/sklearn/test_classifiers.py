@@ -145,7 +145,7 @@ def test_seeds() -> None:
         (PerceptronClassifier(class_weight="even"), "class_weight='even'; expected a dict of class and weight, 'bal"),
         (PerceptronClassifier(class_weight={7: 1.0}), "class_weight names the class 7; expected classes among"),
         (PerceptronClassifier(class_weight={0: -1.0}), r"class_weight=\{0: -1.0\}; finite weights from 0"),
-        (PerceptronClassifier(class_weight={0: 0.0}), "found one class, .*1.*, with a weight above 0"),
+        (PerceptronClassifier(class_weight={0: 0.0}), "found one class, 1, with a weight above 0"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -160,7 +160,7 @@ def test_wrong_parameters_are_named(model: Any, message: str) -> None:
     ("call", "message"),
     [
         (lambda model, X, y: model.fit(X, np.ones_like(y)), "found one class"),
-        (lambda model, X, y: model.fit(X, y, sample_weight=y), r"found one class, .*1.* with a weight above 0"),
+        (lambda model, X, y: model.fit(X, y, sample_weight=y), r"found one class, 1, with a weight above 0"),
         (lambda model, X, y: model.partial_fit(X, np.ones_like(y), classes=[1]), "at least two classes"),
         (lambda model, X, y: model.partial_fit(X, y), "needs all classes"),
         (lambda model, X, y: model.partial_fit(X, y + 1, classes=[0, 1]), "not among"),
