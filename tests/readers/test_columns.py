@@ -131,6 +131,14 @@ def test_a_model_leaves_out_bad_candidates_alone_where_lists_have_gains(bad: int
     assert [len(one) for one in found] == [2 - (i == bad) for i in range(4)]
 
 
+@pytest.mark.parametrize("first", ["garbage", '{"id": "a", "candidates": [{"text": "b"}]}'])
+def test_a_first_list_tells_a_model_neither_of_ids_nor_of_scores(first: str, tmp_path: Path) -> None:
+    (tmp_path / "lists").write_text(first + '\n{"id": "c", "candidates": [{"text": "d", "score": 2}]}\n')
+    reader = make_reader("jsonl").knowing(ScoreColumns(("score",), "score"), used=True)
+    _, second = reader.read(str(tmp_path / "lists"))
+    assert (second.problem, second.id, second.base.tolist()) == (None, "c", [2.0])
+
+
 def test_options_and_paths_are_checked(place: Path) -> None:
     drops = {"name": "moses", "duplicates": "drop"}
     for of in (drops, {"name": "merged"}, {"name": "merged", "of": ["moses", drops], "duplicates": "keep"}):

@@ -53,10 +53,11 @@ class JsonReader(TextReader):
 
     def records(self, lines: LineReader) -> Iterator[Record]:
         objects = iter(self.objects(lines))
-        head = list[tuple[int, Any]]()
+        head, sound = list[tuple[int, Any]](), list[Any]()
         if "named" not in lines.told:
-            head = list(islice(objects, self.look))
-            sound = [item for _, item in head if not isinstance(item, Problem)]
+            while len(sound) < self.look and (entry := next(objects, None)) is not None:
+                head.append(entry)
+                sound += [] if isinstance(entry[1], Problem) else [entry[1]]
             having = 2 * sum(item.get(self.id_key) is not None for item in sound) >= len(sound) > 0
             lines.told["named"] = self.ids == "file" and having
         named, key, of_file, name = lines.told["named"], self.id_key, self.ids == "file", cast(str | None, None)

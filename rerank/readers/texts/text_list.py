@@ -333,7 +333,8 @@ class TextReader(ListReader):
             known = {*dense, *NUMBERS, self.base}
             others = tuple(name for name in names if name not in known)
         names = names if dense is None else [*dense, *(name for name in names if name in NUMBERS)]
-        return FileColumns(tuple(dict.fromkeys([self.base, *names])), self.base in shared, others)
+        scored = self.base in shared and not self.used  # a model says whether it needs scores
+        return FileColumns(tuple(dict.fromkeys([self.base, *names])), scored, others)
 
     def _settled(self, draft: Draft | Problem, columns: FileColumns, lines: LineReader) -> Iterator[Draft | Lists]:
         """A draft that fits the columns or, where some of its lists do not, each of these, without bad candidates."""
@@ -368,7 +369,7 @@ class TextReader(ListReader):
                 for k in (k for k in every if draft.numbers[name][k] is None):
                     draft.bad.setdefault(k, self._missing(name, k + 1))
         for name in NUMBERS:
-            new = name == self.base and not (draft.unscored or columns.scored)
+            new = name == self.base and not (self.used or draft.unscored or columns.scored)
             if name in draft.numbers and (new or name not in columns.names):
                 for k in (k for k in every if draft.numbers[name][k] is not None):
                     message = f"candidate {k + 1} has the number {name!r}, which the file's first lists do not have"
