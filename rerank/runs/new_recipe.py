@@ -176,9 +176,7 @@ def _recipe(
     lines += ["", "# What suits the task; other values: rerank list, docs/recipes.md", *_task_lines(recipe)]
     lines[1:1] = said
     kind = f"{'trees' if trees else 'texts'} in the format {format_name}, measured by {MEASURES[recipe.metric['name']]}"
-    made = _settled(lines, f"{kind}. {apart}" if apart else kind, files, tests)
-    beside = ("--sources", sources[files.index(made.tried[0])]) if sources else ()
-    return replace(made, tried=(*made.tried, *beside))
+    return _settled(lines, f"{kind}. {apart}" if apart else kind, files, tests, sources)
 
 
 def _task_lines(recipe: ListRecipe) -> list[str]:
@@ -288,7 +286,9 @@ def _fused(
     return replace(made, text=text, found=what_it_is, tried=tuple(tried))
 
 
-def _settled(lines: list[str], found: str, files: Sequence[str], tests: Sequence[str] = ()) -> NewRecipe:
+def _settled(
+    lines: list[str], found: str, files: Sequence[str], tests: Sequence[str] = (), sources: Sequence[str] = ()
+) -> NewRecipe:
     """A recipe of these lines, which are checked."""
     text = "\n".join(lines) + "\n"
     recipe = read_settings(read_yaml(text))
@@ -298,7 +298,9 @@ def _settled(lines: list[str], found: str, files: Sequence[str], tests: Sequence
     sizes = [os.path.getsize(path) * (PACKED if path.endswith(PACKERS) else 1) for path in files if not is_url(path)]
     minutes = round(sum(sizes) / SPEED)  # reading is most of a run
     time = f"about {minutes} minutes" if minutes > 1 else "a minute or less"
-    return NewRecipe(text, recipe.task, found, ([*tests, *files][0],), f"{time}; base, model and more {table}")
+    first = [*tests, *files][0]
+    tried = (first, "--sources", sources[files.index(first)]) if sources else (first,)
+    return NewRecipe(text, recipe.task, found, tried, f"{time}; base, model and more {table}")
 
 
 def _judged(name: str) -> bool:

@@ -230,10 +230,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         weight = weights_of(y, classes, sample_weight, self.class_weight)
         present = np.unique(y[weight > 0])
         if present.size < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs examples of at least two classes; found one class, {present.tolist()[0]!r}"
-                f"{'' if present.size == classes.size else ', with a weight above 0'}"
-            )
+            weighted = "" if present.size == classes.size else ", with a weight above 0"
+            found = f"found one class, {present.tolist()[0]!r}{weighted}"
+            raise ValueError(f"{type(self).__name__} needs examples of at least two classes; {found}")
         return self._train(X, y, weight, classes, epochs=int(self.epochs), fresh=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
