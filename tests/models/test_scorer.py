@@ -198,9 +198,12 @@ def test_candidates_in_memory_have_the_scores_that_compiled_code_gives(learned: 
             _, opened = model._pair(given, None)
             assert opened.nbest is opened.content
             assert_as_compiled(model._scorer, opened)
-            slow = model.rank(tuple(given))
-            assert model.rank(given).scores.tobytes() == slow.scores.tobytes()
-            assert np.array_equal(model.rank(given).order, slow.order)
+            slow, fast = model.rank(tuple(given)), model.rank(given)
+            assert fast.scores.tobytes() == slow.scores.tobytes()
+            assert fast.as_object() == slow.as_object()
+            assert (fast.place, fast.unknown, fast.text) == (slow.place, slow.unknown, slow.text)
+            assert fast.nbest.scores.tobytes() == opened.nbest.scores.tobytes()
+            assert fast.explain() == slow.explain()
 
 
 class Cut:
