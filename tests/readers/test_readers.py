@@ -234,6 +234,13 @@ SHAPES: dict[str, tuple[Any, tuple[str, ...], list[list[float]], set[str], tuple
         [[1], [2]], {"transcript"}, ()),
     "verdicts of other names": (nested("takes", "code", is_right=[True, False, True, True]), ("gain",), [[1], [0]],
                                 set(), ()),
+    "grades of another name": (nested("hits", "title", bm25=[1, 2, 3, 4], judgment=[3, 0, 1, 2]), ("bm25", "gain"),
+                               [[1, 3], [2, 0]], set(), ()),
+    "the place of the chosen one": ([{"drafts": ["a", "b"], "chosen_index": k} for k in (1, 0)], ("gain",),
+                                    [[0], [1]], set(), ()),
+    "names with blanks": (
+        [{"Question ID": q, "Model Output": text, "Is Correct": text == "a"} for q in "pq" for text in "ab"], ("gain",),
+        [[1], [0]], set(), ()),
     "verdicts along": ([{"samples": ["a", "b"], "is_corrects": [True, False]}] * 2, ("gain",), [[1], [0]], set(), ()),
     "the first one, which a program has chosen": (
         [{"candidates": ["a", "b"], "best": "a"}] * 3, (), [[], []], {"best"}, ()),

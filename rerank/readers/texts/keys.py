@@ -33,13 +33,14 @@ NAMES = {
         "truth": "gold label labels answer best correct target winner truth preference preferred choice answer_index "
         "answer_key answerkey true_label gold_label answer_idx correct_index correct_idx best_index best_idx "
         "gold_index gold_idx label_idx target_idx gold_id correct_id best_id label_id target_id oracle_index "
-        "oracle_idx",
+        "oracle_idx chosen chosen_index selected selected_index best_answer best_response",
         "gain": "gain passed pass correct label success acc exact_match pass@1 graded right ok correctness_math_verify "
         "exec_match execution_match exec_acc em resolved solved winner_model has_answer selected accepted relevant "
-        "clicked click relevance grade",
+        "clicked click picked purchased relevance grade rel qrel judgment judgement y_true",
     }.items()
 }  # fmt: skip
-GRADED = "label", "labels", "relevance", "grade"  # gains that may be beyond 1, if they are whole numbers
+# Gains that may be beyond 1, if they are whole numbers.
+GRADED = "label", "labels", "relevance", "grade", "rel", "qrel", "judgment", "judgement", "y_true"
 OWN = "answer", "predicted_answer", "extracted_answer", "extracted", "final_answer", "parsed_answer"  # of a candidate
 # What is measured against a reference, or says which is the best: nobody has it in use, so it is no column unless the
 # user says so.
@@ -97,7 +98,7 @@ class JsonKey:
     @property
     def is_gain(self) -> bool:
         """Whether numbers of this name are gains, and no counts, which may be beyond 1."""
-        name = self.name.lower()
+        name = self.name.lower().replace(" ", "_")
         called = not {name.removeprefix("is_"), singular(name).removeprefix("is_")}.isdisjoint(NAMES["gain"])
         called |= singular(name) == SCORE and self.is_mostly("true or false")
         if not called or name == GAIN:
@@ -185,7 +186,7 @@ def most(flags: Iterable[bool]) -> bool:
 
 def called(role: str, keys: Iterable[str]) -> list[str]:
     """Those of the ``keys`` that are called as one of a role is, the likeliest first."""
-    named = [(key.lower(), key) for key in keys][::-1]
+    named = [(key.lower().replace(" ", "_"), key) for key in keys][::-1]  # as spreadsheets have them
     return [key for name in NAMES[role] for lower, key in named if lower == name]
 
 
