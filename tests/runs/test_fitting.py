@@ -292,6 +292,7 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     ([], {}, "no list with candidates"),
     ([["x", "y"]], {}, "expected rerank.NBest"),
     ([rerank.NBest("b", ["x", "y"], gains=[1.0])], {}, "list b: found 1 gains for 2 candidates"),
+    ([{"candidates": ["x", "y"], "gains": [1, None]}], {}, "list 0: candidate 2 does not have the number 'gain'"),
     ([rerank.NBest("b", ["x", "y"])], {"metric": "gain"}, "list b"),
     ([rerank.NBest("b", ["x", "y"])], {"metric": "bleu"}, "list b: no references"),
     ([rerank.NBest("b", ["(S1 (NN x))"])], {}, "list b: "),

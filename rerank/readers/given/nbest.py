@@ -5,6 +5,7 @@ score columns are sparse features. Where they are sorted already, under ``column
 not asked for are left out. Bad candidates are errors that say which one it is.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -60,7 +61,8 @@ def refusal(problem: Problem) -> GivenError:
     """A list or a candidate that was given and cannot be used, as an error."""
     k = 0 if problem.path else problem.line or 0  # the lines of a list that has no file are its candidates
     k = k if problem.place is None else problem.place + 1
-    message = f"candidate {k}: {problem.message}" if k else problem.message
+    named = not k or re.search(rf"\bcandidate {k}\b", problem.message)
+    message = problem.message if named else f"candidate {k}: {problem.message}"
     return GivenError(message, f"candidates[{k - 1}]" if k else "candidates", list_id=problem.list_id or None)
 
 
