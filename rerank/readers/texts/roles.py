@@ -199,8 +199,9 @@ def _text(lists: Sequence[list[Any]]) -> str | None:
     ids and what all share, the one that holds texts."""
     entries = [entry for entry in islice(chain.from_iterable(lists), MOST) if isinstance(entry, dict)]
     named, alone = _texts(entries, _text_keys(entries)), max(map(len, lists)) < 2
-    tokens = {key: chain.from_iterable(filter(is_tokens, key_of(key, entries).values)) for key in keys_of(entries)}
-    single = (key for key, of_key in tokens.items() if not any(" " in token for token in of_key))  # not sentences
+    # Tokens are one text, sentences are not.
+    single = (key for key in keys_of(entries) if not any(
+        " " in token for token in chain.from_iterable(filter(is_tokens, key_of(key, entries).values))))  # fmt: skip
     unlike = [key for key in named or _texts(entries, single)
               if alone or any(differ(first_of(entry, (key,)) for entry in each) for each in lists)]  # fmt: skip
     if named:  # all have the one that stands for one that says nothing
@@ -280,12 +281,8 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
         return texts(value) or (is_of(value, [dict]) and texts([one.get("text") for one in value]))
 
     source, reference, ids = of("source", spoken), of("reference", said), form.group
-    if form.many and reference and most(item.get(reference[0]) == item[form.many] for item in objects):
-        reference = ()  # of a consensus: each candidate is one
-    if form.many and reference and reference[0].lower() in ("transcript", "target") and len(objects) > 1 and all(
-        item.get(reference[0]) == said_of(form.text_of(next(iter(item[form.many]), None))) for item in objects
-    ):  # fmt: skip
-        reference = ()  # what the program has chosen
+    if form.many and reference and _is_of_candidates(form, objects, reference[0]):
+        reference = ()
     right = of("answer", lambda value: isinstance(value, int | float) or texts(value))
     named = [key for key, one in asked.items() if one in ("truth", "ordinal")] or called("truth", keys)
     tell = (_with_truth(form, objects, key, asked) for key in named if form.many and not reference)
@@ -301,6 +298,14 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
         right = right if "answer" in asked.values() else ()
     found = {"source": source, "reference": reference, "right": right, "id": ids}
     return found | {"truth": told.truth, "placed": told.placed, "ordinal": told.ordinal}
+
+
+def _is_of_candidates(form: Roles, objects: Sequence[Object], key: str) -> bool:
+    """Whether what is called as references are is all candidates, each of which is one in a consensus, or the first,
+    which a recogniser or a translator has chosen."""
+    firsts = [said_of(form.text_of(next(iter(item[form.many]), None))) for item in objects]
+    chosen = key.lower() in ("transcript", "target") and [item.get(key) for item in objects] == firsts
+    return (chosen and len(objects) > 1) or most(item.get(key) == item[form.many] for item in objects)
 
 
 def _with_truth(form: Roles, objects: Sequence[Object], key: str, asked: Mapping[str, str]) -> Roles | None:
