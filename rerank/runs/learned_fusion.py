@@ -35,12 +35,12 @@ SLACKS = np.array([0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])  # in brackets; from .5
 EVEN = 0.5  # the threshold where the lists are too few to choose one
 
 
-SeenBrackets = tuple[BracketColumns, list[str], np.ndarray]
+SeenBrackets = tuple[BracketColumns, list[str | int], np.ndarray]
 
 
 def brackets_of(deviation: float, sharpness: float, again: RereadList, scores: np.ndarray) -> SeenBrackets | None:
-    """The columns of a list's brackets, in which symbols are places among those that follow, and which brackets are
-    right; a list of failed parses alone has none to learn from. ``scores`` (float64 [T]) are in units of their
+    """The columns of a list's brackets, in which symbols are places among the texts that follow (or -1, -2), and which
+    are right; a list of failed parses alone has none to learn from. ``scores`` (float64 [T]) are in units of their
     deviation, as ``deviation`` is that of the base scores."""
     if again.pair is None or again.evidence is None:
         return None
@@ -50,9 +50,9 @@ def brackets_of(deviation: float, sharpness: float, again: RereadList, scores: n
         return None
     columns = bracket_model.bracket_columns(fusion, scores, again.pair.nbest.base / deviation, sharpness)
     ids, places = np.unique(columns.symbols, return_inverse=True)
-    texts = [symbols.text(one) if one >= 0 else "" for one in ids.tolist()]
-    places = np.where(columns.symbols < 0, columns.symbols, places.reshape(columns.symbols.shape))
-    return columns._replace(symbols=places), texts, bracket_model.right_brackets(fusion, gold)
+    texts = [symbols.text(one) if one >= 0 else one for one in ids.tolist()]
+    columns = columns._replace(symbols=places.reshape(columns.symbols.shape))
+    return columns, texts, bracket_model.right_brackets(fusion, gold)
 
 
 class BracketReading:
@@ -69,9 +69,8 @@ class BracketReading:
 
     def _add(self, place: int, number: int, found: SeenBrackets) -> None:  # noqa: ARG002
         columns, texts, right = found
-        ids = np.array([self._symbols.intern(text) for text in texts], np.int32)
-        symbols = np.where(columns.symbols < 0, columns.symbols, ids[columns.symbols])
-        self._columns.append(columns._replace(symbols=symbols))
+        ids = np.array([one if isinstance(one, int) else self._symbols.intern(one) for one in texts], np.int32)
+        self._columns.append(columns._replace(symbols=ids[columns.symbols]))
         self._right.append(right)
         self._folds.append(int(self._fold[number]))
 
@@ -100,7 +99,7 @@ class FoldedFusion:
         """The threshold with the best score on all of the lists without slack, the smallest of equals; and, of the
         slacks that cost nothing of that score, the one with the most trees that are entirely right."""
         total, points = lists.reference.sum(axis=0), self.sweeps[0].points
-        sums = np.sum([sweep.sums for sweep in self.sweeps], axis=0)
+        sums = sum((sweep.sums for sweep in self.sweeps), np.zeros((1, 1)))  # one row where a fold has no list
         reports = [metric.report(row, total) for row in sums]
         for (h, slack), report in zip(product(points.thresholds, points.slacks), reports, strict=True):
             measures = ", ".join(f"{key} {100 * report[key]:.2f}" for key in ("f1", "exact_match"))

@@ -80,7 +80,7 @@ def test_threshold_and_slack_are_the_best_of_lists_judged_without_their_fold() -
         sums[fold, :, metric.columns.index("test")] = 20.0
         sums[fold, :, metric.columns.index("exact")] = np.tile([1, 2, 3], 3)
     sums[1, 5, metric.columns.index("matched")] = 17
-    sweeps: list[Any] = [Seen(sums[0]), Seen(sums[1])]
+    sweeps: list[Any] = [Seen(sums[0]), Seen(sums[1]), Seen(0 * sums[0][:1])]  # the last of a fold without a list
     folded = FoldedFusion(sweeps, np.array([0, 0, 1, 1]))
     assert folded.visitor.add is not None
     for number in (1, 2):
@@ -90,7 +90,7 @@ def test_threshold_and_slack_are_the_best_of_lists_judged_without_their_fold() -
             folded.visitor.see(f"list {number}", np.zeros(1), *map(int, folded.visitor.of_lists[0][[number]])),
         )
     told = [sweep.told for sweep in sweeps]
-    assert told == [[(6, 1, ("list 1", sums[0, 0, 0]))], [(7, 2, ("list 2", sums[1, 0, 0]))]]
+    assert told == [[(6, 1, ("list 1", sums[0, 0, 0]))], [(7, 2, ("list 2", sums[1, 0, 0]))], []]
     lists = replace(corpus_of([[({}, 0.0, 0.0)]] * 4), reference=reference)
     assert folded.best(lists, metric) == (0.4, 0.1)
     sums[1, 5, metric.columns.index("matched")] = 18
