@@ -469,7 +469,7 @@ def test_roles_reach_into_objects_and_say_which_keys_are_missing(
     (one,) = rows(tmp_path / "lists", items, roles={"about.ok": "gain", "about.p": "column", "lm": "column"})
     assert (one.names, one.scores.tolist()) == (("score", "gain", "about.p"), [[0, 1, 2], [0, 0, 1]])
     assert [record.getMessage().partition(";")[0] for record in caplog.records if record.levelname == "WARNING"] == [
-        "'lm' is missing, the column in roles"
+        f"{tmp_path / 'lists'}: 'lm' is missing, the column in roles"
     ]
     rows(tmp_path / "plain", [{"candidates": ["x", "y"]}], roles={"typo": "gain"})
     assert "'typo' is missing" in caplog.text
@@ -569,7 +569,7 @@ def test_a_choice_without_log_probabilities_is_bad_beside_others(tmp_path: Path)
         (LM_EVAL[0] | {"arguments": [["a", " b"]], "resps": [["-1.5", "False"]]}, "text", "are log probabilities of"),
         (RESPONSES[0] | {"error": {"message": "busy"}}, "text", 'the request has no response: "busy"; send it again'),
         ({"candidates": [["a"]], "reference": ["a"], "references": ["a b"]}, "text", "expected one of them"),
-        (VLLM | {"outputs": [{"index": 0}]}, "text", "found null; expected candidate 1 as a string"),
+        (VLLM | {"outputs": [{"index": 0}]}, "text", "candidate 1 has no 'text'; if it stands under"),
         (SGLANG[0] | {"meta_info": {"output_token_logprobs": ["x"]}}, "score", "found a list; expected 'score' of"),
     ],
 )

@@ -130,3 +130,4 @@ def test_a_run_has_its_account_and_its_model_the_roles(tmp_path: Path, rerank: A
     assert "is missing" not in rerank("rank", model, path).err
     path.write_text(text.replace("response", "other"))
     assert "'response' is missing, the text in training" in rerank("rank", model, path).err
+    assert rerank("look", path, "--roles", "typo=text").err.count("'typo' is missing") == 1

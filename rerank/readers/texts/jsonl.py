@@ -198,8 +198,9 @@ def _entries(content: Mapping[str, Any]) -> list[Any]:
 
 def _text(row: Mapping[str, Any], k: int) -> bytes:
     """The text of candidate ``k``. Raises Problem."""
-    if "text" not in row:
-        raise Problem("text", f"candidate {k} has no 'text'")
+    if row.get("text") is None:
+        message = f"candidate {k} has no 'text'; if it stands under another key, say so, as --roles answer=text"
+        raise Problem("text", message)
     return written(row["text"], f"candidate {k}")
 
 

@@ -31,7 +31,6 @@ from rerank.readers.texts.keys import (
 )
 from rerank.readers.texts.roles import WORDS, known_form, of_rows, roles_of
 
-log = logging.getLogger("rerank")
 NEEDED = "candidates", "text", "group", "source", "base"  # in use; a column that is missing is refused
 COLUMNAR = {*NAMES["candidates"]}.difference((*RIGHT, "texts", "text"))  # whose candidates may stand in columns
 _NUMBERED = re.compile(r"(.+?)(?:[_ ]?(\d{1,3})|[_ ]([a-eA-E]))")
@@ -74,7 +73,8 @@ def as_lists(
     needed = NEEDED if used else WORDS[:-1]
     for key, role in _missing(sound, asked, needed).items() if asked and sound and not plain else ():
         where = "training" if used else "roles"
-        log.warning("%r is missing, the %s in %s; if it has another name: --roles NAME=%s", key, role, where, role)
+        message = f"{key!r} is missing, the {role} in {where}; if it has another name: --roles NAME={role}"
+        say_once(f"{lines.path}: {message}", logging.WARNING)
     rights = (first_of(item, roles.right) for item in sound) if roles is not None else ()
     grader = Grader(rule, [right for right in rights if right is not None])
     if roles is not None:
