@@ -14,11 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
+from rerank.extraction.content import Pair
 from rerank.metrics.bracket_model import BracketModel
 from rerank.models.decoding import decode
 from rerank.models.model import Model
 from rerank.models.provenance import Decoding, decodings_of
-from rerank.models.scorer import Opened, Ranked, Scorer
+from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import SkipCount
 
 
@@ -35,9 +36,7 @@ def main() -> None:
     found: dict[str, list[float]] = {name: [] for name in ("scoring", *kinds)}
     for number in range(given.rounds + 1):
         start = time.process_time()
-        lists = [
-            item for item in scorer.read(scorer.reader, given.lists, SkipCount("skip")) if isinstance(item, Opened)
-        ]
+        lists = [item for item in scorer.read(scorer.reader, given.lists, SkipCount("skip")) if isinstance(item, Pair)]
         scores = [ranked.scores for ranked in scorer.rank(lists) if isinstance(ranked, Ranked)]
         taken = {"scoring": time.process_time() - start}
         for kind in kinds:

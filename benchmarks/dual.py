@@ -9,7 +9,6 @@ import argparse
 
 import numpy as np
 
-from rerank.contrib.classification.fitting import targets
 from rerank.contrib.classification.sets import Winnow
 from rerank.contrib.learners.large_margin import LMNWin, LMUWin
 
@@ -25,7 +24,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     examples, _ = Winnow(arguments.dimension).draw(arguments.seed)
-    corpus, oracles = examples.corpus(), targets(examples.corpus(), examples.label)
+    corpus = examples.corpus()
+    oracles = corpus.lists[:-1] + examples.label
     print("| passes |", " | ".join(map(str, PASSES)), "|")
     for eta in STEPS:
         for learner in (LMUWin(eta=eta, base=0.0), LMNWin(eta=eta, base=0.0, total=TOTAL)):

@@ -29,7 +29,7 @@ from rerank.learn.rules.sgd import SGD
 from rerank.learn.scoring import score_rows
 from rerank.learn.train import epoch_order
 from rerank.metrics.oracle import oracles
-from rerank.readers.base import SkipCount
+from rerank.readers.base import SkipCount, usable
 from rerank.recipes.recipe import TextRecipe
 
 
@@ -101,17 +101,21 @@ def measure(corpus: Corpus, epochs: int) -> dict[str, dict[str, float]]:
 def figures(recipe: TextRecipe) -> dict[str, float]:
     """CPU seconds of the final figures of the first, second, ... candidates of all lists, from sums and from texts."""
     content = TextContent(recipe)
-    pairs = list(content.pairs(recipe.data, "dev", SkipCount("skip")))
+    pairs = list(usable(content.read(recipe.data, "dev"), content.pair, SkipCount("skip")))
     lists = [pair.nbest for pair in pairs]
-    chosen = {str(k): np.array([min(k, len(nbest) - 1) for nbest in lists]) for k in range(6)}
-    content.describe("dev", enumerate(lists[:60]), {name: of[:60] for name, of in chosen.items()})  # compiled
+    names = [str(k) for k in range(6)]
+    chosen = [
+        ({name: nbest.texts[min(k, len(nbest) - 1)] for k, name in enumerate(names)}, nbest.references)
+        for nbest in lists
+    ]
+    content.describe("dev", names, chosen[:60])  # compiled
     start = time.process_time()
-    found = content.describe("dev", enumerate(lists), chosen)
+    found = content.describe("dev", names, chosen)
     summed = time.process_time() - start
     references = [[decoded(text) for text in nbest.references] for nbest in lists]
     start = time.process_time()
-    for name, places in chosen.items():
-        texts = [decoded(nbest.texts[y]) for nbest, y in zip(lists, places.tolist(), strict=True)]
+    for name in names:
+        texts = [decoded(own[name]) for own, _ in chosen]
         whole = {key: value for metric in content.final for key, value in metric.corpus(texts, references).items()}
         assert whole == found.reports[name]
     return {"lists": len(lists), "of_sums": summed, "of_texts": time.process_time() - start}

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from rerank.base.errors import RerankError
 from rerank.data.symbols import SymbolTable
+from rerank.data.trees import escaped, parse_brackets, same_yield, unchanged, yield_words
 from rerank.readers.base import SkipCount
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.treebank import lists_of_trees, parse_pair, read_treebank, treebank_files
-from rerank.readers.trees.trees import escaped, parse_brackets, same_yield, unchanged, yield_words
 
 
 def split(folds: str, directory: str, *treebank: str) -> None:

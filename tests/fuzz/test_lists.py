@@ -30,7 +30,7 @@ from rerank.extraction.kinds import content_of
 from rerank.features.text.view import make_view
 from rerank.metrics.evaluation import evaluate
 from rerank.metrics.parseval import Parseval
-from rerank.readers.base import Problem, Reader, SkipCount, format_of, make_reader, readers
+from rerank.readers.base import Problem, Reader, SkipCount, format_of, make_reader, readers, usable
 from rerank.readers.lists import Lists
 from rerank.readers.texts.jsonl import WrittenAsJsonl
 from rerank.readers.texts.table import TableReader
@@ -272,7 +272,7 @@ def check_pairs(kind: str) -> Callable[[Path, Draw], None]:
     def check(place: Path, draw: Draw) -> None:
         recipe = recipe_of(kind, place, {"on_bad_list": draw(["error", "skip"])}, **draw(PAIRS[kind]))
         content, count, found = content_of(recipe), SkipCount(recipe.data.on_bad_list), 0
-        for nbest, candidates, gold in content.pairs(recipe.data, "train", count):
+        for nbest, candidates, gold in usable(content.read(recipe.data, "train"), content.pair, count):
             reference, stats = content.stats(nbest, candidates, gold)
             gain = content.metric.gain(stats, np.broadcast_to(reference, (len(nbest), reference.size)))
             features = content.features(nbest, candidates)

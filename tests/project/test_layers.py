@@ -1,6 +1,7 @@
 """Layers, public names, and sums that are taken in order."""
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -216,3 +217,14 @@ def test_sums_are_taken_in_a_fixed_order() -> None:
     sources = {str(path.relative_to(ROOT / "rerank")): path for path in sorted((ROOT / "rerank").rglob("*.py"))}
     found = {name: uses(ast.parse(path.read_text(encoding="utf-8"))) for name, path in sources.items()}
     assert {name for name, lines in found.items() if lines} == ANSWERS
+
+
+@pytest.mark.parametrize("path", sorted(
+    path for folder in ("benchmarks", "data", "docs", "recipes") for path in (ROOT / folder).rglob("*.py")
+), ids=lambda path: str(path.relative_to(ROOT)))  # fmt: skip
+def test_scripts_import_what_there_is(path: Path) -> None:
+    for found in ast.walk(ast.parse(path.read_text())):
+        if isinstance(found, ast.ImportFrom) and (found.module or "").split(".")[0] == "rerank":
+            module = importlib.import_module(str(found.module))
+            for name in found.names:
+                assert hasattr(module, name.name) or importlib.import_module(f"{found.module}.{name.name}")
