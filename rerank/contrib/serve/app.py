@@ -13,7 +13,7 @@ from hashlib import sha256
 from importlib.resources import files
 from itertools import islice
 from time import perf_counter
-from typing import Any, cast
+from typing import Any
 
 from prometheus_client.exposition import choose_encoder
 
@@ -189,22 +189,17 @@ async def _body(headers: dict[bytes, bytes], receive: Receive, most: int) -> byt
             "Content-Type: application/json (with curl: -H 'Content-Type: application/json')",
         )
     body, announced = bytearray(), int(headers.get(b"content-length", 0))
-    loop, work = asyncio.get_running_loop(), cast("asyncio.Task[Any]", asyncio.current_task())
-    late = loop.call_later(PATIENCE, work.cancel)  # at a third of what ``asyncio.timeout`` costs
     try:
-        while max(len(body), announced) <= most:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise RefusedError(400, GONE)
-            body += message.get("body", b"")
-            if len(body) <= most and not message.get("more_body"):
-                return bytes(body)
-    except asyncio.CancelledError:
-        if late.when() > loop.time():
-            raise
+        async with asyncio.timeout(PATIENCE):
+            while max(len(body), announced) <= most:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise RefusedError(400, GONE)
+                body += message.get("body", b"")
+                if len(body) <= most and not message.get("more_body"):
+                    return bytes(body)
+    except TimeoutError:
         raise RefusedError(408, f"the body did not arrive in {PATIENCE:g} seconds") from None
-    finally:
-        late.cancel()
     raise RefusedError(413, f"the body has more than {most} bytes")
 
 
