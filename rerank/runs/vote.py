@@ -227,20 +227,11 @@ def load_source(
     parts, seen, empty = list[tuple[np.ndarray, ...]](), list[Lists](), 0
     for block in content.measured(rows, count):
         nbest, sizes = block.held.named(), np.diff(block.lists.first)
-        seen += [*block.lists.each()][: FIRST_LISTS - len(seen)]
-        empty += int((sizes == 0).sum())
+        seen, empty = [*seen, *block.lists.each()][:FIRST_LISTS], empty + int((sizes == 0).sum())
         if len(nbest):
             own = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))
-            parts.append(
-                (
-                    sizes[sizes > 0],
-                    numbered(nbest),
-                    own,
-                    block.stats,
-                    block.reference[sizes > 0],
-                    _columns(nbest, names),
-                )
-            )
+            found = numbered(nbest), own, block.stats, block.reference[sizes > 0], _columns(nbest, names)
+            parts.append((sizes[sizes > 0], *found))
     count.warn()
     if empty:
         log.warning("lists left out of these figures: %d without candidates", empty)
