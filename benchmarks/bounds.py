@@ -15,10 +15,10 @@ from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner
 from rerank.learn.bounds import bounds, list_margins
 from rerank.learn.log import UpdateLog
-from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.rules.rda import VotedRDA
-from rerank.learn.rules.uwin import NWin
+from rerank.learn.rules.additive import Perceptron
+from rerank.learn.rules.dual_averaging import VotedRDA
+from rerank.learn.rules.gaussian import AROW
+from rerank.learn.rules.winnow import NWin
 from rerank.learn.scoring import Weights
 from rerank.runs.report.page import FigureLine, draw, logarithmic
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from rerank.data.corpus import Corpus, save_joined
-from rerank.learn.rules.perceptron import Perceptron
+from rerank.learn.rules.additive import Perceptron
 from rerank.learn.train import ListProblem
 from rerank.metrics.oracle import oracles
 

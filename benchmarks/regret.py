@@ -11,11 +11,8 @@ import numpy as np
 from bounds import SIZES, corpus_of, drawn
 
 from rerank.learn.base import Learner
-from rerank.learn.rules.arda import AdaptiveRDA
-from rerank.learn.rules.ftrl import FTRL
-from rerank.learn.rules.pa import PassiveAggressive
-from rerank.learn.rules.rda import RDA
-from rerank.learn.rules.sgd import SGD
+from rerank.learn.rules.additive import SGD, PassiveAggressive
+from rerank.learn.rules.dual_averaging import FTRL, RDA, AdaptiveRDA
 
 LEARNERS: dict[str, Learner] = {
     "RDA, η = 1": RDA(base=0.0, loss="hinge"),

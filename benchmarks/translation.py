@@ -22,10 +22,8 @@ from rerank.data.corpus import Corpus
 from rerank.extraction.extraction import extract_split, extract_training
 from rerank.extraction.texts import TextContent
 from rerank.learn.base import Learner
-from rerank.learn.rules.arda import AdaptiveRDA
-from rerank.learn.rules.ftrl import FTRL
-from rerank.learn.rules.rda import RDA, VotedRDA
-from rerank.learn.rules.sgd import SGD
+from rerank.learn.rules.additive import SGD
+from rerank.learn.rules.dual_averaging import FTRL, RDA, AdaptiveRDA, VotedRDA
 from rerank.learn.scoring import score_rows
 from rerank.learn.train import epoch_order
 from rerank.metrics.oracle import oracles

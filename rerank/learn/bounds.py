@@ -48,11 +48,10 @@ from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
 from rerank.learn.log import UpdateLog
 from rerank.learn.replay import in_memory
-from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.rules.rda import RDA
-from rerank.learn.rules.uwin import NWin
-from rerank.learn.rules.winnow import LIMIT
+from rerank.learn.rules.additive import Perceptron
+from rerank.learn.rules.dual_averaging import RDA
+from rerank.learn.rules.gaussian import AROW
+from rerank.learn.rules.winnow import LIMIT, NWin
 from rerank.learn.scoring import scores
 
 Bounds = dict[str, float | bool]

@@ -13,7 +13,7 @@ def learned(learner: Learner, *differences: dict[str, float]) -> dict[str, float
 
     differences: for each list, what the oracle's features have in addition to the rival's. Base scores are 0.
 
-    >>> from rerank.learn.rules.perceptron import Perceptron
+    >>> from rerank.learn.rules.additive import Perceptron
     >>> learned(Perceptron(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'short': 2.0}
     """

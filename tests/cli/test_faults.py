@@ -280,7 +280,7 @@ LEAF = "from rerank.kernels.compile import kernel\n@kernel\ndef chosen(i):\n    
 LEARNER = """
 from dataclasses import dataclass
 from typing import ClassVar
-from rerank.learn.rules.perceptron import Perceptron
+from rerank.learn.rules.additive import Perceptron
 from rate_own import RATE
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from rerank.contrib.learners.large_margin import NO_LIMIT
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, learners
 from rerank.learn.pairs import HopeFear, Oracle, PairSource, Sampled
-from rerank.learn.rules.tg import TruncatedGradient
+from rerank.learn.rules.additive import TruncatedGradient
 from rerank.learn.rules.winnow import LIMIT
 from rerank.learn.train import ORACLE_PAIRS, ListProblem, require_source, train
 from rerank.learn.voting.voting import vote

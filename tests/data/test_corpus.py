@@ -25,8 +25,8 @@ from rerank.learn.bounds import bounds, list_margins
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import Oracle
 from rerank.learn.replay import in_memory
-from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.rules.rda import VotedRDA
+from rerank.learn.rules.additive import Perceptron
+from rerank.learn.rules.dual_averaging import VotedRDA
 from rerank.learn.train import ListProblem, Training, epoch_order, part_order, train
 from rerank.learn.voting.voting import vote
 from rerank.metrics.oracle import oracles, with_corpus_gains

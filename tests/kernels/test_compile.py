@@ -190,8 +190,8 @@ def test_where_the_folder_lies_does_not_count(folder: Path) -> None:
 
 def test_a_rule_that_is_run_by_its_file_has_kernels_of_its_own() -> None:
     """What is kept names the module, which other programs have under another name."""
-    file = str(sources.PACKAGE / "learn/rules/arow.py")
-    own, others = (sources.kernel_state({module: file}) for module in ("rerank.learn.rules.arow", "arow"))
+    file = str(sources.PACKAGE / "learn/rules/gaussian.py")
+    own, others = (sources.kernel_state({module: file}) for module in ("rerank.learn.rules.gaussian", "gaussian"))
     assert own == sources.kernel_state({"rerank.learn.base": str(sources.PACKAGE / "learn/base.py")}) != others
 
 

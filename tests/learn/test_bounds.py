@@ -15,10 +15,10 @@ from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
 from rerank.learn.bounds import Bounds, best_scale, bounds, differences, list_margins, perceptron_bound, theorem_of
 from rerank.learn.log import UpdateLog
-from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.rules.rda import RDA, VotedRDA
-from rerank.learn.rules.uwin import NWin, UWin
+from rerank.learn.rules.additive import Perceptron
+from rerank.learn.rules.dual_averaging import RDA, VotedRDA
+from rerank.learn.rules.gaussian import AROW
+from rerank.learn.rules.winnow import NWin, UWin
 from rerank.metrics.oracle import oracles
 
 REGULARISERS = st.fixed_dictionaries(

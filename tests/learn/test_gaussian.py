@@ -19,15 +19,9 @@ from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, learners
 from rerank.learn.hooks import rates_of
 from rerank.learn.predictor import MOST_COLUMNS
-from rerank.learn.rules.arda import AdaptiveRDA
-from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.confidence_exact import exact_stdev, exact_var
-from rerank.learn.rules.cw import CW
-from rerank.learn.rules.ftrl import FTRL
-from rerank.learn.rules.gaussian import Gaussian
-from rerank.learn.rules.gaussian_full import SMALLEST
-from rerank.learn.rules.nherd import NormalHerd
-from rerank.learn.rules.scw import SoftCW
+from rerank.learn.rules.confidence import CW, SoftCW, exact_stdev, exact_var
+from rerank.learn.rules.dual_averaging import FTRL, AdaptiveRDA
+from rerank.learn.rules.gaussian import AROW, SMALLEST, Gaussian, NormalHerd
 from rerank.learn.scoring import best, scores
 from rerank.learn.train import ListProblem, train
 

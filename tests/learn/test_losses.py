@@ -19,8 +19,8 @@ from rerank.learn.contract import check_contract
 from rerank.learn.judge import accumulate
 from rerank.learn.losses import PairLoss, losses, value_and_slope, value_of_list
 from rerank.learn.pairs import Oracle, PairSource, pairs, rivals
-from rerank.learn.rules.sgd import SGD
-from rerank.learn.rules.spread import accumulate_spread
+from rerank.learn.rules.additive import SGD
+from rerank.learn.rules.dual_averaging import accumulate_spread
 from rerank.learn.settings import settings_of
 from rerank.learn.train import ListProblem, train
 from rerank.learn.workspace import scratch_for, view

@@ -14,9 +14,8 @@ from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
 from rerank.kernels.compile import kernel, kernel_of
 from rerank.learn.pairs import HopeFear, Oracle, PairSource, Sampled, draw, pairs, pick, pick_next
-from rerank.learn.rules.pa import PassiveAggressive
-from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.rules.rda import RDA
+from rerank.learn.rules.additive import PassiveAggressive, Perceptron
+from rerank.learn.rules.dual_averaging import RDA
 from rerank.learn.train import ListProblem, train
 from rerank.learn.workspace import ListArrays, view
 from rerank.runs.list_kind import check_pairs

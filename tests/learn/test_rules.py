@@ -14,12 +14,10 @@ from variants import LEARNERS, make, twin_of
 
 from rerank.data.corpus import Corpus
 from rerank.learn.log import UpdateLog
-from rerank.learn.rules.arda import AdaptiveRDA
-from rerank.learn.rules.ftrl import FTRL
-from rerank.learn.rules.rda import RDA
-from rerank.learn.rules.sop import SecondOrderPerceptron
-from rerank.learn.rules.tg import TruncatedGradient
-from rerank.learn.rules.uwin import NWin
+from rerank.learn.rules.additive import TruncatedGradient
+from rerank.learn.rules.dual_averaging import FTRL, RDA, AdaptiveRDA
+from rerank.learn.rules.gaussian import SecondOrderPerceptron
+from rerank.learn.rules.winnow import NWin
 
 
 def test_sums_stay_exact_however_far_the_weights_move() -> None:

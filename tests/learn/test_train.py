@@ -21,8 +21,8 @@ from variants import twin_of
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
 from rerank.learn.log import UpdateLog
-from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.rules.rda import RDA, VotedRDA
+from rerank.learn.rules.additive import Perceptron
+from rerank.learn.rules.dual_averaging import RDA, VotedRDA
 from rerank.learn.scoring import best, scores
 from rerank.learn.train import Epoch, ListProblem, Observer, Training, epoch_order, score_on, train
 from rerank.learn.voting.voting import vote

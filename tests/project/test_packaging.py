@@ -183,7 +183,7 @@ from rerank.cli.application import command
 from rerank.features.text.words import TargetNGram
 from rerank.learn.losses import PairLoss
 from rerank.learn.pairs import Oracle
-from rerank.learn.rules.perceptron import Perceptron
+from rerank.learn.rules.additive import Perceptron
 from rerank.metrics.wer import Wer
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.recipe import TaskRecipe
@@ -329,7 +329,7 @@ root, site, *calls = sys.argv[1:]
 sys.path[:0] = [root, site]
 from rerank.cli.application import main
 from rerank.learn.learned import learned
-from rerank.learn.rules.sgd import SGD
+from rerank.learn.rules.additive import SGD
 ended = []
 for words in calls:
     sys.argv[:] = ["rerank", *words.split()]

@@ -16,7 +16,7 @@ import small_texts
 import user_template
 
 import rerank
-from rerank.learn.rules.rda import VotedRDA
+from rerank.learn.rules.dual_averaging import VotedRDA
 from rerank.models.model import Model
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import ListRecipe
@@ -255,7 +255,7 @@ def test_learners_by_name_class_and_path() -> None:
     features = {"set": "text", "min_lists": 1}
     models = [
         rerank.fit(lists, features=features, learner=learner, epochs=2)
-        for learner in ("vrda", VotedRDA, {"name": "rerank.learn.rules.rda:VotedRDA"})
+        for learner in ("vrda", VotedRDA, {"name": "rerank.learn.rules.dual_averaging:VotedRDA"})
     ]
     for each in models[1:]:
         assert np.array_equal(each.model.weights["average"].w, models[0].model.weights["average"].w)

@@ -18,8 +18,7 @@ from rerank.learn.judge import look_ahead, squared_norm
 from rerank.learn.log import LogBuffers, record
 from rerank.learn.losses import judge
 from rerank.learn.predictor import beta, close, look_up, score, subtract, survive
-from rerank.learn.rules.winnow import Multiplicative, multiply
-from rerank.learn.rules.winnow_mass import mass_of
+from rerank.learn.rules.winnow import Multiplicative, mass_of, multiply
 from rerank.learn.settings import Positive
 from rerank.learn.workspace import ListArrays, Scratch
 

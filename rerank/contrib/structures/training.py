@@ -41,12 +41,11 @@ from rerank.kernels.compile import ByType, kernel, kernel_of
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.contract import accepted
 from rerank.learn.folds import FOLDS, sections
-from rerank.learn.lbfgs import minimised
 from rerank.learn.log import UpdateLog
 from rerank.learn.losses import Cost
 from rerank.learn.pairs import ORACLES
 from rerank.learn.predictor import Predictor, named
-from rerank.learn.rules.maxent import Maxent
+from rerank.learn.rules.maxent import Maxent, minimised
 from rerank.learn.scoring import single
 from rerank.learn.train import Training, epoch_order, score_on, train
 from rerank.learn.workspace import EpochStats, ListArrays, Scratch, new_tally

@@ -20,8 +20,8 @@ from rerank.contrib.sklearn import ListRanker
 from rerank.data.corpus import Corpus
 from rerank.learn.base import learners
 from rerank.learn.losses import Loss
-from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.perceptron import Perceptron
+from rerank.learn.rules.additive import Perceptron
+from rerank.learn.rules.gaussian import AROW
 from rerank.learn.train import ListProblem, train
 from rerank.metrics.oracle import oracles
 from rerank.recipes.recipe import TextRecipe
