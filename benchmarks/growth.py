@@ -26,7 +26,7 @@ from rerank.data.corpus import Corpus
 from rerank.learn.base import learners
 from rerank.learn.log import UpdateLog
 from rerank.learn.train import epoch_order
-from rerank.learn.voting.voting import vote
+from rerank.learn.voting import vote
 from rerank.metrics.oracle import oracles
 
 LISTS = Path(__file__).parents[1] / "data" / "quickstart"

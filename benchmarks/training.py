@@ -21,7 +21,7 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.rules.dual_averaging import VotedRDA
 from rerank.learn.scoring import best, score_rows
 from rerank.learn.train import epoch_order
-from rerank.learn.voting.voting import vote
+from rerank.learn.voting import vote
 from rerank.metrics.oracle import oracles
 from rerank.recipes.recipe import Recipe
 

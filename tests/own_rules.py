@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rerank.base.ranges import Positive
 from rerank.learn.base import Learner, Weights
-from rerank.learn.pair_epoch import pair_epoch
+from rerank.learn.epoch import pair_epoch
 from rerank.learn.predictor import subtract
-from rerank.learn.settings import Positive
 
 
 @dataclass(frozen=True, kw_only=True)

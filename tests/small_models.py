@@ -13,9 +13,9 @@ from strategies import random_corpus, run
 from rerank.features.table import FeatureTable
 from rerank.learn.base import learners
 from rerank.learn.base_weight import make_learner
+from rerank.learn.log import Votes
 from rerank.learn.scoring import scores
-from rerank.learn.voting.votes import Votes
-from rerank.learn.voting.voting import vote
+from rerank.learn.voting import vote
 from rerank.models.model import HEADER, Model, header_digest
 from rerank.storage.documents import read_object
 

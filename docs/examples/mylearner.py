@@ -1,9 +1,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+from rerank.base.ranges import Positive
 from rerank.learn.base import Learner
 from rerank.learn.predictor import subtract
-from rerank.learn.settings import Positive
 
 
 @dataclass(frozen=True, kw_only=True)

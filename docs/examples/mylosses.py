@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from rerank.base.ranges import NotNegative
 from rerank.learn.losses import ListLoss, PairLoss
 from rerank.learn.pairs import PairSource
-from rerank.learn.settings import NotNegative
 
 
 class SquaredHinge(PairLoss):

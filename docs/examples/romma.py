@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rerank.learn.base import Learner
-from rerank.learn.judge import squared_norm
 from rerank.learn.predictor import subtract
+from rerank.learn.vectors import squared_norm
 
 
 @dataclass(frozen=True, kw_only=True)

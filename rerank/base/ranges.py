@@ -53,6 +53,11 @@ class Range:
         return (" and " if self.low is None or self.high is None else " ").join(words)
 
 
+Positive = Annotated[float, Range(above=0)]
+NotNegative = Annotated[float, Range(0)]
+Count = Annotated[int, Range(1)]
+
+
 class Checked:
     """A dataclass whose fields are checked against their annotations when it is made.
 

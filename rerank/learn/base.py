@@ -2,26 +2,26 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
+from rerank.base.ranges import NotNegative
 from rerank.base.registry import Registry
 from rerank.data.corpus import Corpus
-from rerank.kernels.compile import kernel_of
+from rerank.kernels.compile import KernelPart, kernel_of, settings_of
 from rerank.learn.average import average_of, begin_sums, flush
 from rerank.learn.epoch import epoch
-from rerank.learn.log import UpdateLog
+from rerank.learn.log import UpdateLog, Votes, filled, log_buffers, repeat_updates, room_for
 from rerank.learn.losses import Loss, PairLoss, losses
 from rerank.learn.pairs import ORACLES
 from rerank.learn.predictor import Predictor, fresh, named, predictor_of, weights_of, without_sums
 from rerank.learn.predictor import State as State
-from rerank.learn.replay import filled, repeat_updates, room_for
 from rerank.learn.scoring import Weights as Weights
-from rerank.learn.settings import KernelPart, NotNegative, settings_of
-from rerank.learn.voting.votes import Votes
-from rerank.learn.workspace import EpochStats, log_buffers, new_tally, scratch_for, view
+from rerank.learn.workspace import EpochStats, new_tally, scratch_for, view
+
+Update = Literal["always", "mistakes"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class Learner(KernelPart):
 
     A rule must define a static method, which numba compiles with the epoch: ``learn(state, scratch, count, n, weight,
     params)``, a step against the subgradient g in ``scratch``; or, with ``passes = pair_epoch``, ``update_pair``, which
-    judges a difference vector too (see ``rerank.learn.hooks``). It changes the ``State``: a_j of the columns that it is
+    judges a difference vector too (see ``workspace``). It changes the ``State``: a_j of the columns that it is
     given (``state.a``), the scale and the threshold (``state.now.d``, ``state.now.tau``), and what it remembers: of a
     column the numbers that ``cell`` names (``state.cells[j]``), as a whole those that ``whole`` names (``state.now``).
     Scores, averages, votes, counts and stored states follow from that, the same for all learners;

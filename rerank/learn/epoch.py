@@ -1,8 +1,8 @@
 """One epoch of a learner: present every list, judge it, learn from it, count.
 
 ``judge`` is the loss's own, ``gather`` and ``learn`` are the learner's; which ones are meant is settled while the epoch
-is compiled. Learners that learn from pairs as they are, or have a variable for every candidate, have epochs of their
-own: see ``pair_epoch``.
+is compiled. Some learners learn from difference vectors z = φ(y*) − φ(y'), of several rivals in turn (``pair_epoch``);
+those with a variable for every candidate have epochs of their own.
 """
 
 from typing import Any
@@ -11,12 +11,12 @@ import numpy as np
 
 from rerank.kernels.compile import kernel
 from rerank.learn.average import settle
-from rerank.learn.hooks import gather, learn
-from rerank.learn.judge import look_ahead
 from rerank.learn.log import LogBuffers, record
-from rerank.learn.losses import judge
+from rerank.learn.losses import costliest, judge
+from rerank.learn.pairs import compares_oracle, pick, pick_next
 from rerank.learn.predictor import beta, close, look_up, score, survive
-from rerank.learn.workspace import ListArrays, Scratch
+from rerank.learn.vectors import difference, look_ahead
+from rerank.learn.workspace import SKIP, UPDATE, ListArrays, Scratch, gather, learn, update_pair
 
 
 @kernel
@@ -46,3 +46,55 @@ def epoch(
             close(state)  # after `learn`, in which counts.updates is that of updates before this one
 
         survive(state)  # count: a list counts for the predictor after it, which may have been made on it
+
+
+@kernel
+def pair_epoch(
+    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogBuffers | None,
+    tally: Any, params: Any,
+) -> None:  # fmt: skip
+    """Pass over ``order``: learn from the differences of y* and its ``params.top`` best rivals in turn.
+
+    Mistakes are judged by scores, or by margins where a learner judges after its update. A list of two needs no scores.
+    """
+    for at in range(order.shape[0]):
+        look_ahead(data, order, at)
+        look_up(data, order, at, state, sums, False)
+        i = order[at]
+        first, last, survived = data.lists[i], data.lists[i + 1], state.counts.alive
+        scores, gain, oracle = scratch.scores[: last - first], data.gain[first:last], data.oracle[i] - first
+
+        two = last - first == 2 and compares_oracle(data.pairs)
+        two, mistake = two and not (params.any_ties and gain[0] == gain[1]), False
+        if two:
+            star, rival = oracle, 1 - oracle
+        else:
+            score(data, i, state, sums, beta(state, params.base, params.base_rate), scratch.scores)
+            star, rival = pick(scores, gain, oracle, params.any_ties, i, data.pairs)
+            if rival >= 0:
+                mistake = not scores[star] > scores[rival]
+                # The scores themselves are reduced, once the mistake is judged: further rivals are picked by them too.
+                rival = costliest(data, i, scratch.scores, scratch.scores, params.any_ties, rival, params.loss)
+        tally.lists += 1
+        for number in range(params.top):
+            if rival < 0:
+                break
+            cost = data.pairs.tilt * (gain[star] - gain[rival])
+            count = difference(data, first + star, first + rival, params.base_rate, state.a.shape[0] - 1, scratch)
+            fixed = params.base * (data.base[first + star] - data.base[first + rival])
+            lesson = update_pair(state, sums, scratch, count, fixed, cost, data.weight[i], params)
+            if number == 0:
+                tally.loss += lesson.loss
+                tally.mistakes += not lesson.m > 0.0 if two or params.judges_after_update else mistake
+            tally.skipped += lesson.done == SKIP
+            if lesson.done == UPDATE:
+                if log is not None:
+                    record(log, i, scratch.who, scratch.a, 2, lesson.rate, survived)
+                tally.updates += 1
+                close(state)
+                survived = 0  # of a predictor that another update of the same list ends
+            if two:
+                break
+            if number + 1 < params.top:
+                star, rival = pick_next(scores, gain, oracle, params.any_ties, i, star, rival, data.pairs)
+        survive(state)

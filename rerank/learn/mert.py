@@ -11,9 +11,8 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.interrupts import check
-from rerank.base.ranges import Checked, Range
+from rerank.base.ranges import Checked, NotNegative, Range
 from rerank.learn.error_surface import ErrorSurface, Line
-from rerank.learn.settings import NotNegative
 from rerank.metrics.metric import Metric
 
 NARROW = 1e-9  # of the reach: shorter intervals are due to rounding, and not stepped to

@@ -17,11 +17,10 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from rerank.base.ranges import Range
+from rerank.base.ranges import NotNegative, Positive, Range
 from rerank.base.registry import Registry
 from rerank.data.symbols import mix
-from rerank.kernels.compile import by_type, kernel
-from rerank.learn.settings import KernelPart, NotNegative, Positive, settings_of
+from rerank.kernels.compile import KernelPart, by_type, kernel, settings_of
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the counter's step of splitmix64 (Steele et al. 2014)
 LOW, HALF, ONE = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(1)

@@ -307,3 +307,27 @@ def history_line(nonzeros: int, stats: EpochStats, weights: Weights, seconds: fl
         "seconds": seconds,
         "nonzeros_per_second": nonzeros / seconds if seconds > 0 else 0.0,
     }
+
+
+def learned(learner: Learner, *differences: dict[str, float]) -> dict[str, float]:
+    """The weights that are not 0, to four places, after one pass over lists of an oracle and its rival.
+
+    differences: for each list, what the oracle's features have in addition to the rival's. Base scores are 0.
+
+    >>> from rerank.learn.rules.additive import Perceptron
+    >>> learned(Perceptron(), {"fluent": 1}, {"fluent": -1, "short": 2})
+    {'short': 2.0}
+    """
+    names, count = sorted({name for difference in differences for name in difference}), len(differences)
+    table = np.zeros((2 * count, len(names)))
+    table[::2] = [[difference.get(name, 0.0) for name in names] for difference in differences]
+    rows = np.append(0, np.cumsum(np.count_nonzero(table, axis=1)))  # the rival's are empty
+    corpus = Corpus(
+        lists=np.arange(0, 2 * count + 1, 2), rows=rows, columns=np.nonzero(table)[1].astype(np.int32),
+        values=table[table != 0],
+        base=np.zeros(2 * count), gain=np.tile([1.0, 0.0], count),
+        stats=np.zeros((2 * count, 0)), reference=np.zeros((count, 0)), weight=np.ones(count), width=len(names),
+    )  # fmt: skip
+    training = train(learner, ListProblem(corpus, np.arange(0, 2 * count, 2), 1, shuffle=False), epochs=1)
+    weights = np.round(training.weights["last"].w, 4).tolist()
+    return {name: weight for name, weight in zip(names, weights, strict=True) if weight}

@@ -274,8 +274,8 @@ class Scorer:
             yield from self._vote(batch)
 
     def _vote(self, batch: Sequence[Pair | Problem]) -> Iterator[Ranked | Problem]:
-        from rerank.learn.voting.votes import Votes
-        from rerank.learn.voting.voting import vote  # the kernels of voting
+        from rerank.learn.log import Votes
+        from rerank.learn.voting import vote  # the kernels of voting
 
         lists = [(item, *self.features(item)) for item in batch if not isinstance(item, Problem)]
         corpus = self._corpus(lists)

@@ -15,10 +15,8 @@ from rerank.data.corpus import Corpus
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import AUTO, make_learner
-from rerank.learn.log import UpdateLog
-from rerank.learn.replay import in_memory
+from rerank.learn.log import UpdateLog, Votes, in_memory
 from rerank.learn.scoring import best, scores, weighed_rows
-from rerank.learn.voting.votes import Votes
 from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.metric import Metric, chosen_rows
 from rerank.metrics.oracle import list_gains, scored_rows, usual_scores
@@ -96,7 +94,7 @@ class Run:
         rows = {name: scored_rows(corpus, metric, own) for name, own in by.items()}
         votes = None if metric.ordered else self.votes(training)
         if votes is not None:
-            from rerank.learn.voting.voting import vote  # with its kernels
+            from rerank.learn.voting import vote  # with its kernels
 
             start = time.perf_counter()
             with counting(f"vote {split}", total=corpus.list_count, unit="lists") as progress:

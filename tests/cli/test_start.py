@@ -98,7 +98,7 @@ def test_a_model_loads_and_ranks_without_what_others_need(small_run: Path) -> No
     assert {"rerank.learn.base", "rerank.features.parse", "rerank.metrics.parseval"} <= loaded
     others = {
         "joblib", "nltk", "psutil", "rerank.features.text", "rerank.learn.rules.gaussian",
-        "rerank.learn.train", "rerank.learn.voting.voting", "rerank.metrics.ngrams",
+        "rerank.learn.train", "rerank.learn.voting", "rerank.metrics.ngrams",
         "rerank.metrics.significance", "rerank.readers.moses", "rerank.contrib.classification.recipe",
         "rich", "sacrebleu", "sklearn", "typer",
     }  # fmt: skip

@@ -24,7 +24,7 @@ from rerank.learn.pairs import HopeFear, Oracle, PairSource, Sampled
 from rerank.learn.rules.additive import TruncatedGradient
 from rerank.learn.rules.winnow import LIMIT
 from rerank.learn.train import ORACLE_PAIRS, ListProblem, require_source, train
-from rerank.learn.voting.voting import vote
+from rerank.learn.voting import vote
 from rerank.storage.documents import as_json
 
 SOURCES = [HopeFear(tilt=2.0), Sampled(tilt=0.5, draws=4, threshold=0.25), Oracle(tilt=0.5)]

@@ -22,13 +22,12 @@ from rerank.contrib.classification.results import Classification
 from rerank.data.corpus import DTYPES, Corpus, concatenate, save_joined, share_of
 from rerank.learn.base import Learner, State, learners
 from rerank.learn.bounds import bounds, list_margins
-from rerank.learn.log import UpdateLog
+from rerank.learn.log import UpdateLog, in_memory
 from rerank.learn.pairs import Oracle
-from rerank.learn.replay import in_memory
 from rerank.learn.rules.additive import Perceptron
 from rerank.learn.rules.dual_averaging import VotedRDA
 from rerank.learn.train import ListProblem, Training, epoch_order, part_order, train
-from rerank.learn.voting.voting import vote
+from rerank.learn.voting import vote
 from rerank.metrics.oracle import oracles, with_corpus_gains
 from rerank.storage.files import seal
 

@@ -18,7 +18,7 @@ from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted, check_contract
 from rerank.learn.predictor import NUMBERS, Predictor, weights_of
 from rerank.learn.train import ListProblem, train
-from rerank.learn.voting.voting import vote
+from rerank.learn.voting import vote
 
 
 @every_variant

@@ -17,13 +17,13 @@ from twins.gaussian import cw_alpha, excess, of_alpha
 from rerank.base.errors import RecipeError
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, learners
-from rerank.learn.hooks import rates_of
 from rerank.learn.predictor import MOST_COLUMNS
 from rerank.learn.rules.confidence import CW, SoftCW, exact_stdev, exact_var
 from rerank.learn.rules.dual_averaging import FTRL, AdaptiveRDA
 from rerank.learn.rules.gaussian import AROW, SMALLEST, Gaussian, NormalHerd
 from rerank.learn.scoring import best, scores
 from rerank.learn.train import ListProblem, train
+from rerank.learn.workspace import rates_of
 
 SCALE_FREE: list[Any] = [
     *(AdaptiveRDA(loss=loss, l1=l1, base_rate=0.2) for loss in ("hinge", "log") for l1 in (0.0, 0.01)),

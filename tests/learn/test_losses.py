@@ -14,15 +14,15 @@ from strategies import corpus_of, random_corpus, targets
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
+from rerank.kernels.compile import settings_of
 from rerank.kernels.sources import PACKAGE
 from rerank.learn.contract import check_contract
-from rerank.learn.judge import accumulate
 from rerank.learn.losses import PairLoss, losses, value_and_slope, value_of_list
 from rerank.learn.pairs import Oracle, PairSource, pairs, rivals
 from rerank.learn.rules.additive import SGD
 from rerank.learn.rules.dual_averaging import accumulate_spread
-from rerank.learn.settings import settings_of
 from rerank.learn.train import ListProblem, train
+from rerank.learn.vectors import accumulate
 from rerank.learn.workspace import scratch_for, view
 from rerank.parts import LOSSES
 

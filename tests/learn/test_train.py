@@ -25,7 +25,7 @@ from rerank.learn.rules.additive import Perceptron
 from rerank.learn.rules.dual_averaging import RDA, VotedRDA
 from rerank.learn.scoring import best, scores
 from rerank.learn.train import Epoch, ListProblem, Observer, Training, epoch_order, score_on, train
-from rerank.learn.voting.voting import vote
+from rerank.learn.voting import vote
 from rerank.learn.workspace import view
 from rerank.metrics.oracle import two_valued
 from rerank.runs.corpora import Data

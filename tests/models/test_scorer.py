@@ -23,9 +23,9 @@ from rerank.data.corpus import Corpus
 from rerank.extraction.content import Pair
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
+from rerank.learn.log import Votes
 from rerank.learn.scoring import scores
-from rerank.learn.voting.votes import Votes
-from rerank.learn.voting.voting import vote
+from rerank.learn.voting import vote
 from rerank.metrics.fusion import probabilities
 from rerank.models.decoding import Decoded, best_expected, decode
 from rerank.models.model import Model

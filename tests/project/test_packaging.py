@@ -328,7 +328,7 @@ import contextlib, io, json, sys
 root, site, *calls = sys.argv[1:]
 sys.path[:0] = [root, site]
 from rerank.cli.application import main
-from rerank.learn.learned import learned
+from rerank.learn.train import learned
 from rerank.learn.rules.additive import SGD
 ended = []
 for words in calls:

@@ -12,9 +12,9 @@ import small
 from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import Content
+from rerank.learn.log import Votes
 from rerank.learn.scoring import best
-from rerank.learn.voting.votes import Votes
-from rerank.learn.voting.voting import vote
+from rerank.learn.voting import vote
 from rerank.metrics.metric import chosen_rows
 from rerank.models.model import Model
 from rerank.recipes.loading import load_recipe

@@ -11,16 +11,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rerank.base.ranges import Positive
 from rerank.kernels.compile import by_type, kernel
 from rerank.learn.base import Learner
-from rerank.learn.hooks import gather, learn
-from rerank.learn.judge import look_ahead, squared_norm
 from rerank.learn.log import LogBuffers, record
 from rerank.learn.losses import judge
 from rerank.learn.predictor import beta, close, look_up, score, subtract, survive
 from rerank.learn.rules.winnow import Multiplicative, mass_of, multiply
-from rerank.learn.settings import Positive
-from rerank.learn.workspace import ListArrays, Scratch
+from rerank.learn.vectors import look_ahead, squared_norm
+from rerank.learn.workspace import ListArrays, Scratch, gather, learn
 
 NO_LIMIT = 1e150  # of a dual variable
 ROUNDING = 1e-12  # margins so near to 1 are 1
@@ -70,7 +69,7 @@ def dual_epoch(
 class LMPerceptron(Learner):
     """The large-margin perceptron: an SVM without a free bias, by exact steps on one dual variable after another.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(LMPerceptron(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': 0.6, 'short': 0.8}
 
@@ -106,7 +105,7 @@ class LMPerceptron(Learner):
 class LMUWin(Multiplicative):
     """Regularised Winnow, unnormalised.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(LMUWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': -0.0401, 'short': 0.4848}
 
@@ -151,7 +150,7 @@ class LMUWin(Multiplicative):
 class LMNWin(LMUWin):
     """Regularised Winnow whose 2D positive weights keep the sum W.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(LMNWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': -0.0394, 'short': 0.4776}
 

@@ -15,13 +15,12 @@ import numpy as np
 from scipy import sparse
 
 from rerank.base.errors import RecipeError, RunError
-from rerank.base.ranges import Range
+from rerank.base.ranges import Count, Range
 from rerank.data.corpus import Corpus
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, Weights
 from rerank.learn.predictor import named
 from rerank.learn.scoring import choices
-from rerank.learn.settings import Count
 from rerank.learn.train import Training, history_line
 from rerank.learn.workspace import EpochStats
 from rerank.metrics.oracle import oracles

@@ -18,15 +18,14 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rerank.base.ranges import Count
 from rerank.contrib.sklearn.matrix import MATRIX, examples_of, weights_of
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.data.symbols import combine, mix
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, State, Weights, learners
-from rerank.learn.contract import accepted
-from rerank.learn.parameters import as_value_errors, check_parameters, plain, seed_of
-from rerank.learn.settings import Count
+from rerank.learn.contract import accepted, as_value_errors, check_parameters, plain, seed_of
 from rerank.learn.train import ListProblem, train
 
 LIMIT = 10**8  # visits in a pass

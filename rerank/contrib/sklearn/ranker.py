@@ -11,18 +11,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rerank.base.ranges import Range
+from rerank.base.ranges import Count, Range
 from rerank.base.registry import build
 from rerank.contrib.sklearn.matrix import MATRIX, lists_of, numbers, offsets_of, require_differences
 from rerank.data.corpus import Corpus, said_of_all
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import BaseSearch, start_weight
+from rerank.learn.contract import as_value_errors, check_parameters, learner_of, seed_of
 from rerank.learn.folds import with_base_column
 from rerank.learn.members import mixture
-from rerank.learn.parameters import as_value_errors, check_parameters, learner_of, seed_of
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import weighed_rows
-from rerank.learn.settings import Count
 from rerank.learn.train import ListProblem, score_on, train
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import metrics

@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rerank.base.errors import DataError
+from rerank.base.ranges import Count
 from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of, decode, free_labels, k_best
 from rerank.contrib.structures.training import marginals, train_chains
 from rerank.data.corpus import FLOAT32_MAX, offsets
-from rerank.learn.parameters import as_value_errors, check_parameters, learner_of, seed_of
+from rerank.learn.contract import as_value_errors, check_parameters, learner_of, seed_of
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.settings import Count
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

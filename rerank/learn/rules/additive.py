@@ -19,14 +19,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from rerank.learn.base import Learner, State
-from rerank.learn.hooks import IDLE, UPDATE, Lesson
-from rerank.learn.judge import margin, squared_norm
+from rerank.base.ranges import Count, NotNegative, Positive
+from rerank.learn.base import Learner, State, Update
+from rerank.learn.epoch import pair_epoch
 from rerank.learn.losses import value_and_slope
-from rerank.learn.pair_epoch import pair_epoch
 from rerank.learn.predictor import shrink, slope_of, subtract
-from rerank.learn.settings import Count, NotNegative, Positive, Update
-from rerank.learn.workspace import Scratch
+from rerank.learn.vectors import margin, squared_norm
+from rerank.learn.workspace import IDLE, UPDATE, Lesson, Scratch
 
 SQRT, CONSTANT = range(2)  # the places of these choices in ``SGD.schedule``
 HARD, PA_1, PA_2 = range(3)  # and in ``PassiveAggressive.variant``
@@ -37,7 +36,7 @@ GREATEST = 1e150  # the most that one truncation takes away, so that their sum s
 class Perceptron(Learner):
     """The structured perceptron.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(Perceptron(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'short': 2.0}
 
@@ -60,7 +59,7 @@ class Perceptron(Learner):
 class SGD(Learner):
     """Stochastic gradient descent.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(SGD(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': 0.0879, 'short': 0.4243}
 
@@ -93,7 +92,7 @@ class SGD(Learner):
 class PassiveAggressive(Learner):
     """Passive-aggressive learning.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(PassiveAggressive(variant="1", C=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'short': 0.2}
 
@@ -142,7 +141,7 @@ class PassiveAggressive(Learner):
 class TruncatedGradient(Learner):
     """Gradient steps, and every this many updates a truncation of the weights.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(TruncatedGradient(l1=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': 0.1222, 'short': 1.3435}
 

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from rerank.base.ranges import Positive
 from rerank.kernels.compile import kernel
 from rerank.learn.rules.gaussian import Gaussian
-from rerank.learn.settings import Positive
 from rerank.learn.workspace import Scratch
 
 VAR, STDEV = range(2)
@@ -22,7 +22,7 @@ VAR, STDEV = range(2)
 class CW(Gaussian):
     """Confidence-weighted learning: every list is right with probability Φ(φ) after its update.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(CW(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': 0.3243, 'short': 0.7027}
 
@@ -72,7 +72,7 @@ class CW(Gaussian):
 class SoftCW(Gaussian):
     """CW with a soft margin: the constraint m ≥ φ√v may be violated at a price.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(SoftCW(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': 0.4804, 'short': 0.907}
 

@@ -40,15 +40,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rerank.base.ranges import NotNegative, Positive
 from rerank.kernels.compile import body, by_type, kernel
-from rerank.learn.base import Learner, State
-from rerank.learn.hooks import rescale_column, set_scales, update_column
-from rerank.learn.judge import accumulate, append, base_of, merge
+from rerank.learn.base import Learner, State, Update
 from rerank.learn.losses import PairLoss
 from rerank.learn.predictor import assign, shrink, slope_of
 from rerank.learn.scoring import ONE, single
-from rerank.learn.settings import NotNegative, Positive, Update
-from rerank.learn.workspace import ListArrays, Scratch
+from rerank.learn.vectors import accumulate, append, base_of, merge
+from rerank.learn.workspace import ListArrays, Scratch, rescale_column, set_scales, update_column
 
 # With a step size per column even the smallest subgradient counts, so rounding is kept out, normalised or not: entries
 # |g_j| ≤ NOISE·x_j·max |a_y| are 0 (of a feature that all candidates share, say), and an update with all |a_y| ≤ NOISE
@@ -63,7 +62,7 @@ GREATEST = 1e150
 class RDA(Learner):
     """Regularised dual averaging with L1, L2 or both.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(RDA(l1=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'short': 1.2728}
 
@@ -112,7 +111,7 @@ class RDA(Learner):
 class VotedRDA(RDA):
     """Dual averaging that updates on mistakes only, so that few predictors vote; see RDA for the parameters.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(VotedRDA(l1=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'short': 1.2728}
 
@@ -177,7 +176,7 @@ class Adaptive(Learner):
 class AdaptiveRDA(Adaptive):
     """Regularised dual averaging with AdaGrad's step sizes.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(AdaptiveRDA(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': -0.0232, 'short': 0.1204}
 
@@ -234,7 +233,7 @@ class AdaptiveRDA(Adaptive):
 class FTRL(Adaptive):
     """FTRL-proximal: AdaGrad's step sizes with L1 and L2 that do not grow with the number of updates.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(FTRL(l1=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': 0.0552, 'short': 0.0988}
 

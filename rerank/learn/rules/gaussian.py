@@ -14,15 +14,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from rerank.base.ranges import Count, Positive
 from rerank.kernels.compile import by_type, kernel
 from rerank.learn.base import Learner, State
-from rerank.learn.hooks import IDLE, SKIP, UPDATE, Lesson, exact_rates, rates_of
-from rerank.learn.judge import inner, margin, squared_norm
-from rerank.learn.pair_epoch import pair_epoch
+from rerank.learn.epoch import pair_epoch
+from rerank.learn.log import repeat_pairs
 from rerank.learn.predictor import add, assign, fresh
-from rerank.learn.replay import repeat_pairs
-from rerank.learn.settings import Count, Positive
-from rerank.learn.workspace import Scratch
+from rerank.learn.vectors import inner, margin, squared_norm
+from rerank.learn.workspace import IDLE, SKIP, UPDATE, Lesson, Scratch, exact_rates, rates_of
 
 ROUNDING = 1e-12  # of a variance that was 1 at first: how exactly it can be known
 SMALLEST = 1e-100  # an update whose v is below it is skipped
@@ -166,7 +165,7 @@ def learn_diagonal(state: Any, scratch: Scratch, count: int, fixed: float, weigh
 class AROW(Gaussian):
     """AROW: the squared hinge loss instead of CW's hard constraint, so that noisy labels do less harm.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(AROW(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': 0.0244, 'short': 0.1463}
 
@@ -197,7 +196,7 @@ class AROW(Gaussian):
 class NormalHerd(Gaussian):
     """Normal herding: every weight vector of the Gaussian is moved as PA-II would move it.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(NormalHerd(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': 0.0301, 'short': 0.1472}
 
@@ -230,7 +229,7 @@ class NormalHerd(Gaussian):
 class SecondOrderPerceptron(Gaussian):
     """The second-order perceptron: a perceptron on examples whitened by those that it erred on.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(SecondOrderPerceptron(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'short': 0.4}
 

@@ -19,13 +19,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from rerank.base.errors import RecipeError
+from rerank.base.ranges import Count, NotNegative
 from rerank.data.corpus import ColumnSpread, Corpus
 from rerank.kernels.compile import kernel, kernel_of
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.losses import value_of_list
 from rerank.learn.predictor import named, score_list
 from rerank.learn.scoring import scores, single
-from rerank.learn.settings import Count, NotNegative
 from rerank.learn.workspace import EpochStats, ListArrays, view
 
 log = logging.getLogger("rerank")
@@ -38,7 +38,7 @@ LEAST_CURVATURE = 1e-3  # of a column, where nothing is penalised
 class Maxent(Learner):
     """Conditional maximum entropy with a penalty, by L-BFGS: no epochs, no step size, no seed.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(Maxent(l2=1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': 0.176, 'short': 0.5601}
 

@@ -18,12 +18,11 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from rerank.base.ranges import Range
+from rerank.base.ranges import Positive, Range
 from rerank.kernels.compile import by_type, kernel
 from rerank.learn.average import average_anew
-from rerank.learn.base import Learner, State
+from rerank.learn.base import Learner, State, Update
 from rerank.learn.predictor import assign
-from rerank.learn.settings import Positive, Update
 from rerank.learn.workspace import Scratch
 
 LIMIT = 300.0  # of |θ|
@@ -84,7 +83,7 @@ def multiply(state: Any, scratch: Scratch, count: int, rate: float, params: Any)
 class UWin(Multiplicative):
     """Balanced Winnow, unnormalised; with another loss than the perceptron's: exponentiated gradient steps.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(UWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'short': 0.4027}
 
@@ -117,7 +116,7 @@ class UWin(Multiplicative):
 class NWin(UWin):
     """Balanced Winnow whose 2D positive weights keep the sum W: all are multiplied by d = W/Z.
 
-    >>> from rerank.learn.learned import learned
+    >>> from rerank.learn.train import learned
     >>> learned(NWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'short': 0.3987}
 

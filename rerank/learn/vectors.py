@@ -1,4 +1,4 @@
-"""Leaves that every update rule calls: score a list, judge it, and sum up the vector that it is to learn from."""
+"""Vectors that updates are made of: a list's subgradient, or the difference of two of its candidates."""
 
 import numpy as np
 
