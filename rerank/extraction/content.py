@@ -205,6 +205,11 @@ class Content(ABC, Generic[T]):
     def pair(self, nbest: Lists, count: SkipCount) -> Pair | None:
         """A list with its reference, both parsed and counted; None if it cannot be used."""
 
+    def compared(self, nbest: Lists) -> Pair | None:
+        """A list of a corpus, without its bad candidates, with what these are as far as they are compared with one
+        another."""
+        return self.pair(nbest, SkipCount("skip"))
+
     def measured(self, items: Iterable[Lists], count: SkipCount) -> Iterator[Measured]:
         """The usable lists, in blocks where these are ``flat``."""
         return usable(chain.from_iterable(map(self._parts, items)), self._measured, count)

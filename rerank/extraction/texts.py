@@ -74,6 +74,9 @@ class TextContent(Content[TextView | Lists]):
         count.unknown.update(self.unknown(nbest))
         return Pair(nbest, content, nbest.references)
 
+    def compared(self, nbest: Lists) -> Pair:
+        return Pair(with_answers(text_list(nbest).sound(), self.answer), nbest, nbest.references)
+
     @property
     def flat(self) -> bool:
         return isinstance(self.metric, ColumnMetric) and self.extractor.bits == 64 and self.by_columns

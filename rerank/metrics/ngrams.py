@@ -110,28 +110,43 @@ def list_ngrams(
 
 
 @kernel
-def match_pairs(starts: np.ndarray, ngrams: np.ndarray, held: np.ndarray, matched: np.ndarray) -> None:
-    """Count the n-grams that each two texts share, by their length, in ``matched`` (int32 [T, T, order], zeros); held:
-    zeros, one for every different n-gram."""
-    for r in range(starts.shape[0] - 1):
-        for e in range(starts[r], starts[r + 1]):
-            held[ngrams[0, e]] = ngrams[2, e]
-        for y in range(r, starts.shape[0] - 1):
-            for e in range(starts[y], starts[y + 1]):
-                matched[y, r, ngrams[1, e]] += min(ngrams[2, e], held[ngrams[0, e]])
-            for n in range(matched.shape[2]):
-                matched[r, y, n] = matched[y, r, n]
-        for e in range(starts[r], starts[r + 1]):
-            held[ngrams[0, e]] = 0
+def match_pairs(
+    starts: np.ndarray, ngrams: np.ndarray, begins: np.ndarray, having: np.ndarray, row: np.ndarray, matched: np.ndarray
+) -> None:
+    """Count the n-grams that each two texts share, by their length, in ``matched`` (int32 [T, order, T], zeros).
+
+    Entries are sorted by n-gram first, so that the innermost loop is over neighbours in memory. Scratch: begins, zeros,
+    one more than there are different n-grams; having (int32 [3, E]); row (int32 [T], zeros).
+    """
+    for e in range(having.shape[1]):
+        begins[ngrams[0, e] + 1] += 1
+    for k in range(1, begins.shape[0]):
+        begins[k] += begins[k - 1]
+    for t in range(row.shape[0]):
+        for e in range(starts[t], starts[t + 1]):
+            place = begins[ngrams[0, e]]
+            having[0, place], having[1, place], having[2, place] = t, ngrams[1, e], ngrams[2, e]
+            begins[ngrams[0, e]] += 1
+    first = 0
+    for end in begins[:-1]:
+        for place in range(first, end):
+            row[having[0, place]] = having[2, place]
+        for place in range(first, end):
+            own, times = matched[having[0, place], having[1, place]], having[2, place]
+            for t in range(row.shape[0]):
+                own[t] += min(row[t], times)
+        for place in range(first, end):
+            row[having[0, place]] = 0
+        first = end
 
 
 def matched_pairs(first: np.ndarray, symbols: np.ndarray, order: int) -> np.ndarray:
-    """int32 [T, T, order]: how many n-grams of up to ``order`` symbols each two of T texts share."""
+    """int32 [T, order, T]: how many n-grams of up to ``order`` symbols each two of T texts share."""
     texts, most = first.size - 1, order * int(first[-1])
     starts, ngrams = np.zeros(texts + 1, np.int64), np.empty((3, most), np.int32)
-    different = list_ngrams(first, symbols, order, ngram_table(most), starts, ngrams)
-    matched = np.zeros((texts, texts, order), np.int32)
-    match_pairs(starts, ngrams, np.zeros(different, np.int32), matched)
+    begins = np.zeros(1 + list_ngrams(first, symbols, order, ngram_table(most), starts, ngrams), np.int64)
+    matched, row = np.zeros((texts, order, texts), np.int32), np.zeros(texts, np.int32)
+    match_pairs(starts, ngrams, begins, np.empty((3, int(starts[-1])), np.int32), row, matched)
     return matched
 
 
@@ -225,7 +240,7 @@ def bleu_pairs(first: np.ndarray, matched: np.ndarray, smoothing: int, row: np.n
             row[TOTAL + n] = max(row[LENGTH] - n, 0.0)
         for r in range(out.shape[0]):
             for n in range(ORDER):
-                row[CORRECT + n] = matched[y, r, n]
+                row[CORRECT + n] = matched[y, n, r]
             out[y, r] = bleu(row, float(first[r + 1] - first[r]), smoothing)
 
 
@@ -479,11 +494,11 @@ class Chrf(SacrebleuMetric):
         check_longest(texts)
         first, points, word_first, hashes = self._units(texts)
         sides = (first, points, self.char_order), (word_first, hashes, self.word_order)
-        matched = np.concatenate([matched_pairs(*side) for side in sides], axis=2)
+        matched = np.concatenate([matched_pairs(*side) for side in sides], axis=1)
         sizes = np.concatenate([np.diff(of)[:, None] - np.arange(order) for of, _, order in sides], axis=1).clip(0)
         gains = np.empty((len(texts), len(texts)))
         for r, size in enumerate(sizes):
-            counts = np.stack([sizes * (size > 0), np.broadcast_to(size, sizes.shape), matched[:, r]], axis=2)
+            counts = np.stack([sizes * (size > 0), np.broadcast_to(size, sizes.shape), matched[r].T], axis=2)
             gains[:, r] = f_scores(counts.reshape(len(texts), -1).astype(np.float64), self.beta) / 100.0
         return gains
 

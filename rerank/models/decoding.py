@@ -122,9 +122,10 @@ class Evidence:
         if self._all is None and self._most >= N:
             self._all = self.gains(list(range(N)))
         gains = self.gains(places.tolist()) if self._all is None else self._all[np.ix_(places, places)]
-        expected = np.full((sharpness.size, N), -np.inf)
+        expected, by_reference = np.full((sharpness.size, N), -np.inf), np.array(gains.T, order="C")
         for row, p in zip(expected, probabilities(scores[places], sharpness, deviation), strict=True):
-            row[places] = np.cumsum(gains * p, axis=1)[:, -1]  # a sum in this order, whatever the array's size
+            # One reference after the other, for all candidates at once: along rows numpy adds in another order.
+            row[places] = (by_reference * p[:, None]).sum(axis=0)
         return expected
 
     @property

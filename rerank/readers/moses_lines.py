@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ BAR = re.compile(rb"(?<!\S)\|\|\|(?!\S)")
 _ID = re.compile(rb"\d{1,18}(?=\|\|\|(?!\S))")  # a whole number that bars follow directly, as old Moses writes it
 _LABELLED = re.compile(rb"\S+[=:][-+.\deE]*(\s+(\S+[=:])?[-+.\deE]*)*")  # values behind labels
 _OLD_LABEL = re.compile(rb"(?:^|[\s;])BaseScore[=:]")
+_ENDS = {sign: re.compile(sign + rb"(?!\S)") for sign in (b"=", b":")}  # of labels that precede their values
 _SEMICOLON = re.compile(rb"(\S+?=%s);+" % DECIMAL)  # after a whole label=value it separates
 # A label, which ends at the last sign of its word, with its values, or the values that precede the first label.
 _RUN = re.compile(rb"(?:(\S+)[=:](\S*)|(?=\S))((?:\s*+(?=\S)[=:]?[^\s=:]*+(?!\S))*+)")
@@ -65,8 +67,9 @@ class Layout(NamedTuple):
 def parts_of(line: bytes) -> list[bytes]:
     """The fields of a line, with the white space around them. Texts may contain bars too: only three that stand alone
     separate."""
-    if line.count(b"|||") == line.count(b" ||| "):
-        return line.split(b"|||")
+    parts = line.split(b"|||")
+    if len(parts) == line.count(b" ||| ") + 1:
+        return parts
     if (name := _ID.match(line)) is not None:
         return [name[0], *BAR.split(line[name.end() :])[1:]]
     return BAR.split(line)
@@ -174,6 +177,8 @@ def read_values(fields: list[bytes], problems: dict[int, Problem]) -> Values:
 
     A label ends with ``=`` or ``:`` and precedes its values, or is joined to its only (or first) value.
     """
+    if (alike := _values_alike(fields)) is not None:
+        return alike
     runs, order, of, texts = dict[tuple[bytes, int, bool], int](), list[int](), list[int](), list[bytes]()
     for row, field in enumerate(fields):
         for label, joined, more in _RUN.findall(_SEMICOLON.sub(rb"\1 ", field) if b";" in field else field):
@@ -203,6 +208,31 @@ def read_values(fields: list[bytes], problems: dict[int, Problem]) -> Values:
             problems.setdefault(int(rows[k]), Problem("score", f"found {excerpt(texts[k])}; expected a number"))
         values = np.array([0.0 if number is None else number for number in numbers])
     return Values(keys, which, rows, values, inline)
+
+
+def _values_alike(fields: list[bytes]) -> Values | None:
+    """The values of fields that have the same labels at the same places, each before its values, as those of Moses: a
+    third of the time that ``read_values`` takes otherwise; None for other fields, and damaged ones."""
+    words = list(map(bytes.split, fields))
+    if len({*map(len, words)}) != 1 or b";" in fields[0]:
+        return None
+    columns, keys, texts = list(zip(*words, strict=True)), list[Key](), list[tuple[bytes, ...]]()
+    begins = [k for k, column in enumerate(columns) if len(column[0]) > 1 and column[0].endswith((b"=", b":"))]
+    for begin, end in pairwise([*begins, len(columns)]):
+        label, size = columns[begin], end - begin - 1
+        if size == 0 or label.count(label[0]) < len(fields):
+            return None
+        keys += [Key(label[0][:-1], k, size) for k in range(size)]
+        texts += columns[begin + 1 : end]
+    joined, m = b"".join(chain.from_iterable(texts)), len(fields) * len(keys)
+    if begins[:1] != [0] or len({*keys}) < len(keys) or any(sign in joined for sign in (b"=", b":", b";", b"_")):
+        return None
+    try:
+        values = np.fromiter(map(float, chain.from_iterable(zip(*texts, strict=True))), np.float64, m)
+    except ValueError:
+        return None
+    rows, which = np.divmod(np.arange(m), len(keys))
+    return Values(keys, which, rows, values, np.zeros(m, np.bool_))
 
 
 class Columns(NamedTuple):
@@ -268,8 +298,7 @@ def rescored(known: Layout | None, line: bytes, score: float) -> bytes:
     if known.features >= 0 and not (OLD in features and _OLD_LABEL.search(features)):
         alone = b";" in features and len(features.split()) == 1  # label=value;label=value, as cdec writes them
         sign = b":" if b":" in features and b"=" not in features else b"="
-        ends = any(word.endswith(sign) for word in features.split())
-        label = OLD + sign + b" " * (sign not in features or ends)
+        label = OLD + sign + b" " * (sign not in features or _ENDS[sign].search(features) is not None)
         put(known.features, (features + (b";" if alone else b" ") + label + old).strip())
     return b"|||".join(parts)
 

@@ -18,7 +18,7 @@ from rerank.extraction.blocks import Block, BlockJob, Spool, carried_out, cut
 from rerank.extraction.content import Pair
 from rerank.extraction.extraction import Extracted
 from rerank.models.decoding import Evidence, gain_functions
-from rerank.readers.base import ScoreColumns, SkipCount
+from rerank.readers.base import ScoreColumns
 from rerank.readers.lines import Place
 from rerank.readers.lists import Lists, one_by_one
 from rerank.recipes.recipe import ListRecipe
@@ -98,7 +98,7 @@ def reread(job: BlockJob, block: Block) -> Reread:
         if len(nbest) != own.stop - own.start:
             nbest = content.without_bad(nbest)
         if own.stop > own.start and any(visitor.opens for visitor in known.visitors):
-            if (pair := content.pair(nbest, SkipCount("skip"))) is not None:
+            if (pair := content.compared(nbest)) is not None:
                 evidence = Evidence(content, pair.nbest, pair.content, decode.most, gains)
                 long += len(pair.nbest) > decode.most and evidence.answers is None
         again = RereadList(nbest, known.stats[own], pair, evidence, [])
