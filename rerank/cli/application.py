@@ -33,7 +33,7 @@ from rerank.base.errors import DataError, RecipeError, RerankError, RunError, St
 from rerank.base.interrupts import Interrupted, handled
 from rerank.base.progress import DETAIL, PlainConsole, console
 from rerank.base.registry import Registry
-from rerank.base.shipped import file_of, files_of
+from rerank.storage.places import file_of, files_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -90,7 +90,7 @@ def rank_(
     from rerank.models.provenance import decodings_of
     from rerank.models.scorer import Scorer, write_ranked
     from rerank.readers.base import SkipCount, make_reader
-    from rerank.storage.compressed import open_output
+    from rerank.storage.files import open_output
 
     check_files(nbest, sources, output, None if model == BASE else model)
     if model == BASE:

@@ -238,7 +238,7 @@ def export(
     """Write the weights of a model as text, one name and weight per line, the strongest first."""
     from rerank.models.model import Model, model_files
     from rerank.models.weights import moses_lines, weight_lines
-    from rerank.storage.compressed import open_output
+    from rerank.storage.files import open_output
     from rerank.storage.outputs import check_apart
 
     if form == "moses" and output.endswith((".gz", ".bz2", ".xz", ".zst")):

@@ -21,9 +21,9 @@ from rerank.data.trees import brackets as bracketed
 from rerank.extraction.content import Content
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
+from rerank.learn.scoring import softmax
 from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.fusion import Fusion, VotedBracket, probabilities
-from rerank.models.dense import softmax
 from rerank.models.model import Model
 from rerank.models.provenance import Decoding
 from rerank.readers.lists import Lists, numbered

@@ -15,7 +15,7 @@ from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content import Pair
 from rerank.features.table import HashedTable
-from rerank.models.dense import softmax
+from rerank.learn.scoring import softmax
 from rerank.models.model import Model, kind_of, models
 from rerank.models.provenance import Trust
 from rerank.models.scorer import Contribution, Ranked, Scorer

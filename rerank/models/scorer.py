@@ -18,9 +18,8 @@ from rerank.features.rows import RowBuilder
 from rerank.features.sink import ListFeatures
 from rerank.features.table import HashedTable
 from rerank.learn.base import Weights
-from rerank.learn.scoring import add_scores
+from rerank.learn.scoring import add_scores, dense_scores
 from rerank.learn.scoring import scores as scores_of
-from rerank.models.dense import dense_scores
 from rerank.models.model import Model, recipe_of
 from rerank.models.provenance import Decoding, decodings_of
 from rerank.readers.base import ListWriter, Problem, Reader, ScoreColumns, SkipCount, make_reader, usable

@@ -25,8 +25,8 @@ import zstandard
 
 from rerank.base.encoding import encoded, shown
 from rerank.base.errors import DataError
-from rerank.storage.compressed import compression_of_name
-from rerank.storage.remote import RemoteFile, is_url
+from rerank.storage.files import compression_of_name
+from rerank.storage.places import RemoteFile, is_url
 
 HEAD = 80  # bytes that tell the compression, and what is no text
 

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import Registry, imported, nearest, own_parts
-from rerank.base.shipped import HOME
 from rerank.recipes.recipe import ListRecipe, TaskRecipe
 from rerank.recipes.settings import Settings, assign_all, named, undone, validate
 from rerank.storage.documents import read_yaml, yaml_options
+from rerank.storage.places import HOME
 
 SIZES = "rerank.runs.report.results:corpora_table"
 

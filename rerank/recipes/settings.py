@@ -14,7 +14,7 @@ from rerank.base.encoding import has_login
 from rerank.base.errors import RecipeError
 from rerank.base.ranges import Range, hints_of, wanted
 from rerank.base.registry import nearest, texts_in
-from rerank.base.shipped import HOME
+from rerank.storage.places import HOME
 
 Settings = dict[str, Any]
 DIGITS = 10  # of a cut-off, at most

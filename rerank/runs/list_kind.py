@@ -46,7 +46,7 @@ from rerank.runs.report.table import own_measure
 from rerank.runs.rereading import visit_lists
 from rerank.runs.run import Run, blind, choose, weight_counts
 from rerank.runs.training import IN_MEMORY, RunTask, train_run, trained_on, trained_once
-from rerank.storage.compressed import open_output
+from rerank.storage.files import open_output
 from rerank.storage.outputs import RUNS, output_file
 
 log = logging.getLogger("rerank")

@@ -29,7 +29,7 @@ from rerank.recipes.recipe import TASKS, ListRecipe
 from rerank.recipes.settings import Settings, literal, named
 from rerank.runs.corpora import written_apart
 from rerank.storage.documents import as_json, read_yaml
-from rerank.storage.remote import is_url
+from rerank.storage.places import is_url
 
 log = logging.getLogger("rerank")
 TRAIN, DEV = ("train",), ("dev", "valid", "val")  # what names of files say of their splits

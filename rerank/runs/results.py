@@ -31,8 +31,8 @@ from rerank.runs.report.page import Folded, PageSection, Part
 from rerank.runs.report.table import Bar, Measure, TextTable, count, fixed, primary_of, reals
 from rerank.runs.rereading import RereadList, Visitor
 from rerank.runs.run import Run
-from rerank.storage.compressed import open_output
 from rerank.storage.documents import as_json
+from rerank.storage.files import open_output
 from rerank.storage.outputs import output_file
 
 # In ``predictions``, of a split: by ``Predictions``, ``Compared.save`` and, one of two, ``write_answers``.

@@ -1,31 +1,40 @@
-"""Files and directories that appear under their names only when they are complete; arrays in them.
+"""Files and directories that appear under their names only when they are complete: arrays, and output that may be
+compressed.
 
 While it is being written, what becomes NAME has the name ``.NAME.XXXXXXXX.rerank`` beside it, and its writer holds a
 lock on it. What a killed process has left under such a name, which nobody holds, is removed by the next writer of NAME.
 Arrays are .npy and .npz by numpy, without objects; what does not fit is a ValueError that names the file.
 """
 
+import bz2
 import errno
 import fcntl
 import glob
+import gzip
 import hashlib
+import lzma
 import os
 import re
 import secrets
 import shutil
 import struct
+import sys
+import tempfile
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Any, Self
 
 import numpy as np
+import zstandard
 from numpy.typing import DTypeLike
 
-from rerank.base.errors import RecipeError, RunError
+from rerank.base.errors import DataError, RecipeError, RunError
 from rerank.base.interrupts import deferred
 from rerank.storage.documents import as_json, check_plain, read_object
 
@@ -38,6 +47,15 @@ FAULTS = (
     zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, SyntaxError, NotImplementedError, RuntimeError,
     MemoryError,
 )  # fmt: skip
+_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+# What compresses into another file, which stays open. gzip headers carry no time and no name, so the same data gives
+# the same bytes.
+WRITING: dict[str, Callable[[Any], Any]] = {
+    "plain": lambda raw: raw,
+    "gzip": lambda raw: gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=6, mtime=0),
+    "bzip2": partial(bz2.BZ2File, mode="wb"), "xz": partial(lzma.LZMAFile, mode="wb"),
+    "zstd": lambda raw: zstandard.ZstdCompressor().stream_writer(raw, closefd=False),
+}  # fmt: skip
 
 
 def read_array(
@@ -352,3 +370,67 @@ def foreign(directory: Path) -> Path | None:
         except DAMAGE:
             continue
     return next((path for path in sorted(directory.glob("*")) if path.name not in listed), None)
+
+
+def compression_of_name(path: str) -> str:
+    """The compression that the extension of ``path`` asks for, or "plain"."""
+    return _SUFFIXES.get(os.path.splitext(path)[1].lower(), "plain")
+
+
+@dataclass(frozen=True)
+class OutputStream:
+    """A file being written; what goes to ``file`` comes out of ``raw``, compressed if they are not the same."""
+
+    file: Any
+    raw: IO[bytes]
+
+    def write(self, data: bytes, /) -> None:
+        """Write all of ``data``."""
+        self.file.write(data)
+
+    def flush(self) -> None:
+        """Let whoever reads standard output, or a pipe, have what was written so far."""
+        if self.file is self.raw:
+            self.raw.flush()
+
+
+@contextmanager
+def open_output(path: str | os.PathLike[str], whole: bool = False) -> Iterator[OutputStream]:
+    """A file that gets its name at the end of the block, unless that ends with an error; "-" is standard output. If the
+    name ends in .gz, .bz2, .xz or .zst, the file is compressed.
+
+    whole: standard output, too, gets everything at the end, or nothing.
+    """
+    name = os.fspath(path)
+    try:
+        with ExitStack() as stack:
+            if name == "-":
+                raw: Any = stack.enter_context(tempfile.TemporaryFile()) if whole else sys.stdout.buffer
+            else:
+                target = Path(os.path.realpath(name))
+                os.stat(target.parent)
+                if not target.exists() or target.is_file():
+                    target = stack.enter_context(new_file(target))
+                raw = stack.enter_context(open(target, "wb"))  # a device or a pipe; a directory fails here
+            file = WRITING[compression_of_name(name)](raw)
+            try:
+                yield OutputStream(file, raw)
+            except BaseException:
+                with suppress(OSError, ValueError):  # a full disk, once more
+                    raw.flush() if file is raw else file.close()
+                raise
+            if file is not raw:
+                file.close()
+            raw.flush()
+            if name == "-" and whole:
+                raw.seek(0)
+                shutil.copyfileobj(raw, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise  # whoever reads the pipe has stopped: not a failure of the output
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            raise DataError("the name is longer than the system allows", path=name) from None
+        reason = getattr(error, "strerror", None) or error
+        message = f"cannot write {name}: {reason}; name a file in an existing, writable directory"
+        raise RunError(message) from None

@@ -19,7 +19,6 @@ from outcomes import read_lists
 import rerank
 from rerank.base.encoding import LONGEST, file_name, is_name
 from rerank.base.errors import DataError, ModelError, RecipeError, RerankError, RunError, StoppedError, UnforeseenError
-from rerank.base.shipped import file_of, files_of
 from rerank.extraction.trees import TreeContent
 from rerank.features.sink import TooLargeError
 from rerank.readers.given.nbest import GivenError
@@ -28,6 +27,7 @@ from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.recipe import TextRecipe
 from rerank.recipes.settings import validate
 from rerank.storage.files import write_text
+from rerank.storage.places import file_of, files_of
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,11 @@ from programs import PATIENCE
 
 import rerank
 from rerank.base.errors import DataError, RecipeError, RunError
-from rerank.storage.compressed import open_output
 from rerank.storage.documents import as_json, read_object
 from rerank.storage.files import (
     new_directory,
     new_file,
+    open_output,
     read_archive,
     read_array,
     remove,
@@ -196,7 +196,7 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from rerank.storage.files import new_directory, new_file, scratch_directory
-from rerank.storage.compressed import open_output
+from rerank.storage.files import open_output
 place = Path(sys.argv[1])
 with new_directory(place / "d") as d, new_file(place / "f") as f, scratch_directory(place / "s"), open_output(
     place / "o.gz"

@@ -22,9 +22,9 @@ from rerank.base.errors import DataError, RecipeError, RunError
 from rerank.readers.inputs import Inputs
 from rerank.readers.streams import open_stream
 from rerank.storage import files as storage
-from rerank.storage import remote
+from rerank.storage import places
 from rerank.storage.outputs import NOTE, log_file, output_directory, output_file, prepare_output, sole_run
-from rerank.storage.remote import fetched, is_url
+from rerank.storage.places import fetched, is_url
 
 RESULTS = (".runs", "metrics.json", "history.jsonl", "predictions")
 HOLD = """
@@ -278,7 +278,7 @@ def test_what_is_not_fetched_is_named(served: Served, url: str, message: str, mo
 
 def test_a_server_that_says_nothing(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     served.delay = 1.0
-    monkeypatch.setattr(remote, "PATIENCE", 0.05)
+    monkeypatch.setattr(places, "PATIENCE", 0.05)
     with pytest.raises(DataError, match=r"no answer for 0\.05 seconds"):
         open_stream(f"{served.url}/text")
 

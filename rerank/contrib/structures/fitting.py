@@ -34,8 +34,8 @@ from rerank.readers.problems import SkipCount
 from rerank.readers.streams import PathLike
 from rerank.recipes.loading import read_settings
 from rerank.recipes.settings import Settings, named
-from rerank.storage.compressed import OutputStream
 from rerank.storage.documents import as_json
+from rerank.storage.files import OutputStream
 
 log = logging.getLogger("rerank")
 # A file, or sentences whose tokens are rows that end with the label, as (word, tag).

@@ -27,7 +27,7 @@ from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report import results as report
 from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import TextTable, count, fixed
-from rerank.storage.compressed import open_output
+from rerank.storage.files import open_output
 from rerank.storage.outputs import RUNS, Work, key_of, output_file
 
 SOURCES = (  # what results depend on

@@ -10,7 +10,6 @@ import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
-from rerank.base.shipped import shipped_files
 from rerank.readers import base, detection
 from rerank.readers.base import OnBadList, Reader, ScoreColumns, check_choice, lists_of, readers
 from rerank.readers.detection import MOST, Account, filled
@@ -38,6 +37,7 @@ from rerank.readers.texts.text_files import lists_of_texts
 from rerank.readers.texts.text_list import SCORE
 from rerank.readers.trees.charniak import ParseReader
 from rerank.readers.trees.treebank import SentenceText, lists_of_trees, treebank_files
+from rerank.storage.places import shipped_files
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from rerank.readers.streams import PathLike, open_stream
 from rerank.readers.texts.forms import NUMERAL
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import LOOK
-from rerank.storage.remote import fetched, is_url
+from rerank.storage.places import fetched, is_url
 
 EXTRA = "pip install 'rerank-nbest[frames]'"
 

@@ -41,8 +41,8 @@ from rerank.readers.lines import LONGEST, LineReader
 from rerank.readers.problems import NUL
 from rerank.readers.sides import Progress, Side, in_step
 from rerank.readers.streams import PathLike, open_stream, split_paths, stream_name
-from rerank.storage.compressed import compression_of_name
-from rerank.storage.remote import is_url
+from rerank.storage.files import compression_of_name
+from rerank.storage.places import is_url
 
 CHUNK = 1 << 18  # bytes read at once
 _MARKS = re.compile(rb"[()\0]")

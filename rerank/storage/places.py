@@ -1,19 +1,24 @@
-"""Files by URL, which fsspec opens and nothing keeps: every reading of one fetches it.
+"""Places of files: those by URL, and those that come with the program.
 
-A ``*`` in a URL stands for all files that match, in the order of their names, one after the other as if they were one.
-Two that are not compressed are one text: the first should end with a line end.
+fsspec opens what a URL names, and nothing keeps it: every reading fetches it. A ``*`` in a URL stands for all files
+that match, in the order of their names, one after the other as if they were one. Two that are not compressed are one
+text: the first should end with a line end.
 
 Names and passwords belong into ``~/.netrc`` (or the file that ``$NETRC`` names), keys of s3, hf and others where their
 packages look for them or into fsspec's configuration. A URL with a name or password is refused in recipes, which models
 and reports repeat. Messages and logs show URLs without them, and without queries; recipes keep queries, so a signed
 address is for commands and ``rerank.read``.
+
+Lists that come with the program go by name where a file is taken: ``llm/test``, and ``llm`` for all its splits where
+several files are. A file of this name comes first.
 """
 
 import io
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rerank.base.encoding import shown
@@ -22,6 +27,10 @@ from rerank.base.errors import DataError
 PATIENCE = 60.0  # seconds without an answer, or without a byte
 EXTRA = "pip install 'rerank-nbest[remote]'"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_PACKAGE = Path(__file__).parents[1]
+# A wheel has them inside the package, a checkout beside it.
+HOME = _PACKAGE / "shipped" if (_PACKAGE / "shipped").is_dir() else _PACKAGE.parent
+SPLITS = "train", "dev", "test"
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:
@@ -105,3 +114,30 @@ def _told(url: str) -> Iterator[None]:
             said = shown(str(cause)) or type(cause).__name__
             message = f"cannot be fetched: {said}; check the URL and the connection"
         raise DataError(message, path=url) from None
+
+
+def shipped_files() -> dict[str, str]:
+    """The files by name: ``llm/test`` of lists, ``quickstart/test.gold`` of gold trees."""
+    names = {path: path.name.removesuffix(".gz") for path in sorted((HOME / "data").glob("*/*.gz"))}
+    return {f"{path.parent.name}/{name.removesuffix('.jsonl').removesuffix('.nbest')}": str(path)
+            for path, name in names.items()}  # fmt: skip
+
+
+def files_of(names: Iterable[str]) -> list[str]:
+    """The files that names are, or those of shipped lists."""
+    names, files = list(names), shipped_files() if not all(map(os.path.exists, names)) else {}
+
+    def those(name: str) -> list[str]:
+        wanted = [name, *(f"{name}/{split}" for split in SPLITS)]
+        return [] if os.path.exists(name) else [files[one] for one in wanted if one in files]
+
+    return [file for name in names for file in those(name) or [name]]
+
+
+def file_of(name: str) -> str:
+    """The file that a name is, or that of shipped lists. Raises DataError where these are several."""
+    if len(files := files_of([name])) > 1:
+        raise DataError(
+            f"these are {len(files)} files; expected one: {', '.join(f'{name}/{x}' for x in SPLITS)}", path=name
+        )
+    return files[0]
