@@ -27,8 +27,7 @@ from rerank.data.corpus import Corpus, dense_alone, free_values
 from rerank.extraction.extraction import extract_training
 from rerank.extraction.kinds import metric_of
 from rerank.learn.base import Weights
-from rerank.learn.folds import padded, with_base_column
-from rerank.learn.members import best_column, mixture
+from rerank.learn.folds import best_column, mixture, padded, with_base_column
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import weighed_rows
 from rerank.metrics.gain import Gain

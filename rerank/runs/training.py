@@ -353,7 +353,7 @@ def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Trai
     if not made.linear:
         training: Training = made.grown(corpus, dev, task.recipe.seed)
     else:
-        from rerank.learn.members import mixture  # with the search for penalties
+        from rerank.learn.folds import mixture  # with the search for penalties
 
         assert isinstance(made, Maxent)
         warm, width = _warm(task, settings, corpus), corpus.width

@@ -17,8 +17,20 @@ from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus, free_values
 from rerank.learn import folds
 from rerank.learn.base import Weights
-from rerank.learn.folds import FEW, held_out, sections, trials, with_base_column
-from rerank.learn.members import Member, Mixture, best_column, mixture, pairs_with_nothing, weighed, weighed_again
+from rerank.learn.folds import (
+    FEW,
+    Member,
+    Mixture,
+    best_column,
+    held_out,
+    mixture,
+    pairs_with_nothing,
+    sections,
+    trials,
+    weighed,
+    weighed_again,
+    with_base_column,
+)
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import choices, scores, weighed_rows
 from rerank.learn.train import ListProblem, score_on, train

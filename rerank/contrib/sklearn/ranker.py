@@ -18,8 +18,7 @@ from rerank.data.corpus import Corpus, said_of_all
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import BaseSearch, start_weight
 from rerank.learn.contract import as_value_errors, check_parameters, learner_of, seed_of
-from rerank.learn.folds import with_base_column
-from rerank.learn.members import mixture
+from rerank.learn.folds import mixture, with_base_column
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import weighed_rows
 from rerank.learn.train import ListProblem, score_on, train
