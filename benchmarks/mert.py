@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 
-from rerank.learn.error_surface import ErrorSurface
-from rerank.learn.mert import MertResult, MertSettings, mert
+from rerank.learn.mert import ErrorSurface, MertResult, MertSettings, mert
 from rerank.metrics.ngrams import Bleu
 from rerank.readers.moses import Moses
 

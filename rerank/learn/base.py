@@ -11,12 +11,21 @@ from rerank.base.ranges import NotNegative
 from rerank.base.registry import Registry
 from rerank.data.corpus import Corpus
 from rerank.kernels.compile import KernelPart, kernel_of, settings_of
-from rerank.learn.average import average_of, begin_sums, flush
 from rerank.learn.epoch import epoch
 from rerank.learn.log import UpdateLog, Votes, filled, log_buffers, repeat_updates, room_for
 from rerank.learn.losses import Loss, PairLoss, losses
 from rerank.learn.pairs import ORACLES
-from rerank.learn.predictor import Predictor, fresh, named, predictor_of, weights_of, without_sums
+from rerank.learn.predictor import (
+    Predictor,
+    average_of,
+    begin_sums,
+    flush,
+    fresh,
+    named,
+    predictor_of,
+    weights_of,
+    without_sums,
+)
 from rerank.learn.predictor import State as State
 from rerank.learn.scoring import Weights as Weights
 from rerank.learn.workspace import EpochStats, new_tally, scratch_for, view

@@ -22,7 +22,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.corpus import Corpus, standard_scale
 from rerank.learn.base import Learner, Weights, learners
-from rerank.learn.error_surface import ErrorSurface, Line
+from rerank.learn.mert import ErrorSurface, Line
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import scores
 from rerank.learn.train import Epoch, Training

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from rerank.kernels.compile import kernel
-from rerank.learn.average import settle
 from rerank.learn.log import LogBuffers, record
 from rerank.learn.losses import costliest, judge
 from rerank.learn.pairs import compares_oracle, pick, pick_next
-from rerank.learn.predictor import beta, close, look_up, score, survive
+from rerank.learn.predictor import beta, close, look_up, score, settle, survive
 from rerank.learn.vectors import difference, look_ahead
 from rerank.learn.workspace import SKIP, UPDATE, ListArrays, Scratch, gather, learn, update_pair
 

@@ -89,7 +89,7 @@ def test_the_headline_is_of_what_the_model_hands_out(
 
 def test_a_service_answers_by_it(decided: tuple[str, Path]) -> None:
     pytest.importorskip("uvicorn")
-    from rerank.contrib.serve.requests import answer
+    from rerank.contrib.serve.app import answer
 
     name, place = decided
     model = library.load(place / "model")

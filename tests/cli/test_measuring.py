@@ -302,7 +302,7 @@ def test_the_service_names_columns_that_are_unknown(
     place: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("uvicorn")
-    from rerank.contrib.serve.requests import answer
+    from rerank.contrib.serve.app import answer
 
     monkeypatch.setattr(logging.getLogger("rerank"), "propagate", True)
     monkeypatch.setattr(logging.getLogger("rerank"), "handlers", [])

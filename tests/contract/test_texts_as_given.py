@@ -18,7 +18,7 @@ from small import lines_of
 import rerank as library
 from rerank.base.encoding import plain
 from rerank.contrib.formats.translation import FairseqReader, OpenNmtReader, SockeyeReader
-from rerank.contrib.serve.requests import answer
+from rerank.contrib.serve.app import answer
 from rerank.models.weights import escaped, unescaped
 from rerank.readers.base import Reader
 from rerank.readers.combined import MergedReader

@@ -19,7 +19,7 @@ from rerank.data.corpus import Corpus
 from rerank.learn import base_weight
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.base_weight import AUTO, START, BaseSearch, best_weight, make_learner, start_weight
-from rerank.learn.error_surface import Line
+from rerank.learn.mert import Line
 from rerank.learn.rules.dual_averaging import VotedRDA
 from rerank.learn.scoring import corpus_score
 from rerank.learn.train import ListProblem, Training, train

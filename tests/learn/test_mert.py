@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from problems import METRICS, Ratio, problem
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.learn.error_surface import ErrorSurface, Line
-from rerank.learn.mert import MertSettings, best_step, mert
+from rerank.learn.mert import ErrorSurface, Line, MertSettings, best_step, mert
 from rerank.metrics.metric import Metric
 
 

@@ -13,7 +13,7 @@ import pytest
 from commands import Command
 
 import rerank
-from rerank.contrib.serve.requests import answer
+from rerank.contrib.serve.app import answer
 from rerank.extraction.kinds import with_set
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import TextRecipe

@@ -17,7 +17,7 @@ from rerank.base.errors import DataError
 from rerank.base.ranges import Range
 from rerank.data.corpus import frozen
 from rerank.kernels.compile import kernel
-from rerank.learn.error_surface import is_ahead
+from rerank.learn.mert import is_ahead
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import owners
 from rerank.readers.lists import Lists

@@ -20,9 +20,8 @@ import numpy as np
 
 from rerank.base.ranges import Positive, Range
 from rerank.kernels.compile import by_type, kernel
-from rerank.learn.average import average_anew
 from rerank.learn.base import Learner, State, Update
-from rerank.learn.predictor import assign
+from rerank.learn.predictor import assign, average_anew
 from rerank.learn.workspace import Scratch
 
 LIMIT = 300.0  # of |θ|

@@ -25,7 +25,7 @@ from rerank.contrib.search.lambdamart import LambdaMart
 from rerank.contrib.search.order import OrderMetric
 from rerank.contrib.sklearn import ListRanker
 from rerank.data.corpus import Corpus, free_values
-from rerank.learn.error_surface import ErrorSurface
+from rerank.learn.mert import ErrorSurface
 from rerank.learn.scoring import Weights, scores
 from rerank.metrics.metric import metrics
 from rerank.metrics.oracle import rows_of_scores
