@@ -141,7 +141,6 @@ def context(node: Node, o: Any) -> list[str]:
 
 
 def child_parts(child: Node, o: Any) -> list[str]:
-    assert child.parent is not None
     is_head = child is head_child(child.parent, TABLES[o.heads])
     star = ["*"] if is_head and o.mark_head else []
     if word_shown(child, o.words):

@@ -219,7 +219,6 @@ def test_extreme_settings_give_finite_numbers_or_an_error(name: str, parameter: 
         for weights in training.weights.values():
             assert np.isfinite(weights.w).all()
             assert np.isfinite(weights.base)
-        assert training.log is not None
         votes = learner.votes(training.log, corpus)
         votes.check(corpus.width)
         assert vote(votes, corpus).sum() == votes.survived.sum() * corpus.list_count

@@ -55,8 +55,6 @@ def rank(model: Model, form: Format, path: str, policy: Any = "error") -> tuple[
 
 def same(found: list[Ranked | Problem], expected: list[Ranked | Problem]) -> None:
     for one, two in zip(found, expected, strict=True):
-        assert isinstance(one, Ranked)
-        assert isinstance(two, Ranked)
         np.testing.assert_array_equal(one.scores, two.scores)
 
 
@@ -70,7 +68,6 @@ def drop(lists: list[list[Candidate]], which: slice, candidates: slice = slice(N
 @every_format
 def test_a_model_names_its_columns_and_their_sources(name: str, models: dict[str, Model]) -> None:
     columns = ScoreColumns.of_table(models[name].table.about)
-    assert columns is not None
     base = FORMATS[name].base
     assert (set(columns.names), columns.base) == ({base, *FORMATS[name].columns}, base)
     expected: dict[str, set[str]] = {
@@ -165,7 +162,6 @@ def test_lists_of_another_format_are_ranked_where_they_have_the_columns(
     assert set(count.unknown) == set(form.columns) - set(FORMATS[name].columns)
     weight = {model.table.name(j).partition("|")[2]: 1.0 + j for j in range(model.table.width)}
     for each in found:
-        assert isinstance(each, Ranked)
         values = dict(zip(each.nbest.names, each.nbest.scores.T, strict=True))
         expected = 0.5 * each.nbest.base + sum(weight.get(column, 0.0) * own for column, own in values.items())
         np.testing.assert_allclose(each.scores, expected, rtol=1e-5)
@@ -200,7 +196,6 @@ def test_lists_from_memory_are_held_to_the_columns_too(name: str, models: dict[s
     form, scorer = FORMATS[name], Scorer(models[name])
     path = form.write(tmp_path, small_lists.complete())
     whole = next(iter(make_reader(dict(form.reader)).read(path)))
-    assert whole.problem is None
     scorer.content.open(whole)
     lacking = whole.changed(names=(form.base,), scores=whole.base.reshape(-1, 1), column=0, sources={})
     with pytest.raises(Problem) as caught:

@@ -24,7 +24,6 @@ from rerank.readers.base import Reader
 from rerank.readers.combined import MergedReader
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.loading import read_settings
-from rerank.recipes.recipe import TextRecipe
 from rerank.runs import experiment
 
 PROGRAM = "def f(x):\n    if x:\n        return 1\n\treturn 2\n"
@@ -134,14 +133,12 @@ def test_every_format_whose_texts_have_bounds_keeps_them(text: str, tmp_path: Pa
     for reader, item in found:
         path = write(tmp_path / "one.jsonl", [item])
         (nbest,) = reader.read(path)
-        assert nbest.problem is None
         assert nbest.candidates[0].text == text
         assert nbest.texts == [text.encode().strip()]
     merged = MergedReader(of=["jsonl", "jsonl"])
     other = write(tmp_path / "other.jsonl", [{"id": "a", "candidates": [OTHER]}])
     path = write(tmp_path / "one.jsonl", [{"id": "a", "candidates": [text]}])
     (nbest,) = merged.read(f"{path},{other}")
-    assert nbest.problem is None
     assert [one.text for one in nbest.candidates] == [text, OTHER]
     if not {"\n", "\r"} & set(text):
         lines: list[tuple[Reader, str]] = [(FairseqReader(), f"S-0\ta\nH-0\t-1\t{text}\nP-0\t-1\n")]
@@ -150,17 +147,14 @@ def test_every_format_whose_texts_have_bounds_keeps_them(text: str, tmp_path: Pa
         for reader, line in lines:
             path.write_bytes(line.encode())
             (nbest,) = reader.read(path)
-            assert nbest.problem is None
             assert nbest.candidates[0].text == text
 
 
 def test_texts_that_differ_by_white_space_alone_repeat_each_other_and_cost_no_copy(lists: Path) -> None:
     (nbest,) = JsonlReader().parse(b'{"candidates": ["a", " a\\n", "b"]}')
-    assert nbest.problem is None
     assert (nbest.duplicates, nbest.texts, nbest.given) == (1, [b"a", b"a", b"b"], [b"a", b" a\n", b"b"])
     assert nbest.given[2] is nbest.texts[2]
     (nbest,) = JsonlReader(duplicates="drop").parse(b'{"candidates": [" a", "b", "a"]}')
-    assert nbest.problem is None
     assert [one.text for one in nbest.candidates] == [" a", "b"]
     (nbest,) = JsonlReader().parse(b'{"candidates": ["a", "b"]}')
     assert nbest.problem is None
@@ -185,7 +179,6 @@ def test_predictions_of_a_run(tmp_path: Path, text: str) -> None:
         {"name": "given", "task": "ranking", "data": data, "features": {"set": "base"},
          "decode": {"kinds": "mbr", "use": "mbr"}}
     )  # fmt: skip
-    assert isinstance(recipe, TextRecipe)
     experiment.run(recipe, tmp_path / "run")
     texts = [f"{i}{text}" for i in range(12)]
     (nbest, *_) = library.read(tmp_path / "run" / "predictions" / "test.nbest.gz")

@@ -456,7 +456,6 @@ def test_training_visits_part_after_part(name: str, mapped: Corpus, tmp_path: Pa
     learner = learners.get(name)(**LEARNERS[name].variants[0])
     training, (state, log) = fit(learner, mapped), by_hand(learner)
     assert bits(training.state) == bits(state)
-    assert training.log is not None
     for key, array in log.arrays().items():
         np.testing.assert_array_equal(training.log.arrays()[key], array)
     votes = learner.votes(*in_memory(training.log, mapped))  # updates are repeated on the lists that they touched
@@ -470,7 +469,6 @@ def test_training_visits_part_after_part(name: str, mapped: Corpus, tmp_path: Pa
 )
 def test_bounds_are_those_of_the_whole(learner: Learner, mapped: Corpus) -> None:
     training = fit(learner, mapped)
-    assert training.log is not None
     first, u = training.history[0], training.weights["average"]
     margins = [list_margins(lists, oracles(CORPUS), u, any_ties=False) for lists in (mapped, CORPUS)]
     np.testing.assert_array_equal(*margins)

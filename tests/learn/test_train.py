@@ -66,7 +66,6 @@ def test_the_best_epoch_on_dev_is_kept_and_of_equals_the_first() -> None:
     assert len(training.history) == 5
     assert bits(training.state) == bits(expected.state)
     assert (training.weights["average"].w == expected.weights["average"].w).all()
-    assert training.log is not None
     for name, array in expected.log.arrays().items():
         np.testing.assert_array_equal(training.log.arrays()[name], array)
     assert training.log.arrays()["survived"].sum() == 2 * CORPUS.list_count

@@ -158,7 +158,6 @@ def test_the_base_score_has_one_weight(task: Path) -> None:
     lists = lists_of(task, "train")
     model = rerank.fit(lists, recipe={"task": "translation"}, features=FEATURES, epochs=2).model
     j = model.table.base_column
-    assert j is not None
     for weights in model.weights.values():
         assert weights.w[j] == 0.0
         assert "BaseScore|" not in named_weights(model.table, weights)

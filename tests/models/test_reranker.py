@@ -15,7 +15,7 @@ import small_texts
 
 import rerank
 from rerank.models.model import Model
-from rerank.models.scorer import Ranked, Scorer
+from rerank.models.scorer import Scorer
 from rerank.readers.base import SkipCount
 from rerank.readers.given.nbest import GivenError
 from rerank.readers.streams import open_stream
@@ -60,7 +60,6 @@ def test_candidates_in_memory_rank_like_those_of_files(models: dict[str, Path], 
     expected = scorer.rank(scorer.read(scorer.reader, str(path), SkipCount(), sources))
     found = list(model.rank_many(path, sources=sources))
     for ranking, ranked in zip(found, expected, strict=True):
-        assert isinstance(ranked, Ranked)
         assert np.array_equal(ranking.order, ranked.order)
         assert np.array_equal(ranking.scores, ranked.scores[ranked.order])
         given = [as_dict(each) for each in ranked.nbest.candidates]

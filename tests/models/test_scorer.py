@@ -37,7 +37,6 @@ from rerank.readers.given.nbest import list_given
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.loading import load_recipe, read_settings
-from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
 
 SHIPPED = Path(__file__).parents[2] / "data" / "llm"
@@ -58,9 +57,7 @@ def ranked(scorer: Scorer, path: Path, policy: str = "error") -> list[Ranked | P
 
 
 def opened(scorer: Scorer, found: Ranked | Problem) -> Pair:
-    assert isinstance(found, Ranked)
     again = scorer.open(found.nbest)
-    assert isinstance(again, Pair)
     return again
 
 
@@ -76,7 +73,6 @@ def test_scores_are_the_corpus_scores_up_to_a_constant(model, corpus, small_data
     scorer = Scorer(model, predictor)
     expected = scores(corpus, model.weights[predictor])
     for i, found in enumerate(ranked(scorer, small_data / "test.nbest.gz")):
-        assert isinstance(found, Ranked)
         own = expected[corpus.lists[i] : corpus.lists[i + 1]]
         difference = found.scores - own
         assert np.ptp(difference) < 1e-4 * max(1.0, float(np.abs(found.scores).max()))
@@ -105,7 +101,6 @@ def test_votes_of_many_batches_keep_their_lists(model, small_data, tmp_path):
 def test_contributions_sum_to_the_difference(model, small_data, predictor):
     scorer, differing = Scorer(model, predictor), 0
     for found in ranked(scorer, small_data / "test.nbest.gz"):
-        assert isinstance(found, Ranked)
         base = int(rank(found.nbest.base, found.nbest.base)[0])
         winner, last = int(found.order[0]), int(found.order[-1])
         for other in {base, last}:
@@ -168,12 +163,10 @@ def test_lists_of_columns_have_the_scores_that_compiled_code_gives(columns_alone
     scorer = Scorer(Model.load(columns_alone))
     for nbest in read_lists(JsonlReader(), str(SHIPPED / "dev.jsonl.gz")):
         opened = scorer.open(nbest)
-        assert isinstance(opened, Pair)
         assert_as_compiled(scorer, opened)
 
 
 def assert_as_compiled(scorer: Scorer, opened: Pair) -> None:
-    assert isinstance(opened.content, Lists)
     plain = scorer._score(opened)
     compiled = scorer._score(opened._replace(content=scorer.content._view(opened.nbest)))
     assert plain.scores.tobytes() == compiled.scores.tobytes()
@@ -241,7 +234,6 @@ def scorer(metric: str, **features: Any) -> Scorer:
     task = {"parseval": "parse", "gain": "ranking"}.get(metric, "translation")
     settings = {"name": "none", "task": task, "metric": {"name": metric}, "features": {"set": "base", **features}}
     recipe = read_settings(settings)
-    assert isinstance(recipe, ListRecipe)
     nothing = np.zeros(0, np.uint64)
     table = FeatureTable(nothing, np.zeros(0, np.int32), np.zeros(1, np.int64), nothing, (), {}, {})
     weights = {name: Weights(np.zeros(0), 1.0) for name in ("last", "average")}
@@ -292,7 +284,6 @@ def test_the_expected_gain_is_that_of_the_formula(metric: str, scores: list[int]
     found = answer(metric, texts, scores, sharpness=0.7, deviation=2.0)  # type: ignore[arg-type]
     gains = scorer(metric).content.metric.pairwise([text.encode() for text in texts])  # type: ignore[attr-defined]
     expected = reference.expected(gains, reference.softmax(np.array(scores) / 2.0, 0.7))
-    assert found.expected is not None
     np.testing.assert_allclose(found.expected, expected, rtol=1e-10)
     assert expected[found.place or 0] == pytest.approx(max(expected))
 
@@ -303,7 +294,6 @@ def test_sharp_probabilities_leave_the_best_candidate(scores: list[int]) -> None
     best = scores.index(4)
     for kind in ("mbr", "fuse"):
         found = answer("parseval", trees, scores, kind=kind, sharpness=1e4)  # type: ignore[arg-type]
-        assert found.place is not None
         assert (trees[found.place], scores[found.place]) == (trees[best], 4)
         assert nltk.Tree.fromstring(found.text) == nltk.Tree.fromstring(trees[best])
 

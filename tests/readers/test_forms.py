@@ -381,7 +381,6 @@ def test_forms(name: str, array: bool, tmp_path: Path) -> None:
     assert (dicts.id, dicts.rows.texts) == (one.id, one.rows.texts)
     with (tmp_path / "written").open("wb") as out:
         for nbest in found:
-            assert nbest.problem is None
             make_reader("jsonl", "").write(out, nbest)
     again, *_ = rerank.read(tmp_path / "written")
     assert (again.id, again.rows.texts, again.rows.scores.tolist(), again.rows.answers, again.source) == (
@@ -410,9 +409,7 @@ def gains(nbest: Any) -> list[float]:
 
 def test_answers_that_a_filter_gives_for_each_response_and_metrics_of_each(tmp_path: Path) -> None:
     _, two, three = rows(tmp_path / "lists", LM_EVAL)
-    assert two.problem is None
     assert (two.answers, gains(two)) == ([b"4", b"5", None], [1, 0, 0])
-    assert three.problem is None
     assert (three.answers, gains(three)) == ([b"4", b"4"], [0, 1])
     one, two = rows(tmp_path / "lists", [
         logged(0, ["x"], ["4"], "none", exact_match=False),
@@ -446,7 +443,6 @@ def test_the_right_answer_says_how_others_are_found(
 
 def test_scores_of_rubrics_are_columns_where_they_are_named(tmp_path: Path) -> None:
     one, _ = rows(tmp_path / "lists", VERIFIERS, dense=["format"], labels=["task"])
-    assert one.problem is None
     assert (one.names, one.sparse.names) == (("score", "format", "gain"), [b"task=default"] * 2)
 
 
@@ -457,7 +453,6 @@ def test_places_are_counted_from_where_they_fit(first: int, kind: type, tmp_path
     found = rows(tmp_path / "lists", items)
     assert [gains(one).index(1.0) for one in found] == [0, 1, 2, 0, 1, 2]
     roles = found[0].roles
-    assert roles is not None
     assert roles.found["best"] == ("ordinal" if first else "truth")
 
 
@@ -509,7 +504,6 @@ def test_parts_of_one_text_are_no_candidates(key: str, same: bool, tmp_path: Pat
 
 def test_a_message_names_few_keys(tmp_path: Path) -> None:
     (one,) = rows(tmp_path / "lists", [{f"key{k}": k for k in range(10_000)}])
-    assert one.problem is not None
     assert len(one.problem.message) < 500
 
 
@@ -517,7 +511,6 @@ def test_how_many_are_right_is_no_place(tmp_path: Path) -> None:
     items = [{"prompt": f"p{k}", "samples": ["x", "y", "z"], "correct": k % 4} for k in range(12)]
     one, *_ = rows(tmp_path / "lists", items)
     assert "gain" not in one.names
-    assert one.roles is not None
     assert "correct" in one.roles.unused
 
 
@@ -533,7 +526,6 @@ def test_where_places_are_counted_from_is_said_or_asked(tmp_path: Path, caplog: 
 def test_models_are_labels(tmp_path: Path) -> None:
     for item, label in ((REWARD_BENCH, "model"), (ULTRA, "model"), (PARALLEL, "models")):
         (one,) = rows(tmp_path / "lists", [item], labels=[label])
-        assert one.problem is None
         assert one.sparse.names == [f"{label}=a".encode(), f"{label}=b".encode()]
 
 

@@ -233,8 +233,6 @@ def test_equal_trees_of_several_parsers_are_one_candidate_with_the_scores_of_all
     reader = MergedReader(of=[{"name": "charniak", "ids": "ordinal"}, "berkeley"])
     path = paths(place, CHARNIAK, BERKELEY)
     first, second = reader.read(path)
-    assert first.problem is None
-    assert second.problem is None
     assert first.names == ("score_1", "score_2", "system_1", "system_2")
     assert (first.column, first.duplicates, len(second)) == (0, 1, 1)
     assert first.texts == [b"(S1 (S (NN a) (VB b)))", b"(S1 (NP (NN a) (NN b)))", b"(ROOT (FRAG (NN a) (NN b)))"]
@@ -252,7 +250,6 @@ def test_equal_trees_of_several_parsers_are_one_candidate_with_the_scores_of_all
     )
     both = MergedReader(of=[{"name": "charniak", "ids": "ordinal"}, "berkeley"], base="score_2", duplicates="keep")
     first, _ = both.read(path)
-    assert first.problem is None
     assert first.scores.tolist() == [[-1, -1, 1, 0], [-2, -2, 1, 0], [0, -20, 0, 1], [0, -30, 0, 1]]
     with pytest.raises(DataError, match=r"do not match.*ids: ordinal"):
         list(MergedReader(of=["charniak", "berkeley"]).read(path))

@@ -290,8 +290,6 @@ def found(path: Path, rows: Any, **options: Any) -> list[Lists]:
 def test_shapes(name: str, tmp_path: Path) -> None:
     rows, columns, scores, unused, gains = SHAPES[name]
     first, second, *_ = found(tmp_path / "lists", rows)
-    assert first.problem is None
-    assert second.problem is None
     assert first.names == ("score", *columns) == second.names
     assert first.scores[:, 1:].tolist() == scores
     assert set(first.roles.unused) == unused
@@ -300,7 +298,6 @@ def test_shapes(name: str, tmp_path: Path) -> None:
         return
     names = tuple(name for name in first.names if name != "gain")  # that a model has learned from
     again = next(iter(make_reader("jsonl", "").knowing(ScoreColumns(names, "score")).read(tmp_path / "lists")))
-    assert again.problem is None
     assert [again.scores[:, again.names.index(name)].tolist() for name in names] == [
         first.scores[:, first.names.index(name)].tolist() for name in names
     ]
@@ -345,9 +342,7 @@ def test_roles_that_are_named(tmp_path: Path) -> None:
         "junk": "unused",
     }
     first, _ = found(tmp_path / "lists", rows, roles=roles)
-    assert first.problem is None
     assert (first.names, first.scores.tolist()) == (("score", "gain", "passed"), [[0, 1, 1], [0, 2, 0]])
-    assert first.sparse is not None
     assert first.sparse.names == [b"other=x", b"other=y"]
     with pytest.raises(RecipeError, match="found 'sum' as the role of 'x'; expected one of candidates, text, "):
         found(tmp_path / "lists", rows, roles={"x": "sum"})
@@ -388,5 +383,4 @@ def test_no_candidates(rows: Rows, tmp_path: Path) -> None:
 def test_a_right_answer_that_is_a_program_is_refused(tmp_path: Path) -> None:
     item = {"problem": "?", "completions": ["def f(): 1"], "answer": "def f():\n    return 1"}
     (bad,) = found(tmp_path / "lists", [item])
-    assert bad.problem is not None
     assert "'answer' is a program, which no text equals; run it, and add its verdicts" in bad.problem.message

@@ -86,8 +86,6 @@ def test_the_numbers_of_a_paper_belong_to_runs(path: Path) -> None:
             assert float(noise) in recipe.data.noise
             assert set(row) == runs
         return
-    assert isinstance(recipe, ListRecipe)
-    assert recipe.reported is not None
     runs = {run.name for run, _ in recipe.points()}
     single = {single.name for single in recipe.expand()}
     assert single & set(recipe.reported.rows), "none of ours stands beside a number"

@@ -59,7 +59,6 @@ def saved(name: str, lists: Corpus, directory: Path) -> str:
     spec = {"name": name, **ENTRIES[name].variants[0]}
     learner, oracle = build(learners, spec, "learner"), targets(lists)
     training = train(learner, ListProblem(lists, oracle, SEED), epochs=EPOCHS, keep_log=True)
-    assert training.log is not None
     votes = training.learner.votes(training.log, lists).arrays()
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
     settings = small.recipe(Path("data"), learner=spec).model_dump(mode="json")
@@ -264,7 +263,6 @@ def test_a_list_is_extracted_once_and_predicted_from_its_corpus(
     written = [nbest for nbest in written if nbest.problem is None and len(nbest)]
     assert len(expected) == len(written) > 5
     for ranked, nbest in zip(expected, written, strict=True):  # scores of lists can be compared: nothing is subtracted
-        assert isinstance(ranked, Ranked)
         assert nbest.base == pytest.approx(ranked.scores[ranked.order], rel=1e-6, abs=1e-6)
         assert nbest.texts == [ranked.nbest.texts[y] for y in ranked.order]
 

@@ -82,7 +82,6 @@ def test_threshold_and_slack_are_the_best_of_lists_judged_without_their_fold() -
     sums[1, 5, metric.columns.index("matched")] = 17
     sweeps: list[Any] = [Seen(sums[0]), Seen(sums[1]), Seen(0 * sums[0][:1])]  # the last of a fold without a list
     folded = FoldedFusion(sweeps, np.array([0, 0, 1, 1]))
-    assert folded.visitor.add is not None
     for number in (1, 2):
         folded.visitor.add(
             number + 5,
@@ -142,7 +141,6 @@ def test_nothing_is_learned_of_lists_outside_the_share(
         experiment.run(small.recipe(small_data, training=settings, decode=DECODE), tmp_path / "run")
     lists = small.results(tmp_path / "run")["corpora"]["train"]["lists"]
     found = re.search(r"brackets of (\d+) lists", caplog.text)
-    assert found is not None
     assert 0 < int(found[1]) <= round(lists / 2)
     assert max(sizes) <= round(lists / 2)
 

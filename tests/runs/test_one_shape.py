@@ -16,7 +16,6 @@ import rerank
 from rerank.contrib.serve.app import answer
 from rerank.extraction.kinds import with_set
 from rerank.recipes.loading import read_settings
-from rerank.recipes.recipe import TextRecipe
 
 TRAINING: dict[str, Any] = {"features": ["Dense", "SameAnswer", "Given"], "metric": "gain", "epochs": 3, "seed": 1}
 
@@ -102,7 +101,6 @@ def test_a_model_finds_answers_as_those_of_its_lists_were_found(lines: list[str]
     assert rerank.fit(forms, **TRAINING).to_json() == model.to_json()
     files = {"root": str(tmp_path), "nbest": "{root}/{split}.jsonl", "train": "forms"}
     recipe = read_settings({"task": "ranking", "name": "r", "data": files})
-    assert isinstance(recipe, TextRecipe)
     assert with_set(recipe).data == recipe.changed({"data.answer": "last-number", "data.reader.answer": None}).data
 
 

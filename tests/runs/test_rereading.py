@@ -20,7 +20,7 @@ from rerank.extraction import blocks
 from rerank.extraction.content import Content
 from rerank.pool import Engine, Processes
 from rerank.readers import inputs
-from rerank.recipes.recipe import ListRecipe, TextRecipe
+from rerank.recipes.recipe import ListRecipe
 from rerank.runs import experiment
 from rerank.runs.corpora import Data
 from rerank.runs.rereading import Visitor, visit_lists
@@ -148,7 +148,6 @@ def test_a_test_split_is_read_once_more(
 def test_a_list_that_is_not_found_again_is_an_error(tmp_path: Path) -> None:
     """Not one that decodes to nothing."""
     recipe = recipe_of("lines", tmp_path, tmp_path / "data")
-    assert isinstance(recipe, TextRecipe)
     data = Data.load(recipe, None, ("test",))
     test, ids = data.others["test"], list[str]()
     see = Visitor(lambda place, number, name: ids.append(f"{place} {number} {name}"), lambda again: again.nbest.id)

@@ -65,7 +65,6 @@ def test_the_curve_is_possible() -> None:
     """No way is above the oracle, all begin at the mean of all candidates, and end at the rows of the table."""
     ragged = [line | {"candidates": line["candidates"][: 1 + i % 6]} for i, line in enumerate(lists_of(60))]
     table = table_of_votes(rerank.read(ragged), samples=50, curve=True)
-    assert table.curve is not None
     mean = np.mean([np.mean([one["gain"] for one in line["candidates"]]) for line in ragged])
     for name, values in table.curve["scores"].items():
         assert all(np.array(values) <= np.array(table.curve["scores"][ANY]) + 1e-12), name

@@ -39,8 +39,6 @@ def letor(tmp_path: Path, text: bytes = LETOR) -> str:
 def test_letor_is_read(tmp_path: Path) -> None:
     path = letor(tmp_path)
     first, second = LetorReader().read(path)
-    assert first.problem is None
-    assert second.problem is None
     assert (first.id, first.texts, first.names) == ("10", [b"a", b"b"], ("score", "1", "2", "3", "gain"))
     assert (second.id, second.texts, list(second.lines)) == ("7", [b"c d", b"6"], [5, 6])
     np.testing.assert_allclose(second.scores, [[0, -1e-3, 7, 0, 1], [0, 0, 0, 0, 3]], rtol=1e-7)
@@ -134,13 +132,11 @@ def test_sizes_of_lists_may_be_in_a_file_beside(tmp_path: Path) -> None:
 def test_letor_is_written_in_a_new_order(tmp_path: Path) -> None:
     reader, out = LetorReader(), io.BytesIO()
     for nbest in reader.read(letor(tmp_path)):
-        assert nbest.problem is None
         reader.write(out, nbest, [1, 0], np.array([1.0, 2.5]))
     again = list(LetorReader().parse(out.getvalue()))
     assert out.getvalue().startswith(
         b"0 qid:10 3:2#docid=b score = 2.5\n2 qid:10 1:.5 3:0.1 # docid = a inc = 1 score = 1.0\n"
     )
-    assert again[0].problem is None
     assert again[0].texts == [b"b", b"a"]
 
 
@@ -153,7 +149,6 @@ def test_relevant_documents_that_a_run_lacks_count(tmp_path: Path) -> None:
     assert scores == {"map": 0.5, "recall@2": 0.5, "mrr": 1.0, "ndcg@2": pytest.approx(1 / (1 + 1 / np.log2(3)))}
     reader, out = TrecReader(), io.BytesIO()
     for nbest in reader.read(tmp_path / "run"):
-        assert nbest.problem is None
         reader.write(out, nbest, [1, 0])
     assert out.getvalue() == b"q1 Q0 b 1 2.5 rerank\nq1 Q0 a 2 1.5 rerank\n"
     (tmp_path / "qrels").write_text("q1 0 b high\n")
@@ -352,7 +347,6 @@ def test_a_query_that_found_nothing_is_a_list_without_candidates(tmp_path: Path)
     (tmp_path / "qrels.json").write_text('{"q1": {"y": 1}, "q2": {"x": 1}, "q3": {}}')
     reader = TrecReader(qrels=str(tmp_path / "qrels.json"))
     first, second = reader.read(tmp_path / "run.json")
-    assert first.problem is None
     assert (first.id, first.texts, first.unlisted, second.id) == ("q1", [], (1.0,), "q2")
     lists = rerank.read(tmp_path / "run.json", {"name": "trec", "qrels": str(tmp_path / "qrels.json")})
     assert rerank.evaluate([[], [1.0]], lists, "mrr").score == 0.5
@@ -363,7 +357,6 @@ def test_a_bad_line_of_a_fused_run_leaves_the_others(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("q1 Q0 x 1 3.0 a\nq1 Q0 y 2 high a\n")
     (tmp_path / "b").write_text("q1 Q0 x 1 1.0 b\n")
     (found,) = TrecReader(others=(str(tmp_path / "b"),)).read(tmp_path / "a")
-    assert found.problem is None
     assert [problem.reason for problem in found.bad] == ["score"]
     assert (found.texts, found.scores[0, 0]) == ([b"x"], 2 / 61)
 

@@ -469,7 +469,6 @@ def test_it_listens_when_it_is_ready(slow: Path) -> None:
         (slow / name).unlink()
     words = sys.executable, "-m", "rerank", "serve", slow / "model", "--trust", "--port", str(port)
     with program(*words, cwd=slow, stdout=subprocess.PIPE) as running:
-        assert running.stdout is not None
         try:
             wait_for((slow / "begun").exists)
             assert not answers(httpx.URL(f"http://127.0.0.1:{port}"))

@@ -239,8 +239,6 @@ def test_an_answer_comes_before_the_next_question(ran: Ran, options: tuple[str, 
     """Whoever writes a sentence to the program and waits for what it says gets it."""
     asked = [sys.executable, "-m", "rerank", "tag", str(ran[0] / "run" / "model"), "-", *options]
     with subprocess.Popen(asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as program:
-        assert program.stdin is not None
-        assert program.stdout is not None
         for _ in range(2):
             program.stdin.write(b"Ann N\nmeets V\n\n")
             program.stdin.flush()
