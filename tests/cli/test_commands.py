@@ -83,22 +83,6 @@ def test_run(rerank, recipe, workspace):
     assert "epoch 2" in (workspace / "run" / "log.txt").read_text()
 
 
-def test_the_output_is_named_after_the_recipe(rerank, recipe, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert rerank("run", recipe).code == 0
-    assert (tmp_path / "runs" / "small" / "metrics.json").exists()
-    assert (tmp_path / "runs" / ".cache").is_dir()
-
-
-def test_extract_says_what_the_corpora_hold(rerank, recipe, workspace):
-    result = rerank("run", "--until", "extract", recipe, "-o", workspace / "extracted")
-    assert result.code == 0
-    cells = [line.split() for line in result.out.splitlines()]
-    rows = {words[0]: words[1] for words in cells if words and words[0] in small.SIZES}
-    assert rows == {split: str(size) for split, size in small.SIZES.items()}
-    assert not (workspace / "extracted").exists()
-
-
 def test_train_then_test_is_run(rerank, recipe, workspace):
     output = workspace / "staged"
     trained = rerank("run", "--until", "train", recipe, "--output", output)
@@ -175,16 +159,6 @@ def test_a_pipe_is_answered_list_by_list(tmp_path):
         assert running.wait(PATIENCE) == 0
 
 
-def test_n_best_lists_have_new_and_old_scores(rerank, model, small_data, tmp_path):
-    result = rerank("rank", model, small_data / "test.nbest.gz", "--n-best", 3, "-o", tmp_path / "out.gz")
-    assert result.code == 0
-    whole = list(CharniakReader().read(model.parent / "predictions" / "test.nbest.gz"))
-    for got, all_of in zip(CharniakReader().read(tmp_path / "out.gz"), whole, strict=True):
-        assert (got.id, got.texts) == (all_of.id, all_of.texts[:3])
-        assert got.scores == pytest.approx(all_of.scores[:3], rel=1e-9, abs=1e-9)  # added up in another order
-        assert got.scores.shape[1] == 2
-
-
 def test_empty_lists_give_empty_lines(rerank, model):
     data = b"1\ta\n-1\n(S1 (NN x))\n\n0\tb\n\n1\tc\n-1\n(S1 (NN y))\n\n"
     result = rerank("rank", model, stdin=data)
@@ -201,15 +175,6 @@ def test_bad_lists_keep_their_places(rerank, model):
     assert "skipped 1 list (brackets)" in result.err
     result = rerank("rank", model, "-", "--on-bad-list", "skip", "--n-best", 1, stdin=data)
     assert [line for line in result.out.splitlines() if "\t" in line and "-" not in line] == ["0\ta", "1\tb", "0\tc"]
-
-
-def test_bad_candidates_leave_their_lists(rerank, model):
-    data = b"3\ta\nnan\n(S1 (NN x))\n-1\n(S1 (NN x))\n-2\n(S1 (NN x)\n\n1\tb\n-1\n(S1 (NN y))\n\n"
-    failed(rerank("rank", model, stdin=data), 2, "<stdin>:2: list a", "if most are like it, check that")
-    result = rerank("rank", model, "-", "--on-bad-list", "skip", stdin=data)
-    assert (result.code, result.out) == (0, "(S1 (NN x))\n(S1 (NN y))\n")
-    assert "skipped 1 candidate (infinite score); the first: <stdin>:2: list a" in result.err
-    assert "skipped 1 candidate (brackets); the first: <stdin>:7: list a" in result.err
 
 
 def test_no_lists(rerank, model):
@@ -282,18 +247,6 @@ def test_evaluate_is_what_the_run_says(rerank, model, small_data, tmp_path):
     assert "(S1" not in rerank("evaluate", *files).out
 
 
-def test_evaluate_with_a_parameter_file(rerank, small_data, tmp_path):
-    gold = small_data / "test.gold.gz"
-    (tmp_path / "new.prm").write_text("DELETE_LABEL TOP\nLABELED 0\n")
-    metric = f"{{name: parseval, prm: {tmp_path / 'new.prm'}}}"
-    result = rerank("evaluate", gold, gold, "--metric", metric, "--sentences")
-    assert result.code == 0
-    assert "labeled:no" in result.out
-    assert "length <= 40" in result.out
-    (tmp_path / "new.prm").write_text("DELETE_LABEL TOP\nLABELLED 0\n")
-    failed(rerank("evaluate", gold, gold, "--metric", metric), 2, "new.prm:2:", "did you mean LABELED")
-
-
 def test_labels_and_names_that_are_no_utf8_are_shown(rerank, tmp_path):
     (tmp_path / "gold").write_text("(S (NN a) (NN b))\n")
     hypothesis = os.fsencode(tmp_path / "t") + b"\xe9"
@@ -316,16 +269,6 @@ def test_evaluate_refuses(rerank, small_data, tmp_path):
     failed(rerank("evaluate", "-", "-"), 2, "only one input can be '-'")
     failed(rerank("evaluate", gold, "-", gold), 2, "name a file")
     failed(rerank("evaluate", gold, gold, "--metric", "bleuu"), 2, "unknown metric 'bleuu'; did you mean bleu?")
-
-
-def test_oracle(rerank, small_run, small_data):
-    result = rerank("oracle", small_data / "test.nbest.gz", small_data / "test.gold.gz")
-    assert result.code == 0
-    found = small.results(small_run)["corpora"]["test"]["statistics"]
-    rows = {cells[0]: cells for line in result.out.splitlines() if (cells := re.split(" {2,}", line.strip()))}
-    for name in ("base", "oracle", "corpus_oracle", "anti_oracle", "random"):
-        assert rows[name.replace("_", " ")][3] == f"{100 * found[name]['f1']:.2f}"
-    assert f"candidates {found['candidates']:,}" in result.out
 
 
 def test_compare(rerank, small_run, workspace):

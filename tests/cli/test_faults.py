@@ -24,7 +24,6 @@ import yaml
 from programs import PATIENCE
 
 from rerank.storage.files import read_array
-from rerank.storage.outputs import sole_run
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 SEED = 5
@@ -218,21 +217,6 @@ def failed_with(ended: faults.Ended, code: int, *parts: str) -> None:
     assert "Traceback" not in ended.err
     assert ended.err.count("error:") == 1, ended.err
     assert all(part in ended.err for part in parts), ended.err
-
-
-@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write everywhere")
-def test_a_directory_that_is_not_for_writing(lists, tmp_path):
-    place = tmp_path / "place"
-    place.mkdir(mode=0o555)
-    ended = faults.rerank("run", lists.recipe, "-o", place / "out", below=tmp_path)
-    failed_with(ended, 1, f"cannot write {place / 'out'}", "Permission denied")
-
-
-def test_two_runs_into_one_directory(lists, tmp_path):
-    with sole_run(tmp_path / "out"):
-        ended = faults.rerank("run", lists.recipe, "-o", tmp_path / "out", below=tmp_path)
-        failed_with(ended, 1, "another run uses this directory", f"process {os.getpid()} on ")
-        assert os.listdir(tmp_path / "out") == [".rerank.lock"]
 
 
 def test_two_runs_that_share_a_cache(lists, tmp_path):

@@ -123,14 +123,6 @@ def test_the_oracle_of_texts_is_that_of_their_gains(tmp_path: Path, rerank: Comm
     assert (refused.code, "name their measure" in refused.err) == (2, True), refused
 
 
-def test_the_oracle_takes_options_of_the_reader(samples: Path, rerank: Command) -> None:
-    """As costs, the lowest score is the base choice: the last candidate of a list."""
-    command = "oracle", samples, "--metric", "{name: gain, column: reward}"
-    result = rerank(*command, "--reader", "{name: jsonl, scores: cost}")
-    assert row(result.out, "base") == ["-0.3333"]
-    failed(rerank(*command, "--reader", "{name: jsonl, nonsense: 1}"), 2, "nonsense")
-
-
 def test_references_that_lists_hold(samples: Path, rerank: Command) -> None:
     lists = samples.read_text().splitlines()[:2]
     samples.write_text("\n".join(lists) + "\n")
@@ -257,11 +249,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         written["unscored"].append(json.dumps(line))
     for name, texts in written.items():
         (root / f"{name}.jsonl").write_text("\n".join(texts))
-    lines = lines_of("train")
-    shifted = [
-        {**line, "reference": next["reference"]} for line, next in zip(lines, lines[1:] + lines[:1], strict=True)
-    ]
-    (root / "shifted.jsonl").write_text("\n".join(map(json.dumps, shifted)))
     return root
 
 
@@ -287,15 +274,6 @@ def test_columns_that_only_the_header_knows_are_left_out(place: Path) -> None:
     columns = {"nothing": known.about["columns"]["lm"], **known.about["columns"]}
     model = library.Reranker(replace(known, about={**known.about, "columns": columns}))
     assert len(list(model.rank_many(place / "test.jsonl"))) == 150
-
-
-def test_oracle_doubts_references_of_other_lists(place: Path, rerank: Command) -> None:
-    done = rerank("oracle", SHIPPED / "train.jsonl.gz", "--reader", "jsonl", "--metric", "wer")
-    assert done.code == 0
-    assert "off by a line" not in done.err
-    done = rerank("oracle", place / "shifted.jsonl", "--reader", "jsonl", "--metric", "wer")
-    assert done.code == 0
-    assert "long candidates do not go with long references" in done.err.replace("\n", " ")
 
 
 def test_the_service_names_columns_that_are_unknown(

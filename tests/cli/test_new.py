@@ -201,14 +201,6 @@ def test_files_called_train_and_test_are_splits_though_both_count_their_ids(tmp_
     assert (made.code, load_recipe(tmp_path / "r.yaml").data.tests) == (0, ("test",)), made
 
 
-def test_tables_of_parquet(tmp_path: Path, rerank: Any) -> None:
-    parquet, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
-    rows = [{"query": f"q{k // 3}", "text": f"{k}", "passed": k % 3 == 1, "lm": float(k)} for k in range(30)]
-    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "x.parquet")
-    made = rerank("new", tmp_path / "x.parquet", "-o", tmp_path / "r.yaml")
-    assert (made.code, "texts in the format table, measured by the gain" in made.out) == (0, True), made
-
-
 def test_sentences_and_examples(tmp_path: Path, rerank: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     sentences = "".join("the DT\ndog NN\nbarks VB\n\n" for _ in range(9))

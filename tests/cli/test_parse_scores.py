@@ -153,23 +153,6 @@ def test_what_does_not_fit_is_refused(data: Path, runs: dict[str, Path], tmp_pat
     assert not (tmp_path / "out").exists()
 
 
-def test_held_out_lists_name_their_source(data: Path, workspace: Path, tmp_path: Path, rerank: Command) -> None:
-    (tmp_path / "recipe.yaml").write_text(recipe(data, JOINED | {"train": ["train", "dev"]}).as_yaml())
-    done = rerank(
-        "run",
-        "--until",
-        "train",
-        tmp_path / "recipe.yaml",
-        "--set",
-        "data.dev=null",
-        "-o",
-        workspace / "parsers" / "held",
-    )
-    assert done.code == 0, done
-    total = small.SIZES["train"] + small.SIZES["dev"]
-    assert f"the last {total // 10} of {total} training lists held out" in done.err
-
-
 GOLD = ["(S (NP (N dogs)) (VP (V bark)))", "(S (NP (N cats)) (VP (V sleep)))", "(S (NP (N pigs)) (VP (V fly)))"]
 FAILED = {
     "an empty line": ("", 2),

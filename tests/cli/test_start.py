@@ -19,7 +19,6 @@ from small import settings, write_slices
 from typer.testing import CliRunner
 
 from rerank import pool
-from rerank.base.errors import RecipeError
 from rerank.cli.application import app
 
 # Pydantic is loaded by typer itself, for the arguments.
@@ -191,20 +190,3 @@ def test_a_running_scheduler_trains_the_same_model(
     assert found == plain
     assert len(plain) > 3
     assert b"\nengine:" not in found["recipe"]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--engine", "local", "--workers", "2"], "engine.workers: found 2, but the engine local is this process"),
-        (["--address", "tcp://127.0.0.1:1"], "engine.address: the engine auto has no address; use dask"),
-        (["--set", "engine.name=slurm"], "engine.name: found 'slurm'"),
-    ],
-)
-def test_settings_that_cannot_be_used(root: Path, options: list[str], message: str) -> None:
-    result = CliRunner().invoke(
-        app, ["run", "--until", "train", str(root / "recipe.yaml"), "-o", str(root / "wrong"), *options]
-    )
-    assert isinstance(result.exception, RecipeError), result.output
-    assert message in str(result.exception)
-    assert not (root / "wrong").exists()

@@ -120,11 +120,6 @@ def test_a_file_whose_reader_asks_for_what_is_not_there_is_of_its_format(tmp_pat
     assert "looks like" not in error
 
 
-def test_what_no_reader_reads_is_left_as_it_is(tmp_path: Path) -> None:
-    error = error_of("charniak", tmp_path / "lists", b"once upon a time\n")
-    assert "expected its header: number of candidates, list id; fix or remove the list, or leave out such" in error
-
-
 @pytest.mark.parametrize("form", ["jsonl", "jsonl without ids", *OBJECTS])
 def test_candidates_under_another_key_are_found_where_most_lists_have_it(tmp_path: Path, form: str) -> None:
     """This is what jsonl is advised for, if no list of another format is good."""
