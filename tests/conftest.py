@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 import small
+import small_rankings
+import small_texts
 import typer.main
 from commands import Command, Result, pass_on
 from ending import pytest_configure  # noqa: F401 - a hook
@@ -83,6 +85,14 @@ def small_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("small")
     small.write_slices(root)
     return root
+
+
+@pytest.fixture(scope="session")
+def texts_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the made-up translations and samples; tests do not change it."""
+    root = tmp_path_factory.mktemp("texts")
+    small_texts.write_task(root)
+    return small_rankings.write_task(root)
 
 
 @pytest.fixture(scope="session")

@@ -2,11 +2,9 @@
 
 import gzip
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import small
 import small_texts
@@ -16,7 +14,6 @@ import rerank as library
 from rerank.base.errors import ModelError
 from rerank.metrics.evaluation import evaluate
 from rerank.models.model import Model
-from rerank.models.weights import moses_lines
 from rerank.runs import experiment
 from rerank.runs.decoding import _used
 from rerank.runs.report.results import headline
@@ -151,11 +148,10 @@ def test_a_decision_that_a_model_cannot_keep_is_refused(small_run: Path, tmp_pat
         Model.load(tmp_path / "model")
 
 
-def test_what_mert_has_tuned_is_the_decision(tmp_path: Path, rerank: Command) -> None:
-    small_texts.write_task(tmp_path)
+def test_what_mert_has_tuned_is_the_decision(tmp_path: Path, texts_data: Path, rerank: Command) -> None:
     changes: dict[str, Any] = {"mert": {"split": "tune", "settings": {"restarts": 1}}, "decode": {"kinds": []}}
-    experiment.run(small_texts.recipe(tmp_path, training={"epochs": 1, "vote": False}, **changes), tmp_path / "run")
-    model, lists, sources = tmp_path / "run" / "model", tmp_path / "test.nbest.gz", tmp_path / "test.src.gz"
+    experiment.run(small_texts.recipe(texts_data, training={"epochs": 1, "vote": False}, **changes), tmp_path / "run")
+    model, lists, sources = tmp_path / "run" / "model", texts_data / "test.nbest.gz", texts_data / "test.src.gz"
     weights = Model.load(model).weights
     assert weights["mert"].base != weights["average"].base
     done = rerank("rank", model, lists, "--sources", sources)
@@ -280,29 +276,12 @@ def test_out_and_in_again(small_run: Path, tmp_path: Path, rerank: Command) -> N
     assert "already exists" in refused.err
 
 
-def test_the_strongest_by_name(small_run: Path, rerank: Command) -> None:
-    model = small_run / "model"
-    w = np.sort(np.abs(Model.load(model).weights["last"].w))[::-1]
-    rows = [line.split(" ") for line in rerank("export", model, "--predictor", "last", "--top", 5).out.splitlines()]
-    assert rows[0][0] == "base"
-    assert [abs(float(weight)) for _, weight in rows[1:]] == w[:5].tolist()
-
-
 def test_errors_of_import_name_the_line(small_run: Path, tmp_path: Path, rerank: Command) -> None:
     (tmp_path / "w").write_text("base 1\nRule|NP 3\n")
     done = rerank("import", tmp_path / "w", "--like", small_run / "model", "-o", tmp_path / "m")
     assert done.code == 2
     assert f"{tmp_path / 'w'}:2: the model has no feature 'Rule|NP'" in done.err.replace("\n", "")
     assert not (tmp_path / "m").exists()
-
-
-@pytest.fixture(scope="module")
-def texts(tmp_path_factory: pytest.TempPathFactory, workspace: Path) -> Path:
-    """The model of a run over translations."""
-    root = tmp_path_factory.mktemp("texts")
-    small_texts.write_task(root)
-    experiment.run(small_texts.recipe(root), workspace / "export")
-    return workspace / "export" / "model"
 
 
 def test_errors_of_export(small_run: Path, tmp_path: Path, rerank: Command) -> None:
@@ -315,12 +294,6 @@ def test_errors_of_export(small_run: Path, tmp_path: Path, rerank: Command) -> N
         assert done.code == 2
         assert message in done.err.replace("\n", " ")
     assert not (tmp_path / "w.gz").exists()
-
-
-def test_weights_for_moses(texts: Path, rerank: Command) -> None:
-    model, done = Model.load(texts), rerank("export", texts, "--format", "moses")
-    assert done.out.splitlines() == list(moses_lines(model.table, model.weights["average"], Counter()))
-    assert len(done.out.splitlines()) > 10, done.err
 
 
 def test_provenance(small_run: Path, tmp_path: Path, rerank: Command) -> None:

@@ -281,15 +281,6 @@ def test_texts_where_trees_are_measured_name_the_option(data: Path, small_data: 
         refused(rerank(*words), said[: said.index("'good'")], "for texts, name their measure, as --metric bleu")
 
 
-def test_a_reader_of_other_lists_is_not_advised(
-    small_run: Path, texts_run: Path, small_data: Path, data: Path, rerank: Command
-) -> None:
-    result = rerank("rank", small_run / "model", data / "test.nbest.gz")
-    refused(result, "this looks like moses, whose lists hold texts; expected trees, as the model or the recipe's task")
-    result = rerank("rank", texts_run / "model", small_data / "test.nbest.gz")
-    refused(result, "this looks like charniak, whose lists hold trees; expected texts, as the model or the recipe's")
-
-
 def test_a_model_without_sources_misses_none(texts_run: Path, data: Path, workspace: Path, rerank: Command) -> None:
     for split in ("train", "dev", "test"):
         lines = [line.rpartition(" ||| ")[0] for line in small_texts.lines_of(data / f"{split}.nbest.gz")]

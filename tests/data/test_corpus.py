@@ -255,14 +255,6 @@ def test_parts_are_saved_as_one_corpus_in_files_of_numpy(tmp_path: Path) -> None
             assert (tmp_path / "corpus" / f"{name}.npy").read_bytes() == (tmp_path / "expected.npy").read_bytes()
 
 
-def test_saving_again_replaces_the_old(tmp_path: Path) -> None:
-    corpus_of(EXAMPLE).save(tmp_path / "corpus")
-    corpus_of(EXAMPLE[:1]).save(str(tmp_path / "corpus"))
-    assert plain(Corpus.load(str(tmp_path / "corpus"))) == EXAMPLE[:1]
-    names = {"checksums.json", "header.json", *(f"{name}.npy" for name in ARRAYS)}
-    assert {path.name for path in (tmp_path / "corpus").iterdir()} == names
-
-
 def write(name: str, content: bytes) -> Callable[[Path], Any]:
     return lambda directory: (directory / name).write_bytes(content)
 

@@ -94,19 +94,3 @@ def test_pairs_that_change_nothing_for_a_loss_are_refused(loss: str, source: Any
         train(RDA(loss=loss), ListProblem(CORPUS, targets(CORPUS), 1, pairs=pairs.get(source)()), epochs=1)
     with pytest.raises(RecipeError, match=r"training.pairs.name: found"):
         check_pairs(RDA(loss=loss), {"name": source})
-
-
-@pytest.mark.parametrize(
-    ("parameters", "key", "expected"),
-    [
-        ({"tilt": 0.0}, "tilt", "expected a finite number above 0"),
-        ({"tilt": float("nan")}, "tilt", "expected a finite number above 0"),
-        ({"draws": 0}, "draws", "expected a whole number from 1"),
-        ({"draws": 2.5}, "draws", "expected a whole number from 1"),
-        ({"threshold": -0.1}, "threshold", "expected a finite number from 0"),
-    ],
-)
-def test_bad_parameters_are_refused(parameters: dict[str, Any], key: str, expected: str) -> None:
-    with pytest.raises(RecipeError, match=expected) as caught:
-        Sampled(**parameters)
-    assert caught.value.key == key

@@ -139,13 +139,8 @@ def test_any_ties_reach_the_learner() -> None:
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_rankings.write_task(tmp_path_factory.mktemp("rankings"))
-
-
-@pytest.fixture(scope="module")
-def data(root: Path, workspace: Path) -> Data:
-    recipe = small_rankings.recipe(root, data={"shard_size": 0.01})
+def data(texts_data: Path, workspace: Path) -> Data:
+    recipe = small_rankings.recipe(texts_data, data={"shard_size": 0.01})
     return Data.load(recipe, workspace / "rankings" / "any", ("dev",))
 
 
@@ -160,22 +155,26 @@ def test_two_values(data: Data) -> None:
     assert not two_valued(graded(data))
 
 
-def test_auto_is_resolved_by_task_and_gains(root: Path, data: Data) -> None:
+def test_auto_is_resolved_by_task_and_gains(texts_data: Path, data: Data) -> None:
     """The two settings that a recipe may write stay what they are."""
     binary, marks = data.training.corpus, graded(data)
-    ranking, translation, parse = small_rankings.recipe(root), small_texts.recipe(root), small.recipe(root)
+    ranking, translation, parse = (
+        small_rankings.recipe(texts_data),
+        small_texts.recipe(texts_data),
+        small.recipe(texts_data),
+    )
     assert [any_ties(ranking, lists) for lists in (binary, marks)] == [True, True]
     for recipe in (translation, parse):
         assert [any_ties(recipe, lists) for lists in (binary, marks)] == [True, False]
     for recipe in (small_rankings.recipe, small_texts.recipe, small.recipe):
         for ties in ("any", "base"):
-            own = recipe(root, oracle={"ties": ties})
+            own = recipe(texts_data, oracle={"ties": ties})
             assert [any_ties(own, lists) for lists in (binary, marks)] == [ties == "any"] * 2
 
 
-def test_the_log_and_the_results_say_which(root: Path, data: Data, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_and_the_results_say_which(texts_data: Path, data: Data, caplog: pytest.LogCaptureFixture) -> None:
     """And several right candidates are learned from as such: more of them are chosen than by one of them alone."""
-    recipe = small_rankings.recipe(root)
+    recipe = small_rankings.recipe(texts_data)
     assert recipe.oracle.ties == "auto"
     with caplog.at_level(logging.INFO, logger="rerank"):
         run = train_run(RunTask("x", recipe, data.training.corpus))
@@ -183,7 +182,7 @@ def test_the_log_and_the_results_say_which(root: Path, data: Data, caplog: pytes
     assert "oracle.ties: any of the best candidates" in caplog.text
     caplog.clear()
     with caplog.at_level(logging.INFO, logger="rerank"):
-        base = small_rankings.recipe(root, oracle={"ties": "base"})
+        base = small_rankings.recipe(texts_data, oracle={"ties": "base"})
         other = train_run(RunTask("x", base, data.training.corpus))
     assert other.training["ties"] == "base"
     assert "oracle.ties" not in caplog.text

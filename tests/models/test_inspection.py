@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import small
-import small_texts
 from hypothesis import given
 from hypothesis import strategies as st
 from outcomes import read_lists
@@ -109,15 +108,8 @@ def test_a_hashed_model_is_one_group(small_data, workspace):
 FEATURES = {"set": None, "templates": ["BaseScore", "Dense", "PhrasePair"], "min_lists": 2}
 
 
-@pytest.fixture(scope="module")
-def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Lists of translations, without the one that is empty."""
-    root = tmp_path_factory.mktemp("moses")
-    small_texts.write_task(root)
-    return root
-
-
 def lists_of(task: Path, split: str) -> list[rerank.NBest]:
+    """Lists of translations, without the one that is empty."""
     files = {"references": task / f"{split}.ref.gz", "sources": task / f"{split}.src.gz"}
     found = rerank.read(task / f"{split}.nbest.gz", "moses", on_bad_list="skip", **files)
     return [nbest for nbest in found if len(nbest)]
@@ -142,8 +134,8 @@ def chosen(lines: list[str], nbest: rerank.NBest) -> str:
 
 
 @pytest.mark.parametrize("name", ["maxent", "rda", "arow"])
-def test_exported_weights_choose_what_the_model_chooses(task: Path, name: str) -> None:
-    train, dev, test = (lists_of(task, split) for split in ("train", "dev", "test"))
+def test_exported_weights_choose_what_the_model_chooses(texts_data: Path, name: str) -> None:
+    train, dev, test = (lists_of(texts_data, split) for split in ("train", "dev", "test"))
     for base in (1, "auto"):
         learner: dict[str, Any] = {"name": name, "base": base}
         recipe = {"task": "translation", "decode": {"kinds": []}}
@@ -154,8 +146,8 @@ def test_exported_weights_choose_what_the_model_chooses(task: Path, name: str) -
             assert [chosen(lines, nbest) for nbest in test] == [model.best(nbest).text for nbest in test], base
 
 
-def test_the_base_score_has_one_weight(task: Path) -> None:
-    lists = lists_of(task, "train")
+def test_the_base_score_has_one_weight(texts_data: Path) -> None:
+    lists = lists_of(texts_data, "train")
     model = rerank.fit(lists, recipe={"task": "translation"}, features=FEATURES, epochs=2).model
     j = model.table.base_column
     for weights in model.weights.values():

@@ -26,15 +26,12 @@ WRONG = "(S1 (S (NP (DT the) (NN cat) (NNS sleeps)) (. .)))"
 
 
 @pytest.fixture(scope="module")
-def models(small_run: Path, workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def models(small_run: Path, texts_data: Path, workspace: Path) -> dict[str, Path]:
     """A model of parses, one of translations with phrase pairs, one of the columns of samples alone."""
-    root = tmp_path_factory.mktemp("given")
-    small_texts.write_task(root)
-    small_rankings.write_task(root)
-    experiment.run(small_texts.recipe(root), workspace / "given-texts", tests=False)
-    experiment.run(small_rankings.recipe(root), workspace / "given-samples", tests=False)
+    experiment.run(small_texts.recipe(texts_data), workspace / "given-texts", tests=False)
+    experiment.run(small_rankings.recipe(texts_data), workspace / "given-samples", tests=False)
     found = {"parses": small_run, "texts": workspace / "given-texts", "samples": workspace / "given-samples"}
-    return {name: place / "model" for name, place in found.items()} | {"root": root}
+    return {name: place / "model" for name, place in found.items()} | {"root": texts_data}
 
 
 def as_dict(candidate: rerank.Candidate) -> dict[str, Any]:

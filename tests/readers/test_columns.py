@@ -28,7 +28,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "key"), [("joined", "names"), ("kaldi", "costs"), ("moses", "columns"), ("jsonl", "dense")]
+    ("name", "key"),
+    [("joined", "names"), ("kaldi", "costs"), ("moses", "columns"), ("jsonl", "dense"), ("jsonl", "labels")],
 )
 @pytest.mark.parametrize("found", [7, "a", ["a", "a"], [1], [""], {"a": 1}], ids=str)
 def test_names_of_columns_are_a_list_with_each_of_them_once(name: str, key: str, found: Any) -> None:
@@ -330,12 +331,6 @@ def test_texts_are_sparse_features_where_they_are_asked_for(name: str, tmp_path:
     one, two = (good(found) for found in sampled(tmp_path, name, *items, labels=["model", "system"]))
     assert (one.names, one.sparse.names, one.sparse.values.tolist()) == (("score",), [b"model=x", b"model=y"], [1, 1])
     assert (two.sparse.names, two.sparse.first.tolist()) == ([b"model=x"], [0, 1, 1])
-
-
-@pytest.mark.parametrize("options", [{"labels": "model"}, {"labels": [""]}])
-def test_other_options_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(RecipeError, match=f"data.reader.{min(options)}: found .*; expected"):
-        make_reader({"name": "jsonl", **options})
 
 
 def test_candidates_in_memory_have_what_lines_have(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from outcomes import problem_of, read_lists
 
 import rerank
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import DataError
 from rerank.readers.base import Problem, SkipCount
 from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses
@@ -275,12 +275,6 @@ def test_ids(place: Path) -> None:
     assert [(one.problem, one.id) for one in read(place, named, ids="ordinal")] == [(None, str(k)) for k in range(4)]
     unlike = read(place, lines("", '"id": null, ', '"id": 1, '))
     assert [one.problem is None for one in unlike] == [True, True, False]
-
-
-@pytest.mark.parametrize("options", [{"base": ""}, {"base": 1}])
-def test_options_are_checked(options: dict[str, Any]) -> None:
-    with pytest.raises(RecipeError):
-        JsonlReader(**options)
 
 
 def test_new_scores_take_the_place_of_the_old_ones_which_are_kept(place: Path) -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from rerank.base.errors import DataError, RunError
 from rerank.readers import lines as lines_module
 from rerank.readers.lines import LineReader
-from rerank.readers.streams import InputStream, check_encoding, encoding, open_stream, read_in, recognise, single_stdin
+from rerank.readers.streams import InputStream, check_encoding, encoding, open_stream, read_in, recognise
 from rerank.readers.texts.text_files import TextFile
 from rerank.storage.files import open_output
 
@@ -174,12 +174,6 @@ def test_errors_of_standard_input_name_it(monkeypatch: pytest.MonkeyPatch) -> No
         read_all("-")
 
 
-def test_only_one_input_is_standard_input() -> None:
-    single_stdin("-", "file", Path("other"))
-    with pytest.raises(DataError, match="only one input can be '-'"):
-        single_stdin("-", "file", "-")
-
-
 def test_pipes_that_deliver_byte_by_byte(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
@@ -223,17 +217,6 @@ def test_the_same_data_gives_the_same_bytes(tmp_path: Path, kind: str) -> None:
     assert len(contents) == 1
     if kind == "gz":
         assert contents.pop()[3:8] == b"\0" * 5  # no flags (name), no time
-
-
-@pytest.mark.parametrize("kind", COMPRESS)
-def test_after_an_error_the_old_file_stays(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / f"out.{kind}"
-    path.write_bytes(b"old")
-    with pytest.raises(KeyError), open_output(path) as out:  # noqa: PT012
-        out.write(TEXT)
-        raise KeyError
-    assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == [path.name]
 
 
 def test_output_follows_links_and_replaces_files(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from rerank.base.errors import ModelError, RecipeError
 from rerank.extraction.kinds import content_of, metric_of
@@ -89,31 +88,6 @@ def test_the_split_of_mert_is_read_and_its_predictor_is_the_recipes() -> None:
 def test_mert_has_the_recipes_seed_unless_it_has_its_own() -> None:
     assert make_mert(recipe(seed=7, mert={})).seed == 7
     assert make_mert(recipe(seed=7, mert={"settings": {"seed": 3, "patience": 2}})).seed == 3
-
-
-@pytest.mark.parametrize(
-    ("settings", "key"),
-    [
-        ({"data": {"form": "xml"}}, "data.form"),
-        ({"mert": {"splits": "tune"}}, "mert.splits"),
-        ({"features": {"heads": {}}}, "features.heads"),
-        ({"metric": ["bleu"]}, "metric"),
-    ],
-)
-def test_what_is_refused(settings: dict[str, Any], key: str, tmp_path: Path) -> None:
-    with pytest.raises(RecipeError) as error:
-        load(tmp_path, yaml.safe_dump({"task": "translation", **settings}))
-    assert error.value.key.startswith(key)
-
-
-@pytest.mark.parametrize(("settings", "key", "message"), [
-    ({"settings": {"restarts": -1}}, "mert.settings.restarts", "-1"),
-    ({"settings": {"iteration": 3}}, "mert.settings.iteration", "iterations"),
-])  # fmt: skip
-def test_settings_of_mert_that_are_refused(settings: dict[str, Any], key: str, message: str) -> None:
-    with pytest.raises(RecipeError, match=message) as error:
-        make_mert(recipe(mert=settings))
-    assert error.value.key == key
 
 
 @pytest.mark.parametrize(("settings", "message"), [

@@ -122,22 +122,17 @@ def test_ensembles_that_cannot_be(small_data: Path, changes: dict[str, Any], mes
 METRIC = Gain()
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_rankings.write_task(tmp_path_factory.mktemp("rankings"))
-
-
 def loaded(root: Path, workspace: Path, **changes: object) -> Data:
     return Data.load(small_rankings.recipe(root, **changes), workspace / "rankings" / "any", ("test",))
 
 
-def test_a_run_shows_the_line(root: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_shows_the_line(texts_data: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs and two seeds: fitted once, shown once, in the table, the report, and what compare takes."""
     fits = []
     monkeypatch.setattr(list_kind, "dense_line", lambda *given: fits.append(1) or dense_line(*given))
     runs = [{"name": "vrda"}, {"name": "perceptron", "set": {"learner": {"name": "perceptron"}}}]
     directory = workspace / "rankings" / "shown"
-    found = experiment.run(small_rankings.recipe(root, runs=runs, seeds=[1, 2]), directory)
+    found = experiment.run(small_rankings.recipe(texts_data, runs=runs, seeds=[1, 2]), directory)
     assert fits == [1]
     own = found["splits"]["test"]["logistic"]
     assert found["splits"]["test"]["base"]["gain"] < own["gain"] <= found["splits"]["test"]["oracle"]["gain"]
@@ -157,11 +152,11 @@ def test_a_run_shows_the_line(root: Path, workspace: Path, monkeypatch: pytest.M
     assert "…" not in captured.get()
 
 
-def test_it_takes_the_last_lists(root: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_takes_the_last_lists(texts_data: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as are enough: those before them change nothing."""
     monkeypatch.setattr(folds, "ENOUGH", 40)
     for size in (100.0, 0.01):
-        data = loaded(root, workspace, data={"shard_size": size})
+        data = loaded(texts_data, workspace, data={"shard_size": size})
         line = dense_line(data.training.corpus, data.table, METRIC)
         alone = dense_line(data.training.corpus.slice(80, 120), data.table, METRIC)
         np.testing.assert_array_equal(line[0].w, alone[0].w)
@@ -169,8 +164,8 @@ def test_it_takes_the_last_lists(root: Path, workspace: Path, monkeypatch: pytes
         assert line[1]["lists"] == 40
 
 
-def test_in_parts_and_in_one_part_it_is_the_same(root: Path, workspace: Path) -> None:
-    one, several = (loaded(root, workspace, data={"shard_size": size}) for size in (100.0, 0.01))
+def test_in_parts_and_in_one_part_it_is_the_same(texts_data: Path, workspace: Path) -> None:
+    one, several = (loaded(texts_data, workspace, data={"shard_size": size}) for size in (100.0, 0.01))
     found = [dense_line(data.training.corpus, data.table, METRIC) for data in (one, several)]
     assert several.training.corpus.cuts.size > 2
     for each in found:
@@ -179,8 +174,8 @@ def test_in_parts_and_in_one_part_it_is_the_same(root: Path, workspace: Path) ->
     assert np.array_equal(chosen, choices(several.others["test"].corpus, found[1][0]))
 
 
-def test_with_text_features_it_sees_only_dense_columns(root: Path, workspace: Path) -> None:
-    data = loaded(root, workspace, features={"set": "text", "templates": []})
+def test_with_text_features_it_sees_only_dense_columns(texts_data: Path, workspace: Path) -> None:
+    data = loaded(texts_data, workspace, features={"set": "text", "templates": []})
     found = dense_line(data.training.corpus, data.table, METRIC)
     assert np.count_nonzero(found[0].w) == data.training.corpus.free == 3 < data.training.corpus.width
     part = data.others["test"].corpus

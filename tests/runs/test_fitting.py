@@ -43,15 +43,12 @@ class Task:
 
 
 @pytest.fixture(scope="module")
-def tasks(small_data: Path, workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Task]:
+def tasks(small_data: Path, texts_data: Path, workspace: Path) -> dict[str, Task]:
     """One of parses, one of translations, one of samples."""
-    root = tmp_path_factory.mktemp("fitted")
-    small_texts.write_task(root)
-    small_rankings.write_task(root)
     return {
         "parse": Task(small.recipe(small_data), workspace / "fit-parse", small_data),
-        "translation": Task(small_texts.recipe(root), workspace / "fit-translation", root),
-        "ranking": Task(small_rankings.recipe(root), workspace / "fit-ranking", root),
+        "translation": Task(small_texts.recipe(texts_data), workspace / "fit-translation", texts_data),
+        "ranking": Task(small_rankings.recipe(texts_data), workspace / "fit-ranking", texts_data),
     }
 
 

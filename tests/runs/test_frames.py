@@ -29,11 +29,10 @@ TRAINING: dict[str, Any] = {"epochs": 3, "learner": {"name": "vrda", "base": 1.0
 
 
 @pytest.fixture(scope="module")
-def lists(tmp_path_factory: pytest.TempPathFactory) -> list[rerank.NBest]:
+def lists(texts_data: Path) -> list[rerank.NBest]:
     """Samples as lists in memory."""
-    root = small_rankings.write_task(tmp_path_factory.mktemp("frames"))
     found = []
-    for nbest in rerank.read(root / "train.jsonl.gz", {"name": "jsonl", "base": "logprob"}):
+    for nbest in rerank.read(texts_data / "train.jsonl.gz", {"name": "jsonl", "base": "logprob"}):
         given = [
             {"text": each.text, "score": each.score, "columns": {name: each.columns[name] for name in LEARNED}}
             for each in nbest.candidates

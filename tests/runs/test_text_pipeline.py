@@ -32,16 +32,9 @@ def standard_weights(weights: Weights, table: FeatureTable) -> Weights:
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("texts")
-    small_texts.write_task(root)
-    return root
-
-
-@pytest.fixture(scope="module")
-def tuned(data: Path, workspace: Path) -> Path:
+def tuned(texts_data: Path, workspace: Path) -> Path:
     """The output of a run with MERT; tests do not change it."""
-    experiment.run(small_texts.recipe(data, metrics=["ter"], **MERT), workspace / "texts" / "tuned")
+    experiment.run(small_texts.recipe(texts_data, metrics=["ter"], **MERT), workspace / "texts" / "tuned")
     return workspace / "texts" / "tuned"
 
 
@@ -53,22 +46,22 @@ def corpora(root: Path, workspace: Path, *splits: str, **changes: Any) -> Data:
     return Data.load(small_texts.recipe(root, **changes), workspace / "texts" / "any", splits)
 
 
-def test_predictions_are_the_lists_in_the_order_of_the_tuned_model(tuned: Path, data: Path) -> None:
-    old = {nbest.id: nbest for nbest in Moses().read(str(data / "test.nbest.gz"))}
+def test_predictions_are_the_lists_in_the_order_of_the_tuned_model(tuned: Path, texts_data: Path) -> None:
+    old = {nbest.id: nbest for nbest in Moses().read(str(texts_data / "test.nbest.gz"))}
     model = Scorer(Model.load(tuned / "model"))
     assert (model.predictor, model.ranked_by) == ("mbr", "mert")
     for nbest in Moses().read(str(tuned / "predictions" / "test.nbest.gz")):
         given = old[nbest.id]
         assert sorted(nbest.texts) == sorted(given.texts)
         assert list(nbest.base[1:]) == sorted(nbest.base[1:], reverse=True)
-    opened = list(model.read(Moses(), str(data / "test.nbest.gz"), SkipCount(), data / "test.src.gz"))
+    opened = list(model.read(Moses(), str(texts_data / "test.nbest.gz"), SkipCount(), texts_data / "test.src.gz"))
     assert len(opened) == small_texts.SIZES["test"]
 
 
-def test_mert_scores_what_it_says(tuned: Path, data: Path, workspace: Path) -> None:
+def test_mert_scores_what_it_says(tuned: Path, texts_data: Path, workspace: Path) -> None:
     about = json.loads((tuned / "metrics.json").read_text())["training"]["mert"]
-    loaded, model = corpora(data, workspace, "tune", "dev"), Model.load(tuned / "model")
-    metric = metric_of(small_texts.recipe(data))
+    loaded, model = corpora(texts_data, workspace, "tune", "dev"), Model.load(tuned / "model")
+    metric = metric_of(small_texts.recipe(texts_data))
     for split, key, predictor in (("tune", "score", "mert"), ("dev", "dev", "mert"), ("tune", "start", "average")):
         corpus = loaded.others[split].corpus
         chosen = best(corpus, scores(corpus, standard_weights(model.weights[predictor], model.table)))
@@ -83,23 +76,23 @@ def test_mert_scores_what_it_says(tuned: Path, data: Path, workspace: Path) -> N
 
 
 @pytest.mark.parametrize("predictor", ["last", "average", "mert"])
-def test_scores_of_files_are_those_of_corpora(tuned: Path, data: Path, workspace: Path, predictor: str) -> None:
+def test_scores_of_files_are_those_of_corpora(tuned: Path, texts_data: Path, workspace: Path, predictor: str) -> None:
     """Dense columns are standardised in corpora, and their weights folded back in models."""
-    corpus = corpora(data, workspace, "test").others["test"].corpus
+    corpus = corpora(texts_data, workspace, "test").others["test"].corpus
     model = Model.load(tuned / "model")
     trained = scores(corpus, standard_weights(model.weights[predictor], model.table))
     scorer = Scorer(model, predictor)
-    lists = scorer.read(Moses(), str(data / "test.nbest.gz"), SkipCount(), data / "test.src.gz")
+    lists = scorer.read(Moses(), str(texts_data / "test.nbest.gz"), SkipCount(), texts_data / "test.src.gz")
     for i, opened in enumerate(lists):
         own = trained[corpus.lists[i] : corpus.lists[i + 1]]
         if own.size:
             assert np.ptp(next(scorer.rank([opened])).scores - own) < 1e-4 * max(1.0, np.abs(own).max())
 
 
-def test_where_lower_is_better(data: Path, workspace: Path) -> None:
+def test_where_lower_is_better(texts_data: Path, workspace: Path) -> None:
     """Dev scores are the measure itself, and the run with the lowest is chosen."""
     runs = [{"name": "none", "set": {"learner": {"name": "perceptron", "base": 100.0}}}, {"name": "trained"}]
-    found = run(data, workspace, "wer", metric={"name": "wer"}, runs=runs)
+    found = run(texts_data, workspace, "wer", metric={"name": "wer"}, runs=runs)
     assert found["measure"] == "wer"
     assert found["chosen"]["name"] == "trained"
     none, trained = (entry["dev"] for entry in found["runs"])
@@ -110,24 +103,24 @@ def test_where_lower_is_better(data: Path, workspace: Path) -> None:
     assert lead.startswith("On test, trained (seed 1), the best of 2 runs on dev, reaches WER")
 
 
-def test_mert_where_lower_is_better(data: Path, workspace: Path) -> None:
-    found = run(data, workspace, "tuned-wer", metric={"name": "wer"}, **MERT)
+def test_mert_where_lower_is_better(texts_data: Path, workspace: Path) -> None:
+    found = run(texts_data, workspace, "tuned-wer", metric={"name": "wer"}, **MERT)
     about = found["training"]["mert"]
     assert 0 < about["score"] <= about["start"]
     assert found["runs"][0]["dev"] == about["dev"] > 0
 
 
-def test_mert_tunes_an_ensemble_that_keeps_few_columns(data: Path, workspace: Path) -> None:
+def test_mert_tunes_an_ensemble_that_keeps_few_columns(texts_data: Path, workspace: Path) -> None:
     training = {"epochs": 1, "vote": False, "ensemble": {"seeds": 2, "keep": 20}}
-    about = run(data, workspace, "tuned-ensemble", training=training, **MERT)["training"]["mert"]
+    about = run(texts_data, workspace, "tuned-ensemble", training=training, **MERT)["training"]["mert"]
     assert about["score"] >= about["start"]
     model = Model.load(workspace / "texts" / "tuned-ensemble" / "model")
     assert 0 < np.count_nonzero(model.weights["mert"].w[model.table.free :]) <= 20
 
 
-def test_a_gain_that_lists_hold_needs_no_references(data: Path, workspace: Path) -> None:
+def test_a_gain_that_lists_hold_needs_no_references(texts_data: Path, workspace: Path) -> None:
     found = run(
-        data,
+        texts_data,
         workspace,
         "gain",
         task="ranking",
@@ -138,16 +131,16 @@ def test_a_gain_that_lists_hold_needs_no_references(data: Path, workspace: Path)
     base, trained = (found["splits"]["test"][name]["gain"] for name in ("base", "average"))
     assert trained > base
     assert found["signatures"]["test"] == {}
-    names = {line for line in small_texts.lines_of(data / "test.nbest.gz") if "LM0=" in line}
+    names = {line for line in small_texts.lines_of(texts_data / "test.nbest.gz") if "LM0=" in line}
     assert names
     model = Model.load(workspace / "texts" / "gain" / "model")
     assert not any("LM0" in model.table.name(j) for j in range(model.table.width))
 
 
-def test_gains_of_the_corpus(data: Path, workspace: Path) -> None:
+def test_gains_of_the_corpus(texts_data: Path, workspace: Path) -> None:
     learner = {"name": "vrda", "loss": "bayes", "eta": 0.01}  # it looks at the gains of all candidates
-    found = run(data, workspace, "share", oracle={"corpus_share": 0.25}, learner=learner)
-    plain = run(data, workspace, "sentence", oracle={"corpus_share": 0}, learner=learner)
+    found = run(texts_data, workspace, "share", oracle={"corpus_share": 0.25}, learner=learner)
+    plain = run(texts_data, workspace, "sentence", oracle={"corpus_share": 0}, learner=learner)
     assert found["splits"]["test"]["average"]["bleu"] > found["splits"]["test"]["base"]["bleu"] + 5
     weights = [Model.load(workspace / "texts" / name / "model").weights["average"].w for name in ("share", "sentence")]
     assert not np.array_equal(*weights)
@@ -155,11 +148,11 @@ def test_gains_of_the_corpus(data: Path, workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("pairs", [{"name": "hope-fear", "tilt": 20.0}, {"name": "sampled", "draws": 20}])
-def test_pair_sources(data: Path, workspace: Path, pairs: dict[str, Any]) -> None:
+def test_pair_sources(texts_data: Path, workspace: Path, pairs: dict[str, Any]) -> None:
     learner = {"name": "pa"}
-    found = run(data, workspace, pairs["name"], training={"pairs": pairs}, learner=learner)
+    found = run(texts_data, workspace, pairs["name"], training={"pairs": pairs}, learner=learner)
     assert found["splits"]["test"]["average"]["bleu"] > found["splits"]["test"]["base"]["bleu"] + 5
-    run(data, workspace, "oracle-pairs", learner=learner)
+    run(texts_data, workspace, "oracle-pairs", learner=learner)
     weights = [
         Model.load(workspace / "texts" / name / "model").weights["average"].w
         for name in (pairs["name"], "oracle-pairs")
@@ -167,8 +160,8 @@ def test_pair_sources(data: Path, workspace: Path, pairs: dict[str, Any]) -> Non
     assert not np.array_equal(*weights)
 
 
-def test_hashed_columns(data: Path, workspace: Path) -> None:
-    found = run(data, workspace, "hashed", features={"hash_bits": 10}, **MERT)
+def test_hashed_columns(texts_data: Path, workspace: Path) -> None:
+    found = run(texts_data, workspace, "hashed", features={"hash_bits": 10}, **MERT)
     assert found["features"]["columns"] == 1 << 10
     assert found["splits"]["test"]["average"]["bleu"] > found["splits"]["test"]["base"]["bleu"]
     assert list(found["training"]["mert"]["weights"]) == ["base", "sparse"]

@@ -409,11 +409,10 @@ PERCEPTRON: dict[str, Any] = {"learner": {"name": "perceptron", "base": 0.0}, "d
 
 
 @pytest.mark.parametrize("vote", [True, False])
-def test_the_error_of_the_vote_stands_beside_its_bound(tmp_path: Path, vote: bool) -> None:
+def test_the_error_of_the_vote_stands_beside_its_bound(tmp_path: Path, texts_data: Path, vote: bool) -> None:
     """Where a candidate is right or wrong, an error is a list that has a right one, and not chosen."""
-    root = small_rankings.write_task(tmp_path)
     training = {"epochs": 1, "vote": vote, "bound": True}
-    experiment.run(small_rankings.recipe(root, training=training, **PERCEPTRON), tmp_path / "run")
+    experiment.run(small_rankings.recipe(texts_data, training=training, **PERCEPTRON), tmp_path / "run")
     metrics = small.results(tmp_path / "run")
     bound, splits = metrics["training"]["bound"], metrics["splits"]["test"]
     assert 0.0 < bound["vote_error"] <= 1.0

@@ -134,9 +134,9 @@ def test_the_value_along_a_line_is_that_of_its_points(kind: str) -> None:
     np.testing.assert_allclose(at_points, line.scores[np.searchsorted(line.edges, points)], atol=1e-12)
 
 
-def test_a_recipe_is_measured_by_an_order(tmp_path: Any) -> None:
+def test_a_recipe_is_measured_by_an_order(tmp_path: Path, texts_data: Path) -> None:
     changes = {"metric": "ndcg@3", "significance": {"samples": 100}}
-    recipe = small_rankings.recipe(small_rankings.write_task(tmp_path), **changes)
+    recipe = small_rankings.recipe(texts_data, **changes)
     results = experiment.run(recipe, tmp_path / "run")
     scores = {name: report["ndcg@3"] for name, report in results["splits"]["test"].items()}
     assert scores["base"] < scores["average"] < scores["oracle"] < 1  # some lists have nothing right
@@ -147,12 +147,12 @@ def test_a_recipe_is_measured_by_an_order(tmp_path: Any) -> None:
     assert measured.scores["base"]["ndcg@3"] == pytest.approx(scores["base"], abs=1e-12)
 
 
-def test_what_gives_no_order_is_refused(tmp_path: Any) -> None:
+def test_what_gives_no_order_is_refused(tmp_path: Path, texts_data: Path) -> None:
     for key, changes in {
         "decode": {"decode": {"kinds": ["mbr"]}},
         "training.vote": {"training": {"vote": True}},
     }.items():
-        recipe = small_rankings.recipe(small_rankings.write_task(tmp_path), metric="map", **changes)
+        recipe = small_rankings.recipe(texts_data, metric="map", **changes)
         with pytest.raises(RecipeError, match="order of all candidates") as error:
             experiment.run(recipe, tmp_path / "run")
         assert error.value.key == key

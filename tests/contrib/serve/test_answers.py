@@ -55,16 +55,14 @@ def trees(small_data: Path, workspace: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def texts(workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def texts(workspace: Path, texts_data: Path) -> dict[str, Path]:
     """Models of texts: of words and phrases, and of dense columns alone."""
-    root = tmp_path_factory.mktemp("served-texts")
-    small_texts.write_task(root)
     found = {}
     for name, features in (
         ("texts", {"set": None, "templates": TEXTS}),
         ("dense", {"set": None, "templates": ["Dense"]}),
     ):
-        experiment.run(small_texts.recipe(root, features=features), workspace / f"serving-{name}", tests=False)
+        experiment.run(small_texts.recipe(texts_data, features=features), workspace / f"serving-{name}", tests=False)
         found[name] = workspace / f"serving-{name}" / "model"
     return found
 
