@@ -1,9 +1,11 @@
-"""What a service takes on: so many requests at a time, bodies that arrive, work that somebody waits for."""
+"""What a service takes on: so many requests at a time, bodies that arrive, work that is waited for, connections."""
 
 import asyncio
 import json
 import logging
+import socket
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from inspect import isawaitable
@@ -12,7 +14,7 @@ from typing import Any
 
 import pytest
 from programs import PATIENCE
-from service import sample_model, samples
+from service import running, sample_model, samples
 
 import rerank
 from rerank.base.interrupts import Deadline, GivenUpError, check
@@ -20,8 +22,9 @@ from rerank.base.interrupts import Deadline, GivenUpError, check
 pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 import numpy as np
+import uvicorn
 
-from rerank.contrib.serve import Limits
+from rerank.contrib.serve import Limits, connections
 from rerank.contrib.serve import app as service
 
 BODY = json.dumps({"candidates": samples(np.random.default_rng(3))}).encode()
@@ -213,3 +216,63 @@ def test_a_model_that_fails_at_first(monkeypatch: pytest.MonkeyPatch, caplog: py
     assert seen == ["a"]
     assert "the first request will wait for code to be compiled" in caplog.text
     assert model.rank([("a|b", 0.0)], "a").best == ("a|b", 0.0)
+
+
+LARGE = 64 << 20  # more than sockets hold
+
+
+async def reply(scope: Any, _: Any, send: Any) -> None:
+    """A short reply, or a long one."""
+    body = b"x" * (LARGE if scope["path"] == "/large" else 1)
+    headers = [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+@pytest.fixture
+def server() -> Iterator[uvicorn.Server]:
+    """A service at work."""
+    config = uvicorn.Config(reply, port=0, log_config=None, lifespan="off", http=connections.Connection)
+    with running(uvicorn.Server(config)) as found:
+        yield found
+
+
+def connected(server: uvicorn.Server) -> socket.socket:
+    """A connection to it."""
+    return socket.create_connection(server.servers[0].sockets[0].getsockname(), PATIENCE)
+
+
+def is_closed(client: socket.socket) -> bool:
+    """Does the service close the connection, in whatever way, or does it say something?"""
+    try:
+        return client.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_heads_that_do_not_arrive(server: uvicorn.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEAD", 0.05)
+    for start in (b"", b"GET /small HTTP/1.1\r\nHost: a\r\n"):
+        with connected(server) as client:
+            client.sendall(start)
+            assert is_closed(client)
+
+
+def test_next_heads_that_do_not_arrive(server: uvicorn.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "PATIENCE", 0.05)
+    with connected(server) as client:
+        client.sendall(b"GET /small HTTP/1.1\r\nHost: a\r\n\r\nGET /small HTTP/1.1\r\n")
+        assert client.recv(1 << 16).startswith(b"HTTP/1.1 200 OK\r\n")
+        while not is_closed(client):
+            pass
+
+
+def test_answers_that_nobody_takes(server: uvicorn.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "PATIENCE", 0.05)
+    with connected(server) as client:
+        client.sendall(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert client.recv(1)
+        end = time.monotonic() + PATIENCE
+        while server.server_state.connections:
+            assert time.monotonic() < end
+            time.sleep(0.01)
