@@ -158,7 +158,7 @@ def plain(root: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a running scheduler with two workers, each a program of its own."""
+    """The address of a running scheduler with a worker, each a program of its own."""
     pytest.importorskip("distributed", reason="rerank[dask] is not installed")
     directory = tmp_path_factory.mktemp("scheduler")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -174,8 +174,7 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         while not port_file.exists():
             assert started.poll() is None, log.read_text()
             time.sleep(0.1)
-        for _ in range(2):
-            start("worker", "--nthreads", "1", "--no-nanny")
+        start("worker", "--nthreads", "1", "--no-nanny")
         yield yaml.safe_load(port_file.read_text())["address"]
 
 
@@ -183,7 +182,7 @@ def test_a_running_scheduler_trains_the_same_model(
     root: Path, plain: dict[str, bytes], scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its address stands in the recipe, and is not kept with the results."""
-    monkeypatch.setattr(pool, "SECONDS", PATIENCE)  # its workers have only just been started
+    monkeypatch.setattr(pool, "SECONDS", PATIENCE)  # its worker has only just been started
     made = settings(root, **CHANGES, engine={"name": "dask", "address": scheduler})
     (root / "cluster.yaml").write_text(yaml.safe_dump(made))
     found = train(root, "address", recipe="cluster.yaml")

@@ -117,27 +117,15 @@ def test_a_column_that_learning_leaves_out_is_weighed_at_last(data: Path, worksp
         experiment.run(small_texts.recipe(data, mert={"columns": ["LM9"]}), workspace / "commands" / "refused")
 
 
-@pytest.mark.parametrize(
-    ("name", "key", "better", "gap", "p"), [("asr", "wer", -1, 0.05, 0.01), ("llm", "gain", 1, -0.01, 1.01)]
-)
-def test_the_recipes_over_example_data(
-    name: str,
-    key: str,
-    better: int,
-    gap: float,
-    p: float,
-    workspace: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    rerank: Command,
-) -> None:
+def test_the_recipe_of_transcripts(workspace: Path, monkeypatch: pytest.MonkeyPatch, rerank: Command) -> None:
     monkeypatch.chdir(REPOSITORY)
-    output = workspace / "commands" / name
-    assert rerank("run", f"recipes/{name}.yaml", "-o", output).code == 0
+    output = workspace / "commands" / "asr"
+    assert rerank("run", "recipes/asr.yaml", "-o", output).code == 0
     found = json.loads((output / "metrics.json").read_text())
-    systems = found["splits"]["test"]
-    assert better * (systems["average"][key] - systems["base"][key]) > gap
-    assert found["significance"]["test"]["average_vs_base"]["p"] < p
-    assert better * (systems["logistic"][key] - systems["base"][key]) > gap / 2  # what dense columns reach alone
+    wer = {name: report["wer"] for name, report in found["splits"]["test"].items()}
+    assert wer["base"] - wer["average"] > 0.05
+    assert found["significance"]["test"]["average_vs_base"]["p"] < 0.01
+    assert wer["base"] - wer["logistic"] > 0.025  # what dense columns reach alone
     assert re.search(r"A .* 1\n", rerank("compare", output, output, "--predictor", "logistic").out)
 
 
