@@ -173,111 +173,12 @@ def test_gains_that_some_lists_have_are_not_looked_at_in_use(graded: tuple[int, 
 Rows = list[dict[str, Any]]
 
 
-def flat(**more: list[Any]) -> Rows:
-    """Rows of two lists of two candidates, each with what ``more`` has for it."""
-    rows = [{"qid": f"q{k // 2}", "question": f"{k // 2}?", "response": f"{k}"} for k in range(4)]
-    return [row | {key: values[k] for key, values in more.items()} for k, row in enumerate(rows)]
-
-
-def nested(key: str, text: str, **more: list[Any]) -> Rows:
-    return [{key: [{text: f"{k}"} | {name: values[k] for name, values in more.items()} for k in pair]}
-            for pair in ((0, 1), (2, 3))]  # fmt: skip
-
-
-TOLD = "sBLEU", "rouge-2", "rougeLsum", "WER_norm", "num_errors", "oracle", "is_best", "human_score", "target"
-
-# What they are: rows, the columns besides the score, the first list's scores, what is not used, and the keys that could
-# be the gain.
-SHAPES: dict[str, tuple[Any, tuple[str, ...], list[list[float]], set[str], tuple[str, ...]]] = {
-    "rows, passed beside a reward": (
-        flat(reward=[0.5, 1.5, 2, 3], passed=[True, False, True, True]), ("reward", "gain"), [[0.5, 1], [1.5, 0]],
-        set(), ()),
-    "rows, a reward alone": (flat(reward=[0.5, 1.5, 2, 3]), ("reward",), [[0.5], [1.5]], set(), ()),
-    "rows, one prompt for all": (
-        [{"prompt": "Solve it.", **row} for row in flat(qid=["q"] * 4)], (), [[], []], {"prompt", "qid"}, ()),
-    "rows, of a subject": ([{"group": "maths", **row} for row in flat()], (), [[], []], {"group"}, ()),
-    "rows, numbered within each list": (
-        [{"id": f"{k % 2}", **row} for k, row in enumerate(flat(qid=["q"] * 4))], (), [[], []], {"id", "qid"}, ()),
-    "lists of objects": (
-        nested("samples", "response", reward_score=[1, 2, 3, 4], is_correct=[True, False, False, True]),
-        ("reward_score", "gain"), [[1, 1], [2, 0]], set(), ()),
-    "two gains": (
-        nested("samples", "response", passed=[1, 0, 1, 1], correct=[1, 1, 1, 0]), (), [[], []], {"passed", "correct"},
-        ("passed", "correct")),
-    "verdicts": (nested("samples", "code", status=["pass", "fail", "pass", "pass"]), ("gain",), [[1], [0]], set(), ()),
-    "numbers written as texts": (
-        nested("candidates", "text", lm=["-1.5", "-2", "1e1", "0"], conf=["53%", "1%", "2%", "3 %"]), ("lm", "conf"),
-        [[-1.5, 53], [-2, 1]], set(), ()),
-    "numbers in lists": (
-        nested("candidates", "text", conf=[[0.5], [0.25], [1], [2]]), ("conf",), [[0.5], [0.25]], set(), ()),
-    "another gain": (
-        nested("candidates", "text", gain=[1, 0, 1, 0], acc=[1, 1, 0, 0]), ("gain",), [[1], [0]], {"acc"}, ()),
-    "what is measured, and what says which is best": (
-        nested("hyps", "hyp", comet_qe=[1, 2, 3, 4], f58=[1, 2, 3, 4], **{name: [1, 0, 1, 0] for name in TOLD}),
-        ("comet_qe", "f58"), [[1, 1], [2, 2]], {*TOLD}, ()),
-    "ids": (nested("candidates", "text", page_id=[7, 8, 9, 10], docno=["1", "2", "3", "4"]), (), [[], []],
-            {"page_id", "docno"}, ()),
-    "lists along": (
-        [{"prompt": "?", "completions": ["a", "b"], "rewards": [1.5, 2], "labels": [0, 1]}] * 2, ("rewards", "gain"),
-        [[1.5, 0], [2, 1]], set(), ()),
-    "scores that are true or false": (
-        [{"prompt": "?", "completions": ["a", "b"], "scores": [True, False]}] * 2, ("gain",), [[1], [0]], set(), ()),
-    "the right one": (
-        [{"candidates": ["a", "b"], "cand_probs": [0.25, 0.75], "gold": "b"},
-         {"candidates": ["a", "b", "c"], "cand_probs": [1, 0, 0], "gold": "a"}],
-        ("cand_probs", "gain"), [[0.25, 0], [0.75, 1]], set(), ()),
-    "its place": ([{"mention": f"{k}", "candidates": [["a", 0.5], ["b", 0.25]], "gold": k} for k in (1, 0)],
-                  ("gain",), [[0], [1]], set(), ()),
-    "a label that all have, the right answer": (flat(label=[4, 4, 7, 7]), (), [[], []], {"label"}, ()),
-    "what a recogniser has chosen": (
-        [{"transcript": text, "nbest": [{"text": text, "am": 1}, {"text": "x", "am": 2}]} for text in "ab"], ("am",),
-        [[1], [2]], {"transcript"}, ()),
-    "verdicts of other names": (nested("takes", "code", is_right=[True, False, True, True]), ("gain",), [[1], [0]],
-                                set(), ()),
-    "grades of another name": (nested("hits", "title", bm25=[1, 2, 3, 4], judgment=[3, 0, 1, 2]), ("bm25", "gain"),
-                               [[1, 3], [2, 0]], set(), ()),
-    "the place of the chosen one": ([{"drafts": ["a", "b"], "chosen_index": k} for k in (1, 0)], ("gain",),
-                                    [[0], [1]], set(), ()),
-    "names with blanks": (
-        [{"Question ID": q, "Model Output": text, "Is Correct": text == "a"} for q in "pq" for text in "ab"], ("gain",),
-        [[1], [0]], set(), ()),
-    "verdicts along": ([{"samples": ["a", "b"], "is_corrects": [True, False]}] * 2, ("gain",), [[1], [0]], set(), ()),
-    "the first one, which a program has chosen": (
-        [{"candidates": ["a", "b"], "best": "a"}] * 3, (), [[], []], {"best"}, ()),
-    "by their ids": ({"date": "today", "eval": {"a": [{"solution": "x"}, {"solution": "y"}], "b": [{"solution": "z"}]}},
-                     (), [[], []], set(), ()),
-    "tokens": ([{"hypotheses": [["it", "rains"], ["it"]], "scores": [-1, -2]}] * 2, (), [[], []], set(), ()),
-    "tokens of another name": (
-        [{"word": "k", "nbest": [{"phones": ["K", "AE"]}, {"phones": ["K"]}]}] * 2, (), [[], []], {"word"}, ()),
-    "a key that is null, and one that is no list": (
-        [{"candidates": "none", "nbest": ["a", "b"], "note": None}] * 2, (), [[], []], {"candidates", "note"}, ()),
-    "steps, none of an empty text": (
-        [{"candidates": [{"text": "a b", "conf": [0.5, 0.25]}, {"text": "", "conf": []}]}] * 2,
-        ("conf:min", "conf:mean", "conf:last", "conf:prod"), [[0.25, 0.375, 0.25, 0.125]], set(), ()),
-    "a response that is opened, whose model is another": (
-        [{"model": "x", "answer": {"model": "y", "outputs": ["a", "b"]}}] * 2, (), [[], []], {"model", "answer.model"},
-        ()),
-    "candidates beside one another": (
-        [{"prompt": "?", "response_1": "a", "response_2": "b", "response_3": None, "lm 1": 1, "lm 2": "2", "page_7": 3,
-          "page_8": 4}] * 2, ("lm",), [[1], [2]], {"page_7", "page_8"}, ()),
-    "columns of rows": ({"prompt": ["p", "p", "q", "q"], "response": [*"abcd"], "lm": [1, 2, 3, 4]}, ("lm",),
-                        [[1], [2]], set(), ()),
-    "columns of lists": ({"queries": ["p", "q"], "responses": [["a", "b"], ["c", "d"]], "lm": [[1, 2], [3, 4]]},
-                         ("lm",), [[1], [2]], set(), ()),
-    "columns as pandas writes them": ({"qid": {"0": 7, "1": 7, "2": 8}, "query": {"0": "p", "1": "p", "2": "q"},
-                                       "text": {"0": "a", "1": "b", "2": "c"}}, (), [[], []], set(), ()),
-    "columns beside their names": ({"columns": ["query", "text", "lm"], "index": [0, 1, 2], "data": [
-        ["p", "a", 1], ["p", "b", 2], ["q", "c", 3]]}, ("lm",), [[1], [2]], set(), ()),
-    # https://huggingface.co/datasets/microsoft/ms_marco
-    "candidates in columns": (
-        [{"query": q, "answers": ["x"], "passages": {"is_selected": [0, 1], "passage_text": ["a", "b"]}} for q in "pq"],
-        ("gain",), [[0], [1]], {"answers"}, ()),
-    "all that is right beside a response": (
-        [{"question": q, "answers": ["x", "y"], "prediction": p, "em": p == "x"} for q, p in ("px", "pz", "qx", "qz")],
-        ("gain",), [[1], [0]], {"answers"}, ()),
-    "arrays on lines": ([[{"generated_text": "a", "p": 1}, {"generated_text": "b", "p": 2}]] * 2, ("p",), [[1], [2]],
-                        set(), ()),
-}  # fmt: skip
+# Shapes that JSON may have, a line each: the columns of its lists besides the score, the first list's scores, what is
+# not used, and the keys that could be the gain.
+SHAPES: dict[str, dict[str, Any]] = {
+    one["shape"]: {"columns": [], "scores": [[], []], "unused": [], "gains": []} | one
+    for one in map(json.loads, Path(__file__).with_name("shapes.jsonl").read_text(encoding="utf-8").splitlines())
+}
 
 
 def found(path: Path, rows: Any, **options: Any) -> list[Lists]:
@@ -288,12 +189,12 @@ def found(path: Path, rows: Any, **options: Any) -> list[Lists]:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes(name: str, tmp_path: Path) -> None:
-    rows, columns, scores, unused, gains = SHAPES[name]
-    first, second, *_ = found(tmp_path / "lists", rows)
-    assert first.names == ("score", *columns) == second.names
-    assert first.scores[:, 1:].tolist() == scores
-    assert set(first.roles.unused) == unused
-    assert first.roles.gains == gains
+    shape = SHAPES[name]
+    first, second, *_ = found(tmp_path / "lists", shape["items"])
+    assert first.names == ("score", *shape["columns"]) == second.names
+    assert first.scores[:, 1:].tolist() == shape["scores"]
+    assert sorted(first.roles.unused) == shape["unused"]
+    assert [*first.roles.gains] == shape["gains"]
     if first.roles.group:
         return
     names = tuple(name for name in first.names if name != "gain")  # that a model has learned from
@@ -330,9 +231,10 @@ def test_roles_of_columns(tmp_path: Path) -> None:
 
 
 def test_roles_that_are_named(tmp_path: Path) -> None:
-    rows = nested(
-        "takes", "words", reward=[1, 2, 3, 4], passed=[1, 0, 0, 1], other=["x", "y", "x", "y"], junk=[1, 2, 3, 4]
-    )
+    takes = [
+        {"words": f"{k}", "reward": k, "passed": int(k in (1, 4)), "other": "yx"[k % 2], "junk": k} for k in range(1, 5)
+    ]
+    rows = [{"takes": takes[:2]}, {"takes": takes[2:]}]
     roles = {
         "takes": "candidates",
         "words": "text",

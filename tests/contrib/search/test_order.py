@@ -141,7 +141,7 @@ def test_a_recipe_is_measured_by_an_order(tmp_path: Path, texts_data: Path) -> N
     scores = {name: report["ndcg@3"] for name, report in results["splits"]["test"].items()}
     assert scores["base"] < scores["average"] < scores["oracle"] < 1  # some lists have nothing right
     assert results["metric"].startswith("ndcg@3|gain:exp2|")
-    lists = rerank.read(tmp_path / "test.jsonl.gz", {"name": "jsonl", "base": "logprob"})
+    lists = rerank.read(texts_data / "test.jsonl.gz", {"name": "jsonl", "base": "logprob"})
     measured = rerank.evaluate(rerank.load(tmp_path / "run" / "model"), lists)
     assert measured.score == pytest.approx(scores["average"], abs=1e-12)
     assert measured.scores["base"]["ndcg@3"] == pytest.approx(scores["base"], abs=1e-12)
