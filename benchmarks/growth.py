@@ -27,7 +27,7 @@ from rerank.learn.base import learners
 from rerank.learn.log import UpdateLog
 from rerank.learn.train import epoch_order
 from rerank.learn.voting import vote
-from rerank.metrics.oracle import oracles
+from rerank.metrics.metric import oracles
 
 LISTS = Path(__file__).parents[1] / "data" / "quickstart"
 EXAMPLES = 5000  # once the size

@@ -34,7 +34,7 @@ from rerank.contrib.classification.sets import Zipf
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.learn.base import learners
-from rerank.metrics.oracle import oracles
+from rerank.metrics.metric import oracles
 from rerank.readers.svmlight import read_svmlight
 
 warnings.filterwarnings("ignore")

@@ -23,7 +23,7 @@ import numpy as np
 from rerank.data.corpus import Corpus, save_joined
 from rerank.learn.rules.additive import Perceptron
 from rerank.learn.train import ListProblem
-from rerank.metrics.oracle import oracles
+from rerank.metrics.metric import oracles
 
 CANDIDATES, NONZEROS, WIDTH = 20, 80, 1_000_000  # of a list, of a candidate, of all
 GROUP = Path("/sys/fs/cgroup/memory") / f"rerank-mapped-{os.getpid()}"

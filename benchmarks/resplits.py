@@ -31,8 +31,7 @@ from rerank.learn.folds import best_column, mixture, padded, with_base_column
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import weighed_rows
 from rerank.metrics.gain import Gain
-from rerank.metrics.metric import Metric, owners
-from rerank.metrics.oracle import oracles, two_valued
+from rerank.metrics.metric import Metric, oracles, owners, two_valued
 from rerank.recipes.loading import read_settings
 from rerank.runs.training import any_ties
 

@@ -28,7 +28,7 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.scoring import score_rows
 from rerank.learn.train import epoch_order
 from rerank.learn.voting import vote
-from rerank.metrics.oracle import oracles
+from rerank.metrics.metric import oracles
 from rerank.models.model import Model
 from rerank.recipes.recipe import ListRecipe, Recipe, TextRecipe
 from rerank.runs.corpora import Data

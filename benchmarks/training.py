@@ -22,7 +22,7 @@ from rerank.learn.rules.dual_averaging import VotedRDA
 from rerank.learn.scoring import best, score_rows
 from rerank.learn.train import epoch_order
 from rerank.learn.voting import vote
-from rerank.metrics.oracle import oracles
+from rerank.metrics.metric import oracles
 from rerank.recipes.recipe import Recipe
 
 

@@ -26,7 +26,7 @@ from rerank.learn.rules.additive import SGD
 from rerank.learn.rules.dual_averaging import FTRL, RDA, AdaptiveRDA, VotedRDA
 from rerank.learn.scoring import score_rows
 from rerank.learn.train import epoch_order
-from rerank.metrics.oracle import oracles
+from rerank.metrics.metric import oracles
 from rerank.readers.base import SkipCount, usable
 from rerank.recipes.recipe import TextRecipe
 

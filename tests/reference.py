@@ -14,7 +14,7 @@ from scipy.special import expit, logsumexp
 
 from rerank.data.corpus import Corpus
 from rerank.learn.log import Votes
-from rerank.metrics.oracle import oracles
+from rerank.metrics.metric import oracles
 
 EPS = float(np.finfo(float).eps)
 NEGLIGIBLE = 1e-12  # what is smaller, relative to what has been added up, is taken for rounding by adaptive steps

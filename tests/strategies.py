@@ -14,7 +14,7 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource
 from rerank.learn.train import ORACLE_PAIRS, epoch_order
 from rerank.learn.workspace import EpochStats
-from rerank.metrics.oracle import oracles
+from rerank.metrics.metric import oracles
 
 WIDTH = 6
 # Made once, and of few choices: what draws and checks them takes longer than the tests do.

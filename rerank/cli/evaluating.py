@@ -18,8 +18,7 @@ from rerank.cli.application import Encoding, ListOptions, allow_local_imports, c
 if TYPE_CHECKING:
     import numpy as np
 
-    from rerank.metrics.metric import Metric
-    from rerank.metrics.oracle import ListStatistics
+    from rerank.metrics.metric import ListStatistics, Metric
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric
     from rerank.readers.base import SkipCount
@@ -134,7 +133,7 @@ def oracle(
     from rerank.extraction.kinds import content_of
     from rerank.extraction.list_checks import doubts_of_lists
     from rerank.extraction.seen import SeenLists
-    from rerank.metrics.oracle import ListStatistics, measured_corpus
+    from rerank.metrics.metric import ListStatistics, measured_corpus
     from rerank.readers.base import Lists, SkipCount, format_of, judged_by, make_reader
     from rerank.readers.detection import MOST, Account, said_of, tell
     from rerank.readers.given.reading import ListFile, read

@@ -194,7 +194,7 @@ def _find(
     """The list called ``list_id``, and its oracle (-1 without references)."""
     import numpy as np
 
-    from rerank.metrics.oracle import best_of_lists
+    from rerank.metrics.metric import best_of_lists
     from rerank.readers.base import Problem, SkipCount
     from rerank.readers.streams import stream_name
 

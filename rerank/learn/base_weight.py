@@ -26,8 +26,7 @@ from rerank.learn.mert import ErrorSurface, Line
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import scores
 from rerank.learn.train import Epoch, Training
-from rerank.metrics.metric import Metric, owners
-from rerank.metrics.oracle import oracles, scored_rows
+from rerank.metrics.metric import Metric, oracles, owners, scored_rows
 
 AUTO = "auto"
 # The weight in training, in standard deviations. Chosen on the last 1,500 of GUM's training lists, with 700 and 8,007

@@ -25,8 +25,7 @@ from rerank.learn.base_weight import base_squares, base_unit
 from rerank.learn.predictor import State, copy_state
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights, scores, weighed_rows
-from rerank.metrics.metric import Metric
-from rerank.metrics.oracle import oracles, rows_of_scores, scored_rows, two_valued
+from rerank.metrics.metric import Metric, oracles, rows_of_scores, scored_rows, two_valued
 from rerank.metrics.significance import compare
 
 FOLDS = 5

@@ -19,8 +19,7 @@ from rerank.base.interrupts import check
 from rerank.base.ranges import Checked, NotNegative, Range
 from rerank.data.corpus import frozen
 from rerank.kernels.compile import kernel
-from rerank.metrics.metric import Metric
-from rerank.metrics.oracle import rows_of_scores
+from rerank.metrics.metric import Metric, rows_of_scores
 
 NARROW = 1e-9  # of the reach: shorter intervals are due to rounding, and not stepped to
 

@@ -15,8 +15,7 @@ import numpy as np
 from rerank.data.corpus import Corpus
 from rerank.features.sink import NEAR
 from rerank.kernels.compile import kernel
-from rerank.metrics.metric import Metric
-from rerank.metrics.oracle import best_of_lists, scored_rows
+from rerank.metrics.metric import Metric, best_of_lists, scored_rows
 
 TINY = 1e-37  # below this float32 is coarse
 

@@ -1,16 +1,24 @@
-"""The interface of metrics: rows of sufficient statistics that add up, and a formula on their sums."""
+"""The interface of metrics: rows of sufficient statistics that add up, and a formula on their sums. With it go
+selections from lists: what scores choose, and the oracles, the best candidates of every list by the metric.
+
+A selection is an int64 [L] of absolute candidate indices, -1 for lists without candidates.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from rerank.base.errors import RecipeError
 from rerank.base.ranges import Checked
 from rerank.base.registry import Registry
+from rerank.data.corpus import Corpus, frozen, offsets
+from rerank.kernels.compile import kernel
 
 TestName = Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"]  # of significance
+SHUFFLES = 32
 
 
 class Metric(Checked, ABC):
@@ -131,3 +139,224 @@ def f_report(key: str, correct: float, found: float, right: float, beta: float =
     """``f_measure`` under ``key``, precision and recall, which are 0 of nothing."""
     shares = {"precision": correct / (found or 1.0), "recall": correct / (right or 1.0)}
     return {key: float(f_measure(correct, found, right, beta)), **shares}
+
+
+@kernel
+def _fill_best(lists: np.ndarray, scores: np.ndarray, ties: np.ndarray, chosen: np.ndarray) -> None:
+    """``best_of_lists`` → ``chosen``."""
+    for i in range(chosen.shape[0]):
+        chosen[i] = -1
+        for y in range(lists[i], lists[i + 1]):
+            top = chosen[i]
+            if top < 0 or scores[y] > scores[top] or (scores[y] == scores[top] and ties[y] > ties[top]):
+                chosen[i] = y
+
+
+def best_of_lists(lists: np.ndarray, scores: np.ndarray, ties: np.ndarray) -> np.ndarray:
+    """Per list, the candidate with the highest score, then the highest of ``ties``, then the lowest index: int64
+    [L + 1] and float64 [N] each → int64 [L], -1 for empty lists."""
+    chosen = np.empty(lists.shape[0] - 1, np.int64)
+    _fill_best(frozen(lists), frozen(scores), frozen(ties), chosen)
+    return chosen
+
+
+def two_valued(lists: Corpus) -> bool:
+    """Whether the gains of all candidates have at most two values, such as right and wrong."""
+    gain = lists.gain
+    return gain.size == 0 or bool(((gain == gain.min()) | (gain == gain.max())).all())
+
+
+def oracles(lists: Corpus) -> np.ndarray:
+    """Best gain per list; ties go to the higher base score, then to the lower index: int64 [L]."""
+    return best_of_lists(lists.lists, lists.gain, lists.base)
+
+
+def list_gains(lists: Corpus, chosen: np.ndarray | None = None) -> np.ndarray:
+    """float64 [L]: the gain of every list's choice (int64 [L]), or of its best candidate; 0 where there is none."""
+    gains, full = np.zeros(lists.list_count), np.flatnonzero(np.diff(lists.lists))
+    if chosen is not None:
+        gains[full] = lists.gain[chosen[full]]
+    elif full.size:
+        gains[full] = np.maximum.reduceat(lists.gain, lists.lists[full])
+    return gains
+
+
+def rows_of_scores(
+    metric: Metric, lists: np.ndarray, scores: np.ndarray, ties: np.ndarray, stats: np.ndarray, reference: np.ndarray
+) -> np.ndarray:
+    """float64 [L, K]: what ``scores`` (float64 [N]) are worth: the rows of the best candidates of all lists or, by a
+    metric of an order, of their orders; among equal scores those with higher ``ties`` are first, then lower indices."""
+    if metric.ordered:
+        return metric.rows_in_order(lists, scores, ties, stats, reference)
+    return chosen_rows(stats, best_of_lists(lists, scores, ties))
+
+
+def scored_rows(lists: Corpus, metric: Metric, scores: np.ndarray) -> np.ndarray:
+    """``rows_of_scores`` for all lists, ties by the base score."""
+    return rows_of_scores(metric, lists.lists, scores, lists.base, lists.stats, lists.reference)
+
+
+def usual_scores(lists: Corpus, metric: Metric) -> dict[str, np.ndarray]:
+    """float64 [N] by row: the scores of the choices that every table has, the first candidates' if these are others
+    than those of the base."""
+    scores = {"base": lists.base, "first": -np.arange(lists.candidate_count, dtype=np.float64), "oracle": lists.gain}
+    base, first = (scored_rows(lists, metric, scores[name]) for name in ("base", "first"))
+    if np.array_equal(base, first):
+        del scores["first"]
+    return scores
+
+
+def measured_corpus(lists: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]], metric: Metric) -> Corpus:
+    """A corpus without features: of every list the base scores (float64 [N]) and statistics (float64 [N, K]) of its
+    candidates, and those of its reference (float64 [1, R])."""
+    every = list(lists)
+    base, stats, reference = map(np.concatenate, zip(*every, strict=True))
+    starts = offsets([own.size for own, *_ in every])
+    gain = metric.gain(stats, np.repeat(reference, np.diff(starts), axis=0))
+    rows, columns, values = np.zeros(base.size + 1), np.zeros(0, np.int32), np.zeros(0, np.float32)
+    return Corpus(starts, rows, columns, values, base, gain, stats, reference, np.ones(len(every)), width=0)
+
+
+def oracle_places(corpus: Corpus, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """int64 [L] each: oracles' ranks by base score (from 0), and how many share their gain; −1 and 0 for none."""
+    owner, base, gain = owners(corpus.lists), corpus.base, corpus.gain
+    best = chosen[owner]
+    ahead = (base > base[best]) | ((base == base[best]) & (np.arange(owner.size) < best))
+    ranks, sharing = (np.bincount(owner[of], minlength=chosen.size) for of in (ahead, gain == gain[best]))
+    return np.where(chosen >= 0, ranks, -1), sharing
+
+
+def mean_rows(lists: np.ndarray, stats: np.ndarray) -> np.ndarray:
+    """Expected statistics of a uniform choice from every list: float64 [L, K]; 0 for empty lists."""
+    sizes, owner = np.diff(lists), owners(lists)
+    return np.column_stack([np.bincount(owner, column / sizes[owner], sizes.size) for column in stats.T])
+
+
+def corpus_oracle(corpus: Corpus, metric: Metric, *, start: np.ndarray | None = None) -> np.ndarray:
+    """Hill climbing on the corpus score: exchange one list's candidate at a time while that improves the score.
+
+    The best sentences do not make the best corpus, because lists weigh differently in the sums (a long sentence has
+    more brackets). The climb starts from ``start`` (the sentence oracle by default), goes through the lists
+    in order, and stops when no single exchange helps; it is never worse than its start. For a ratio of sums such as F,
+    that is the optimum: there every list's choice maximises 2·matched − F·test on its own (Dinkelbach 1967).
+    Candidates that are not ``metric.valid`` are never taken.
+
+    Returns
+    -------
+    int64 [L]: the selection.
+    """
+    chosen = (oracles(corpus) if start is None else np.asarray(start)).astype(np.int64)
+    if metric.ordered:  # a mean over lists
+        return chosen
+    total, moved, sign = corpus.reference.sum(axis=0), True, metric.sign
+    while moved:
+        rows, moved, promising = chosen_rows(corpus.stats, chosen), False, list[np.ndarray]()
+        sums = rows.sum(axis=0)  # again in every round, so that rounding does not accumulate
+        score = sign * float(metric.scores(sums, total))
+        for begin, part in zip(corpus.cuts[:-1], corpus.parts(), strict=True):
+            owner = begin + owners(part.lists)
+            exchanged = sign * metric.scores(sums + part.stats - rows[owner], total)
+            promising.append(np.unique(owner[metric.valid(part.stats) & (exchanged > score + _step(score))]))
+        for i in np.concatenate(promising):
+            first, stats = corpus.lists[i], corpus.stats[corpus.lists[i] : corpus.lists[i + 1]]
+            rest = sums - corpus.stats[chosen[i]]
+            offers = np.where(metric.valid(stats), sign * metric.scores(rest + stats, total), -np.inf)
+            best = int(np.argmax(offers))
+            if offers[best] > score + _step(score):
+                chosen[i], score, moved = first + best, float(offers[best]), True
+                sums = rest + corpus.stats[chosen[i]]
+    return chosen
+
+
+def _step(score: float) -> float:
+    """Improvements below this are rounding."""
+    return 1e-13 * max(1.0, abs(score))
+
+
+def blind_rows(part: Corpus, metric: Metric) -> np.ndarray:
+    """Expected rows of lists (float64 [L, K]) of which nothing is known; of orders the mean of a few random ones."""
+    if not metric.ordered:
+        return mean_rows(part.lists, part.stats)
+    scores = np.random.default_rng(SHUFFLES).random((SHUFFLES, part.candidate_count))
+    about = part.base, part.stats, part.reference
+    return np.asarray(np.mean([metric.rows_in_order(part.lists, drawn, *about) for drawn in scores], axis=0))
+
+
+@dataclass(frozen=True)
+class ListStatistics:
+    """A summary of N-best lists: how long they are, and how the best, worst and blind choices score.
+
+    ``base``, ``first`` (the first candidates), ``oracle``, ``corpus_oracle``, ``anti_oracle`` and ``random``
+    are reports of the metric; ``random`` is the score of the expected statistics under a uniform choice.
+    ``oracle_ranks[r]`` counts the lists whose oracle has rank r (from 0) by base score. ``unique_oracle`` is the share
+    of nonempty lists with a single best candidate.
+    """
+
+    signature: str
+    lists: int
+    candidates: int
+    smallest: int
+    mean: float
+    median: float
+    largest: int
+    empty: int
+    singletons: int
+    unique_oracle: float
+    oracle_ranks: tuple[int, ...]
+    base: dict[str, float]
+    first: dict[str, float]
+    oracle: dict[str, float]
+    corpus_oracle: dict[str, float]
+    anti_oracle: dict[str, float]
+    random: dict[str, float]
+
+    @classmethod
+    def of(cls, corpus: Corpus, metric: Metric) -> "ListStatistics":
+        """The statistics of ``corpus``, whose ``stats`` and ``reference`` are those of ``metric``."""
+        total, sizes, chosen = corpus.reference.sum(axis=0), np.diff(corpus.lists), oracles(corpus)
+        ranks, sharing = oracle_places(corpus, chosen)
+        climbed, places = corpus_oracle(corpus, metric, start=chosen), np.arange(float(corpus.candidate_count))
+
+        def report(rows: np.ndarray) -> dict[str, float]:
+            return metric.report(rows.sum(axis=0), total)
+
+        def by(scores: np.ndarray) -> dict[str, float]:
+            return report(scored_rows(corpus, metric, scores))
+
+        return cls(
+            signature=metric.signature,
+            lists=corpus.list_count,
+            candidates=corpus.candidate_count,
+            smallest=int(sizes.min()) if sizes.size else 0,
+            mean=float(sizes.mean()) if sizes.size else 0.0,
+            median=float(np.median(sizes)) if sizes.size else 0.0,
+            largest=int(sizes.max(initial=0)),
+            empty=int(np.count_nonzero(sizes == 0)),
+            singletons=int(np.count_nonzero(sizes == 1)),
+            unique_oracle=int(np.count_nonzero(sharing == 1)) / max(1, int(np.count_nonzero(sizes))),
+            oracle_ranks=tuple(int(count) for count in np.bincount(ranks[ranks >= 0])),
+            base=by(corpus.base),
+            first=by(-places),
+            oracle=by(corpus.gain),
+            corpus_oracle=by(corpus.gain) if metric.ordered else report(chosen_rows(corpus.stats, climbed)),
+            anti_oracle=by(-corpus.gain),
+            random=report(blind_rows(corpus, metric)),
+        )
+
+
+def with_corpus_gains(corpus: Corpus, metric: Metric, around: np.ndarray, share: float) -> Corpus:
+    """``corpus`` with gains of which ``share`` is the gain of the corpus score: how a candidate would change it in
+    place of its list's choice in ``around`` (int64 [L]), times the number of lists, in units of the metric's gain.
+
+    With a corpus measure that is not a mean over sentences (BLEU with its brevity penalty), a sentence is then asked
+    for what the corpus needs.
+    """
+    if metric.ordered:
+        message = f"{metric.primary} is a mean over lists: there is no gain of the corpus; leave it out"
+        raise RecipeError(message, key="oracle.corpus_share")
+    rows, reference = chosen_rows(corpus.stats, around), corpus.reference.sum(axis=0)
+    total, owner = rows.sum(axis=0), owners(corpus.lists)
+    unit = around.size * metric.percent / metric.gain_percent * metric.sign
+    changed = metric.scores(total - rows[owner] + corpus.stats, reference)
+    gains = unit * (changed - metric.scores(total, reference))
+    return replace(corpus, gain=(1 - share) * corpus.gain + share * gains, trusted=True)

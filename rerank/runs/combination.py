@@ -26,8 +26,7 @@ from rerank.learn.base_weight import AUTO, BaseSearch, base_squares
 from rerank.learn.folds import best_trial, latest, padded, trials, with_base_column
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import corpus_score, scores
-from rerank.metrics.metric import Metric
-from rerank.metrics.oracle import oracles
+from rerank.metrics.metric import Metric, oracles
 from rerank.models.model import one_base, raw_weights
 from rerank.recipes.recipe import ListRecipe, TextRecipe
 from rerank.recipes.settings import dataclass_of

@@ -15,8 +15,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.extraction.kinds import metric_of
 from rerank.extraction.list_checks import doubts_of_lists
-from rerank.metrics.metric import Metric, TestName
-from rerank.metrics.oracle import best_of_lists
+from rerank.metrics.metric import Metric, TestName, best_of_lists
 from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.readers.base import says_scores
 from rerank.readers.lists import Lists

@@ -1,6 +1,6 @@
 """Decoding in a run: tuned on dev, evaluated on the test splits, for all runs in one pass over the lists of a split.
 
-Decoding compares candidates with one another, of which the corpus has no texts: see ``runs.rereading``.
+Decoding compares candidates with one another, of which the corpus has no texts: see ``runs.corpora``.
 """
 
 import logging
@@ -20,8 +20,7 @@ from rerank.metrics import bracket_model
 from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.fusion import probabilities
 from rerank.metrics.gain import ColumnMetric, Gain
-from rerank.metrics.metric import Metric, chosen_rows, measures_orders
-from rerank.metrics.oracle import scored_rows
+from rerank.metrics.metric import Metric, chosen_rows, measures_orders, scored_rows
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.wer import Match
 from rerank.models.decoding import agreed, best_expected, gain_functions, require_trees, settled
@@ -30,8 +29,7 @@ from rerank.readers.base import ScoreColumns
 from rerank.readers.lists import numbered
 from rerank.recipes.recipe import DECODERS, ListRecipe
 from rerank.runs.combination import deviation_of, spread
-from rerank.runs.corpora import Data, last_lists, shared_lists
-from rerank.runs.rereading import RereadList, Visitor, visit_lists
+from rerank.runs.corpora import Data, RereadList, Visitor, last_lists, shared_lists, visit_lists
 from rerank.runs.run import Run, weight_counts
 from rerank.runs.training import NOT_BEATEN, base_alone
 

@@ -23,9 +23,8 @@ from rerank.metrics.fusion import Fusion
 from rerank.metrics.metric import Metric
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.combination import members, spread
-from rerank.runs.corpora import Data, shared_lists
+from rerank.runs.corpora import Data, RereadList, Visitor, shared_lists, visit_lists
 from rerank.runs.decoding import MEANT, Decided, Points, Sweep, run_scores
-from rerank.runs.rereading import RereadList, Visitor, visit_lists
 from rerank.runs.run import Run, beside
 from rerank.runs.training import RunTask, trained_on, trained_once
 

@@ -38,12 +38,11 @@ from rerank.recipes.settings import Settings, files_named
 from rerank.runs import results
 from rerank.runs.combination import LINE, dense_line, make_mert, train_ensemble, tune_run
 from rerank.runs.compared import Compared, doubt_of_base
-from rerank.runs.corpora import Data, doubts, open_files, part_of
+from rerank.runs.corpora import Data, doubts, open_files, part_of, visit_lists
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tried, tune_decoding
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import own_measure
-from rerank.runs.rereading import visit_lists
 from rerank.runs.run import Run, blind, choose, weight_counts
 from rerank.runs.training import IN_MEMORY, RunTask, train_run, trained_on, trained_once
 from rerank.storage.files import open_output

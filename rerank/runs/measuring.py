@@ -18,8 +18,16 @@ from rerank.extraction.kinds import content_of
 from rerank.extraction.seen import SeenLists, SeenSample
 from rerank.extraction.texts import TextContent
 from rerank.metrics.gain import Gain
-from rerank.metrics.metric import Metric, TestName, chosen_rows
-from rerank.metrics.oracle import blind_rows, measured_corpus, rows_of_scores, scored_rows, usual_scores
+from rerank.metrics.metric import (
+    Metric,
+    TestName,
+    blind_rows,
+    chosen_rows,
+    measured_corpus,
+    rows_of_scores,
+    scored_rows,
+    usual_scores,
+)
 from rerank.metrics.significance import Significance
 from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker

@@ -15,8 +15,7 @@ from rerank.extraction.extraction import Extracted
 from rerank.extraction.kinds import metric_of
 from rerank.learn.base import Weights
 from rerank.learn.scoring import scores as scores_of
-from rerank.metrics.metric import Metric
-from rerank.metrics.oracle import list_gains, oracles
+from rerank.metrics.metric import Metric, list_gains, oracles
 from rerank.models.model import Model
 from rerank.models.scorer import Contribution, Scorer, led, rank
 from rerank.readers.base import ListWriter, Problem, Reader, SkipCount
@@ -24,12 +23,12 @@ from rerank.readers.lists import Lists
 from rerank.readers.streams import Writable
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.compared import FILE
+from rerank.runs.corpora import RereadList, Visitor
 from rerank.runs.report import page
 from rerank.runs.report import results as tables
 from rerank.runs.report.differences import KEY, compare_texts, compare_trees
 from rerank.runs.report.page import Folded, PageSection, Part
 from rerank.runs.report.table import Bar, Measure, TextTable, count, fixed, primary_of, reals
-from rerank.runs.rereading import RereadList, Visitor
 from rerank.runs.run import Run
 from rerank.storage.documents import as_json
 from rerank.storage.files import open_output

@@ -18,8 +18,7 @@ from rerank.learn.base_weight import AUTO, make_learner
 from rerank.learn.log import UpdateLog, Votes, in_memory
 from rerank.learn.scoring import best, scores, weighed_rows
 from rerank.metrics.bracket_model import BracketModel
-from rerank.metrics.metric import Metric, chosen_rows
-from rerank.metrics.oracle import list_gains, scored_rows, usual_scores
+from rerank.metrics.metric import Metric, chosen_rows, list_gains, scored_rows, usual_scores
 from rerank.models.provenance import Decision, Kind
 from rerank.parts import trees as tree_readers
 from rerank.recipes.recipe import ListRecipe

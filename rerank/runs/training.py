@@ -21,8 +21,7 @@ from rerank.learn.pairs import pairs as pair_sources
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import corpus_score, scores
 from rerank.learn.train import Epoch, ListProblem, Training, train
-from rerank.metrics.metric import Metric, owners
-from rerank.metrics.oracle import oracles, scored_rows, two_valued, with_corpus_gains
+from rerank.metrics.metric import Metric, oracles, owners, scored_rows, two_valued, with_corpus_gains
 from rerank.models.model import Model, check_state
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import Settings

@@ -26,8 +26,7 @@ from rerank.learn.folds import best_trial, trials
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights, scores
 from rerank.metrics.gain import Gain
-from rerank.metrics.metric import Metric
-from rerank.metrics.oracle import oracles
+from rerank.metrics.metric import Metric, oracles
 from rerank.readers.base import ScoreColumns, SkipCount, counted, usable
 from rerank.readers.detection import MOST as FIRST_LISTS
 from rerank.readers.detection import Account, said_of, tell

@@ -18,7 +18,7 @@ from rerank.base.interrupts import check
 from rerank.base.progress import track
 from rerank.learn.base import Weights
 from rerank.learn.mert import MertSettings, mert
-from rerank.metrics.oracle import rows_of_scores
+from rerank.metrics.metric import rows_of_scores
 from rerank.readers.base import MINMAX
 from rerank.runs import vote
 from rerank.runs.compared import Compared

@@ -25,7 +25,7 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.rules.dual_averaging import VotedRDA
 from rerank.learn.train import ListProblem, Training, score_on, train
 from rerank.metrics.gain import Gain
-from rerank.metrics.oracle import oracles
+from rerank.metrics.metric import oracles
 from rerank.runs import experiment
 from rerank.storage.outputs import Work
 

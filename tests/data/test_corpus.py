@@ -28,7 +28,7 @@ from rerank.learn.rules.additive import Perceptron
 from rerank.learn.rules.dual_averaging import VotedRDA
 from rerank.learn.train import ListProblem, Training, epoch_order, part_order, train
 from rerank.learn.voting import vote
-from rerank.metrics.oracle import oracles, with_corpus_gains
+from rerank.metrics.metric import oracles, with_corpus_gains
 from rerank.storage.files import seal
 
 WIDTH = 7

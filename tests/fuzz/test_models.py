@@ -23,7 +23,7 @@ from rerank.cli.application import app
 from rerank.data.corpus import Corpus
 from rerank.learn.base import learners
 from rerank.learn.train import ListProblem, train
-from rerank.metrics.oracle import oracles
+from rerank.metrics.metric import oracles
 from rerank.models.model import Model, check_state
 from rerank.models.scorer import Scorer
 from rerank.readers.base import SkipCount, readers

@@ -24,8 +24,7 @@ from rerank.learn.rules.dual_averaging import VotedRDA
 from rerank.learn.scoring import corpus_score
 from rerank.learn.train import ListProblem, Training, train
 from rerank.metrics.gain import Gain
-from rerank.metrics.metric import Metric
-from rerank.metrics.oracle import oracles
+from rerank.metrics.metric import Metric, oracles
 
 GAMMAS = np.concatenate([np.geomspace(1e-4, 1e4, 161), np.arange(0.05, 5, 0.1)])
 

@@ -19,7 +19,7 @@ from rerank.learn.rules.additive import Perceptron
 from rerank.learn.rules.dual_averaging import RDA, VotedRDA
 from rerank.learn.rules.gaussian import AROW
 from rerank.learn.rules.winnow import NWin, UWin
-from rerank.metrics.oracle import oracles
+from rerank.metrics.metric import oracles
 
 REGULARISERS = st.fixed_dictionaries(
     {

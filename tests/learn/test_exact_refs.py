@@ -16,7 +16,7 @@ from rerank.base.registry import build
 from rerank.contrib.classification.sets import read_folds
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner, learners
-from rerank.metrics.oracle import oracles
+from rerank.metrics.metric import oracles
 from rerank.readers.svmlight import read_svmlight
 
 BINARY = SHARED / "binary"

@@ -35,7 +35,7 @@ from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import choices, scores, weighed_rows
 from rerank.learn.train import ListProblem, score_on, train
 from rerank.metrics.gain import Gain
-from rerank.metrics.oracle import oracles
+from rerank.metrics.metric import oracles
 
 
 def penalised(corpus: Corpus, weights: Weights, l2: float, l1: float, any_ties: bool, extra: float) -> float:

@@ -27,7 +27,7 @@ from rerank.learn.scoring import best, scores
 from rerank.learn.train import Epoch, ListProblem, Observer, Training, epoch_order, score_on, train
 from rerank.learn.voting import vote
 from rerank.learn.workspace import view
-from rerank.metrics.oracle import two_valued
+from rerank.metrics.metric import two_valued
 from rerank.runs.corpora import Data
 from rerank.runs.training import RunTask, any_ties, train_run
 

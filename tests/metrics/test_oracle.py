@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from rerank.base.errors import DataError
 from rerank.data.corpus import Corpus
 from rerank.metrics.gain import Counts, Gain
-from rerank.metrics.metric import Metric, chosen_rows
-from rerank.metrics.oracle import ListStatistics, best_of_lists, corpus_oracle, oracles
+from rerank.metrics.metric import ListStatistics, Metric, best_of_lists, chosen_rows, corpus_oracle, oracles
 from rerank.metrics.parseval import Parseval
 from rerank.readers.lists import Lists
 

@@ -12,8 +12,7 @@ from reference_trees import tree_over
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
 from rerank.data.trees import parse_brackets
-from rerank.metrics.metric import chosen_rows
-from rerank.metrics.oracle import best_of_lists, mean_rows
+from rerank.metrics.metric import best_of_lists, chosen_rows, mean_rows
 from rerank.metrics.parseval import Parseval, cut_label, equivalents
 
 

@@ -20,8 +20,8 @@ from rerank.metrics.parseval import Parseval
 from rerank.models.model import Model
 from rerank.readers.inputs import Inputs
 from rerank.runs import experiment, training
+from rerank.runs.corpora import Visitor
 from rerank.runs.learned_fusion import SLACKS, THRESHOLDS, BracketReading, FoldedFusion
-from rerank.runs.rereading import Visitor
 from rerank.runs.run import Run
 from rerank.runs.training import RunTask, train_run
 

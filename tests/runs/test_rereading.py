@@ -22,8 +22,7 @@ from rerank.pool import Engine, Processes
 from rerank.readers import inputs
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs import experiment
-from rerank.runs.corpora import Data
-from rerank.runs.rereading import Visitor, visit_lists
+from rerank.runs.corpora import Data, Visitor, visit_lists
 
 KINDS = ["trees", "texts", "lines", "answers", "one file"]
 

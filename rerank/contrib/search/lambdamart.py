@@ -23,7 +23,7 @@ from rerank.learn.predictor import named
 from rerank.learn.scoring import choices
 from rerank.learn.train import Training, history_line
 from rerank.learn.workspace import EpochStats
-from rerank.metrics.oracle import oracles
+from rerank.metrics.metric import oracles
 
 LABELS = np.arange(31.0)  # of LightGBM
 MOST = 10_000  # candidates of a list that LightGBM takes

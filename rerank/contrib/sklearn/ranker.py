@@ -23,8 +23,7 @@ from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import weighed_rows
 from rerank.learn.train import ListProblem, score_on, train
 from rerank.metrics.gain import Gain
-from rerank.metrics.metric import metrics
-from rerank.metrics.oracle import best_of_lists, oracles, two_valued
+from rerank.metrics.metric import best_of_lists, metrics, oracles, two_valued
 from rerank.recipes.settings import named
 
 

@@ -22,8 +22,7 @@ from rerank.contrib.classification.results import Fit, Result, as_data
 from rerank.contrib.classification.steps import tables_of
 from rerank.learn.base import learners
 from rerank.learn.train import ListProblem, Training, epoch_order, train
-from rerank.metrics.metric import chosen_rows
-from rerank.metrics.oracle import ListStatistics, corpus_oracle, oracles
+from rerank.metrics.metric import ListStatistics, chosen_rows, corpus_oracle, oracles
 from rerank.recipes.loading import load_recipe
 from rerank.runs import experiment
 from rerank.runs.report.table import Spread

@@ -27,8 +27,7 @@ from rerank.contrib.sklearn import ListRanker
 from rerank.data.corpus import Corpus, free_values
 from rerank.learn.mert import ErrorSurface
 from rerank.learn.scoring import Weights, scores
-from rerank.metrics.metric import metrics
-from rerank.metrics.oracle import rows_of_scores
+from rerank.metrics.metric import metrics, rows_of_scores
 from rerank.recipes.loading import read_settings
 from rerank.runs import experiment
 from rerank.runs.list_kind import check_single

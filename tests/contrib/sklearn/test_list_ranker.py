@@ -23,7 +23,7 @@ from rerank.learn.losses import Loss
 from rerank.learn.rules.additive import Perceptron
 from rerank.learn.rules.gaussian import AROW
 from rerank.learn.train import ListProblem, train
-from rerank.metrics.oracle import oracles
+from rerank.metrics.metric import oracles
 from rerank.recipes.recipe import TextRecipe
 from rerank.recipes.settings import validate
 from rerank.runs.training import RunTask, train_run
