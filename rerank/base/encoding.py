@@ -16,7 +16,9 @@ import zlib
 _HALF = re.compile("([\ud800-\udc7f\udd00-\udfff]+)")  # surrogates that do not escape a byte
 # Most text is printable ASCII: one search for anything else is all that it costs.
 _SUSPECT = re.compile(r"[^\x20-\x7e]")
-_LOGIN = re.compile(r"(?<=://)(?<!github://)[^/?#\s]*@")  # a name and password; GitHub's has its repository there
+LOGIN = re.compile(
+    r"(?<=://)(?<!github://)[^/?#\s]*@"
+)  # of a URL, a name and password; GitHub's has its repository there
 _QUERY = re.compile(r"(://[^?\s]*\?)[^\s#\"'<>]+")
 RULE = "letters, digits and _, with . + - and spaces between them"  # of names that users give to splits and the like
 LONGEST = 100  # bytes of a name: names made from it have to be file names too
@@ -58,15 +60,10 @@ def excerpt(text: bytes, length: int = 40) -> str:
     return shown if len(text) <= length else f"{shown}..."
 
 
-def has_login(text: str) -> bool:
-    """Whether there is a URL with a user's name or password in ``text``."""
-    return _LOGIN.search(text) is not None
-
-
 def shown(text: str) -> str:
     """``text`` with its URLs as they may be shown and stored: without name and password, and ``...`` for their queries,
     which may hold a token."""
-    return _QUERY.sub(r"\1...", _LOGIN.sub("", text)) if "://" in text else text
+    return _QUERY.sub(r"\1...", LOGIN.sub("", text)) if "://" in text else text
 
 
 class PlainMessages(logging.Filter):

@@ -172,14 +172,9 @@ def _some(classes: Sequence[str]) -> str:
     return ", ".join(classes[:8]) + (f" or another of {len(classes)}" if len(classes) > 8 else "") or "none"
 
 
-def is_number(label: str) -> bool:
-    """Whether the label is a decimal number."""
-    return _NUMBER.fullmatch(label) is not None
-
-
 def canonical(label: str) -> str:
     """The same text for all ways to write a number ("+1", "1", "1.0"); other labels stay as they are."""
-    if not is_number(label):
+    if not _NUMBER.fullmatch(label):
         return label
     number = float(label)
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
@@ -188,6 +183,6 @@ def canonical(label: str) -> str:
 def canonical_order(labels: Iterable[str]) -> tuple[str, ...]:
     """The distinct canonical labels in order: by value if all are numbers, else by text."""
     distinct = set(labels)
-    if all(is_number(name) for name in distinct):
+    if all(map(_NUMBER.fullmatch, distinct)):
         return tuple(sorted(distinct, key=lambda name: (float(name), name)))
     return tuple(sorted(distinct))

@@ -39,6 +39,10 @@ MEMBERS: dict[int, str] = {
     NOMINAL: "NP NN NNS NNP NNPS PRP WHNP",
     VERBAL: "VP AUX AUXG MD VB VBD VBG VBN VBP VBZ",
 }
+CLASSES = {  # by label, a bit set
+    label: sum(bit for bit, labels in MEMBERS.items() if label in labels.split())
+    for label in " ".join(MEMBERS.values()).split()
+}
 
 # A rule: for a parent label, steps tried in order; a step is a direction ("<" from the left, ">" from the right)
 # and the labels it looks for. "*" stands for any label; if nothing is found, the first child is the head.
@@ -135,21 +139,6 @@ class HeadTable:
         return HeadRanks(self._row_of.of(len(symbols)), self._column_of.of(len(symbols)), self._rank, self._left)
 
 
-class LabelClasses:
-    """A bit set for every symbol: the classes its label belongs to. The labels are added to ``symbols``."""
-
-    def __init__(self, symbols: SymbolTable, members: dict[int, str] = MEMBERS) -> None:
-        bits: dict[str, int] = {}
-        for bit, labels in members.items():
-            for label in labels.split():
-                bits[label] = bits.get(label, 0) | bit
-        self._bits = LabelArray(symbols, bits, np.uint8)
-
-    def bits(self, symbols: SymbolTable) -> np.ndarray:
-        """uint8 [symbols]: the classes of all symbols of the table or a copy of it."""
-        return self._bits.of(len(symbols))
-
-
 ROOT = "S1"  # the one of ROOTS that head rules have
 # Bits of Forest.flags.
 COORDINATION, ROOT_CLAUSE, SYN_HEAD, SEM_HEAD, IN_COORDINATION = 1, 2, 4, 8, 16
@@ -178,7 +167,7 @@ class Forest(NamedTuple):
     leaf: np.ndarray  # int32 [m]: preterminals in order; leaf p of candidate y is leaf[leaf_first[y] + p]
     leaf_first: np.ndarray  # int64 [N + 1]
     symbol: np.ndarray  # uint64 [symbols]: hash of a symbol id
-    classes: np.ndarray  # uint8 [symbols]: see LabelClasses
+    classes: np.ndarray  # uint8 [symbols]: those that the label of each belongs to, see CLASSES
     base: np.ndarray  # float64 [N]: base scores
 
 
@@ -276,7 +265,7 @@ class Grower:
             HeadTable({ROOT if label in ROOTS else label: steps for label, steps in rules.items()}, symbols)
             for rules in (syntactic, semantic)
         )
-        self._classes = LabelClasses(symbols)
+        self._classes = LabelArray(symbols, CLASSES, np.uint8)
         self._roots = np.array([symbols.intern(label) for label in (ROOT, *ROOTS)], np.int32)
 
     def grow(self, trees: Trees, base: np.ndarray, symbols: SymbolTable) -> Forest:
@@ -300,7 +289,7 @@ class Grower:
             inside=np.empty(n, np.uint64),
             leaf_first=np.empty(trees.first.size, np.int64),
             symbol=symbols.hashes,
-            classes=self._classes.bits(symbols),
+            classes=self._classes.of(len(symbols)),
             base=base,
         )
         annotate(forest, self._syn.ranks(symbols), self._sem.ranks(symbols))

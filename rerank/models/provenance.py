@@ -15,13 +15,12 @@ from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationInfo, field_v
 
 from rerank import __version__
 from rerank.base.errors import ModelError
-from rerank.base.ranges import Range
+from rerank.base.ranges import NotNegative, Positive, Range
 from rerank.extraction.seen import ColumnSeen
 from rerank.readers.base import reader_names
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 
-Positive = Annotated[float, Range(above=0)]
 Kind = Literal["mbr", "fuse", "learned"]
 Below = Literal["abstain", "base"]
 LEAST = 0.5  # the smallest threshold of fused trees
@@ -65,7 +64,7 @@ class Decoding(BaseModel):
     sharpness: Positive
     deviation: Positive = 1.0
     threshold: Annotated[float, Range(0, below=1)] = 0.5
-    slack: Annotated[float, Range(0)] = 0.0
+    slack: NotNegative = 0.0
     most: Annotated[int, Range(2)] = 200
     gains: str | None = None
     margin: Annotated[float, Range(0, 1)] = 0.0

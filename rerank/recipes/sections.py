@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from rerank.base.encoding import check_split
 from rerank.base.errors import RecipeError
-from rerank.base.ranges import Range
+from rerank.base.ranges import Count, NotNegative, Positive, Range
 from rerank.metrics.metric import TestName
 from rerank.readers.inputs import in_memory
 from rerank.readers.streams import check_encoding
@@ -25,8 +25,6 @@ from rerank.recipes.settings import (
     placed_root,
 )
 
-Count = Annotated[int, Range(1)]
-Positive = Annotated[float, Range(above=0)]
 SplitName = Annotated[str, AfterValidator(check_split)]
 HOLDOUT = "holdout"  # the split of the training lists that are set apart
 
@@ -241,7 +239,7 @@ class TrainingSettings(Section):
     start: str | None = None
     pairs: Annotated[Settings, part("oracle")] = Field(default={}, validate_default=True)
     dense: bool = True
-    checkpoint: Annotated[float, Range(0)] = 2.0
+    checkpoint: NotNegative = 2.0
     ensemble: EnsembleSettings | None = None
     share: Share = 1.0
     curve: tuple[Share, ...] = ()

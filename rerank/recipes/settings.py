@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from rerank.base.encoding import has_login
+from rerank.base.encoding import LOGIN
 from rerank.base.errors import RecipeError
 from rerank.base.ranges import Range, hints_of, wanted
 from rerank.base.registry import nearest, texts_in
@@ -115,7 +115,7 @@ def grid_points(grid: dict[str, list[Any]]) -> list[Settings]:
 
 def validate(model: type[S], settings: Settings, path: str | None = None) -> S:
     """The recipe, or section of one, that ``settings`` describe."""
-    for text in filter(has_login, texts_in(settings)):
+    for text in filter(LOGIN.search, texts_in(settings)):
         message = f"found a name or password in {text}; remove it, and put it into ~/.netrc"
         raise RecipeError(message, path=path)
     try:

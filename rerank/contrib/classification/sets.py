@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.base.ranges import Checked, Range
+from rerank.base.ranges import Checked, Count, Range
 from rerank.base.registry import Registry, build
 from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleData, SourceSettings
 from rerank.data.labelled import Labelled
@@ -240,9 +240,6 @@ ZIPF_THRESHOLD = -14506303  # the median of the first 10,001 sums
 WINNOW_EXAMPLES = 1000  # of each part
 ZIPF_EXAMPLES = 10_000_000  # at most; they take more than 3 GB
 
-Size = Annotated[int, Range(1)]
-
-
 # Data sets by their parameters, frozen dataclasses: ``draw`` gives training and test examples for a seed.
 generators: Registry[Any] = Registry("generator")
 
@@ -284,8 +281,8 @@ class Zipf(Checked):
     The seed changes nothing: there is one such set; ``train`` and ``test`` say how much of it is generated.
     """
 
-    train: Size = 500_000
-    test: Size = 50_000
+    train: Count = 500_000
+    test: Count = 50_000
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -315,8 +312,8 @@ class Ellipse(Checked):
     labels never are.
     """
 
-    train: Size = 5000
-    test: Size = 10_000
+    train: Count = 5000
+    test: Count = 10_000
     noise: Annotated[float, Range(0, 1)] = 0.1
 
     def draw(self, seed: int) -> tuple[Labelled, Labelled]:

@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.base.ranges import Range
+from rerank.base.ranges import Positive, Range
 from rerank.data.corpus import frozen
 from rerank.kernels.compile import kernel
 from rerank.learn.mert import is_ahead
@@ -324,7 +324,7 @@ class LevelMetric(OrderMetric):
     level: the least grade of a relevant document.
     """
 
-    level: Annotated[float, Range(above=0)] = 1.0
+    level: Positive = 1.0
 
     @property
     def settings(self) -> str:

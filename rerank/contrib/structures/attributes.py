@@ -110,7 +110,7 @@ FUNCTIONS: dict[str, Callable[[str, int], str | None]] = {  # of a word and a si
 }
 
 
-def read_patterns(lines: Iterable[str], key: str = "features.templates") -> list[Pattern]:
+def read_patterns(lines: Iterable[str]) -> list[Pattern]:
     """The templates that lines are.
 
     Raises RecipeError: a line that is no template, or asks for what there is not.
@@ -135,7 +135,7 @@ def read_patterns(lines: Iterable[str], key: str = "features.templates") -> list
             elif (name in SIZED) != (size > 0):
                 wrong = wrong or f"found {name}{size or ''}; expected x, prefix3, ..."
         if wrong:
-            raise RecipeError(f"line {number}: {wrong}", key=key)
+            raise RecipeError(f"line {number}: {wrong}", key="features.templates")
         patterns.append(Pattern(line, texts, tuple(macros)))
     return patterns
 

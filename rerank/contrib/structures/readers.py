@@ -9,11 +9,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
-from typing import Annotated, Literal
+from typing import Literal
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import RecipeError
-from rerank.base.ranges import Checked, Range
+from rerank.base.ranges import Checked, Count
 from rerank.base.registry import Registry
 from rerank.data.symbols import SymbolTable
 from rerank.data.trees import TRACE, Trees, parse_brackets, without_features
@@ -196,7 +196,7 @@ class ConllReader(SequenceReader):
     """
 
     separator: str | None = None
-    label: Literal["last"] | Annotated[int, Range(1)] = "last"
+    label: Literal["last"] | Count = "last"
     columns: tuple[int, ...] = field(default=())
     comments: str | None = None
 

@@ -8,14 +8,14 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from rerank.base.errors import DataError
-from rerank.base.ranges import Range
+from rerank.base.ranges import Count, Range
 from rerank.contrib.structures.readers import TaggedSentence, sequence_readers
 from rerank.readers.base import readers, settings_of
 from rerank.readers.detection import recognised
 from rerank.readers.streams import check_encoding
 from rerank.recipes.loading import Task, TaskFiles
 from rerank.recipes.recipe import Single, TaskRecipe
-from rerank.recipes.sections import Count, RunSettings, SignificanceSettings, SplitName, different_names
+from rerank.recipes.sections import RunSettings, SignificanceSettings, SplitName, different_names
 from rerank.recipes.settings import (
     Epochs,
     Examples,
