@@ -21,6 +21,10 @@ def never(_: Any) -> bool:
     return False
 
 
+def exact_loss(learner: Any) -> bool:
+    return learner.loss in ("perceptron", "hinge", "cost")
+
+
 class Entry(NamedTuple):
     """How a learner is tested.
 

@@ -1,4 +1,4 @@
-"""The Gaussian learners CW, AROW, soft CW and normal herding: a dense mean and a dense covariance matrix.
+"""The Gaussian learners: a dense mean and a dense covariance matrix; and the second-order perceptron.
 
 The step sizes are the papers' formulas as they are printed (misprints apart), in extended precision, because some of
 them cancel.
@@ -130,6 +130,31 @@ def gaussian(name: str) -> Callable[..., Rule]:
     return make
 
 
+def solve(covariance: str, A: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """A⁻¹s, with the diagonal of A alone where the covariance is diagonal."""
+    return s / np.diag(A) if covariance == "diagonal" else np.linalg.solve(A, s)
+
+
+def sop(width: int, *, a: float, covariance: str) -> Rule:
+    """Cesa-Bianchi, Conconi & Gentile (2005), Fig. 2: A = aI + Σ weight·zzᵀ, s = Σ weight·z over the updates.
+
+    A holds the current z when that is judged. A list of weight 0, or with two equal rows, can be a mistake, but teaches
+    nothing.
+    """
+    state = {"A": a * np.eye(width), "s": np.zeros(width)}
+
+    def learn(_: np.ndarray, z: np.ndarray, fixed: float, weight: float) -> Shown:
+        A, s = state["A"], state["s"]
+        m = fixed + float(solve(covariance, A + np.outer(z, z), s) @ z)
+        mistake = m <= 0.0
+        if not mistake or not z.any() or weight == 0.0:
+            return Shown(max(0.0, -m), None, abs(m), mistake)
+        state["A"], state["s"] = A + weight * np.outer(z, z), s + weight * z
+        return Shown(-m, solve(covariance, state["A"], state["s"]), abs(m), mistake)
+
+    return learn
+
+
 CW_VARIANTS: list[dict[str, Any]] = [
     {},
     {"covariance": "l2", "base": 0.0, "top": 2},
@@ -166,6 +191,14 @@ def with_covariance(*names: str) -> dict[str, list[Any]]:
     return {"covariance": list(names)}
 
 
+SOP: list[dict[str, Any]] = [
+    {},
+    {"a": 0.25, "base": 0.0, "top": 2},
+    {"a": 4.0, "base": 0.5, "base_rate": 0.25, "top": 3},
+    {"covariance": "full", "base": 0.0},
+    {"covariance": "full", "a": 0.5, "base": 0.25, "base_rate": 0.25, "top": 3},
+]
+
 # A full matrix for CW and AROW alone: the others differ from them in ``rates_of``, which diagonals use too.
 ENTRIES = {
     "cw": walking(
@@ -183,4 +216,5 @@ ENTRIES = {
     "nherd": walking(
         gaussian("nherd"), NHERD_VARIANTS, with_covariance("kl", "l2") | {"C": [0.1, 1.0, 4.0]}, "C"
     ),
+    "sop": walking(sop, SOP, {"covariance": ["diagonal", "full"], "a": [0.1, 1.0, 8.0]}, "a"),
 }  # fmt: skip

@@ -1,11 +1,29 @@
-"""Learners with a step size a column: adaptive dual averaging and FTRL-proximal."""
+"""Dual averaging and its voted form, and with a step size a column adaptive dual averaging and FTRL-proximal."""
 
 from typing import Any
 
 import numpy as np
-from entries import UPDATES, descending, losses
+from entries import UPDATES, descending, exact_loss, losses
 from reference import NEGLIGIBLE
-from reference_walks import Made, linear
+from reference_walks import Made, Step, linear
+
+
+def rda(width: int, free: int, _: bool, *, eta: float, l1: float, l2: float) -> Step:
+    """w = −sign(s)·max(|s| − kλ₁, 0)/(kλ₂ + η√k); the base score has no regulariser, nor have the first ``free``.
+
+    Xiao (2010), Alg. 1 on the lists that cause an update; Gao et al. (2013), Fig. 1 where only mistakes do.
+    """
+    state: dict[str, Any] = {"s": np.zeros(width), "k": 0}
+
+    def step(a: np.ndarray, rows: np.ndarray, weight: float) -> Made:
+        g = (a[:, None] * rows).sum(axis=0)
+        s, k = state["s"] + weight * g, state["k"] + 1
+        state.update(s=s, k=k)
+        v = -np.sign(s[:-1]) * np.maximum(np.abs(s[:-1]) - k * l1, 0.0)
+        v[:free] = -s[:free] * ((k * l2 + eta * np.sqrt(k)) / (eta * np.sqrt(k)) if l2 > 0 else 1.0)
+        return Made(v, 1.0 / (k * l2 + eta * np.sqrt(k)), -(1.0 / (eta * np.sqrt(k))) * s[-1])
+
+    return step
 
 
 def spread(a: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -102,6 +120,15 @@ class Proximal:
         return linear(self.w)
 
 
+RDA: list[dict[str, Any]] = [
+    {},
+    {"l1": 0.015625, "update": "mistakes"},
+    {"l1": 0.015625, "l2": 0.0625, "update": "always", "base": 0.5, "base_rate": 0.25},
+    {"loss": "perceptron", "eta": 0.5, "l2": 0.125, "update": "mistakes"},
+    {"loss": "exponential", "l2": 0.0625, "eta": 8.0, "update": "always"},
+    {"loss": "log", "l1": 0.0078125, "update": "always", "base_rate": 0.25},
+]
+VOTED_RDA: list[dict[str, Any]] = [{}, {"l1": 0.015625, "base_rate": 0.25}]
 ARDA: list[dict[str, Any]] = [
     {},
     {"normalized": False, "eta": 1.0, "delta": 1.0},
@@ -120,9 +147,12 @@ FTRL: list[dict[str, Any]] = [
     {"loss": "exponential", "alpha": 0.1, "beta": 1.0, "normalized": False},
 ]
 
+AVERAGED = UPDATES | {"eta": [0.5, 1.0, 3.0], "l1": [0.0, 0.125, 0.25, 1.0], "l2": [0.0, 0.5]}
 SAME: dict[str, list[Any]] = UPDATES | losses("hinge log bayes") | {"normalized": [False, True]}
 
 ENTRIES = {
+    "rda": descending(rda, RDA, AVERAGED | losses("perceptron hinge log"), "eta", exact_loss),
+    "vrda": descending(rda, VOTED_RDA, AVERAGED | losses("hinge logistic log"), "eta", exact_loss),
     "arda": descending(
         DualAveraging, ARDA, SAME | {"eta": [0.25, 1.0, 3.0], "delta": [0.0, 0.01, 1.0], "l1": [0.0, 0.05, 0.2]}, "eta"
     ),

@@ -1,10 +1,10 @@
-"""Steps along subgradients: perceptron, SGD, dual averaging and its voted form, and truncated gradient."""
+"""Additive updates: perceptron, SGD, passive-aggressive learning and truncated gradient."""
 
 from typing import Any
 
 import numpy as np
-from entries import UPDATES, descending, losses
-from reference_walks import Made, Step, linear
+from entries import UPDATES, descending, exact_loss, losses, walking
+from reference_walks import Made, Rule, Shown, Step, linear
 
 
 def perceptron(width: int, *_: Any) -> Step:
@@ -26,22 +26,27 @@ def sgd(width: int, *_: Any, eta: float, schedule: str) -> Step:
     return step
 
 
-def rda(width: int, free: int, _: bool, *, eta: float, l1: float, l2: float) -> Step:
-    """w = −sign(s)·max(|s| − kλ₁, 0)/(kλ₂ + η√k); the base score has no regulariser, nor have the first ``free``.
+def step_size(variant: str, C: float, loss: float, z: np.ndarray) -> float:
+    """Crammer et al. (2006), Fig. 1."""
+    match variant:
+        case "hard":
+            return loss / float(z @ z)
+        case "1":
+            return min(C, loss / float(z @ z))
+    return loss / (float(z @ z) + 1.0 / (2.0 * C))
 
-    Xiao (2010), Alg. 1 on the lists that cause an update; Gao et al. (2013), Fig. 1 where only mistakes do.
-    """
-    state: dict[str, Any] = {"s": np.zeros(width), "k": 0}
 
-    def step(a: np.ndarray, rows: np.ndarray, weight: float) -> Made:
-        g = (a[:, None] * rows).sum(axis=0)
-        s, k = state["s"] + weight * g, state["k"] + 1
-        state.update(s=s, k=k)
-        v = -np.sign(s[:-1]) * np.maximum(np.abs(s[:-1]) - k * l1, 0.0)
-        v[:free] = -s[:free] * ((k * l2 + eta * np.sqrt(k)) / (eta * np.sqrt(k)) if l2 > 0 else 1.0)
-        return Made(v, 1.0 / (k * l2 + eta * np.sqrt(k)), -(1.0 / (eta * np.sqrt(k))) * s[-1])
+def pa(_: int, *, variant: str, C: float) -> Rule:
+    """w ← w + weight·τ·z wherever the margin is below 1, or below what the loss cost asks for."""
 
-    return step
+    def learn(w: np.ndarray, z: np.ndarray, fixed: float, weight: float, asked: float = 1.0) -> Shown:
+        m = fixed + float(w @ z)
+        missing = max(0.0, asked - m)
+        if missing == 0.0 or not z.any():
+            return Shown(missing, None, abs(asked - m))
+        return Shown(missing, w + weight * step_size(variant, C, missing, z) * z, abs(asked - m))
+
+    return learn
 
 
 class Truncation:
@@ -75,10 +80,6 @@ def exact_sgd(learner: Any) -> bool:
     return bool(dyadic) and exact_loss(learner)
 
 
-def exact_loss(learner: Any) -> bool:
-    return learner.loss in ("perceptron", "hinge", "cost")
-
-
 PERCEPTRON: list[dict[str, Any]] = [{}, {"base": 0.0}, {"base": 0.5, "base_rate": 0.25}]
 SGD: list[dict[str, Any]] = [
     {},
@@ -97,15 +98,16 @@ SGD: list[dict[str, Any]] = [
     {"loss": "listmle", "eta": 0.25, "base": 0.5},
     {"loss": "lambdarank", "eta": 1.0},
 ]
-RDA: list[dict[str, Any]] = [
+PA: list[dict[str, Any]] = [
     {},
-    {"l1": 0.015625, "update": "mistakes"},
-    {"l1": 0.015625, "l2": 0.0625, "update": "always", "base": 0.5, "base_rate": 0.25},
-    {"loss": "perceptron", "eta": 0.5, "l2": 0.125, "update": "mistakes"},
-    {"loss": "exponential", "l2": 0.0625, "eta": 8.0, "update": "always"},
-    {"loss": "log", "l1": 0.0078125, "update": "always", "base_rate": 0.25},
+    {"variant": "hard", "base": 0.0},
+    {"variant": "hard", "base": 0.5, "base_rate": 0.25, "top": 2},
+    {"variant": "1", "C": 0.1, "top": 3},
+    {"variant": "2", "C": 2.0, "top": 3, "base_rate": 0.25},
+    {"loss": "cost"},
+    {"loss": "cost", "variant": "hard", "base": 0.5, "base_rate": 0.25, "top": 2},
+    {"loss": "cost", "variant": "2", "C": 2.0, "top": 3, "base": 0.0},
 ]
-VOTED_RDA: list[dict[str, Any]] = [{}, {"l1": 0.015625, "base_rate": 0.25}]
 TRUNCATED: list[dict[str, Any]] = [
     {},
     {"l1": 0.01, "base": 0.5, "base_rate": 0.25},
@@ -116,14 +118,12 @@ TRUNCATED: list[dict[str, Any]] = [
 
 STEPS = UPDATES | losses("perceptron hinge cost logistic log bayes")
 STEPS |= {"eta": [0.25, 1.0], "schedule": ["sqrt", "constant"]}
-AVERAGED = UPDATES | {"eta": [0.5, 1.0, 3.0], "l1": [0.0, 0.125, 0.25, 1.0], "l2": [0.0, 0.5]}
 SHRUNK = UPDATES | {"eta": [0.5, 1.0, 3.0], "l1": [0.0, 0.05, 0.1, 0.4]}
 SHRUNK |= {"theta": [None, None, 0.6, 1.5], "every": [1, 1, 2, 3]}
 
 ENTRIES = {
     "perceptron": descending(perceptron, PERCEPTRON, {}, exact=lambda _: True),
     "sgd": descending(sgd, SGD, STEPS, "eta", exact_sgd),
-    "rda": descending(rda, RDA, AVERAGED | losses("perceptron hinge log"), "eta", exact_loss),
-    "vrda": descending(rda, VOTED_RDA, AVERAGED | losses("hinge logistic log"), "eta", exact_loss),
+    "pa": walking(pa, PA, {"variant": ["hard", "1", "2"], "C": [0.01, 0.3, 5.0], "loss": ["hinge", "cost"]}, "C"),
     "tg": descending(Truncation, TRUNCATED, SHRUNK | losses("hinge logistic log"), "eta theta"),
 }
