@@ -13,7 +13,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.base.interrupts import check
 from rerank.data.symbols import SymbolTable
-from rerank.data.trees import FOREST, Trees, picked
+from rerank.data.trees import FOREST, Trees
 from rerank.kernels.compile import kernel
 from rerank.metrics.parseval import EMPTY_TAG, Parseval
 from rerank.metrics.parseval_kernel import (
@@ -381,9 +381,5 @@ class Fusion:
 def parse_gains(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndarray:
     """float64 [T, T]: the gain of tree y if tree r were the reference; each is made the reference in turn."""
     T = trees.first.size - 1
-    gains = np.zeros((T, T))
-    for r in range(T):
-        check()
-        reference, rows = metric.stats(picked(trees, [r]), trees, symbols)
-        gains[:, r] = metric.gain(rows, reference)
-    return gains
+    reference, rows = metric.rows(trees, trees, None, symbols)
+    return np.asarray(metric.gain(rows.reshape(T, T, len(metric.columns)), reference[:, None]).T)

@@ -81,16 +81,15 @@ def match_ngrams(
 
 
 @kernel
-def list_ngrams(
-    first: np.ndarray, symbols: np.ndarray, order: int, table: NgramTable, starts: np.ndarray, ngrams: np.ndarray
-) -> int:
-    """List the n-grams of texts, each once a text, in ``ngrams`` (int32 [3, E]: which it is, its symbols less one, how
-    often it is there), those of text t from starts[t] on; returns how many different ones there are.
+def list_ngrams(first: np.ndarray, symbols: np.ndarray, order: int, table: NgramTable, ngrams: np.ndarray) -> None:
+    """List the n-grams of texts, each once a text, in the rows of ``ngrams`` (int32 [E, 4]): the text, its symbols less
+    one, how often it is there, and the row of the last text before that has it, -1 for none.
 
-    Of an n-gram the table holds its number as ``limit``, and where the last text that has it lists it as ``seen``.
+    Of an n-gram the table holds its last row as ``seen``.
     """
-    different, e = 0, 0
+    end = 0
     for t in range(first.shape[0] - 1):
+        begin = end
         for i in range(first[t], first[t + 1]):
             h = FREE
             for n in range(min(order, first[t + 1] - i)):
@@ -98,55 +97,40 @@ def list_ngrams(
                 slot = _slot(table, h)
                 if table.keys[slot] == FREE:
                     table.keys[slot] = h if h != FREE else np.uint64(1)
-                    table.limit[slot], table.stamp[slot] = different, -1
-                    different += 1
-                if table.stamp[slot] != t:
-                    table.stamp[slot], table.seen[slot] = t, e
-                    ngrams[0, e], ngrams[1, e], ngrams[2, e] = table.limit[slot], n, 0
-                    e += 1
-                ngrams[2, table.seen[slot]] += 1
-        starts[t + 1] = e
-    return different
+                    table.seen[slot] = -1
+                if table.seen[slot] < begin:
+                    ngrams[end, 0], ngrams[end, 1], ngrams[end, 2], ngrams[end, 3] = t, n, 0, table.seen[slot]
+                    table.seen[slot] = end
+                    end += 1
+                ngrams[table.seen[slot], 2] += 1
 
 
 @kernel
-def match_pairs(
-    starts: np.ndarray, ngrams: np.ndarray, begins: np.ndarray, having: np.ndarray, row: np.ndarray, matched: np.ndarray
-) -> None:
-    """Count the n-grams that each two texts share, by their length, in ``matched`` (int32 [T, order, T], zeros).
-
-    Entries are sorted by n-gram first, so that the innermost loop is over neighbours in memory. Scratch: begins, zeros,
-    one more than there are different n-grams; having (int32 [3, E]); row (int32 [T], zeros).
-    """
-    for e in range(having.shape[1]):
-        begins[ngrams[0, e] + 1] += 1
-    for k in range(1, begins.shape[0]):
-        begins[k] += begins[k - 1]
-    for t in range(row.shape[0]):
-        for e in range(starts[t], starts[t + 1]):
-            place = begins[ngrams[0, e]]
-            having[0, place], having[1, place], having[2, place] = t, ngrams[1, e], ngrams[2, e]
-            begins[ngrams[0, e]] += 1
-    first = 0
-    for end in begins[:-1]:
-        for place in range(first, end):
-            row[having[0, place]] = having[2, place]
-        for place in range(first, end):
-            own, times = matched[having[0, place], having[1, place]], having[2, place]
-            for t in range(row.shape[0]):
-                own[t] += min(row[t], times)
-        for place in range(first, end):
-            row[having[0, place]] = 0
-        first = end
+def match_pairs(table: NgramTable, ngrams: np.ndarray, times: np.ndarray, matched: np.ndarray) -> None:
+    """Count the n-grams that each two texts share, by their length, in ``matched`` (int32 [T, order, T], zeros); times:
+    int32 [T], zeros, scratch for one n-gram, so that the innermost loop is over neighbours in memory."""
+    for slot in range(table.keys.shape[0]):
+        last = table.seen[slot] if table.keys[slot] != FREE else -1
+        e = last
+        while e >= 0:
+            times[ngrams[e, 0]], e = ngrams[e, 2], ngrams[e, 3]
+        e = last
+        while e >= 0:
+            own, most = matched[ngrams[e, 0], ngrams[e, 1]], ngrams[e, 2]
+            for t in range(times.shape[0]):
+                own[t] += min(times[t], most)
+            e = ngrams[e, 3]
+        while last >= 0:
+            times[ngrams[last, 0]], last = 0, ngrams[last, 3]
 
 
 def matched_pairs(first: np.ndarray, symbols: np.ndarray, order: int) -> np.ndarray:
     """int32 [T, order, T]: how many n-grams of up to ``order`` symbols each two of T texts share."""
     texts, most = first.size - 1, order * int(first[-1])
-    starts, ngrams = np.zeros(texts + 1, np.int64), np.empty((3, most), np.int32)
-    begins = np.zeros(1 + list_ngrams(first, symbols, order, ngram_table(most), starts, ngrams), np.int64)
-    matched, row = np.zeros((texts, order, texts), np.int32), np.zeros(texts, np.int32)
-    match_pairs(starts, ngrams, begins, np.empty((3, int(starts[-1])), np.int32), row, matched)
+    table, ngrams = ngram_table(most), np.empty((most, 4), np.int32)
+    list_ngrams(first, symbols, order, table, ngrams)
+    matched = np.zeros((texts, order, texts), np.int32)
+    match_pairs(table, ngrams, np.zeros(texts, np.int32), matched)
     return matched
 
 

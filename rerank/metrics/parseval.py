@@ -195,23 +195,22 @@ class Parseval(Metric):
 
     def stats(self, gold: Trees, candidates: Trees, symbols: SymbolTable) -> tuple[np.ndarray, np.ndarray]:
         """Statistics of one list: its reference (one tree) and N candidates → float64 [R] and [N, K]."""
-        reference, rows = self.rows(gold, candidates, np.array([0, candidates.first.size - 1]), symbols)
+        reference, rows = self.rows(gold, candidates, None, symbols)
         return reference[0], rows
 
     def rows(
-        self, gold: Trees, candidates: Trees, lists: np.ndarray, symbols: SymbolTable
+        self, gold: Trees, candidates: Trees, lists: np.ndarray | None, symbols: SymbolTable
     ) -> tuple[np.ndarray, np.ndarray]:
-        """float64 [L, R] and [N, K]: statistics of L references and N candidates, ``lists`` (int64 [L + 1]) by list."""
-        lists = np.array(lists, dtype=np.int64)  # writable, as read-only arrays would compile the kernel once more
-        if lists.size != gold.first.size or lists[-1] != candidates.first.size - 1:
-            raise DataError(
-                f"{gold.first.size - 1} references and {candidates.first.size - 1} candidates for "
-                f"{lists.size - 1} lists of {lists[-1]} candidates"
-            )
-        reference = np.zeros((lists.size - 1, len(self.reference_columns)))
-        rows = np.zeros((int(lists[-1]), len(self.columns)))
+        """float64 [L, R] and [N, K]: statistics of L references and N candidates, ``lists`` (int64 [L + 1]) by list;
+        None: each reference has all candidates, so that there are L times as many rows."""
+        L, N = gold.first.size - 1, candidates.first.size - 1
+        ends = np.tile([0, N], (L, 1)) if lists is None else np.stack([lists[:-1], lists[1:]], axis=1)
+        if lists is not None and (len(ends) != L or lists[-1] != N):
+            raise DataError(f"{L} references and {N} candidates for {len(ends)} lists of {lists[-1]} candidates")
+        reference = np.zeros((L, len(self.reference_columns)))
+        rows = np.zeros((int(np.diff(ends).sum()), len(self.columns)))
         table, space = self.table(symbols), counts.workspace(gold, candidates)
-        counts.parseval_rows(gold, candidates, lists, table, MODES[self.punctuation], space, reference, rows)
+        counts.parseval_rows(gold, candidates, ends, table, MODES[self.punctuation], space, reference, rows)
         return reference, rows
 
     def mismatch(self, gold: Trees, candidates: Trees, symbols: SymbolTable) -> str:

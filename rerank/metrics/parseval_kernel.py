@@ -233,22 +233,25 @@ def parseval_rows(
     reference: np.ndarray,
     rows: np.ndarray,
 ) -> None:
-    """Fill ``reference`` (float64 [L, 5], zeros) and ``rows`` (float64 [N, 11], zeros).
+    """Fill ``reference`` (float64 [L, 5], zeros) and ``rows`` (float64 [N, 11], zeros), list by list.
 
+    lists: int64 [L, 2], where the candidates of each begin and end among ``trees``; lists may share some.
     A candidate without words is skipped, one with other words than the reference is refused: EVALB's status 2 and 1.
     Neither adds anything to the sums, nor does the reference of such a sentence.
     """
     gold, test, index = space.gold, space.test, space.by_hash
-    for i in range(lists.shape[0] - 1):
+    at = -1
+    for i in range(lists.shape[0]):
         words = read_words(gold_trees, i, table, gold)
         own_kept, own_brackets, mask = _prepare_gold(gold_trees, i, table, words, gold, index)
         reference[i, GOLD], reference[i, WORDS], reference[i, SENTENCES] = own_brackets, own_kept, 1
         for node in range(gold_trees.first[i], gold_trees.first[i + 1]):
             reference[i, LENGTH] += gold_trees.word[node] >= 0 and not table.flags[gold_trees.label[node]] & NO_LENGTH
-        if lists[i] == lists[i + 1]:  # nothing can be chosen: as if it were a parse without words
+        if lists[i, 0] == lists[i, 1]:  # nothing can be chosen: as if it were a parse without words
             reference[i, GOLD], reference[i, WORDS], reference[i, UNPARSED] = 0, 0, 1
-        for y in range(lists[i], lists[i + 1]):
-            row, kept, brackets, requoted = rows[y], own_kept, own_brackets, False
+        for y in range(lists[i, 0], lists[i, 1]):
+            at += 1
+            row, kept, brackets, requoted = rows[at], own_kept, own_brackets, False
             test_words = read_words(trees, y, table, test)
             agree, tags = _same_words(gold_trees, gold, words, trees, test, test_words, table, False)
             if agree and mode == REFERENCE:

@@ -114,9 +114,10 @@ def deviation_of(lists: Corpus, scored: np.ndarray) -> float:
 
 PREDICTOR = "mert"
 LINE = "logistic"  # of the choices by dense columns alone, among those of the predictors
+DenseLine = tuple[Weights, dict[str, Any]]
 
 
-def dense_line(corpus: Corpus, table: FeatureTable, metric: Metric) -> tuple[Weights, dict[str, Any]] | None:
+def dense_line(corpus: Corpus, table: FeatureTable, metric: Metric) -> DenseLine | None:
     """Fit the regression on the training lists ``corpus``: weights over a recipe's columns, and what metrics.json says
     about it; None if there are no dense columns besides the base score.
 

@@ -314,89 +314,115 @@ class Visitor(NamedTuple):
         return self._replace(add=None, of_candidates=of_candidates, of_lists=of_lists)
 
 
-class Known(NamedTuple):
-    """What is known of a block. place, number: of its first list, in the files and in the corpus; of its lists in the
-    corpus: ids, places in the block, where their candidates begin and end (int64 [l + 1]), and statistics."""
+class Visit(NamedTuple):
+    """Lists of a split, all that the files have or some, and who looks at them."""
 
-    place: int
+    lists: Extracted
+    visitors: Sequence[Visitor]
+
+    def known(self, begin: int, end: int) -> "Known":
+        """What is known of a block with the lists of the files from ``begin`` to ``end``."""
+        corpus = self.lists.corpus
+        some = slice(*np.searchsorted(self.lists.places, [begin, end]).tolist())
+        starts = corpus.lists[some.start : some.stop + 1]
+        own = slice(int(starts[0]), int(starts[-1]))
+        names = zip((self.lists.places[some] - begin).tolist(), self.lists.ids[some], strict=True)
+        parts = [visitor.part(some, own) for visitor in self.visitors]
+        return Known(some.start, [*names], starts - own.start, corpus.stats[own], parts)
+
+
+class Known(NamedTuple):
+    """What a visit knows of a block. number: of the first of its lists, in the corpus; of all of these: places in the
+    block and ids, where their candidates begin and end (int64 [l + 1]), and statistics."""
+
     number: int
-    ids: Sequence[str]
-    places: Sequence[int]
+    names: Sequence[tuple[int, str]]
     starts: np.ndarray
     stats: np.ndarray
     visitors: Sequence[Visitor]
 
+    def own(self, number: int) -> slice:
+        """The candidates of a list, by its number here."""
+        return slice(*self.starts[number : number + 2].tolist())
+
+    def found(self, number: int, again: RereadList) -> list[Any]:
+        """What each visitor finds in a list, by its number here."""
+        own, again = self.own(number), again._replace(found=[])
+        for visitor in self.visitors:
+            values = [*(each[own] for each in visitor.of_candidates), *(each[number] for each in visitor.of_lists)]
+            again.found.append(visitor.see(again, *values))
+        return again.found
+
 
 class Reread(NamedTuple):
-    """The result of a block: of each list place, number, and what each visitor has found; how many lists have more
-    candidates than are compared; and the places of the lists of a stretch, by their ids."""
+    """The result of a block: of each list place and, by visit, number and what each visitor has found; how many lists
+    have more candidates than are compared; and the places of the lists of a stretch, by their ids."""
 
-    lists: list[tuple[int, int, list[Any]]]
+    lists: list[tuple[int, list[tuple[int, list[Any]]]]]
     long: int
     seen: Mapping[str, Place]
 
 
 def reread(job: BlockJob, block: Block) -> Reread:
     """Read the lists of a block, and look at them; those of the corpus have its candidates alone."""
-    known, content, decode, met = block.known, job.content(), job.recipe.decode, dict(block.seen)
+    (begin, visits), content, decode, met = block.known, job.content(), job.recipe.decode, dict(block.seen)
     gains, lists, long = None if decode.gains is None else gain_functions.get(decode.gains), [], 0
-    numbers = {key: number for number, key in enumerate(zip(known.places, known.ids, strict=True))}
+    numbers = [{name: number for number, name in enumerate(known.names)} for known in visits]
+    opens = any(visitor.opens for known in visits for visitor in known.visitors)
     for place, nbest in enumerate(one_by_one(block.read(met))):
-        number = numbers.get((place, nbest.id), -1) if nbest.problem is None else -1
-        if number < 0:
-            lists.append((known.place + place, -1, [nbest if visitor.whole else None for visitor in known.visitors]))
-            continue
-        own, pair, evidence = slice(*known.starts[number : number + 2].tolist()), None, None
-        if len(nbest) != own.stop - own.start:
-            nbest = content.without_bad(nbest)
-        if own.stop > own.start and any(visitor.opens for visitor in known.visitors):
-            if (pair := content.compared(nbest)) is not None:
-                evidence = Evidence(content, pair.nbest, pair.content, decode.most, gains)
-                long += len(pair.nbest) > decode.most and evidence.answers is None
-        again = RereadList(nbest, known.stats[own], pair, evidence, [])
-        for visitor in known.visitors:
-            values = [*(each[own] for each in visitor.of_candidates), *(each[number] for each in visitor.of_lists)]
-            again.found.append(visitor.see(again, *values))
-        lists.append((known.place + place, known.number + number, again.found))
+        its = [-1 if nbest.problem is not None else own.get((place, nbest.id), -1) for own in numbers]
+        there = next((k for k, number in enumerate(its) if number >= 0), None)
+        if there is not None:
+            stats = visits[there].stats[visits[there].own(its[there])]
+            kept = nbest if len(nbest) == len(stats) else content.without_bad(nbest)
+            pair = content.compared(kept) if opens and len(stats) else None
+            evidence = None if pair is None else Evidence(content, pair.nbest, pair.content, decode.most, gains)
+            long += evidence is not None and len(kept) > decode.most and evidence.answers is None
+            again = RereadList(kept, stats, pair, evidence, [])
+        found = [
+            (known.number + number, known.found(number, again)) if number >= 0
+            else (-1, [nbest if visitor.whole else None for visitor in known.visitors])
+            for number, known in zip(its, visits, strict=True)
+        ]  # fmt: skip
+        lists.append((begin + place, found))
     return Reread(lists, long, {name: at for name, at in met.items() if name not in block.seen})
 
 
-def visit_lists(
-    recipe: ListRecipe, data: Data, split: str, extracted: Extracted, visitors: Sequence[Visitor]
-) -> int:  # fmt: skip
-    """Read all lists of a split again, for all ``visitors``, by the workers of ``data``; returns how many the files
+def visit_lists(recipe: ListRecipe, data: Data, split: str, visits: Sequence[Visit]) -> int:
+    """Read the lists of a split again, once for all ``visits``, by the workers of ``data``; returns how many the files
     have."""
-    corpus, starts, places = extracted.corpus, extracted.corpus.lists, extracted.places
-    failure, count, seen, long = list[RerankError](), 0, np.zeros(corpus.list_count, np.bool_), 0
+    failure, count, long = list[RerankError](), 0, 0
+    seen = [np.zeros(visit.lists.corpus.list_count, np.bool_) for visit in visits]
+    places = np.unique(np.concatenate([visit.lists.places for visit in visits]))
+    every = [visitor for visit in visits for visitor in visit.visitors]
     job = BlockJob(recipe, Spool(None), tuple(sys.path), ScoreColumns.of_table(data.table.about))
 
     def blocks() -> Iterator[Block]:
         nonlocal count
         for block in cut(job.content(), recipe.data, split, failure, again=True):
             begin, count = count, count + block.list_count
-            first, last = np.searchsorted(places, [begin, count]).tolist()
-            if first < last or any(visitor.whole for visitor in visitors):
-                lists, own = slice(first, last), slice(int(starts[first]), int(starts[last]))
-                within = (places[lists] - begin).tolist(), starts[first : last + 1] - own.start, corpus.stats[own]
-                parts = [visitor.part(lists, own) for visitor in visitors]
-                yield block._replace(known=Known(begin, first, extracted.ids[lists], *within, parts))
+            known = [visit.known(begin, count) for visit in visits]
+            if any(each.names for each in known) or any(visitor.whole for visitor in every):
+                yield block._replace(known=(begin, known))
 
-    with counting(f"read {split} again", total=corpus.list_count) as progress:
-        for block, result in carried_out(data.engine, partial(reread, job), blocks()):
-            for place, number, every in result.lists:
-                seen[number] |= number >= 0
-                for visitor, found in zip(visitors, every, strict=True):
-                    if visitor.add is not None and found is not None:
-                        visitor.add(place, number, found)
+    with counting(f"read {split} again", total=places.size) as progress:
+        for _, result in carried_out(data.engine, partial(reread, job), blocks()):
+            for place, by_visit in result.lists:
+                for visit, of_visit, (number, found) in zip(visits, seen, by_visit, strict=True):
+                    of_visit[number] |= number >= 0
+                    for visitor, own in zip(visit.visitors, found, strict=True):
+                        if visitor.add is not None and own is not None:
+                            visitor.add(place, number, own)
+                progress.advance(more=any(number >= 0 for number, _ in by_visit))
             long += result.long
-            progress.advance(more=len(block.known.ids))
     if failure:
         raise failure[0]
-    if not seen.all():
-        name = extracted.ids[int(np.argmin(seen))]
-        message = f"the list {name} of {split} is not found when lists are read again; have files changed?"
-        raise DataError(message, list_id=name)
-    if long and any(visitor.compares for visitor in visitors):
+    for visit, of_visit in zip(visits, seen, strict=True):
+        if not of_visit.all():
+            name = visit.lists.ids[int(np.argmin(of_visit))]
+            message = f"the list {name} of {split} is not found when lists are read again; have files changed?"
+            raise DataError(message, list_id=name)
+    if long and any(visitor.compares for visitor in every):
         message = "%s: of %d lists only the %d candidates with the best scores were compared with each other"
         log.warning(f"{message} (decode.most)", split, long, recipe.decode.most)
     return count

@@ -29,7 +29,7 @@ from rerank.readers.base import ScoreColumns
 from rerank.readers.lists import numbered
 from rerank.recipes.recipe import DECODERS, ListRecipe
 from rerank.runs.combination import deviation_of, spread
-from rerank.runs.corpora import Data, RereadList, Visitor, last_lists, shared_lists, visit_lists
+from rerank.runs.corpora import Data, RereadList, Visit, Visitor, last_lists, shared_lists, visit_lists
 from rerank.runs.run import Run, weight_counts
 from rerank.runs.training import NOT_BEATEN, base_alone
 
@@ -207,6 +207,7 @@ def check_decoding(recipe: ListRecipe) -> None:
 class Tuning(NamedTuple):
     """A run that is tuned on lists, with the scores of their candidates by a training without them, and every way."""
 
+    data: Data
     run: Run
     lists: Extracted
     scores: np.ndarray
@@ -218,9 +219,10 @@ class Tuning(NamedTuple):
         return metric.score(scored_rows(corpus, metric, scores), corpus.reference)
 
 
-def tune_decoding(recipe: ListRecipe, data: Data, runs: list[Run], metric: Metric) -> None:
+def tune_decoding(recipe: ListRecipe, runs: Sequence[tuple[Data, Run]], metric: Metric) -> None:
     """Find out on dev how every run decodes best, and whether that is better than its best candidates; without dev, on
-    the training lists that were held out when the run was trained.
+    the training lists that were held out when the run was trained. Lists are read again once, for all runs with the
+    data that they were trained on.
 
     The result goes to ``training["decode"]`` of the runs: for every kind the settings and the score, ``best``, the
     score of the best candidates, and ``use``, the kind that is used, empty for none. Every point of a grid is scored
@@ -228,32 +230,31 @@ def tune_decoding(recipe: ListRecipe, data: Data, runs: list[Run], metric: Metri
     candidate, mbr, fuse, learned.
     """
     dev = recipe.data.dev
-    prepared = [_tuning(recipe, data, run, metric) for run in runs if recipe.decoders]
+    prepared = [_tuning(recipe, data, run, metric) for data, run in runs if recipe.decoders]
     tried = [one for one in prepared if one is not None]
-    for group in [tried] if dev is not None else [[one] for one in tried]:  # without dev, runs may have different lists
-        every = [sweep for one in group for sweep in one.sweeps.values()]
-        if any(sweep.points.sharpness.size * sweep.points.thresholds.size > 1 for sweep in every):
-            visitors = [sweep.visitor for sweep in every]
-            visit_lists(recipe, data, dev or recipe.data.training, group[0].lists, visitors)
-    again = list[Run]()
+    visits = [Visit(one.lists, [sweep.visitor for sweep in one.sweeps.values()]) for one in tried]
+    points = [sweep.points for one in tried for sweep in one.sweeps.values()]
+    if any(each.sharpness.size * each.thresholds.size > 1 for each in points):
+        visit_lists(recipe, tried[0].data, dev or recipe.data.training, visits)
+    again = list[tuple[Data, Run]]()
     for one in tried:
-        run, best = one.run, one.score(metric, one.scores)
+        run, training, best = one.run, one.data.training.corpus, one.score(metric, one.scores)
         tuned = {kind: _best_point(recipe, kind, sweep, one.lists.corpus, metric) for kind, sweep in one.sweeps.items()}
         base, reached = run.training["base"], [best, *(entry["dev"] for entry in tuned.values())]
         most = max(metric.sign * score for score in reached if score is not None)
         left_open = base["beaten"] is False and base["setting"] == AUTO and not base["kept"] and dev is None
         if left_open and most <= EQUAL + metric.sign * one.score(metric, one.lists.corpus.base):
             log.warning(NOT_BEATEN)
-            run.weights, tuned = base_alone(run.weights, run.training, data.training.corpus), {}
+            run.weights, tuned = base_alone(run.weights, run.training, training), {}
             run.training["base"]["kept"] = True
             run.training |= weight_counts(run.weights, run.recipe.training.predictor)
-            again += [run] if recipe.decode.margin > 0 else []
+            again += [(one.data, run)] if recipe.decode.margin > 0 else []
         elif dev is None:  # scores of trainings on fewer lists are on another scale
-            final = spread(data.training.corpus, run.weights[recipe.predictor])
+            final = spread(training, run.weights[recipe.predictor])
             tuned = {kind: entry | {"deviation": final} for kind, entry in tuned.items()}
         run.training["decode"] = {"use": _used(recipe, tuned, best, metric), "best": best, **tuned}
     if again:  # a margin of the base's scores
-        tune_decoding(recipe, data, again, metric)
+        tune_decoding(recipe, again, metric)
 
 
 def _tuning(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> Tuning | None:
@@ -269,7 +270,7 @@ def _tuning(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> Tuning 
     for kind in recipe.decoders:
         points = Points(deviation, *_grid(recipe, kind, *run.fused_at))
         sweeps[kind] = Sweep(kind, points, scores, extracted.corpus, metric, run.brackets)
-    return Tuning(run, extracted, scores, sweeps)
+    return Tuning(data, run, extracted, scores, sweeps)
 
 
 def _tuned_on(recipe: ListRecipe, data: Data, run: Run) -> tuple[Extracted, np.ndarray] | None:
@@ -334,34 +335,44 @@ def tried(runs: Sequence[Run]) -> list[tuple[Run, str]]:
     return [(run, kind) for run in runs for kind in decodings(run)]
 
 
-def evaluate_decoding(
-    recipe: ListRecipe, data: Data, runs: Sequence[Run], chosen: Run, split: str, metric: Metric,
-    others: Sequence[Visitor] = (),
-) -> list[bytes] | None:  # fmt: skip
-    """Evaluate how all runs decode a split; the answers of ``chosen`` to all lists of its files if it uses any of them,
-    empty ones to lists that cannot be decoded. others: who looks at lists in the same visit, after they are decoded."""
-    corpus, sweeps = data.others[split].corpus, list[Sweep]()
-    for run, kind in tried(runs):
-        how, scores = decodings(run)[kind], run_scores(run, corpus)
-        points = Points(how.deviation, *(np.array([each]) for each in (how.sharpness, how.threshold, how.slack)))
-        sweeps.append(Sweep(kind, points, scores, corpus, metric, run.brackets, how))
-    columns, names = ScoreColumns.of_table(data.table.about), tuple[str, ...]()
-    seen = list[tuple[int, np.ndarray, np.ndarray]]()
-    if recipe.decoders and isinstance(metric, ColumnMetric | Match) and not metric.ordered and columns:
-        names = columns.without(metric.measured).names
-        voting = Visitor(lambda place, number, found: seen.append((number, *found)), partial(answers_of, names))  # noqa: ARG005
-        others = [*others, voting]
-    visitors = [*(sweep.visitor for sweep in sweeps), *others]
-    count = visit_lists(recipe, data, split, data.others[split], visitors) if visitors else 0
-    votes = votes_of(names, seen, offsets(np.diff(corpus.lists)))
-    for name, places in votes.items():
-        chosen.add_selection(split, name, chosen_rows(corpus.stats, places), places)
-    if votes:
-        chosen.training.setdefault("votes", {})[split] = list(votes)
-    answers = None
-    for (run, kind), sweep in zip(tried(runs), sweeps, strict=True):
-        whole = sweep.decided and kind == "mbr"
-        run.add_selection(split, kind, sweep.rows, sweep.candidates if whole else None)
-        if run is chosen and kind == run.decision.predictor:
-            answers = [sweep.texts.get(place, b"") for place in range(count)]
-    return answers
+class DecodedSplit:
+    """How runs decode a split, whose lists are read again; one of the runs is ``chosen``.
+
+    visit: the lists, and who looks at them, ways to decode first.
+    """
+
+    def __init__(
+        self, recipe: ListRecipe, data: Data, runs: Sequence[Run], chosen: Run, split: str, metric: Metric
+    ) -> None:
+        self.split, self.runs, self.chosen, self.sweeps = split, runs, chosen, list[Sweep]()
+        self.extracted = extracted = data.others[split]
+        for run, kind in tried(runs):
+            how, scores = decodings(run)[kind], run_scores(run, extracted.corpus)
+            points = Points(how.deviation, *(np.array([each]) for each in (how.sharpness, how.threshold, how.slack)))
+            self.sweeps.append(Sweep(kind, points, scores, extracted.corpus, metric, run.brackets, how))
+        visitors, columns = [sweep.visitor for sweep in self.sweeps], ScoreColumns.of_table(data.table.about)
+        self._names, self._seen = tuple[str, ...](), list[tuple[int, np.ndarray, np.ndarray]]()
+        if recipe.decoders and isinstance(metric, ColumnMetric | Match) and not metric.ordered and columns:
+            self._names = columns.without(metric.measured).names
+            visitors.append(Visitor(self._add, partial(answers_of, self._names)))
+        self.visit = Visit(extracted, visitors)
+
+    def _add(self, place: int, number: int, found: tuple[np.ndarray, np.ndarray]) -> None:  # noqa: ARG002
+        self._seen.append((number, *found))
+
+    def finish(self, count: int) -> list[bytes] | None:
+        """Add what was decided to the results of the runs; the answers of the chosen one to all lists of the files, so
+        many, if it uses any of them, empty ones to lists that cannot be decoded."""
+        corpus, chosen, split = self.extracted.corpus, self.chosen, self.split
+        votes = votes_of(self._names, self._seen, offsets(np.diff(corpus.lists)))
+        for name, places in votes.items():
+            chosen.add_selection(split, name, chosen_rows(corpus.stats, places), places)
+        if votes:
+            chosen.training.setdefault("votes", {})[split] = list(votes)
+        answers = None
+        for (run, kind), sweep in zip(tried(self.runs), self.sweeps, strict=True):
+            whole = sweep.decided and kind == "mbr"
+            run.add_selection(split, kind, sweep.rows, sweep.candidates if whole else None)
+            if run is chosen and kind == run.decision.predictor:
+                answers = [sweep.texts.get(place, b"") for place in range(count)]
+        return answers

@@ -4,10 +4,9 @@ Each fifth of the training lists is scored by a training on the others, as a mod
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -23,8 +22,8 @@ from rerank.metrics.fusion import Fusion
 from rerank.metrics.metric import Metric
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.combination import members, spread
-from rerank.runs.corpora import Data, RereadList, Visitor, shared_lists, visit_lists
-from rerank.runs.decoding import MEANT, Decided, Points, Sweep, run_scores
+from rerank.runs.corpora import Data, RereadList, Visit, Visitor, part_of, shared_lists, visit_lists
+from rerank.runs.decoding import MEANT, Points, Sweep, run_scores
 from rerank.runs.run import Run, beside
 from rerank.runs.training import RunTask, trained_on, trained_once
 
@@ -84,37 +83,22 @@ class BracketReading:
         return bracket_model.fit(every, np.concatenate([self._right[i] for i in kept]), self._symbols, self._deviation)
 
 
-class FoldedFusion:
-    """Fused trees of lists, each by the brackets that were learned without its fold (int64 [L])."""
-
-    def __init__(self, sweeps: list[Sweep], fold: np.ndarray) -> None:
-        self.sweeps, self._fold, sees = sweeps, fold, [sweep.visitor.see for sweep in sweeps]
-        self.visitor = Visitor(self._add, partial(of_fold, sees), sweeps[0].visitor.of_candidates, [fold])
-
-    def _add(self, place: int, number: int, found: Decided) -> None:
-        self.sweeps[self._fold[number]].add(place, number, found)
-
-    def best(self, lists: Corpus, metric: Metric) -> tuple[float, float]:
-        """The threshold with the best score on all of the lists without slack, the smallest of equals; and, of the
-        slacks that cost nothing of that score, the one with the most trees that are entirely right."""
-        total, points = lists.reference.sum(axis=0), self.sweeps[0].points
-        sums = sum((sweep.sums for sweep in self.sweeps), np.zeros((1, 1)))  # one row where a fold has no list
-        reports = [metric.report(row, total) for row in sums]
-        for (h, slack), report in zip(product(points.thresholds, points.slacks), reports, strict=True):
-            measures = ", ".join(f"{key} {100 * report[key]:.2f}" for key in ("f1", "exact_match"))
-            message = "learned fusion: threshold %g, slack %g, on folds of training: %s"
-            log.info(message, h, slack, measures, extra={DETAIL: True})
-        shape = points.thresholds.size, points.slacks.size
-        score = np.reshape([metric.sign * report[metric.primary] for report in reports], shape)
-        exact = np.reshape([report["exact_match"] for report in reports], shape)
-        best = int(np.argmax(score[:, 0]))
-        slack = int(np.argmax(np.where(score[best] >= score[best, 0], exact[best], -np.inf)))
-        return float(points.thresholds[best]), float(points.slacks[slack])
-
-
-def of_fold(sees: Sequence[Callable[..., Any]], again: RereadList, scores: np.ndarray, fold: int) -> Any:
-    """What is found in a list by that which goes with its fold."""
-    return sees[fold](again, scores)
+def best_fusion(sweeps: Sequence[Sweep], lists: Corpus, metric: Metric) -> tuple[float, float]:
+    """The threshold with the best score on all of the lists without slack, the smallest of equals; and, of the slacks
+    that cost nothing of that score, the one with the most trees that are entirely right. sweeps: of parts of them."""
+    total, points = lists.reference.sum(axis=0), sweeps[0].points
+    sums = sum((sweep.sums for sweep in sweeps), np.zeros((1, 1)))  # one row where a fold has no list
+    reports = [metric.report(row, total) for row in sums]
+    for (h, slack), report in zip(product(points.thresholds, points.slacks), reports, strict=True):
+        measures = ", ".join(f"{key} {100 * report[key]:.2f}" for key in ("f1", "exact_match"))
+        message = "learned fusion: threshold %g, slack %g, on folds of training: %s"
+        log.info(message, h, slack, measures, extra={DETAIL: True})
+    shape = points.thresholds.size, points.slacks.size
+    score = np.reshape([metric.sign * report[metric.primary] for report in reports], shape)
+    exact = np.reshape([report["exact_match"] for report in reports], shape)
+    best = int(np.argmax(score[:, 0]))
+    slack = int(np.argmax(np.where(score[best] >= score[best, 0], exact[best], -np.inf)))
+    return float(points.thresholds[best]), float(points.slacks[slack])
 
 
 def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> None:
@@ -147,18 +131,22 @@ def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> 
     lists_of_folds = [last - first for first, last in sections(corpus.list_count)]
     scores, folds = np.concatenate(scored), np.repeat(np.arange(FOLDS), lists_of_folds)
     reading = BracketReading(scores, folds, base, sharpness)
-    visit_lists(recipe, data, recipe.data.training, training, [reading.visitor])
+    visit_lists(recipe, data, recipe.data.training, [Visit(training, [reading.visitor])])
     run.brackets = reading.fit()
     if recipe.decode.threshold is not None:
         run.fused_at = recipe.decode.threshold, 0.0
         return
     points = Points(1.0, np.array([sharpness]), THRESHOLDS, SLACKS)
+    parts = [part_of(training, folds == number, f"{training.key} {number}") for number in range(FOLDS)]
     try:
-        apart = [Sweep("learned", points, scores, corpus, metric, reading.fit(number)) for number in range(FOLDS)]
+        sweeps = [
+            Sweep("learned", points, own, part.corpus, metric, reading.fit(number))
+            for number, (own, part) in enumerate(zip(scored, parts, strict=True))
+        ]
     except RecipeError:
         log.warning("learned fusion: too few lists to choose a threshold by folds; it is %g", EVEN)
         run.fused_at = EVEN, 0.0
         return
-    folded = FoldedFusion(apart, folds)
-    visit_lists(recipe, data, recipe.data.training, training, [folded.visitor])
-    run.fused_at = folded.best(corpus, metric)
+    visits = [Visit(part, [sweep.visitor]) for part, sweep in zip(parts, sweeps, strict=True)]
+    visit_lists(recipe, data, recipe.data.training, visits)
+    run.fused_at = best_fusion(sweeps, corpus, metric)

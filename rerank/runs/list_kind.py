@@ -1,9 +1,8 @@
 """The course of a recipe over lists: corpora (cached), runs, the choice of the best on dev, tests, artefacts."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -36,10 +35,10 @@ from rerank.recipes.recipe import ListRecipe, Single, TextRecipe, tree_learner
 from rerank.recipes.sections import HOLDOUT
 from rerank.recipes.settings import Settings, files_named
 from rerank.runs import results
-from rerank.runs.combination import LINE, dense_line, make_mert, train_ensemble, tune_run
+from rerank.runs.combination import LINE, DenseLine, dense_line, make_mert, train_ensemble, tune_run
 from rerank.runs.compared import Compared, doubt_of_base
-from rerank.runs.corpora import Data, doubts, open_files, part_of, visit_lists
-from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tried, tune_decoding
+from rerank.runs.corpora import Data, Visit, doubts, open_files, part_of, visit_lists
+from rerank.runs.decoding import DecodedSplit, check_decoding, decodings, tried, tune_decoding
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import own_measure
@@ -57,7 +56,7 @@ class ListKind(Kind[ListRecipe]):
     """Lists of candidates.
 
     data: the corpora; corpora: their counts; doubts: what looks wrong with them, base_doubt: with the base score; runs:
-    all single runs, trained; chosen: the one that is served.
+    all single runs, trained; line: of dense columns, where there are test splits; chosen: the run that is served.
     """
 
     singles: list[Single[ListRecipe]]
@@ -68,6 +67,7 @@ class ListKind(Kind[ListRecipe]):
     base_doubt: str
     runs: list[Run]
     chosen: Run
+    line: DenseLine | None
     choice: dict[str, Any]
     served: Model
 
@@ -144,6 +144,7 @@ class ListKind(Kind[ListRecipe]):
         for task, run in zip(tasks, self.runs, strict=True):
             join_base(run, self.data.table)
             work.append({"run": task.name, "seed": task.recipe.seed, **line} for line in run.history)
+        self.line = dense_line(self.data.training.corpus, self.data.table, self.metric) if self.tested else None
         return {"epochs": sum(run.training["epochs_run"] for run in self.runs)}
 
     def _task(self, data: Data, name: str, single: ListRecipe, stage: str) -> RunTask:
@@ -162,16 +163,16 @@ class ListKind(Kind[ListRecipe]):
         self.chosen, self.choice = choose(self.recipe, self.runs, apart, self.metric)
         if len(self.runs) > 1 and self.recipe.data.dev:
             log.info("best on dev: %s, seed %d", self.chosen.name, self.chosen.recipe.seed)
-        self._tune(self.data, self.runs)
+        self._tune([(self.data, run) for run in self.runs])
 
-    def _tune(self, data: Data, runs: list[Run]) -> None:
-        """Find out how runs decode best."""
+    def _tune(self, runs: Sequence[tuple[Data, Run]]) -> None:
+        """Find out how runs decode best, each with the data that it was trained on."""
         if "learned" in self.recipe.decoders:
             from rerank.runs.learned_fusion import learn_brackets
 
-            for run in runs:
+            for data, run in runs:
                 learn_brackets(self.recipe, data, run, self.metric)
-        tune_decoding(self.recipe, data, runs, self.metric)
+        tune_decoding(self.recipe, runs, self.metric)
 
     def model(self) -> Model:
         """The chosen run as a model."""
@@ -210,7 +211,10 @@ class ListKind(Kind[ListRecipe]):
 
     def evaluate(self) -> Metrics:
         recipe, data, metric, chosen = self.recipe, self.data, self.metric, self.chosen
-        line = self._measure(data, self.runs, chosen, self.tested)
+        for run in self.runs:
+            self._evaluate(data, run, self.tested, self.line if run is chosen else None)
+        for split in self.tested:
+            self._predict(split)
         crossed = self.tests and not self.tested and data.training.corpus.list_count >= FEWEST_CROSSED
         if crossed:
             self._cross_validate()
@@ -231,43 +235,36 @@ class ListKind(Kind[ListRecipe]):
             "reported": recipe.reported.model_dump() if recipe.reported else None,
             **chosen.decision.model_dump(),
             "decision": chosen.decision.model_dump(),
-            LINE: line,
+            LINE: None if self.line is None else self.line[1],
             "folds": FOLDS if crossed else None,
             "choice": self.choice,
             "blind": blind(recipe, self.choice),
             **({"curve": self._curve()} if self.tests and recipe.training.curve else {}),
         }
 
-    def _measure(self, data: Data, runs: list[Run], chosen: Run, splits: Sequence[str]) -> dict[str, Any] | None:
-        """Evaluate runs on splits, in all ways to decode and beside the line of dense columns, about which it returns
-        the entry of metrics.json; on test splits with predictions."""
-        metric = self.metric
-        for run in runs:
-            for split in splits:
-                run.evaluate(split, data.others[split], data.training.corpus, metric)
-            run.forget_votes()
-        line = dense_line(data.training.corpus, data.table, metric) if splits else None
+    def _evaluate(self, data: Data, run: Run, splits: Sequence[str], line: DenseLine | None) -> None:
+        """Evaluate a run on splits, as it ranks lists, and the line of dense columns with it."""
         for split in splits:
-            extracted = data.others[split]
-            by_line = {} if line is None else {LINE: choices(extracted.corpus, line[0])}
-            decode = partial(evaluate_decoding, self.recipe, data, runs, chosen, split, metric)
-            self._predict(split, extracted, by_line, decode) if data is self.data else decode()
+            lists, metric = data.others[split], self.metric
+            run.evaluate(split, lists, data.training.corpus, metric)
             if line is not None:
-                chosen.add_selection(split, LINE, weighed_rows(extracted.corpus, line[0], metric), by_line[LINE])
-        return None if line is None else line[1]
+                rows, chosen = weighed_rows(lists.corpus, line[0], metric), choices(lists.corpus, line[0])
+                run.add_selection(split, LINE, rows, chosen)
+        run.forget_votes()
 
-    def _predict(
-        self, split: str, extracted: Extracted, more: dict[str, np.ndarray], decode: Callable[..., list[bytes] | None]
-    ) -> None:
-        """Decode a test split, and write its predictions meanwhile; ``more``: what else is chosen."""
-        chosen, place = self.chosen, self.directory
+    def _predict(self, split: str) -> None:
+        """Decode a test split, and write its predictions meanwhile."""
+        chosen, place, extracted = self.chosen, self.directory, self.data.others[split]
         ways = {kind: number for number, (run, kind) in enumerate(tried(self.runs)) if run is chosen}
-        leading, choices = ways.get(chosen.decision.predictor), chosen.choices[split] | more
-        texts, self.texts[split] = results.selected_texts(choices, extracted.corpus.lists, ways)
+        leading = ways.get(chosen.decision.predictor)
+        texts, self.texts[split] = results.selected_texts(chosen.choices[split], extracted.corpus.lists, ways)
+        decoded = DecodedSplit(self.recipe, self.data, self.runs, chosen, split, self.metric)
         with open_output(results.prediction_file(place, split, 0)) as out:
             predictions = results.Predictions(out, self.recipe, extracted, chosen, split, self.served, leading)
-            answers = decode([predictions.visitor, *([texts] if self.content.final else [])])
+            visitors = [*decoded.visit.visitors, predictions.visitor, *([texts] if self.content.final else [])]
+            count = visit_lists(self.recipe, self.data, split, [Visit(extracted, visitors)])
             predictions.writer.finish()
+        answers = decoded.finish(count)
         if answers is not None:
             results.write_answers(place, split, answers)
         self.answers[split] = results.answers_of(self.recipe, split, extracted, chosen, answers, predictions.examples)
@@ -280,7 +277,7 @@ class ListKind(Kind[ListRecipe]):
             return
         if not texts or not choices.keys() <= texts[0][0].keys():
             visitor, texts = results.selected_texts(choices, extracted.corpus.lists, {})
-            visit_lists(self.recipe, self.data, split, extracted, [visitor])
+            visit_lists(self.recipe, self.data, split, [Visit(extracted, [visitor])])
         described = self.content.describe(split, [*choices], texts)
         for name, measures in described.reports.items():
             self.reports[split][name] |= measures
@@ -288,19 +285,26 @@ class ListKind(Kind[ListRecipe]):
 
     def _cross_validate(self) -> None:
         """Measure the chosen run on the training lists: sections of them, by trainings on all other sections."""
-        split, every, chosen, parts = self.recipe.data.training, self.data.training, self.chosen, list[Run]()
+        split, every, chosen = self.recipe.data.training, self.data.training, self.chosen
+        parts = list[tuple[Data, Run]]()
         for first, last in sections(every.corpus.list_count):
             log.info("cross-validation: without the training lists from %s to %s", f"{first + 1:,}", f"{last:,}")
             apart = np.zeros(every.corpus.list_count, np.bool_)
             apart[first:last] = True
             rest, held = (part_of(every, taken, f"{every.key} {first}") for taken in (~apart, apart))
             data = replace(self.data, training=rest, others={**self.data.others, split: held})
-            task = self._task(data, chosen.name, chosen.recipe, f"without-{first}")
-            parts.append(fit(task))
-            join_base(parts[-1], data.table)
-            self._tune(data, parts[-1:])
-            self._measure(data, parts[-1:], parts[-1], (split,))
-        chosen.take_over(split, every, parts, self.metric)
+            run = fit(self._task(data, chosen.name, chosen.recipe, f"without-{first}"))
+            join_base(run, data.table)
+            parts.append((data, run))
+        self._tune(parts)
+        for data, run in parts:
+            self._evaluate(data, run, [split], dense_line(data.training.corpus, data.table, self.metric))
+        decoded = [DecodedSplit(self.recipe, data, [run], run, split, self.metric) for data, run in parts]
+        visits = [each.visit for each in decoded if each.visit.visitors]
+        count = visit_lists(self.recipe, self.data, split, visits) if visits else 0
+        for each in decoded:
+            each.finish(count)
+        chosen.take_over(split, every, [run for _, run in parts], self.metric)
 
     def predict(self) -> None:
         for split, selections in self.chosen.selections.items():

@@ -20,8 +20,7 @@ from rerank.metrics.parseval import Parseval
 from rerank.models.model import Model
 from rerank.readers.inputs import Inputs
 from rerank.runs import experiment, training
-from rerank.runs.corpora import Visitor
-from rerank.runs.learned_fusion import SLACKS, THRESHOLDS, BracketReading, FoldedFusion
+from rerank.runs.learned_fusion import SLACKS, THRESHOLDS, BracketReading, best_fusion
 from rerank.runs.run import Run
 from rerank.runs.training import RunTask, train_run
 
@@ -54,18 +53,11 @@ def test_what_is_tuned_is_what_the_model_does(learned_run: Path, small_data: Pat
 
 
 class Seen:
-    """A sweep that keeps what it is told, and has the statistics that it is given."""
+    """A sweep that has the statistics that it is given."""
 
     def __init__(self, sums: np.ndarray) -> None:
-        self.sums, self.told = sums, list[tuple[int, int, Any]]()
-        self.visitor = Visitor(None, self.see, [np.zeros(6)])
+        self.sums = sums
         self.points = SimpleNamespace(thresholds=np.array([0.3, 0.4, 0.5]), slacks=np.array([0.0, 0.1, 0.2]))
-
-    def see(self, again: Any, _: np.ndarray) -> Any:
-        return again, self.sums[0, 0]
-
-    def add(self, place: int, number: int, found: Any) -> None:
-        self.told.append((place, number, found))
 
 
 def test_threshold_and_slack_are_the_best_of_lists_judged_without_their_fold() -> None:
@@ -81,19 +73,10 @@ def test_threshold_and_slack_are_the_best_of_lists_judged_without_their_fold() -
         sums[fold, :, metric.columns.index("exact")] = np.tile([1, 2, 3], 3)
     sums[1, 5, metric.columns.index("matched")] = 17
     sweeps: list[Any] = [Seen(sums[0]), Seen(sums[1]), Seen(0 * sums[0][:1])]  # the last of a fold without a list
-    folded = FoldedFusion(sweeps, np.array([0, 0, 1, 1]))
-    for number in (1, 2):
-        folded.visitor.add(
-            number + 5,
-            number,
-            folded.visitor.see(f"list {number}", np.zeros(1), *map(int, folded.visitor.of_lists[0][[number]])),
-        )
-    told = [sweep.told for sweep in sweeps]
-    assert told == [[(6, 1, ("list 1", sums[0, 0, 0]))], [(7, 2, ("list 2", sums[1, 0, 0]))], []]
     lists = replace(corpus_of([[({}, 0.0, 0.0)]] * 4), reference=reference)
-    assert folded.best(lists, metric) == (0.4, 0.1)
+    assert best_fusion(sweeps, lists, metric) == (0.4, 0.1)
     sums[1, 5, metric.columns.index("matched")] = 18
-    assert folded.best(lists, metric) == (0.4, 0.2)
+    assert best_fusion(sweeps, lists, metric) == (0.4, 0.2)
 
 
 @pytest.mark.parametrize("slack", [0.0, 1e6])

@@ -22,7 +22,7 @@ from rerank.pool import Engine, Processes
 from rerank.readers import inputs
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs import experiment
-from rerank.runs.corpora import Data, Visitor, visit_lists
+from rerank.runs.corpora import Data, Visit, Visitor, visit_lists
 
 KINDS = ["trees", "texts", "lines", "answers", "one file"]
 
@@ -125,11 +125,12 @@ def test_workers_decode_and_a_killed_one_is_replaced(
     assert len(seen) > 2  # two, and the one in place of the killed one
 
 
-@pytest.mark.parametrize("kind", KINDS[:3])
+@pytest.mark.parametrize("kind", [*KINDS[:3], "one file"])
 def test_a_test_split_is_read_once_more(
     kind: str, small_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For decoding, predictions, figures of texts and the page."""
+    """For decoding, predictions, figures of texts and the page; lists that are cross-validated to tune the run, to tune
+    all folds, to measure these, and for figures of texts."""
     recipe, read, own = recipe_of(kind, small_data, tmp_path / "data"), list[str](), Content.read_stretches
 
     def read_stretches(self: Content[Any], data: Any, split: str, *how: Any, again: bool = False) -> Any:
@@ -139,6 +140,10 @@ def test_a_test_split_is_read_once_more(
 
     monkeypatch.setattr(Content, "read_stretches", read_stretches)
     metrics = experiment.run(recipe, tmp_path / "run")
+    if kind == "one file":
+        assert metrics["folds"] == 5
+        assert read == ["train"] * 4
+        return
     assert read == ["dev", *recipe.data.tests]
     assert [*metrics["signatures"]] == ["test"]
     assert bool(metrics["signatures"]["test"]) == (kind != "trees")
@@ -150,7 +155,7 @@ def test_a_list_that_is_not_found_again_is_an_error(tmp_path: Path) -> None:
     data = Data.load(recipe, None, ("test",))
     test, ids = data.others["test"], list[str]()
     see = Visitor(lambda place, number, name: ids.append(f"{place} {number} {name}"), lambda again: again.nbest.id)
-    assert visit_lists(recipe, data, "test", test, [see]) == 60
+    assert visit_lists(recipe, data, "test", [Visit(test, [see])]) == 60
     assert ids[:3] == ["1 0 test-1", "2 1 test-2", "3 2 test-3"]
     assert len(ids) == test.corpus.list_count == 57
     for changed in (
@@ -158,4 +163,4 @@ def test_a_list_that_is_not_found_again_is_an_error(tmp_path: Path) -> None:
         replace(test, ids=[*test.ids[:-1], "gone"], places=np.append(test.places[:-1], 60)),
     ):
         with pytest.raises(DataError, match="the list gone of test is not found when lists are read again"):
-            visit_lists(recipe, data, "test", changed, [see])
+            visit_lists(recipe, data, "test", [Visit(changed, [see])])
