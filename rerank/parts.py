@@ -10,7 +10,7 @@ READERS = {
     "jsonl": "texts.jsonl:JsonlReader",
     "merged": "combined:MergedReader",
     "moses": "moses:Moses",
-    "table": "texts.table:TableReader",
+    "table": "texts.jsonl:TableReader",
     "trees": "trees.charniak:BareReader",
 }
 TEMPLATES = {  # by module; they are called like their classes

@@ -25,7 +25,7 @@ from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is
 from rerank.readers.given.nbest import CandidateLike, GivenError, NBest, Plain, each_of, files_only, list_given, refusal
 from rerank.readers.lists import Candidate, Lists
 from rerank.readers.streams import PathLike
-from rerank.readers.texts.table import is_table, table
+from rerank.readers.texts.jsonl import is_table, table
 from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import ListRecipe, TextRecipe
 from rerank.storage.documents import as_json

@@ -108,8 +108,10 @@ class ListCandidate(Candidate):
         named, values = nbest.named(), self.scores.tolist()
         self.columns = {name: values[k] for k, name in enumerate(named.names) if k != named.column}
         if (sparse := nbest.sparse) is not None:
-            span = slice(int(sparse.first[index]), int(sparse.first[index + 1]))
-            self.features = dict(zip(map(decoded, sparse.names[span]), sparse.values[span].tolist(), strict=True))
+            span, features = slice(*sparse.first[index : index + 2].tolist()), dict[str, float]()
+            for key, value in zip(map(decoded, sparse.names[span]), sparse.values[span].tolist(), strict=True):
+                features[key] = features.get(key, 0.0) + value  # a name may come twice on a line
+            self.features = features
 
     @property
     def scores(self) -> np.ndarray:

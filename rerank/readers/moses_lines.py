@@ -305,15 +305,11 @@ def rescored(known: Layout | None, line: bytes, score: float) -> bytes:
 
 def composed(nbest: Lists, i: int) -> bytes:
     """A line for a candidate of another format: all scores except the base score become labelled values."""
-    names = nbest.names or tuple(map(str, range(nbest.scores.shape[1])))
-    values = list(zip(map(encoded, names), nbest.scores[i].tolist(), strict=True))
-    del values[nbest.column]
-    if nbest.sparse is not None:
-        few = slice(*nbest.sparse.first[i : i + 2].tolist())
-        values += zip(nbest.sparse.names[few], nbest.sparse.values[few].tolist(), strict=True)
+    one = nbest.candidates[i]
+    values = [*one.columns.items(), *one.features.items()]
     derivations = [column[i] for column in (nbest.segmentation, nbest.alignment) if column is not None]
-    features = b" ".join(b"%s= %r" % (b"_".join(name.split()) or b"_", value) for name, value in values)
-    fields = [encoded(nbest.id), nbest.written(i), features, b"%r" % float(nbest.base[i]), *derivations]
+    features = b" ".join(b"%s= %r" % (b"_".join(encoded(name).split()) or b"_", value) for name, value in values)
+    fields = [encoded(nbest.id), nbest.written(i), features, b"%r" % one.score, *derivations]
     if any(b"\n" in field or BAR.search(field) for field in fields):
         message = f"candidate {i + 1} cannot be written on a line: there is a line break or '|||' in it"
         raise DataError(message, path=nbest.path, line=nbest.lines[i], list_id=nbest.id)

@@ -22,7 +22,7 @@ from rerank.readers.given.reading import ListFile, blocks_given, first_list, hol
 from rerank.readers.inputs import Inputs, Source
 from rerank.readers.lists import first_filled
 from rerank.readers.texts.answers import check_rule
-from rerank.readers.texts.table import is_table
+from rerank.readers.texts.jsonl import is_table
 from rerank.recipes.loading import load_recipe, read_settings, task_named
 from rerank.recipes.recipe import METRICS, ListRecipe, TaskRecipe
 from rerank.recipes.settings import Settings, named

@@ -38,7 +38,7 @@ from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is
 from rerank.readers.given.nbest import each_of, row_of, told
 from rerank.readers.given.reading import blocks_given, first_list, lists_from
 from rerank.readers.lists import Lists, one_by_one
-from rerank.readers.texts.table import is_table
+from rerank.readers.texts.jsonl import is_table
 from rerank.recipes.loading import measuring_recipe
 from rerank.recipes.settings import Section, Seed, Settings, named, validate
 from rerank.runs.compared import Compared, doubts_about

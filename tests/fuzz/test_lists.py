@@ -23,6 +23,7 @@ from strategies_damage import Draw, Files, damaged_files
 
 from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.contrib.classification.sets import Sets
+from rerank.contrib.formats.speech import WrittenAsJsonl
 from rerank.contrib.structures.readers import SlashReader, TaggedSentence, sentences_of, sequence_readers
 from rerank.data.symbols import SymbolTable
 from rerank.data.trees import brackets, parse_brackets
@@ -32,8 +33,7 @@ from rerank.metrics.evaluation import evaluate
 from rerank.metrics.parseval import Parseval
 from rerank.readers.base import Problem, Reader, SkipCount, format_of, make_reader, readers, usable
 from rerank.readers.lists import Lists
-from rerank.readers.texts.jsonl import WrittenAsJsonl
-from rerank.readers.texts.table import TableReader
+from rerank.readers.texts.jsonl import TableReader
 from rerank.readers.texts.text_files import FORMS, TextFile, paired
 from rerank.readers.trees.treebank import parse_list, read_sentences
 from rerank.recipes.settings import validate

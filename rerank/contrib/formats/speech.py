@@ -10,13 +10,13 @@ from typing import ClassVar, NamedTuple
 
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
-from rerank.readers.base import Problem, check_names, excerpt
+from rerank.readers.base import Order, Problem, Reader, Scores, check_names, excerpt
 from rerank.readers.lines import LineReader, Place, Record, score_of
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
 from rerank.readers.sides import ById
-from rerank.readers.streams import PathLike, open_stream, split_paths, stream_name
-from rerank.readers.texts.jsonl import WrittenAsJsonl
+from rerank.readers.streams import PathLike, Writable, open_stream, split_paths, stream_name
+from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
 
 
@@ -71,6 +71,16 @@ def text_of(line: Keyed) -> bytes:
     if b"\0" in line.key + line.value:
         raise Problem("nul", NUL, line.number, path=line.path)
     return line.value
+
+
+class WrittenAsJsonl(Reader):
+    """A reader whose lists are written in the format ``jsonl``, which holds whatever a list of texts has."""
+
+    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
+        JsonlReader().write(out, nbest, order, scores)
+
+    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:  # noqa: ARG002
+        JsonlReader().write_bad(out, bad, None)
 
 
 _KEY = re.compile(rb"(.+)-([1-9]\d*)$", re.DOTALL)

@@ -15,8 +15,7 @@ from rerank.readers.base import ScoreColumns, check_names
 from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, each_of, list_given
 from rerank.readers.texts.answers import check_rule, with_answers
 from rerank.readers.texts.forms import as_number
-from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.table import EXTRA
+from rerank.readers.texts.jsonl import EXTRA, JsonlReader
 from rerank.readers.texts.text_list import SCORE
 
 

@@ -31,8 +31,8 @@ from rerank.readers.lists import Lists
 from rerank.readers.streams import PathLike, check_encoding, read_in, read_once
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.json_lines import JsonReader
+from rerank.readers.texts.jsonl import is_table, table
 from rerank.readers.texts.roles import roles_given, with_option, with_roles
-from rerank.readers.texts.table import is_table, table
 from rerank.readers.texts.text_files import lists_of_texts
 from rerank.readers.texts.text_list import SCORE
 from rerank.readers.trees.charniak import ParseReader

@@ -11,8 +11,15 @@ the values of its other keys that are numbers (``score``, ``gain``, whatever the
 ``features``. A number that all candidates have, in nearly all of a file's first 1,000 lists, is a dense column, which
 all candidates of the file must then have; the others are sparse features. Texts under ``segmentation`` and
 ``alignment`` are derivations, the one under ``answer`` is what the candidate comes to.
+
+Tables are objects too: what a row holds is what an object holds. Rows with the same value of the key that tells their
+list, wherever they stand, are a list, and the roles of columns are found as the roles of keys are.
 """
 
+import csv
+import io
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,14 +28,15 @@ from math import isfinite
 from typing import Any, ClassVar
 
 from rerank.base.encoding import decoded
-from rerank.base.errors import RecipeError
-from rerank.readers.base import Order, Reader, Scores, check_names
-from rerank.readers.lines import LineReader
+from rerank.base.errors import DataError, RecipeError
+from rerank.readers.base import Order, Scores, check_names
+from rerank.readers.detection import TABLES
+from rerank.readers.lines import LONGEST, LineReader
 from rerank.readers.lists import Lists, plain_texts
 from rerank.readers.problems import Problem
-from rerank.readers.streams import Writable
+from rerank.readers.streams import PathLike, Writable, open_stream
 from rerank.readers.texts.answers import check_rule, plain
-from rerank.readers.texts.forms import as_number
+from rerank.readers.texts.forms import NUMERAL, as_number
 from rerank.readers.texts.json_lines import (
     FINISH,
     HIGHEST,
@@ -46,7 +54,8 @@ from rerank.readers.texts.json_lines import (
 )
 from rerank.readers.texts.responses import as_lists
 from rerank.readers.texts.roles import check_roles
-from rerank.readers.texts.text_list import BASE_SCORE, NUMBERS, PARTS, SCORE, Draft, Pieces
+from rerank.readers.texts.text_list import BASE_SCORE, LOOK, NUMBERS, PARTS, SCORE, Draft, Pieces
+from rerank.storage.places import fetched, is_url
 
 
 @dataclass(frozen=True)
@@ -262,31 +271,106 @@ def _described(nbest: Lists) -> Pieces:
     head: dict[str, Any] = {"id": nbest.id}
     head |= {} if nbest.source is None else {"source": decoded(nbest.source)}
     head |= {"references": [decoded(text) for text in nbest.references]} if nbest.references else {}
-    names = nbest.names or [str(k) for k in range(nbest.scores.shape[1])]
-    alignment = None if nbest.ended else nbest.alignment  # ends of sentences would be words
-    parts = {"segmentation": nbest.segmentation, "alignment": alignment, "answer": nbest.answers}
-    candidates: list[dict[str, Any]] = []
-    for i in range(len(nbest)):
-        values = dict(zip(names, nbest.scores[i].tolist(), strict=True))
-        entry: dict[str, Any] = {"text": decoded(nbest.written(i)), SCORE: values.pop(names[nbest.column])}
-        if nbest.sparse is not None:
-            one = slice(nbest.sparse.first[i], nbest.sparse.first[i + 1])
-            for key, value in zip(nbest.sparse.names[one], nbest.sparse.values[one].tolist(), strict=True):
-                values[decoded(key)] = values.get(decoded(key), 0.0) + value
+    candidates = list[dict[str, Any]]()
+    for one in nbest.candidates:
+        features = {name: one.columns.get(name, 0.0) + value for name, value in one.features.items()}
+        values, entry = {**one.columns, **features}, {"text": one.text, SCORE: one.score}
         if BASE_SCORE in values:
             entry[BASE_SCORE] = values.pop(BASE_SCORE)
         entry |= {"features": values} if values else {}
-        candidates.append(
-            entry | {key: decoded(text) for key, of in parts.items() if of and (text := of[i]) is not None}
-        )
+        candidates.append(entry | {part: text for part in PARTS if (text := getattr(one, part)) is not None})
     return Pieces({**head, "candidates": []}, candidates)
 
 
-class WrittenAsJsonl(Reader):
-    """A reader whose lists are written in the format ``jsonl``, which holds whatever a list of texts has."""
+EXTRA = "pip install 'rerank-nbest[frames]'"
 
-    def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
-        JsonlReader().write(out, nbest, order, scores)
 
-    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:  # noqa: ARG002
-        JsonlReader().write_bad(out, bad, None)
+@dataclass(frozen=True)
+class TableReader(JsonlReader):
+    r"""Lists in tables whose rows are candidates, or lists of candidates that stand beside one another (``response_1``,
+    ``score_1``, ``response_2``, ...): CSV and TSV with the names of the columns on the first line, Parquet, Arrow. They
+    are written as JSON lines.
+
+    >>> (nbest,) = TableReader().parse(b"query,text,score\n1,Yes .,-1.5\n1,No .,-2\n")
+    >>> nbest.texts, nbest.base
+    ([b'Yes .', b'No .'], array([-1.5, -2. ]))
+
+    Parameters
+    ----------
+    duplicates, ids, labels, base, dense, answer, roles: see ``jsonl``.
+    """
+
+    form: ClassVar[str] = "table"
+
+    @property
+    def look(self) -> int:
+        return LOOK
+
+    def found(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
+        """The rows of a table, each with its line, or its number in a table that has no lines."""
+        data = lines.rest()
+        if data.startswith(TABLES):
+            yield from enumerate(table(lines.path, data).to_pylist(), start=1)
+            return
+        if data.strip():
+            head = data.partition(b"\n")[0].decode("utf-8", "surrogateescape")
+            yield from rows_of(data, max("\t;,", key=head.count), lines.path)
+
+
+def rows_of(data: bytes, mark: str, path: str) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
+    """The rows below a line of names, each with its line; ``mark`` parts their fields. Raises DataError."""
+    csv.field_size_limit(LONGEST)
+    text = data.decode("utf-8", "surrogateescape")
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+    try:
+        names = next(rows, [])
+        named = [name for name in names if name]  # that of an index has none
+        if len(named) < 2 or len({*named}) < len(named) or any(map(NUMERAL.fullmatch, named)):
+            found = text.partition("\n")[0][:80]
+            message = f"found {found!r}; expected the names of columns, as in query,text,score"
+            raise DataError(message, path=path, line=1)
+        for values in filter(None, rows):
+            if len(values) == len(names):
+                if mark == ";":  # where commas may be those of decimals
+                    values = [re.sub(r"^(-?\d+),(\d+)$", r"\1.\2", value) for value in values]
+                yield rows.line_num, {key: value or None for key, value in zip(names, values, strict=True) if key}
+            else:
+                message = f"found {len(values)} fields; expected {len(names)}, as on the first line"
+                yield rows.line_num, Problem("columns", message)
+    except csv.Error as error:
+        raise DataError(f"{error}; expected fields in quotes to end", path=path, line=rows.line_num) from None
+
+
+def is_table(path: Any) -> bool:
+    """Whether a path is that of a table of Parquet or Arrow, by its ending."""
+    return isinstance(path, str | os.PathLike) and os.fspath(path).lower().partition("?")[0].endswith(
+        (".parquet", ".arrow", ".feather")
+    )
+
+
+def table(path: PathLike, data: bytes | None = None) -> Any:
+    """The table of Parquet or Arrow in a file, or in its ``data``, as a ``pyarrow.Table``."""
+    name = os.fspath(path)
+    if data is None:
+        open_stream(name).close()  # which says what is wrong with a path
+        data = fetched(name) if is_url(name) else None
+    try:
+        import pyarrow
+        from pyarrow import ipc, parquet
+    except ImportError:
+        raise DataError(f"tables in files need pyarrow: {EXTRA}", path=name) from None
+
+    def read() -> Any:
+        with pyarrow.OSFile(name) if data is None else pyarrow.BufferReader(data) as source:
+            start = source.read(6)
+            source.seek(0)
+            if start.startswith(b"PAR1"):
+                return parquet.ParquetFile(source).read()
+            return (ipc.open_file if start == b"ARROW1" else ipc.open_stream)(source).read_all()
+
+    try:
+        frame = read()
+        frame.validate(full=True)  # texts are UTF-8
+        return frame
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"no table that can be read: {error}", path=name) from None

@@ -34,7 +34,7 @@ from rerank.readers.sides import Side, in_step
 from rerank.readers.streams import PathLike, open_stream, stream_name
 from rerank.readers.texts.forms import is_tokens
 from rerank.readers.texts.json_lines import list_id, parse_object, text_of, texts_of
-from rerank.readers.texts.table import rows_of
+from rerank.readers.texts.jsonl import rows_of
 from rerank.storage.documents import as_json
 
 FORMS = ("auto", "lines", "tab", "id")
