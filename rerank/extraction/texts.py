@@ -20,7 +20,7 @@ from rerank.metrics.gain import ColumnMetric
 from rerank.metrics.metric import metrics
 from rerank.metrics.text import Ter, TextMetric, Totals
 from rerank.metrics.wer import Match
-from rerank.readers.base import Problem, SkipCount, learns_from, lists_of, make_reader
+from rerank.readers.base import Problem, SkipCount, learns_from, make_reader
 from rerank.readers.given.nbest import GAIN
 from rerank.readers.inputs import Attach
 from rerank.readers.lists import Lists
@@ -52,17 +52,12 @@ class TextContent(Content[TextView | Lists]):
         self.task, self.answer = recipe.task, recipe.data.answer
 
     def read_source(self, data: SplitSettings, source: str) -> Iterator[Lists]:
-        reader, path, files = make_reader(data.reader).knowing(self.shown), data.lists(source), data.files_of(source)
-        references, sources = files.get("references"), files.get("sources")
-        if not references and not sources:
-            return lists_of(reader, path, blocks=True)
-        form = cast(TextDataSettings, data).form
-        return lists_of_texts(reader, path, references=references, sources=sources[0] if sources else None, form=form)
+        reader = make_reader(data.reader).knowing(self.shown)
+        return lists_of_texts(reader, data.lists(source), **_texts_of(data, source))
 
     def beside(self, data: SplitSettings, source: str) -> tuple[Sequence[Side], Attach]:
-        files, form = data.files_of(source), cast(TextDataSettings, data).form
-        sources = next(iter(files.get("sources") or ()), None)
-        return text_sides(files.get("references"), sources, form), partial(with_texts, sourced=sources is not None)
+        files = _texts_of(data, source)
+        return text_sides(**files), partial(with_texts, sourced=files["sources"] is not None)
 
     def pair(self, nbest: Lists, count: SkipCount) -> Pair | None:
         try:
@@ -178,6 +173,13 @@ class TextContent(Content[TextView | Lists]):
                 description.reports[name].update(found)
             description.signatures[metric.name] = metric.corpus_signature(references)
         return description
+
+
+def _texts_of(data: SplitSettings, source: str) -> dict[str, Any]:
+    """The files of references and sources, and their form."""
+    files = data.files_of(source)
+    sources = next(iter(files.get("sources") or ()), None)
+    return {"references": files.get("references"), "sources": sources, "form": cast(TextDataSettings, data).form}
 
 
 def without_columns(nbest: Lists, names: Set[str]) -> Lists:

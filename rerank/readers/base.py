@@ -196,6 +196,9 @@ class Reader(ABC):
 
         like: a good list of the same file, which shows the variant of the format; None if there is none.
         """
+        if self.within:
+            self.within[0].write_bad(out, bad, like)
+            return
         form = like.form if like is not None else ""
         self.write(out, Lists.one(bad.name, bad.path or "", bad.line or 0, [], [], np.zeros((0, 1)), form=form))
 
@@ -315,9 +318,6 @@ class CostReader(Reader):
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New scores are written as costs too."""
         self.inner.write(out, _negated(nbest), order, None if scores is None else 0.0 - scores)
-
-    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:
-        self.inner.write_bad(out, bad, like)
 
 
 def _negated(nbest: Lists) -> Lists:

@@ -373,9 +373,6 @@ class JoinedReader(Reader):
         """Writes as the reader of the lists does, without the joined columns."""
         self.within[0].write(out, nbest.raw if isinstance(nbest.raw, Lists) else nbest, order, scores)
 
-    def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:
-        self.within[0].write_bad(out, bad, like)
-
 
 def _columns(lines: LineReader, names: tuple[str, ...]) -> tuple[str, ...]:
     """The columns of a file of scores: ``names``, or as its first line has them, which is taken if it names any."""

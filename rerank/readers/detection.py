@@ -102,7 +102,7 @@ def advice_on(reader: Reader, others: Readers, path: str) -> str:
     start, leaves = _start(path), list(_leaves(reader))
     if start is None and not os.path.isdir(path):
         return _advice_on_several(reader, path.split(","), others)
-    if reads(reader, path):
+    if any(_share(leaf, path, start) > MOSTLY for leaf in leaves):
         return ""
     kinds = _fitting(path, start, others)
     if any(type(leaf) in kinds.values() for leaf in leaves):  # what its options ask for is not there
@@ -170,12 +170,6 @@ def _fitting(path: str, start: bytes | None, others: Readers) -> dict[str, type[
 def _meant(kinds: Mapping[str, type[Reader]]) -> str | None:
     """The first of them: a format that takes all files of another, and more, is not the one that is meant."""
     return next((name for name, kind in kinds.items() if not issubclass(kind, tuple({*kinds.values()} - {kind}))), None)
-
-
-def reads(reader: Reader, path: str) -> bool:
-    """Whether ``reader``, or one of those that it reads through, can use most of the first lists of a file."""
-    start = _start(path)
-    return any(_share(leaf, path, start) > MOSTLY for leaf in _leaves(reader))
 
 
 def holds_texts(path: str) -> bool:

@@ -21,7 +21,6 @@ from rerank.readers.trees.charniak import (
     block,
     next_group,
     score_text,
-    single_lines,
 )
 
 
@@ -62,7 +61,7 @@ class BerkeleyReader(CharniakReader):
         words = first.split()
         grouped = b"(" in first and (not words[0].isdigit() or numbers(first.partition(b"(")[0]))
         damaged = bool(second) and b"(" in second[0] and numbers(second[0].partition(b"(")[0])  # a score and a tree
-        group: NextList = partial(next_group, pieces_of=single_lines, form=GROUPS, scored=True)
+        group: NextList = partial(next_group, pieces_of=enumerate, form=GROUPS, scored=True)
         return group if grouped or damaged else super()._grammar(lines)
 
 
@@ -125,7 +124,7 @@ class StanfordReader(ParseReader):
             if mark is not None and mark[1][:1] == b"#":
                 start, text = _tree(rest)
                 rows.append(ScoredTree((mark[3] or b"").strip(), place, text, place + start))
-        return Record(None, first, problem or Parts(b"", rows, "stanford"))
+        return Record(None, first, problem or Parts(rows, "stanford"))
 
 
 def _tree(lines: Sequence[bytes]) -> tuple[int, bytes]:

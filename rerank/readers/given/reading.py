@@ -11,7 +11,7 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers import base, detection
-from rerank.readers.base import OnBadList, Reader, ScoreColumns, check_choice, lists_of, readers
+from rerank.readers.base import OnBadList, Reader, ScoreColumns, check_choice, readers
 from rerank.readers.detection import MOST, Account, filled
 from rerank.readers.given.frames import FrameLists, FrameNames, check_keys, is_frame
 from rerank.readers.given.nbest import (
@@ -88,11 +88,8 @@ class ListFile:
         if self.trees:
             yield from lists_of_trees(reader, self.path, self.references and treebank_files(*self.references))
             return
-        if not self.references and not self.sources:
-            yield from lists_of(reader, self.path, blocks=True)
-            return
-        references, sources, form = self.references, self.sources, self.form
-        for nbest in lists_of_texts(reader, self.path, references=references, sources=sources, form=form):
+        files: dict[str, Any] = {"references": self.references, "sources": self.sources, "form": self.form}
+        for nbest in lists_of_texts(reader, self.path, **files):
             yield nbest if nbest.missing is None else nbest.left_out(nbest.missing)
 
 

@@ -274,7 +274,8 @@ def _described(nbest: Lists) -> Pieces:
     candidates = list[dict[str, Any]]()
     for one in nbest.candidates:
         features = {name: one.columns.get(name, 0.0) + value for name, value in one.features.items()}
-        values, entry = {**one.columns, **features}, {"text": one.text, SCORE: one.score}
+        values = {**one.columns, **features}
+        entry: dict[str, Any] = {"text": one.text, SCORE: one.score}
         if BASE_SCORE in values:
             entry[BASE_SCORE] = values.pop(BASE_SCORE)
         entry |= {"features": values} if values else {}

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
-from rerank.readers.base import Problem, Reader, SkipCount, check_choice, counted, excerpt
+from rerank.readers.base import Problem, Reader, SkipCount, check_choice, counted, excerpt, lists_of
 from rerank.readers.lines import LineReader
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, say_once
@@ -285,13 +285,17 @@ def lists_of_texts(
     sources: PathLike | None = None,
     form: str = "auto",
 ) -> Iterator[Lists]:
-    """Every list of texts, usable or not, with its source and references, paired by ids or by order.
+    """Every list of texts, usable or not, with its source and references, paired by ids or by order; in blocks where no
+    files hold any.
 
     references, form: files and their form, see ``TextFile``; by default those that the lists hold. sources: a file with
     one source per line; by default those that the lists hold. A bad list uses up its source and its references. For
     lists that are missing at the end there are empty lists, ``missing``.
     """
-    for nbest, entries in in_step(reader, nbest_path, text_sides(references, sources, form), missing=True):
+    if not (sides := text_sides(references, sources, form)):
+        yield from lists_of(reader, nbest_path, blocks=True)
+        return
+    for nbest, entries in in_step(reader, nbest_path, sides, missing=True):
         yield with_texts(nbest, entries, sourced=sources is not None)
 
 

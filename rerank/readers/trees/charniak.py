@@ -49,7 +49,6 @@ class Parts(NamedTuple):
     """A list before it is parsed; ``form`` is the variant of the format, ``unscored`` whether its scores are 0 because
     there are none."""
 
-    head: bytes
     rows: Sequence[ScoredTree]
     form: str
     unscored: bool = False
@@ -57,7 +56,7 @@ class Parts(NamedTuple):
 
 NextList = Callable[[LineReader], Record]  # of Parts
 Piece = tuple[int, bytes]  # a line, or several that belong together, with the number of the first
-PiecesOf = Callable[[Sequence[bytes], int], Sequence[Piece]]  # of lines, the first of which has the number
+PiecesOf = Callable[[Sequence[bytes], int], Iterable[Piece]]  # of lines, the first of which has the number
 
 _LOOK, _MOST = 1 << 8, 1 << 22  # lines looked at first, and at most, whatever a header claims
 
@@ -91,8 +90,6 @@ class ParseReader(ListReader):
     def made(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
         def make(name: str, record: Record) -> Lists:
             parts: Parts = record.content
-            if lines.nul and b"\0" in parts.head:
-                raise Problem("nul", NUL)
             scores, problems = parse_scores(parts.rows, self.score)
             texts, places = [row.text for row in parts.rows], [row.line for row in parts.rows]
             fields = name, lines.path, record.line, texts, places, scores, self.score
@@ -173,7 +170,7 @@ def _is_tree(line: bytes) -> bool:
 
 
 def next_counted(
-    lines: LineReader, each: int, pieces_of: PiecesOf, parts_of: Callable[[bytes, Sequence[Piece]], Parts]
+    lines: LineReader, each: int, pieces_of: PiecesOf, parts_of: Callable[[Sequence[Piece]], Parts]
 ) -> Record:
     """A header and its list, up to a blank line or the next header; every candidate is of so many pieces. What follows
     a bad list without a header of its own goes with it."""
@@ -189,7 +186,7 @@ def next_counted(
         return line[:1] not in _BODY and (blank(line) or is_header(line, after, named))
 
     first, (head, *rest) = lines.number + 1, block(lines, ends)
-    pieces = pieces_of(rest, first + 1)
+    pieces = list(pieces_of(rest, first + 1))
     if header is None:
         message = f"found {excerpt(head)} where a list starts; expected its header: number of candidates, list id"
         name, problem = None, Problem("header", message, first)
@@ -197,7 +194,7 @@ def next_counted(
         name, count = None if header[2] is None else decoded(header[2].strip()), int(header[1])
         found, extra = divmod(len(pieces), each)
         if (found, extra) == (count, 0):
-            return Record(name, first, parts_of(head, pieces))
+            return Record(name, first, Problem("nul", NUL) if b"\0" in head else parts_of(pieces))
         if found < count:
             message = f"the header says {amount(count, 'candidate')}; found {found}"
             message += " and a score without its tree" * extra
@@ -233,18 +230,13 @@ class CharniakReader(ParseReader):
         out.write(b"".join([*parts, b"\n"]))
 
     def _grammar(self, lines: LineReader) -> NextList:  # noqa: ARG002 - there is only one
-        return lambda lines: next_counted(lines, 2, single_lines, _with_scores)
+        return lambda lines: next_counted(lines, 2, enumerate, _with_scores)
 
 
-def single_lines(lines: Sequence[bytes], first: int) -> list[Piece]:
-    """Lines, the first of which has the number ``first``, as pieces."""
-    return [*enumerate(lines, first)]
-
-
-def _with_scores(head: bytes, pieces: Sequence[Piece]) -> Parts:
-    """The list of a header, score lines and tree lines."""
+def _with_scores(pieces: Sequence[Piece]) -> Parts:
+    """The list of score lines and tree lines."""
     pairs = zip(pieces[::2], pieces[1::2], strict=True)
-    return Parts(head, [ScoredTree(scores, at, text, line) for (at, scores), (line, text) in pairs], "header")
+    return Parts([ScoredTree(scores, at, text, line) for (at, scores), (line, text) in pairs], "header")
 
 
 _COUNTED, GROUPS = "counted", "groups"
@@ -301,7 +293,7 @@ def next_group(lines: LineReader, pieces_of: PiecesOf, form: str, *, scored: boo
     if not scored and b"(" not in rows[0]:
         message = f"found {excerpt(rows[0])} where a list starts; expected its first tree, '(...)'"
         return Record(None, first, Problem("header", message, first))
-    return Record(None, first, _parts(b"", pieces_of(rows, first), form, scored))
+    return Record(None, first, _parts(pieces_of(rows, first), form, scored))
 
 
 def _pieces(lines: Sequence[bytes], first: int) -> list[Piece]:
@@ -311,11 +303,11 @@ def _pieces(lines: Sequence[bytes], first: int) -> list[Piece]:
     return [(first + k, b" ".join(map(bytes.strip, lines[k:end]))) for k, end in spans]
 
 
-def _parts(head: bytes, pieces: Sequence[Piece], form: str, scored: bool) -> Parts:
+def _parts(pieces: Iterable[Piece], form: str, scored: bool) -> Parts:
     """The list of these candidates, without failed parses; a line without a bracket is scores and tree."""
     rows = list[ScoredTree]()
     for place, line in pieces:
         if not failed(line):
             scores, bracket, tree = line.partition(b"(") if scored else (b"0", line, b"")
             rows.append(ScoredTree(scores, place, bracket + tree or scores, place))
-    return Parts(head, rows, form, unscored=not scored)
+    return Parts(rows, form, unscored=not scored)
