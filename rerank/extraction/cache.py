@@ -94,7 +94,7 @@ class CorpusCache:
 
 @contextmanager
 def _held(place: Path) -> Iterator[None]:
-    """Within the block, this process alone makes ``place``; others wait. What a killed one left of it is removed."""
+    """Within the block, this process alone makes ``place``; others wait."""
     path = place.with_name(f".{place.name}.lock")
     with reported(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -104,8 +104,6 @@ def _held(place: Path) -> Iterator[None]:
     assert held is not None
     with held:
         try:
-            for left in path.parent.glob(f".{glob.escape(place.name[:100])}.*.rerank"):
-                shutil.rmtree(left, ignore_errors=True)
             yield
         finally:
             with suppress(OSError):

@@ -4,9 +4,9 @@ into lists.
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from rerank.base.errors import DataError
 from rerank.base.ranges import Checked
@@ -14,7 +14,6 @@ from rerank.readers.base import Problem, Reader, excerpt
 from rerank.readers.lists import Lists
 from rerank.readers.streams import InputStream, PathLike, open_stream
 
-T = TypeVar("T")
 DECIMAL = rb"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"  # the expression of a decimal number
 CHUNK = 1 << 20  # bytes read at a time
 LONGEST = 1 << 24  # bytes of one line or one tree; more than that is not a sentence but a wrong file
@@ -202,18 +201,12 @@ class ListReader(Checked, Reader):
                     seen[name] = nbest.path, nbest.line
                 yield nbest if nbest.problem is not None else nbest.repeated(self.duplicates)
 
-    def of_records(
-        self, lines: LineReader, records: Iterable[Record], make: Callable[[str, Record], T]
-    ) -> Iterator[T | Problem]:
-        """What ``make`` gives for each record and its id, or the problem that it raises."""
+    def named(self, lines: LineReader, records: Iterable[Record]) -> Iterator[tuple[str, Record] | Problem]:
+        """The records with their ids, or the problems of those that are bad."""
         for ordinal, record in enumerate(records, start=lines.records):
             name = str(ordinal) if record.id is None or self.ids == "ordinal" else record.id
-            try:
-                if isinstance(record.content, Problem):
-                    raise record.content
-                yield make(name, record)
-            except Problem as problem:
-                yield problem.at(name, lines.path, record.line)
+            bad = isinstance(record.content, Problem)
+            yield record.content.at(name, lines.path, record.line) if bad else (name, record)
 
     @abstractmethod
     def records(self, lines: LineReader) -> Iterator[Record]:
@@ -229,13 +222,18 @@ def whole_number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
-def numbers(text: bytes) -> list[float] | None:
-    """The white-space separated numbers of ``text``; None if there are none, or there is something else."""
-    words = text.split()
+def as_number(text: bytes) -> float | None:
+    """The number that ``text`` denotes, or None."""
     try:
-        return [float(word) for word in words] if words and b"_" not in text else None  # Python reads 1_000
+        return float(text) if b"_" not in text else None  # Python reads 1_000 as a number
     except ValueError:
         return None
+
+
+def numbers(text: bytes) -> list[float] | None:
+    """The white-space separated numbers of ``text``; None if there are none, or there is something else."""
+    values = [as_number(word) for word in text.split()]
+    return [value for value in values if value is not None] if values and None not in values else None
 
 
 def scores_of(

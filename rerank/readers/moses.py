@@ -33,7 +33,7 @@ from rerank.base.errors import DataError
 from rerank.base.ranges import Range
 from rerank.data.corpus import offsets
 from rerank.readers.base import LARGEST_GAP, Order, Problem, Scores, check_names, excerpt
-from rerank.readers.lines import LineReader, ListReader, Part, Place, Record
+from rerank.readers.lines import LineReader, ListReader, Part, Place, Record, as_number
 from rerank.readers.lists import Lists, SparseScores, repeats_of
 from rerank.readers.moses_lines import (
     ALIGNMENT,
@@ -45,7 +45,6 @@ from rerank.readers.moses_lines import (
     Layout,
     MosesLine,
     Values,
-    as_number,
     composed,
     fields_of,
     find_columns,

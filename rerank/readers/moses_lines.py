@@ -12,7 +12,7 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.data.corpus import offsets
 from rerank.readers.base import excerpt
-from rerank.readers.lines import DECIMAL
+from rerank.readers.lines import DECIMAL, as_number
 from rerank.readers.lists import Lists
 from rerank.readers.problems import Problem
 
@@ -101,14 +101,6 @@ def layout_of(fields: Sequence[bytes]) -> Layout:
     if count > 4 and _LABELLED.fullmatch(two) and not _LABELLED.fullmatch(one) and as_number(fields[4]) is not None:
         return Layout(count, 3, 4, text=2)
     return Layout(count, 2, -1) if count == 3 or _DERIVATION.fullmatch(two) else Layout(count, 2, 3)
-
-
-def as_number(text: bytes) -> float | None:
-    """The number that ``text`` denotes, or None."""
-    try:
-        return float(text) if b"_" not in text else None  # Python reads 1_000 as a number
-    except ValueError:
-        return None
 
 
 def unmark(texts: list[bytes]) -> tuple[list[bytes], list[bytes] | None]:

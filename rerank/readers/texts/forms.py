@@ -126,7 +126,7 @@ class Roles:
         if is_of(reference, [dict]):
             reference = [first_of(one, ("text",)) for one in reference]
         many = head.get(self.many) or [None]
-        if isinstance(reference, list) and is_tokens(self.text_of(many[0])):
+        if isinstance(reference, list) and is_of(self.text_of(many[0]), [str]):
             reference = said_of(reference)
         once["references" if isinstance(reference, list) else "reference"] = reference
         read = {self.many, *[key for key in self.reference if head.get(key) is not None][:1]}  # of two, one is a fault
@@ -180,7 +180,7 @@ class Roles:
 
 
 def is_of(value: Any, kind: type | list[type]) -> bool:
-    """Whether a value is of a kind; ``[dict]``: a list of objects."""
+    """Whether a value is of a kind; ``[dict]``: a list of objects, ``[str]``: one of texts."""
     if isinstance(kind, type):
         return value is not None and isinstance(value, kind)
     return isinstance(value, list) and bool(value) and all(isinstance(one, kind[0]) for one in value)
@@ -235,15 +235,10 @@ def first_of(item: Any, paths: Paths) -> Any:
     return None
 
 
-def is_tokens(value: Any) -> bool:
-    """Whether a value is a list of texts."""
-    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
-
-
 def said_of(value: Any, *, every: bool = False) -> Any:
     """The text of a message, or of the last one of a conversation, or of every one, a line each; tokens with blanks
     between them; other values as they are."""
-    if is_tokens(value) and not every:
+    if is_of(value, [str]) and not every:
         return " ".join(value)
     if isinstance(value, dict) and isinstance(value.get("text"), str):
         return value["text"]

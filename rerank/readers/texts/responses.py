@@ -13,7 +13,7 @@ from typing import Any
 from rerank.readers.lines import LineReader
 from rerank.readers.problems import Problem, say_once
 from rerank.readers.texts.answers import Grader
-from rerank.readers.texts.forms import Object, Roles, first_of, is_of, is_tokens
+from rerank.readers.texts.forms import Object, Roles, first_of, is_of
 from rerank.readers.texts.json_lines import shown
 from rerank.readers.texts.keys import (
     BESIDE,
@@ -180,14 +180,14 @@ def _rows_of(columns: Any, asked: Container[str] = ()) -> list[Object]:
     if not isinstance(columns, dict):
         return []
     names, data, every = columns.get("columns", ()), columns.get("data", ()), [*columns.values()]
-    if is_tokens(names) and is_of(data, [list]):
+    if is_of(names, [str]) and is_of(data, [list]):
         return [dict(zip(names, row, strict=False)) for row in data]
     if is_of(every, [dict]) and all(one.keys() == every[0].keys() for one in every):  # by the rows' index
         every = [[*one.values()] for one in every]
     if len(every) < 2 or not is_of(every, [list]) or len({*map(len, every)}) > 1:
         return []
     of_all = zip(columns, every, strict=True)
-    names = [singular(key) if is_tokens(one) and key not in asked else key for key, one in of_all]
+    names = [singular(key) if is_of(one, [str]) and key not in asked else key for key, one in of_all]
     return [dict(zip(names, row, strict=True)) for row in zip(*every, strict=True)]
 
 

@@ -40,7 +40,6 @@ from rerank.readers.texts.forms import (
     as_number,
     first_of,
     is_of,
-    is_tokens,
     is_whole,
     said_of,
 )  # fmt: skip
@@ -200,8 +199,8 @@ def _text(lists: Sequence[list[Any]]) -> str | None:
     entries = [entry for entry in islice(chain.from_iterable(lists), MOST) if isinstance(entry, dict)]
     named, alone = _texts(entries, _text_keys(entries)), max(map(len, lists)) < 2
     # Tokens are one text, sentences are not.
-    single = (key for key in keys_of(entries) if not any(
-        " " in token for token in chain.from_iterable(filter(is_tokens, key_of(key, entries).values))))  # fmt: skip
+    single = (key for key in keys_of(entries) if not any(" " in token for tokens in key_of(key, entries).values
+              if is_of(tokens, [str]) for token in tokens))  # fmt: skip
     unlike = [key for key in named or _texts(entries, single)
               if alone or any(differ(first_of(entry, (key,)) for entry in each) for each in lists)]  # fmt: skip
     if named:  # all have the one that stands for one that says nothing

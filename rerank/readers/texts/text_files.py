@@ -32,7 +32,7 @@ from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, say_once
 from rerank.readers.sides import Side, in_step
 from rerank.readers.streams import PathLike, open_stream, stream_name
-from rerank.readers.texts.forms import is_tokens
+from rerank.readers.texts.forms import is_of
 from rerank.readers.texts.json_lines import list_id, parse_object, text_of, texts_of
 from rerank.readers.texts.jsonl import rows_of
 from rerank.storage.documents import as_json
@@ -130,7 +130,7 @@ def _texts_by_id(value: bytes) -> list[dict[str, Any]]:
     with suppress(Problem):
         held = {} if value[:1] != b"{" else parse_object(value)
         if held.keys().isdisjoint((*TEXTS, *IDS)) and all(
-            isinstance(one, str) or is_tokens(one) for one in held.values()
+            isinstance(one, str) or is_of(one, [str]) for one in held.values()
         ):
             return [{"id": key, "references": one if isinstance(one, list) else [one]} for key, one in held.items()]
     return []

@@ -247,7 +247,7 @@ class TextReader(ListReader):
     def made(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
         """Lists with the same columns, one after the other, are a block. Whoever asks a model may wait for an answer:
         what is there of a pipe is then one."""
-        named = self.of_records(lines, records, lambda name, record: (name, record))
+        named = self.named(lines, records)
         ahead, run, full = list[Draft | Problem](), list[Draft](), 0.0
         nothing = FileColumns((self.base,), scored=False, others=())
         if "columns" not in lines.told:

@@ -88,8 +88,11 @@ class ParseReader(ListReader):
         """The function that reads one list of this file, chosen by its first lines; it advances past bad lists too."""
 
     def made(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
-        def make(name: str, record: Record) -> Lists:
-            parts: Parts = record.content
+        for item in self.named(lines, records):
+            if isinstance(item, Problem):
+                yield Lists.of(item)
+                continue
+            (name, record), parts = item, item[1].content
             scores, problems = parse_scores(parts.rows, self.score)
             texts, places = [row.text for row in parts.rows], [row.line for row in parts.rows]
             fields = name, lines.path, record.line, texts, places, scores, self.score
@@ -100,10 +103,7 @@ class ParseReader(ListReader):
                 elif text[:1] != b"(" and text.lstrip()[:1] != b"(":
                     message = f"found {excerpt(text)}; expected the candidate's tree, '(...)'"
                     problems.setdefault(i, Problem("tree", message))
-            return every.without(problems)
-
-        for found in self.of_records(lines, records, make):
-            yield Lists.of(found) if isinstance(found, Problem) else found
+            yield every.without(problems)
 
 
 def block(lines: LineReader, ends: Callable[[bytes, bytes], bool]) -> list[bytes]:
