@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from rerank.readers.base import Lists, Problem, Reader, SkipCount, counted, lists_of, usable
 from rerank.readers.problems import OnBadList
-from rerank.readers.streams import PathLike
+from rerank.storage.streams import PathLike
 
 
 def read_lists(

@@ -7,7 +7,7 @@ import numpy as np
 
 from rerank.readers.base import Order, Reader, Scores
 from rerank.readers.lists import Lists
-from rerank.readers.streams import PathLike, Writable, open_stream
+from rerank.storage.streams import PathLike, Writable, open_stream
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,17 @@ from typing import Any
 from rerank.data.symbols import SymbolTable
 from rerank.data.trees import Trees, unchanged
 from rerank.readers.base import Lists, Problem, Reader, SkipCount, usable
-from rerank.readers.streams import PathLike
+from rerank.readers.lists import one_by_one
 from rerank.readers.texts.text_files import complete, lists_of_texts, settle
 from rerank.readers.trees.treebank import lists_of_trees, parse_pair, treebank_files
+from rerank.storage.streams import PathLike
 
 
 def read_text_pairs(
     reader: Reader, path: PathLike, *, count: SkipCount | None = None, needs_references: bool = True, **sides: Any
 ) -> Iterator[Lists]:
-    lists = (complete(nbest, needs_references=needs_references) for nbest in lists_of_texts(reader, path, **sides))
+    every = one_by_one(lists_of_texts(reader, path, **sides))
+    lists = (complete(nbest, needs_references=needs_references) for nbest in every)
     return usable(lists, settle, SkipCount() if count is None else count)
 
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from rerank.readers.base import Lists, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, scores_of
-from rerank.readers.streams import Writable
 from rerank.readers.texts.text_list import Draft, Entry, TextReader
+from rerank.storage.streams import Writable
 
 
 @dataclass(frozen=True)

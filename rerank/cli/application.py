@@ -202,8 +202,8 @@ def allow_local_imports(given: Given) -> Given:
 def check_files(nbest: str, sources: str | None, output: str, model: str | None) -> None:
     """Refuse a command's files where standard input is named twice, or the output is an input."""
     from rerank.models.model import model_files
-    from rerank.readers.streams import single_stdin
     from rerank.storage.outputs import check_apart
+    from rerank.storage.streams import single_stdin
 
     inputs = [*nbest.split(","), *([] if sources is None else [sources])]
     single_stdin(*inputs)
@@ -249,7 +249,7 @@ Trusted = Annotated[
 
 def _read_in(name: str | None) -> str | None:
     """Let the command read files in the encoding that it names."""
-    from rerank.readers.streams import check_encoding, encoding
+    from rerank.storage.streams import check_encoding, encoding
 
     try:
         encoding.set(None if name is None else check_encoding(name))

@@ -308,9 +308,9 @@ def vote(
     if save is not None and comparing.columns is not None:
         raise typer.BadParameter("--columns chooses what the table looks at; --save learns from all, leave out one")
     from rerank.extraction.list_checks import refuse_systems
-    from rerank.readers.streams import read_once
     from rerank.runs.vote import table_of_votes, write_curve
     from rerank.storage.files import check_output
+    from rerank.storage.streams import read_once
 
     for output in filter(None, (curve, save)):
         check_output(output)
@@ -351,8 +351,8 @@ def weigh(
     maxent, the weights and the best possible choice are compared by cross-validation over lists, each with the p of its
     difference from the base.
     """
-    from rerank.readers.streams import read_once, single_stdin
     from rerank.runs.weigh import table_of_weights, weighed_model
+    from rerank.storage.streams import read_once, single_stdin
 
     single_stdin(file, *(references or []))
     measure = metric_settings(comparing.metric or "gain")

@@ -138,10 +138,10 @@ def oracle(
     from rerank.readers.detection import MOST, Account, said_of, tell
     from rerank.readers.given.reading import ListFile, read
     from rerank.readers.lists import one_by_one
-    from rerank.readers.streams import stream_name
     from rerank.readers.trees.charniak import ParseReader
     from rerank.recipes.loading import measuring_recipe
     from rerank.runs.corpora import references_amiss, written_apart
+    from rerank.storage.streams import stream_name
 
     path, usual = stream_name(nbest), "charniak" if measuring.metric in (None, "parseval") else "moses"
     beside = [] if reference is None else [reference, *(measuring.references or [])]
@@ -230,7 +230,7 @@ def evaluate(
     """
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric
-    from rerank.readers.streams import single_stdin, stream_name
+    from rerank.storage.streams import single_stdin, stream_name
 
     if len(files) < 2:
         raise DataError("expected HYP REF [HYP2 ...]: what to evaluate, then its references")
@@ -264,9 +264,9 @@ def _evaluate_trees(
     from rerank.data.trees import changes, unchanged
     from rerank.metrics.evaluation import evaluate as evaluate_trees
     from rerank.readers.detection import Account, said_of, tell
-    from rerank.readers.streams import stream_name
     from rerank.readers.trees.treebank import gold_sentences, read_sentences, treebank_files
     from rerank.runs.report.table import TextTable
+    from rerank.storage.streams import stream_name
 
     results, said = [], []
     for path in systems:
@@ -312,9 +312,9 @@ def _evaluate_texts(
 
     from rerank.extraction.list_checks import doubts_of_references
     from rerank.readers.detection import MOST, Account, quoted, said_of, tell
-    from rerank.readers.streams import stream_name
     from rerank.readers.texts.text_files import TextFile, paired, present
     from rerank.runs.report.table import TextTable
+    from rerank.storage.streams import stream_name
 
     files = [TextFile(path, form) for path in references]
     files += [TextFile(path, "lines" if form == "lines" else "auto") for path in systems]

@@ -196,7 +196,7 @@ def _find(
 
     from rerank.metrics.metric import best_of_lists
     from rerank.readers.base import Problem, SkipCount
-    from rerank.readers.streams import stream_name
+    from rerank.storage.streams import stream_name
 
     content, ids = scorer.content, list[str]()
     if gold is None:
@@ -281,7 +281,7 @@ def import_weights(
     from rerank.models.model import Model
     from rerank.models.provenance import imported
     from rerank.models.weights import read_weights
-    from rerank.readers.streams import stream_name
+    from rerank.storage.streams import stream_name
 
     if output.exists():
         raise DataError("already exists; name a new directory", path=str(output))

@@ -24,10 +24,10 @@ from rerank.readers.base import Problem, ScoreColumns, SkipCount, legible, make_
 from rerank.readers.inputs import Attach, SplitFile, Stretch, in_memory
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.sides import Side
-from rerank.readers.streams import read_in
 from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import AUTO, UNDERIVED
 from rerank.recipes.sections import SplitSettings, TemplateSettings
+from rerank.storage.streams import read_in
 
 
 class BlockFeatures(NamedTuple):

@@ -19,7 +19,7 @@ from rerank.metrics.text import Form, NormalizingMetric, normalized
 from rerank.readers.base import Reader
 from rerank.readers.lines import whole_number
 from rerank.readers.lists import Lists, one_by_one
-from rerank.readers.streams import read_once
+from rerank.storage.streams import read_once
 
 if TYPE_CHECKING:
     from rerank.readers.given.reading import ListFile
@@ -213,7 +213,7 @@ def _unsuited(references: Sequence[str]) -> str:
 def inputs_of(reader: Reader, lists: Iterable[Lists]) -> Inputs:
     """The "ids" and "sources" of the first of ``lists``, which ``reader`` reads. Whole numbers that rise one by one, or
     count the inputs of a file, are places; keys of runs never are."""
-    good = [nbest for nbest in islice(lists, LOOK) if nbest.problem is None]
+    good = [nbest for nbest in islice(one_by_one(lists), LOOK) if nbest.problem is None]
     numbers = [whole_number(nbest.id) for nbest in good]
     rising = all(b is not None and a is not None and b == a + 1 for a, b in pairwise(numbers)) and numbers[:1] != [None]
     placed = (rising or reader.order == "file") and not reader.offers("qrels")
@@ -225,7 +225,7 @@ def refuse_systems(files: Sequence["ListFile"]) -> None:
     """Raises DataError where files are those of several systems over the same inputs, and no further lists."""
     known = list[tuple[Inputs, str]]()
     for file in files if len(files) > 1 and not any(map(read_once, (file.path for file in files))) else ():
-        own = inputs_of(file.reader, one_by_one(file.blocks()))
+        own = inputs_of(file.reader, file.blocks())
         for other, path in known:
             if what := shared(own, other):
                 name = file.settings["name"]

@@ -20,7 +20,7 @@ from rerank.base.registry import CONTRIB, installed_parts, module_of, own_parts,
 
 PACKAGE = Path(__file__).parents[1]
 COMPILATION = ("kernels/compile.py", "kernels/leaves.py")
-EXTRACTION = (*COMPILATION, "data", "extraction", "features", "metrics", "readers")
+EXTRACTION = (*COMPILATION, "data", "extraction", "features", "metrics", "readers", "storage/streams.py")
 TRAINING = (
     *EXTRACTION, "learn", "runs/combination.py",
     "runs/run.py", "runs/training.py",

@@ -24,11 +24,11 @@ from rerank.readers.base import OnBadList, Problem, ScoreColumns, SkipCount, che
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.nbest import CandidateLike, GivenError, NBest, Plain, each_of, files_only, list_given, refusal
 from rerank.readers.lists import Candidate, Lists
-from rerank.readers.streams import PathLike
 from rerank.readers.texts.jsonl import is_table, table
 from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import ListRecipe, TextRecipe
 from rerank.storage.documents import as_json
+from rerank.storage.streams import PathLike
 
 if TYPE_CHECKING:
     from rerank.models.decoding import Decoded, Gains

@@ -26,7 +26,7 @@ from rerank.readers.base import ListWriter, Problem, Reader, ScoreColumns, SkipC
 from rerank.readers.given.nbest import Plain
 from rerank.readers.lists import Lists
 from rerank.readers.sides import in_step
-from rerank.readers.streams import PathLike, Writable, read_in
+from rerank.storage.streams import PathLike, Writable, read_in
 
 if TYPE_CHECKING:
     from rerank.metrics.bracket_model import BracketModel

@@ -36,7 +36,7 @@ from rerank.learn.base import Weights
 from rerank.models.model import Model
 from rerank.readers.base import ScoreColumns, excerpt
 from rerank.readers.lines import LineReader
-from rerank.readers.streams import PathLike, open_stream, stream_name
+from rerank.storage.streams import PathLike, open_stream, stream_name
 
 BASE = "base"
 _DIRECTIONS = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks that change how text is shown

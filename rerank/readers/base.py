@@ -26,8 +26,8 @@ from rerank.data.trees import TRACE
 from rerank.readers.detection import advice_on, holds_judgements
 from rerank.readers.lists import Candidate, Lists, one_by_one
 from rerank.readers.problems import OnBadList, Problem, SkipCount, check_choice, nameless, usable
-from rerank.readers.streams import PathLike, Writable, foreign, split_paths, start_alone
 from rerank.storage.documents import read_yaml
+from rerank.storage.streams import PathLike, Writable, foreign, split_paths, start_alone
 
 __all__ = [
     "LARGEST_GAP", "TRACE", "Candidate", "Lists", "OnBadList", "Order", "Problem", "Reader", "Scores",

@@ -20,9 +20,9 @@ from rerank.readers.base import Order, Problem, Reader, Scores, check_names, dro
 from rerank.readers.lines import LineReader, scores_of, whole_number
 from rerank.readers.lists import Lists, SparseScores, answers_of, first_filled, stripped
 from rerank.readers.sides import LOOK, ById, Side, in_step
-from rerank.readers.streams import PathLike, Writable, must_wait, open_stream, split_paths, stream_name
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import Pieces, each
+from rerank.storage.streams import PathLike, Writable, must_wait, open_stream, split_paths, stream_name
 
 log = logging.getLogger("rerank")
 JOINED = "joined"  # the source of joined columns

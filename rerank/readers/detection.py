@@ -17,8 +17,8 @@ from rerank.base.encoding import amount, decoded, excerpt
 from rerank.base.errors import DataError, RerankError
 from rerank.base.registry import Registry
 from rerank.readers.lists import Lists, one_by_one
-from rerank.readers.streams import MADE, START, encoding, open_file, read_once, standard_input, start_alone
 from rerank.storage.places import is_url
+from rerank.storage.streams import MADE, START, encoding, open_file, read_once, standard_input, start_alone
 
 log = logging.getLogger("rerank")
 MOST = 1000  # lists that are looked at

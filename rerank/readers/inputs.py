@@ -18,8 +18,8 @@ from rerank.readers.detection import MOST
 from rerank.readers.lines import CHUNK, LineReader, ListReader, Place
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.sides import LOOK, Side
-from rerank.readers.streams import InputStream, encoding, open_file, open_stream, read_once, running
 from rerank.storage.places import is_url
+from rerank.storage.streams import InputStream, encoding, open_file, open_stream, read_once, running
 
 RATIO = 16  # of texts of n-best lists, which repeat themselves, to their compressed size
 

@@ -12,7 +12,7 @@ from rerank.base.errors import DataError
 from rerank.base.ranges import Checked
 from rerank.readers.base import Problem, Reader, excerpt
 from rerank.readers.lists import Lists
-from rerank.readers.streams import InputStream, PathLike, open_stream
+from rerank.storage.streams import InputStream, PathLike, open_stream
 
 DECIMAL = rb"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"  # the expression of a decimal number
 CHUNK = 1 << 20  # bytes read at a time

@@ -54,8 +54,8 @@ from rerank.readers.moses_lines import (
     unmark,
 )
 from rerank.readers.problems import NUL
-from rerank.readers.streams import InputStream, Writable
 from rerank.readers.texts.text_list import OF_WORDS, Pieces
+from rerank.storage.streams import InputStream, Writable
 
 FIRST_LISTS, FIRST_BYTES = 20, 1 << 24  # the first stretch has at least so many lists, unless they are this large
 MOST_LINES, MOST_BYTES = 1 << 20, 1 << 28  # of a list; a line takes half a kilobyte of memory

@@ -16,7 +16,7 @@ from rerank.base.errors import DataError
 from rerank.readers.base import Problem, Reader, lists_of, nameless
 from rerank.readers.lines import whole_number
 from rerank.readers.lists import Lists
-from rerank.readers.streams import PathLike, must_wait, single_stdin, stream_name
+from rerank.storage.streams import PathLike, must_wait, single_stdin, stream_name
 
 Item = TypeVar("Item")
 LOOK = 1000  # lists, the first, whose ids tell whether a file beside them has these

@@ -19,7 +19,7 @@ from rerank.data.corpus import MOST_COLUMNS, offsets
 from rerank.data.labelled import Labelled, canonical, canonical_order
 from rerank.readers.base import excerpt
 from rerank.readers.lines import DECIMAL, LineReader
-from rerank.readers.streams import PathLike, open_stream
+from rerank.storage.streams import PathLike, open_stream
 
 FORM = "LABEL ID:VALUE ..., with whole numbers as ids and decimal numbers as values"
 _LABEL = re.compile(r"(?![+-]?(?:nan|inf|infinity)$)[^,\s:]+", re.IGNORECASE)

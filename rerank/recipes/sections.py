@@ -10,7 +10,6 @@ from rerank.base.errors import RecipeError
 from rerank.base.ranges import Count, NotNegative, Positive, Range
 from rerank.metrics.metric import TestName
 from rerank.readers.inputs import in_memory
-from rerank.readers.streams import check_encoding
 from rerank.recipes.settings import (
     Epochs,
     Grid,
@@ -24,6 +23,7 @@ from rerank.recipes.settings import (
     part,
     placed_root,
 )
+from rerank.storage.streams import check_encoding
 
 SplitName = Annotated[str, AfterValidator(check_split)]
 HOLDOUT = "holdout"  # the split of the training lists that are set apart

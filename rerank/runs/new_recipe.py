@@ -21,7 +21,6 @@ from rerank.readers.detection import Account, format_of, recognised
 from rerank.readers.given.nbest import GAIN
 from rerank.readers.given.reading import ListFile, read
 from rerank.readers.lists import Lists
-from rerank.readers.streams import read_once
 from rerank.readers.texts.roles import ROWS, roles_given, with_roles
 from rerank.readers.texts.text_files import TextFile, lists_of_texts
 from rerank.recipes.loading import TaskFiles, read_settings, tasks
@@ -30,6 +29,7 @@ from rerank.recipes.settings import Settings, literal, named
 from rerank.runs.corpora import written_apart
 from rerank.storage.documents import as_json, read_yaml
 from rerank.storage.places import is_url
+from rerank.storage.streams import read_once
 
 log = logging.getLogger("rerank")
 TRAIN, DEV = ("train",), ("dev", "valid", "val")  # what names of files say of their splits

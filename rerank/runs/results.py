@@ -20,7 +20,6 @@ from rerank.models.model import Model
 from rerank.models.scorer import Contribution, Scorer, led, rank
 from rerank.readers.base import ListWriter, Problem, Reader, SkipCount
 from rerank.readers.lists import Lists
-from rerank.readers.streams import Writable
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.compared import FILE
 from rerank.runs.corpora import RereadList, Visitor
@@ -33,6 +32,7 @@ from rerank.runs.run import Run
 from rerank.storage.documents import as_json
 from rerank.storage.files import open_output
 from rerank.storage.outputs import output_file
+from rerank.storage.streams import Writable
 
 # In ``predictions``, of a split: by ``Predictions``, ``Compared.save`` and, one of two, ``write_answers``.
 PREDICTIONS = "{}.nbest.gz", FILE, "{}.decoded.gz", "{}.decoded.jsonl.gz"

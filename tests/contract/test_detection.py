@@ -19,8 +19,8 @@ from rerank.data.symbols import SymbolTable
 from rerank.models.scorer import Ranked, write_ranked
 from rerank.readers.base import Lists, Problem, SkipCount, make_reader, readers
 from rerank.readers.detection import format_of
-from rerank.readers.streams import read_in
 from rerank.readers.trees.treebank import parse_list
+from rerank.storage.streams import read_in
 
 SKIP = "--on-bad-list skip"
 # Formats of single files whose readers need no options; trees with scores are a file of the Berkeley parser too.

@@ -22,8 +22,8 @@ from rerank.readers.base import Lists, SkipCount, make_reader
 from rerank.readers.lines import LineReader
 from rerank.readers.lists import one_by_one
 from rerank.readers.sides import Side, in_step
-from rerank.readers.streams import InputStream
 from rerank.recipes.loading import load_recipe
+from rerank.storage.streams import InputStream
 
 every_format = pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if name != "espnet"])
 PLAIN = [case for case in CASES if case.name not in ("joined", "merged")]

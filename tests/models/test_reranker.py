@@ -18,8 +18,8 @@ from rerank.models.model import Model
 from rerank.models.scorer import Scorer
 from rerank.readers.base import SkipCount
 from rerank.readers.given.nbest import GivenError
-from rerank.readers.streams import open_stream
 from rerank.runs import experiment
+from rerank.storage.streams import open_stream
 
 RIGHT = "(S1 (S (NP (DT the) (NN cat)) (VP (VBZ sleeps)) (. .)))"
 WRONG = "(S1 (S (NP (DT the) (NN cat) (NNS sleeps)) (. .)))"

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from rerank.base.errors import DataError, RunError
 from rerank.readers import lines as lines_module
 from rerank.readers.lines import LineReader
-from rerank.readers.streams import InputStream, check_encoding, encoding, open_stream, read_in, recognise
 from rerank.readers.texts.text_files import TextFile
 from rerank.storage.files import open_output
+from rerank.storage.streams import InputStream, check_encoding, encoding, open_stream, read_in, recognise
 
 TEXT = b"".join(b"%d\tlist-%d\n-%d.5\n(S1 (NN w%d))\n\n" % (1, i, i, i) for i in range(400))
 

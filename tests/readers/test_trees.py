@@ -15,10 +15,10 @@ from rerank.base.errors import DataError
 from rerank.data import trees as trees_module
 from rerank.data.symbols import SymbolTable
 from rerank.data.trees import DEEPEST, FOREST, parse_brackets, to_nltk
-from rerank.readers.streams import InputStream
 from rerank.readers.trees import treebank
 from rerank.readers.trees.charniak import BareReader
 from rerank.readers.trees.treebank import SentenceText, open_list, read_sentences, read_trees
+from rerank.storage.streams import InputStream
 
 RAINED = b"(S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))"
 

@@ -26,9 +26,9 @@ from rerank.data.labelled import Labelled
 from rerank.data.symbols import mix
 from rerank.readers.base import excerpt
 from rerank.readers.lines import LineReader
-from rerank.readers.streams import PathLike, open_stream
 from rerank.readers.svmlight import read_svmlight
 from rerank.recipes.loading import TaskFiles
+from rerank.storage.streams import PathLike, open_stream
 
 EXAMPLE = re.compile(rb"[-+]?[\d.]+(?: +\d+:[-+.\deE]+)+ *(?:#.*)?$")  # a line of svmlight
 LOOK = 50  # lines that say what a file holds

@@ -9,7 +9,6 @@ from typing import cast
 
 from rerank.readers.base import Lists, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, numbers
-from rerank.readers.streams import Writable
 from rerank.readers.trees.charniak import (
     GROUPS,
     CharniakReader,
@@ -22,6 +21,7 @@ from rerank.readers.trees.charniak import (
     next_group,
     score_text,
 )
+from rerank.storage.streams import Writable
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from rerank.readers.lines import LineReader, Place, Record, score_of
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
 from rerank.readers.sides import ById
-from rerank.readers.streams import PathLike, Writable, open_stream, split_paths, stream_name
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
+from rerank.storage.streams import PathLike, Writable, open_stream, split_paths, stream_name
 
 
 class Keyed(NamedTuple):

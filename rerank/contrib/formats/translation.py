@@ -14,9 +14,9 @@ from rerank.readers.base import LARGEST_GAP, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, numbers, score_of, scores_of, word_scores
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
-from rerank.readers.streams import Writable
 from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, written
 from rerank.readers.texts.text_list import NUMBERS, OF_WORDS, SCORE, Draft, Entry, TextReader
+from rerank.storage.streams import Writable
 
 _RECORD = re.compile(rb"([STHDPAIECWO])-(\d{1,18})(?:_\d+)?(?:\t|$)")
 _LOG = re.compile(rb"\s*$|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\| |INFO|WARNING|Namespace\(|Generate |Translated |NOTE:")

@@ -22,7 +22,7 @@ def fuse(
     from rerank.cli.choosing import show_table
     from rerank.cli.evaluating import metric_settings
     from rerank.contrib.search.fuse import fused
-    from rerank.readers.streams import single_stdin
+    from rerank.storage.streams import single_stdin
 
     single_stdin(*runs, qrels)
     if len(runs) < 2:

@@ -23,9 +23,9 @@ from rerank.readers.base import Order, Problem, Scores, excerpt, nameless
 from rerank.readers.lines import DECIMAL, LineReader, Record, score_of
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
-from rerank.readers.streams import PathLike, Writable, open_stream, stream_name
 from rerank.readers.svmlight import Rows, parse_rows
 from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
+from rerank.storage.streams import PathLike, Writable, open_stream, stream_name
 
 GAIN = "gain"
 FORM = "GRADE qid:QUERY ID:VALUE ..."

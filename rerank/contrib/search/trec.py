@@ -29,10 +29,10 @@ from rerank.readers.base import MINMAX, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, score_of
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, UNJUDGED
-from rerank.readers.streams import PathLike, Writable, open_stream
 from rerank.readers.texts.json_lines import number_of, parse_object
 from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
 from rerank.storage.documents import as_json
+from rerank.storage.streams import PathLike, Writable, open_stream
 
 GAIN = "gain"
 FIELDS = "QUERY Q0 DOCUMENT RANK SCORE NAME"

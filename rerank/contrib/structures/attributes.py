@@ -26,7 +26,7 @@ from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
 from rerank.base.registry import nearest
 from rerank.data.corpus import offsets
-from rerank.readers.streams import open_stream
+from rerank.storage.streams import open_stream
 
 _MACRO = re.compile(r"%([A-Za-z_]+)([0-9]*)\[\s*(-?[0-9]{1,2})\s*,\s*([0-9]{1,2})\s*\]")
 SIZED = "prefix", "suffix"

@@ -53,9 +53,9 @@ def tag(
     from rerank.contrib.structures.readers import as_they_come, sentences_of
     from rerank.contrib.structures.tagger import Tagger
     from rerank.readers.problems import SkipCount
-    from rerank.readers.streams import read_in
     from rerank.storage.documents import as_json, read_yaml
     from rerank.storage.files import open_output
+    from rerank.storage.streams import read_in
 
     cli.check_files(file, None, output, model)
     tagger, count = Tagger.load(model, trust), SkipCount(on_bad_list)

@@ -31,11 +31,11 @@ from rerank.learn.train import Training
 from rerank.metrics.metric import metrics
 from rerank.models.provenance import provenance
 from rerank.readers.problems import SkipCount
-from rerank.readers.streams import PathLike
 from rerank.recipes.loading import read_settings
 from rerank.recipes.settings import Settings, named
 from rerank.storage.documents import as_json
 from rerank.storage.files import OutputStream
+from rerank.storage.streams import PathLike
 
 log = logging.getLogger("rerank")
 # A file, or sentences whose tokens are rows that end with the label, as (word, tag).

@@ -19,8 +19,8 @@ from rerank.data.symbols import SymbolTable
 from rerank.data.trees import TRACE, Trees, parse_brackets, without_features
 from rerank.readers.lines import LineReader
 from rerank.readers.problems import NUL, Problem, SkipCount
-from rerank.readers.streams import PathLike, Writable, must_wait, open_stream, stream_name
 from rerank.readers.trees.treebank import read_trees
+from rerank.storage.streams import PathLike, Writable, must_wait, open_stream, stream_name
 
 Token = tuple[str, ...]  # the columns of a token, the word first
 BATCH = 500  # sentences that are tagged together

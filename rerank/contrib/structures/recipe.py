@@ -12,7 +12,6 @@ from rerank.base.ranges import Count, Range
 from rerank.contrib.structures.readers import TaggedSentence, sequence_readers
 from rerank.readers.base import readers, settings_of
 from rerank.readers.detection import recognised
-from rerank.readers.streams import check_encoding
 from rerank.recipes.loading import Task, TaskFiles
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.sections import RunSettings, SignificanceSettings, SplitName, different_names
@@ -29,6 +28,7 @@ from rerank.recipes.settings import (
     placed_root,
 )
 from rerank.storage.documents import as_json
+from rerank.storage.streams import check_encoding
 
 HERE = "rerank.contrib.structures"
 TAGGING = Task(

@@ -17,7 +17,6 @@ from rerank.contrib.structures.tagger import Tagger
 from rerank.kernels.sources import COMPILATION
 from rerank.learn.folds import FOLDS, sections
 from rerank.readers.problems import SkipCount
-from rerank.readers.streams import read_in
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.settings import changed
@@ -29,6 +28,7 @@ from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import TextTable, count, fixed
 from rerank.storage.files import open_output
 from rerank.storage.outputs import RUNS, Work, key_of, output_file
+from rerank.storage.streams import read_in
 
 SOURCES = (  # what results depend on
     *COMPILATION, "data", "learn", "metrics", "readers", str(Path(__file__).parent),

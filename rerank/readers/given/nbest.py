@@ -25,13 +25,13 @@ from rerank.readers.base import OnBadList, ScoreColumns, SkipCount, counted, usa
 from rerank.readers.lines import LineReader
 from rerank.readers.lists import Candidate, Candidates, Lists, one_by_one, plain_texts, repeats_of, stripped
 from rerank.readers.problems import Problem
-from rerank.readers.streams import InputStream
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.forms import as_number
 from rerank.readers.texts.json_lines import JsonReader, text_of
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.keys import ID, key_of
 from rerank.readers.texts.text_list import NUMBERS, SCORE, Pieces, lists_of
+from rerank.storage.streams import InputStream
 
 
 class GivenError(DataError):

@@ -28,7 +28,6 @@ from rerank.readers.given.nbest import (
     used,
 )
 from rerank.readers.lists import Lists
-from rerank.readers.streams import PathLike, check_encoding, read_in, read_once
 from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.json_lines import JsonReader
 from rerank.readers.texts.jsonl import is_table, table
@@ -38,6 +37,7 @@ from rerank.readers.texts.text_list import SCORE
 from rerank.readers.trees.charniak import ParseReader
 from rerank.readers.trees.treebank import SentenceText, lists_of_trees, treebank_files
 from rerank.storage.places import shipped_files
+from rerank.storage.streams import PathLike, check_encoding, read_in, read_once
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from rerank.readers.base import excerpt, nameless
 from rerank.readers.lines import LineReader, Record
 from rerank.readers.lists import Lists, plain_texts
 from rerank.readers.problems import NUL, Problem
-from rerank.readers.streams import Writable
 from rerank.readers.texts.text_list import Pieces, TextReader
 from rerank.storage.documents import as_json
+from rerank.storage.streams import Writable
 
 
 @dataclass(frozen=True)

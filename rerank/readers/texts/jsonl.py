@@ -34,7 +34,6 @@ from rerank.readers.detection import TABLES
 from rerank.readers.lines import LONGEST, LineReader
 from rerank.readers.lists import Lists, plain_texts
 from rerank.readers.problems import Problem
-from rerank.readers.streams import PathLike, Writable, open_stream
 from rerank.readers.texts.answers import check_rule, plain
 from rerank.readers.texts.forms import NUMERAL, as_number
 from rerank.readers.texts.json_lines import (
@@ -56,6 +55,7 @@ from rerank.readers.texts.responses import as_lists
 from rerank.readers.texts.roles import check_roles
 from rerank.readers.texts.text_list import BASE_SCORE, LOOK, NUMBERS, PARTS, SCORE, Draft, Pieces
 from rerank.storage.places import fetched, is_url
+from rerank.storage.streams import PathLike, Writable, open_stream
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,11 @@ from rerank.readers.lines import LineReader
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, say_once
 from rerank.readers.sides import Side, in_step
-from rerank.readers.streams import PathLike, open_stream, stream_name
 from rerank.readers.texts.forms import is_of
 from rerank.readers.texts.json_lines import list_id, parse_object, text_of, texts_of
 from rerank.readers.texts.jsonl import rows_of
 from rerank.storage.documents import as_json
+from rerank.storage.streams import PathLike, open_stream, stream_name
 
 FORMS = ("auto", "lines", "tab", "id")
 Texts = tuple[bytes, ...]  # those of a list: one, or several references

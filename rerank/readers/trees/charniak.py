@@ -33,7 +33,7 @@ from rerank.data.trees import is_failed
 from rerank.readers.base import Lists, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, ListReader, Record, numbers
 from rerank.readers.problems import NUL
-from rerank.readers.streams import Writable
+from rerank.storage.streams import Writable
 
 
 class ScoredTree(NamedTuple):

@@ -40,9 +40,9 @@ from rerank.readers.base import TRACE, Candidate, Lists, Problem, Reader, excerp
 from rerank.readers.lines import LONGEST, LineReader
 from rerank.readers.problems import NUL
 from rerank.readers.sides import Progress, Side, in_step
-from rerank.readers.streams import PathLike, open_stream, split_paths, stream_name
 from rerank.storage.files import compression_of_name
 from rerank.storage.places import is_url
+from rerank.storage.streams import PathLike, open_stream, split_paths, stream_name
 
 CHUNK = 1 << 18  # bytes read at once
 _MARKS = re.compile(rb"[()\0]")
