@@ -9,10 +9,10 @@ import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.interrupts import check
+from rerank.data.answers import plain
 from rerank.kernels.compile import kernel
 from rerank.metrics.text import NormalizingMetric, characters, check_references, equality, words
 from rerank.readers.lists import Lists
-from rerank.readers.texts.answers import plain
 
 # Columns of a candidate's row: what it has, or how much more than an empty text compared with the shortest reference.
 SUBSTITUTIONS, INSERTIONS, DELETION_SHIFT, UNIT_SHIFT = range(4)

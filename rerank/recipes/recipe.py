@@ -316,7 +316,7 @@ class Recipe(ListRecipe):
 
 def _rule(rule: str | None) -> str | None:
     """A rule for answers."""
-    from rerank.readers.texts.answers import check_rule  # with what it reads formulas by
+    from rerank.data.answers import check_rule  # with what it reads formulas by
 
     return check_rule(rule)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Unpack
 
 from rerank.base.errors import DataError, RecipeError
+from rerank.data.answers import check_rule
 from rerank.extraction.content import user_templates
 from rerank.features.template import SETS
 from rerank.learn.base import learners
@@ -21,7 +22,6 @@ from rerank.readers.given.nbest import GAIN, NBest, told, used
 from rerank.readers.given.reading import ListFile, blocks_given, first_list, holds_trees, lists_from
 from rerank.readers.inputs import Inputs, Source
 from rerank.readers.lists import first_filled
-from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.jsonl import is_table
 from rerank.recipes.loading import load_recipe, read_settings, task_named
 from rerank.recipes.recipe import METRICS, ListRecipe, TaskRecipe

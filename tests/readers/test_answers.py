@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import rerank
 from rerank.base.errors import DataError, RecipeError
+from rerank.data.answers import finder, plain
 from rerank.readers.lists import Lists
-from rerank.readers.texts.answers import Grader, finder, plain, with_answers
+from rerank.readers.texts.answers import Grader, with_answers
 
 
 def found(rule: str, *texts: str) -> list[str | None]:
@@ -139,7 +140,7 @@ def test_gains_that_are_derived_are_said_and_doubted(tmp_path: Path, caplog: pyt
 
 def test_math_verify_is_needed_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     finder.cache_clear()
-    monkeypatch.setattr("rerank.readers.texts.answers.find_spec", lambda _: None)
+    monkeypatch.setattr("rerank.data.answers.find_spec", lambda _: None)
     with pytest.raises(RecipeError, match=r"math-verify is not installed: pip install 'rerank-nbest\[math\]'"):
         finder("math-verify")
 

@@ -11,9 +11,10 @@ from typing import Any, TypedDict
 import numpy as np
 
 from rerank.base.errors import DataError
+from rerank.data.answers import check_rule
 from rerank.readers.base import ScoreColumns, check_names
 from rerank.readers.given.nbest import GAIN, NBest, ObjectLists, each_of, list_given
-from rerank.readers.texts.answers import check_rule, with_answers
+from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.forms import as_number
 from rerank.readers.texts.jsonl import EXTRA, JsonlReader
 from rerank.readers.texts.text_list import SCORE

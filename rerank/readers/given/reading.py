@@ -10,6 +10,7 @@ import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
+from rerank.data.answers import check_rule
 from rerank.readers import base, detection
 from rerank.readers.base import OnBadList, Reader, ScoreColumns, check_choice, readers
 from rerank.readers.detection import MOST, Account, filled
@@ -28,7 +29,6 @@ from rerank.readers.given.nbest import (
     used,
 )
 from rerank.readers.lists import Lists
-from rerank.readers.texts.answers import check_rule
 from rerank.readers.texts.json_lines import JsonReader
 from rerank.readers.texts.jsonl import is_table, table
 from rerank.readers.texts.roles import roles_given, with_option, with_roles
