@@ -3,21 +3,42 @@
 A model holds no code, but its settings can name parts of somebody's own by import path, ``module:Name``, and whoever
 ranks with it imports and calls them, if they are trusted. Parts of this program and those that an installed package
 registers, which have plain names, run anyway.
+
+A score column is compared with what it was in training by three measures of it in a list: its mean, its standard
+deviation, and its correlation with the base score. The unit is the list, as the candidates of one are alike. A measure
+is unlike training where the distribution functions over lists differ, somewhere, by more than ``PART`` plus what chance
+explains, by the bound of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, which holds for all distributions. So
+lists drawn like those of training are called unlike them with a probability of at most ``ALPHA``, for all columns and
+measures together, and three lists never are. A smaller difference, however many lists show it, is none to speak of: no
+two sets of real lists are quite the same.
 """
 
+import logging
 import platform
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import version
-from typing import Annotated, Any, Literal
+from itertools import compress
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationInfo, field_validator
+import numpy as np
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    PositiveInt,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from rerank import __version__
 from rerank.base.errors import ModelError
 from rerank.base.ranges import NotNegative, Positive, Range
-from rerank.extraction.seen import ColumnSeen
+from rerank.extraction.seen import MOST, SeenSample, measured, values_of
 from rerank.readers.base import reader_names
+from rerank.readers.lists import Lists
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 
@@ -25,6 +46,39 @@ Kind = Literal["mbr", "fuse", "learned"]
 Below = Literal["abstain", "base"]
 LEAST = 0.5  # the smallest threshold of fused trees
 LIBRARIES = ("numpy", "numba", "scipy")  # the libraries that results are computed with
+ALPHA, PART = 1e-4, 1 / 3
+COMPARED = {  # the first measures of columns, in their order, and what messages call them
+    "mean": "mean", "spread": "standard deviation", "agreement": "correlation with the base score",
+}  # fmt: skip
+M = len(COMPARED)
+CUTS = 8  # quantiles of every measure that are kept
+T = TypeVar("T")
+log = logging.getLogger("rerank")
+
+
+class ColumnSeen(BaseModel):
+    """A score column in ``lists`` of two candidates or more: the means over lists of its mean, its standard deviation
+    (``spread``) and its correlation with the base score (``agreement``); its least and its greatest value.
+
+    below: for each of the three measures, in how many lists it is at most as large as each of the ``cuts``.
+    """
+
+    model_config = ConfigDict(strict=True)
+
+    lists: PositiveInt
+    mean: FiniteFloat
+    spread: FiniteFloat
+    agreement: FiniteFloat
+    least: FiniteFloat
+    greatest: FiniteFloat
+    cuts: list[list[FiniteFloat]] = Field(min_length=M, max_length=M)
+    below: list[list[int]]
+
+    @model_validator(mode="after")
+    def _check_sizes(self) -> "ColumnSeen":
+        if [len(cuts) for cuts in self.cuts] != [len(counts) for counts in self.below]:
+            raise ValueError("expected as many counts as cuts")
+        return self
 
 
 class DevScore(BaseModel):
@@ -195,3 +249,58 @@ def _parts(settings: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[tu
     yield "metric", str(recipe.metric.get("name", ""))
     for how in (decode.gains, *(entry.get("gains") for entry in about.get("decodings", {}).values())):
         yield "decode.gains", how or ""
+
+
+def columns_seen(names: Sequence[str], used: Sequence[str], lists: SeenSample) -> dict[str, Any]:
+    """The record that a model keeps of the score columns ``names`` of its training lists, the base score's first: those
+    ``used``, each as a ``ColumnSeen``. Empty where no list has two candidates."""
+    columns = {}
+    for k, name in enumerate(names if lists.digests.size else ()):
+        measures, values = lists.measures[:, k, :M], lists.ranges[:, k]
+        # A distribution function may jump at a quantile: it is kept there, and just below.
+        quantiles = np.quantile(measures, np.linspace(0, 1, CUTS + 1), axis=0, method="inverted_cdf").T
+        cuts = [np.unique([of, np.nextafter(of, -np.inf)]) for of in quantiles]
+        columns[name] = {
+            "lists": len(measures), **dict(zip(COMPARED, measures.mean(axis=0).tolist(), strict=True)),
+            "least": float(values.min()), "greatest": float(values.max()), "cuts": [cut.tolist() for cut in cuts],
+            "below": [(measures[:, m] <= cut[:, None]).sum(axis=1).tolist() for m, cut in enumerate(cuts)],
+        }  # fmt: skip
+    return {name: column for name, column in columns.items() if name in used}
+
+
+def chance(first: Any, second: Any, level: float) -> Any:
+    """The distance that chance puts between the distribution functions of two samples of these sizes: ``PART`` and this
+    are exceeded by samples of one distribution with a probability below ``level``."""
+    return np.sqrt(np.log(4 / level) / 2 * (1 / first + 1 / second))
+
+
+def columns_unlike(columns: Mapping[str, Any], measures: np.ndarray) -> list[str]:
+    """A line for every column of lists (their measures: float64 [S, C, MEASURES]) that is unlike what it was in
+    training (``columns_seen``, in the same order)."""
+    lines = list[str]()
+    for c, (name, column) in enumerate(columns.items() if len(measures) else ()):
+        known, here = ColumnSeen.model_validate(column), measures[:, c, :M]
+        beyond = PART + chance(len(here), known.lists, ALPHA / (M * len(columns)))
+        below = [(here[:, m] <= np.array(cuts)[:, None]).mean(axis=1) for m, cuts in enumerate(known.cuts)]
+        apart = [
+            np.abs(of - np.array(counts) / known.lists).max() for of, counts in zip(below, known.below, strict=True)
+        ]
+        if unlike := list(compress(COMPARED, np.array(apart) > beyond)):
+            mean = dict(zip(COMPARED, here.mean(axis=0), strict=True))
+            values = ", ".join(f"{COMPARED[m]} {mean[m]:.4g}, in training {getattr(known, m):.4g}" for m in unlike)
+            asked = "is its sign or unit another, or is it a file of other lists or another column?"
+            lines.append(f"the score column {name!r} is unlike that of the training lists: {values}; {asked}")
+    return lines
+
+
+def compared(lists: Iterable[T], columns: Mapping[str, Any], of: Callable[[T], Any]) -> Iterator[T]:
+    """Pass ``lists`` on (``of`` each is a ``Lists``, or none) and log at the end how the first ``MOST`` of them are
+    unlike training, whose ``columns`` are known, the base score's first."""
+    names, seen = tuple(columns), list[np.ndarray]()
+    for each in lists:
+        nbest = of(each)
+        if names and isinstance(nbest, Lists) and len(nbest) > 1 and len(seen) < MOST:
+            seen.append(measured(values_of(nbest, names)))
+        yield each
+    for line in columns_unlike(columns, np.array(seen)):
+        log.warning("%s", line)

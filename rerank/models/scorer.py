@@ -13,7 +13,6 @@ from rerank.data.corpus import Corpus
 from rerank.data.symbols import combined, known_hash
 from rerank.extraction.content import Content, Pair
 from rerank.extraction.kinds import content_of
-from rerank.extraction.seen import compared
 from rerank.features.rows import RowBuilder
 from rerank.features.sink import ListFeatures
 from rerank.features.table import HashedTable
@@ -21,7 +20,7 @@ from rerank.learn.base import Weights
 from rerank.learn.scoring import add_scores, dense_scores
 from rerank.learn.scoring import scores as scores_of
 from rerank.models.model import Model, recipe_of
-from rerank.models.provenance import Decoding, decodings_of
+from rerank.models.provenance import Decoding, compared, decodings_of
 from rerank.readers.base import ListWriter, Problem, Reader, ScoreColumns, SkipCount, make_reader, usable
 from rerank.readers.given.nbest import Plain
 from rerank.readers.lists import Lists

@@ -27,11 +27,12 @@ from rerank.extraction.content import Content, Pair
 from rerank.extraction.extraction import Extracted, extract_split, extract_training
 from rerank.extraction.list_checks import WRITTEN
 from rerank.extraction.list_checks import shared as same_inputs
-from rerank.extraction.seen import LEAST, MOST, SeenSample, columns_seen, columns_unlike, shared
+from rerank.extraction.seen import LEAST, MOST, SeenSample, shared
 from rerank.features.table import FeatureTable
 from rerank.metrics.metric import ListStatistics, Metric
 from rerank.models.decoding import Evidence, gain_functions
 from rerank.models.model import Model, recipe_of
+from rerank.models.provenance import columns_seen, columns_unlike
 from rerank.pool import Engine
 from rerank.readers.base import ScoreColumns
 from rerank.readers.inputs import Inputs
@@ -224,7 +225,7 @@ def unlike_training(
     lists: SeenSample, content: Content[Any], columns: Mapping[str, Any], digests: np.ndarray
 ) -> list[str]:
     """A line if some of the ``lists`` are training lists, whose ``digests`` are known, or a sample of them, and one for
-    every column that is unlike what it was in training, where the ``columns`` are known: see ``extraction.seen``."""
+    every column that is unlike what it was in training, where the ``columns`` are known: see ``models.provenance``."""
     known = {name: column for name, column in columns.items() if name in content.held}
     measures = lists.measures[:, [content.held.index(name) for name in known]]
     return [*repeats(lists, digests), *columns_unlike(known, measures)]

@@ -15,7 +15,6 @@ from rerank.base.usage import require
 from rerank.extraction.content import Content, SelectedTexts
 from rerank.extraction.extraction import Extracted, paths_of
 from rerank.extraction.kinds import content_of, metric_of, with_set
-from rerank.extraction.seen import columns_seen
 from rerank.features.table import FeatureTable
 from rerank.kernels.sources import TRAINING
 from rerank.learn.base import Learner
@@ -26,7 +25,7 @@ from rerank.learn.pairs import pairs
 from rerank.learn.scoring import choices, weighed_rows
 from rerank.learn.train import bytes_needed, require_source
 from rerank.models.model import HEADER, Model, one_base, raw_weights
-from rerank.models.provenance import provenance
+from rerank.models.provenance import columns_seen, provenance
 from rerank.models.scorer import Scorer
 from rerank.pool import check_visible
 from rerank.readers.base import ScoreColumns, make_reader, says_scores

@@ -17,25 +17,12 @@ from pydantic import ValidationError
 import rerank
 from rerank.base.errors import DataError
 from rerank.data.symbols import text_hash
-from rerank.extraction.seen import (
-    AGREEMENT,
-    ALPHA,
-    COMPARED,
-    MEAN,
-    SPREAD,
-    ColumnSeen,
-    SeenLists,
-    SeenSample,
-    columns_seen,
-    columns_unlike,
-    compared,
-    measured,
-    values_of,
-)
+from rerank.extraction.seen import AGREEMENT, MEAN, SPREAD, SeenLists, SeenSample, measured, values_of
 from rerank.features.table import FeatureTable, HashedTable
 from rerank.features.template import TEXTS
 from rerank.learn.base import Weights
 from rerank.models.model import Model
+from rerank.models.provenance import ALPHA, COMPARED, ColumnSeen, columns_seen, columns_unlike, compared
 from rerank.models.weights import (
     column_names,
     escaped,
