@@ -30,12 +30,11 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from rerank.base.registry import build
-from rerank.contrib.classification.sets import Zipf
+from rerank.contrib.classification.sets import Zipf, read_svmlight
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.learn.base import learners
 from rerank.metrics.metric import oracles
-from rerank.readers.svmlight import read_svmlight
 
 warnings.filterwarnings("ignore")
 OURS: dict[str, dict[str, Any]] = {

@@ -22,9 +22,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.datasets import dump_svmlight_file
 
-from rerank.contrib.classification.sets import Zipf
+from rerank.contrib.classification.sets import Zipf, read_svmlight
 from rerank.data.labelled import Labelled
-from rerank.readers.svmlight import read_svmlight
 
 WARM = "+1 1:1 2:0.5\n-1 2:1\n"
 

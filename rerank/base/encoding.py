@@ -23,6 +23,7 @@ _QUERY = re.compile(r"(://[^?\s]*\?)[^\s#\"'<>]+")
 RULE = "letters, digits and _, with . + - and spaces between them"  # of names that users give to splits and the like
 LONGEST = 100  # bytes of a name: names made from it have to be file names too
 _NAME = re.compile(r"\w([\w .+-]*[\w+-])?")
+DECIMAL = rb"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"  # the expression of a decimal number
 
 
 def decoded(text: bytes) -> str:

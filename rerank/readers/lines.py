@@ -14,7 +14,6 @@ from rerank.readers.base import Problem, Reader, excerpt
 from rerank.readers.lists import Lists
 from rerank.storage.streams import InputStream, PathLike, open_stream
 
-DECIMAL = rb"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"  # the expression of a decimal number
 CHUNK = 1 << 20  # bytes read at a time
 LONGEST = 1 << 24  # bytes of one line or one tree; more than that is not a sentence but a wrong file
 
@@ -50,12 +49,12 @@ class LineReader:
         self._at += count
         self.number += count
 
-    def some(self) -> list[bytes]:
-        """Advance past all lines that have been read, at least one, and return them; [] at the end of the stream."""
-        self.ahead(1)
-        lines = self._lines[self._at :]
-        self.take(len(lines))
-        return lines
+    def chunks(self) -> Iterator[tuple[int, list[bytes]]]:
+        """All remaining lines, as many at a time as have been read, with the number of the first of these."""
+        while self.ahead(1):
+            first, lines = self.number + 1, self._lines[self._at :]
+            self.take(len(lines))
+            yield first, lines
 
     def skip_blank(self) -> bool:
         """Advance past empty lines; returns whether anything follows."""

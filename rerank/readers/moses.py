@@ -140,8 +140,8 @@ class Moses(ListReader):
         """Whole lists, as many as have been read at once, but enough to tell the columns: their lines, and which of
         these begin one. Memory holds a chunk and the longest list."""
         held, begins, size, last, enough = list[MosesLine](), [0], 0, None, self.parts(lines.told)
-        while some := lines.some():
-            for number, text in enumerate(some, lines.number + 1 - len(some)):
+        for first, some in lines.chunks():
+            for number, text in enumerate(some, first):
                 fields = fields_of(text)
                 if fields == (b"",):
                     continue

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.base.encoding import encoded
+from rerank.base.encoding import DECIMAL, encoded
 from rerank.base.errors import DataError
 from rerank.data.corpus import offsets
 from rerank.readers.base import excerpt
-from rerank.readers.lines import DECIMAL, as_number
+from rerank.readers.lines import as_number
 from rerank.readers.lists import Lists
 from rerank.readers.problems import Problem
 

@@ -13,11 +13,10 @@ from scipy.sparse import csr_matrix
 from small import SHARED, needs
 
 from rerank.base.registry import build
-from rerank.contrib.classification.sets import read_folds
+from rerank.contrib.classification.sets import read_folds, read_svmlight
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner, learners
 from rerank.metrics.metric import oracles
-from rerank.readers.svmlight import read_svmlight
 
 BINARY = SHARED / "binary"
 pytestmark = needs("binary/exact_refs.csv")

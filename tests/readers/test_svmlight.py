@@ -7,9 +7,8 @@ import pytest
 from sklearn.datasets import load_svmlight_file
 
 from rerank.base.errors import DataError
-from rerank.contrib.classification.sets import read_folds
+from rerank.contrib.classification.sets import read_folds, read_svmlight
 from rerank.data.labelled import Labelled
-from rerank.readers.svmlight import read_svmlight
 
 
 @pytest.fixture(scope="module")

@@ -23,10 +23,10 @@ from rerank.base.ranges import Checked, Count, Range
 from rerank.base.registry import Registry, build
 from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleData, SourceSettings
 from rerank.data.labelled import Labelled
+from rerank.data.svmlight import labelled
 from rerank.data.symbols import mix
 from rerank.readers.base import excerpt
 from rerank.readers.lines import LineReader
-from rerank.readers.svmlight import read_svmlight
 from rerank.recipes.loading import TaskFiles
 from rerank.storage.streams import PathLike, open_stream
 
@@ -170,6 +170,12 @@ def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) ->
     if data.bias is not None:
         examples, test = examples.with_bias(data.bias), test and test.with_bias(data.bias)
     return ExampleSet(name, examples, test, folds)
+
+
+def read_svmlight(path: PathLike) -> Labelled:
+    """The examples of a plain or compressed file or, as "-", of standard input; see ``labelled``."""
+    with open_stream(path, strict=False) as stream:
+        return labelled(LineReader(stream).chunks(), stream.path)
 
 
 def read_folds(path: PathLike, n: int) -> np.ndarray:

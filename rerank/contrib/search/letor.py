@@ -18,12 +18,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from rerank.base.encoding import DECIMAL
 from rerank.base.errors import DataError, RecipeError
+from rerank.data.svmlight import Rows, parse_rows
 from rerank.readers.base import Order, Problem, Scores, excerpt, nameless
-from rerank.readers.lines import DECIMAL, LineReader, Record, score_of
+from rerank.readers.lines import LineReader, Record, score_of
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
-from rerank.readers.svmlight import Rows, parse_rows
 from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
 from rerank.storage.streams import PathLike, Writable, open_stream, stream_name
 

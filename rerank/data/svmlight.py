@@ -8,18 +8,15 @@ Joachims (1999); also what libsvm, liblinear and Vowpal Wabbit's converters writ
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from rerank.base.encoding import decoded
+from rerank.base.encoding import DECIMAL, decoded, excerpt
 from rerank.base.errors import DataError
 from rerank.data.corpus import MOST_COLUMNS, offsets
 from rerank.data.labelled import Labelled, canonical, canonical_order
-from rerank.readers.base import excerpt
-from rerank.readers.lines import DECIMAL, LineReader
-from rerank.storage.streams import PathLike, open_stream
 
 FORM = "LABEL ID:VALUE ..., with whole numbers as ids and decimal numbers as values"
 _LABEL = re.compile(r"(?![+-]?(?:nan|inf|infinity)$)[^,\s:]+", re.IGNORECASE)
@@ -63,38 +60,37 @@ def parse_rows(lines: Sequence[bytes], highest: int) -> tuple[Rows, dict[int, st
     return Rows(heads, offsets(np.bincount(owner[sound], minlength=len(texts))), ids[sound], values[sound]), faults
 
 
-def read_svmlight(path: PathLike) -> Labelled:
-    """Read a plain or compressed file or, as "-", standard input. The id of the first column is 0 if that is used.
+def labelled(chunks: Iterable[tuple[int, Sequence[bytes]]], path: str) -> Labelled:
+    """The examples on the lines of a file, some at a time with the number of the first. The id of the first column is 0
+    if that is used.
 
     Raises
     ------
-    DataError: the file cannot be read, has no example or has a malformed line; says path and line.
+    DataError: no example, or a malformed line; says path and line.
     """
     classes, class_of = dict[str, int](), dict[bytes, int]()
     labels, groups, parts = list[int](), list[int](), list[tuple[np.ndarray, ...]]()
-    with open_stream(path, strict=False) as stream:
-        lines = LineReader(stream)
-        while some := lines.some():
-            bare = enumerate((line.partition(b"#")[0].strip() for line in some), lines.number + 1 - len(some))
-            texts = {number: line for number, line in bare if line}
-            rows, faults = parse_rows(list(texts.values()), MOST_COLUMNS - 1)
-            for place, (label, group) in enumerate(rows.heads):
-                if label not in class_of:
-                    name = canonical(decoded(label))
-                    if not (_LABEL.fullmatch(name) and name.isprintable()):
-                        message = f"found label {excerpt(label)}; expected a finite number or a word without commas"
-                        faults.setdefault(place, message)
-                    class_of[label] = classes.setdefault(name, len(classes))
-                if labels and bool(groups) != (group is not None):
-                    faults.setdefault(place, "found an example with a qid beside one without; expected all or none")
-                labels.append(class_of[label])
-                groups += [] if group is None else [int(group)]
-            if faults:
-                place = min(faults)
-                raise DataError(faults[place], path=stream.path, line=list(texts)[place])
-            parts.append((np.diff(rows.first), rows.ids.astype(np.int32), rows.values.astype(np.float32)))
+    for first, lines in chunks:
+        bare = enumerate((line.partition(b"#")[0].strip() for line in lines), first)
+        texts = {number: line for number, line in bare if line}
+        rows, faults = parse_rows(list(texts.values()), MOST_COLUMNS - 1)
+        for place, (label, group) in enumerate(rows.heads):
+            if label not in class_of:
+                name = canonical(decoded(label))
+                if not (_LABEL.fullmatch(name) and name.isprintable()):
+                    message = f"found label {excerpt(label)}; expected a finite number or a word without commas"
+                    faults.setdefault(place, message)
+                class_of[label] = classes.setdefault(name, len(classes))
+            if labels and bool(groups) != (group is not None):
+                faults.setdefault(place, "found an example with a qid beside one without; expected all or none")
+            labels.append(class_of[label])
+            groups += [] if group is None else [int(group)]
+        if faults:
+            place = min(faults)
+            raise DataError(faults[place], path=path, line=list(texts)[place])
+        parts.append((np.diff(rows.first), rows.ids.astype(np.int32), rows.values.astype(np.float32)))
     if not labels:
-        raise DataError(f"no examples; expected lines {FORM}", path=stream.path)
+        raise DataError(f"no examples; expected lines {FORM}", path=path)
     sizes, columns, values = map(np.concatenate, zip(*parts, strict=True))
     columns -= np.int32(columns.min(initial=1) > 0)
     ordered = canonical_order(classes)
