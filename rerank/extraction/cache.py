@@ -24,19 +24,8 @@ from rerank.kernels.sources import EXTRACTION, code_digest, user_digest
 from rerank.pool import Engine
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
+from rerank.storage import files as storage
 from rerank.storage.documents import as_json
-from rerank.storage.files import (
-    DAMAGE,
-    lock,
-    read_array,
-    remove,
-    reported,
-    save_arrays,
-    scratch_directory,
-    seal,
-    temporary_path,
-    verify,
-)
 
 log = logging.getLogger("rerank")
 T = TypeVar("T")
@@ -75,7 +64,7 @@ class CorpusCache:
         with nullcontext(self._inputs) if self._inputs is not None else Inputs() as inputs:
             if (entry := _existing(place, files, inputs)) is not None:
                 return entry
-            with _held(place), scratch_directory(place) as new:
+            with _held(place), storage.scratch_directory(place) as new:
                 if (entry := _existing(place, files, inputs)) is not None:  # another process has just made it
                     return entry
                 with _blocks(place, files) as spool:
@@ -83,11 +72,11 @@ class CorpusCache:
                 if table is None:
                     (new / "table").mkdir()
                     made.save(new / "table")
-                    seal(new / "table")
+                    storage.seal(new / "table")
                 header = {"ids": extracted.ids, "places": extracted.places.tolist(), "about": extracted.about}
                 (new / "split.json").write_text(as_json(header | {"origins": extracted.origins is not None}))
-                save_arrays(new, {f"seen_{name}": array for name, array in extracted.seen._asdict().items()})
-                seal(new)
+                storage.save_arrays(new, {f"seen_{name}": array for name, array in extracted.seen._asdict().items()})
+                storage.seal(new)
                 held = {} if files else {"seen": extracted.seen.digests.tolist()}
                 return new.rename(_named(place, files, inputs, **held))
 
@@ -96,11 +85,11 @@ class CorpusCache:
 def _held(place: Path) -> Iterator[None]:
     """Within the block, this process alone makes ``place``; others wait."""
     path = place.with_name(f".{place.name}.lock")
-    with reported(path):
+    with storage.reported(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        if (held := lock(path)) is None:
+        if (held := storage.lock(path)) is None:
             log.info("waiting for another run, which extracts the same lists")
-            held = lock(path, wait=True)
+            held = storage.lock(path, wait=True)
     assert held is not None
     with held:
         try:
@@ -118,11 +107,11 @@ def _blocks(place: Path, files: dict[str, list[str]]) -> Iterator[Path]:
     # Of a URL or a pipe nobody knows whether it is the same the next time.
     stats = [(path, at.st_size, at.st_mtime_ns) for path in every if os.path.isfile(path) and (at := os.stat(path))]
     known = len(stats) == len(every)
-    kept = place.with_name(f".{place.name}.{_short(stats)}{BLOCKS}") if known else temporary_path(place)
+    kept = place.with_name(f".{place.name}.{_short(stats)}{BLOCKS}") if known else storage.temporary_path(place)
     for other in place.parent.glob(f".{glob.escape(place.name)}.*{BLOCKS}"):
         if other != kept:
-            remove(other)
-    with reported(kept):
+            storage.remove(other)
+    with storage.reported(kept):
         kept.mkdir(exist_ok=True)
     stopped = False
     try:
@@ -146,9 +135,9 @@ def _existing(place: Path, files: dict[str, list[str]], inputs: Inputs) -> Path 
 def _whole(entry: Path, load: Callable[[Path], T], part: str = "") -> T:
     """What ``load`` makes of an entry, or of a directory in it; a DataError if it is damaged."""
     try:
-        verify(entry / part)
+        storage.verify(entry / part)
         return load(entry / part)
-    except (*DAMAGE, RerankError) as error:
+    except (*storage.DAMAGE, RerankError) as error:
         message = f"the cached corpus is damaged ({error}); remove {entry} and run again"
         raise DataError(message, path=str(entry)) from None
 
@@ -157,7 +146,7 @@ def _load(entry: Path) -> Extracted:
     header = json.loads((entry / "split.json").read_text())
     corpus = Corpus.load(entry / "corpus", entry)
     origins = Corpus.load(entry / "origins", entry) if header["origins"] else None
-    seen = SeenSample(*(read_array(entry / f"seen_{name}.npy") for name in SeenSample._fields))
+    seen = SeenSample(*(storage.read_array(entry / f"seen_{name}.npy") for name in SeenSample._fields))
     ids, places = list(header["ids"]), np.array(header["places"], np.int64)
     extracted = Extracted(corpus, ids, places, dict(header["about"]), seen, entry.name, origins)
     if not len(ids) == places.size == corpus.list_count:

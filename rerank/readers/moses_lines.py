@@ -1,24 +1,27 @@
-"""The lines of Moses-style lists: their fields, which layout these have, and the labelled values in them."""
+"""The lines of Moses-style lists: their fields, which layout these have, labelled values in them, and their lists."""
 
 import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
-from itertools import chain, pairwise
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.base.encoding import DECIMAL, encoded
+from rerank.base.encoding import DECIMAL, excerpt
 from rerank.base.errors import DataError
 from rerank.data.corpus import offsets
-from rerank.readers.base import excerpt
+from rerank.readers.base import LARGEST_GAP
 from rerank.readers.lines import as_number
-from rerank.readers.lists import Lists
-from rerank.readers.problems import Problem
+from rerank.readers.lists import Lists, SparseScores, repeats_of
+from rerank.readers.problems import NUL, Problem
+from rerank.readers.texts.text_list import OF_WORDS, Pieces
 
+FIRST_LISTS, LAYOUT_LINES = 20, 1000  # at first, and lines of these, looked at to decide on columns and the layout
+ROLE_VALUES, MOST_FIELDS = 100, 8  # looked at to decide on the roles of further fields; of a line that tells the layout
 TOTAL = "score"  # the column of totals
 WORD_SCORES = b"WordScores"  # Marian's label of the scores of words
-OLD = b"BaseScore"  # the label of the total that a list had before it was reranked
 SEGMENTATION = re.compile(rb"\d+(-\d+)?=\d+(-\d+)?(\s+\d+(-\d+)?=\d+(-\d+)?)*")
 ALIGNMENT = re.compile(rb"\d+-\d+(\s+\d+-\d+)*")
 _DERIVATION = re.compile(b"|".join([SEGMENTATION.pattern, ALIGNMENT.pattern]))
@@ -27,8 +30,6 @@ MARK = re.compile(rb"(?<!\S)\|(\d+)(?:-(\d+))?(?:,[^|]*)?\|(?!\S)")
 BAR = re.compile(rb"(?<!\S)\|\|\|(?!\S)")
 _ID = re.compile(rb"\d{1,18}(?=\|\|\|(?!\S))")  # a whole number that bars follow directly, as old Moses writes it
 _LABELLED = re.compile(rb"\S+[=:][-+.\deE]*(\s+(\S+[=:])?[-+.\deE]*)*")  # values behind labels
-_OLD_LABEL = re.compile(rb"(?:^|[\s;])BaseScore[=:]")
-_ENDS = {sign: re.compile(sign + rb"(?!\S)") for sign in (b"=", b":")}  # of labels that precede their values
 _SEMICOLON = re.compile(rb"(\S+?=%s);+" % DECIMAL)  # after a whole label=value it separates
 # A label, which ends at the last sign of its word, with its values, or the values that precede the first label.
 _RUN = re.compile(rb"(?:(\S+)[=:](\S*)|(?=\S))((?:\s*+(?=\S)[=:]?[^\s=:]*+(?!\S))*+)")
@@ -262,47 +263,215 @@ def find_columns(values: Values, total: int, asked: Sequence[str] | None) -> Col
     return Columns(names, keys, optional, tuple(name for name in dense if name in shared and name not in names))
 
 
-# Writing
+# Lists
 
 
-def rescored(known: Layout | None, line: bytes, score: float) -> bytes:
-    """``line`` with another total; the old one is added to the features, unless they hold an earlier one.
+class File:
+    """The findings about a file so far."""
 
-    known: the layout of the file that the line is from; lists of several files may have several layouts.
-    """
-    parts = parts_of(line)
-    fields = list(map(bytes.strip, parts))
-    fits = known is not None and known.fields == len(fields)
-    if known is None or not fits or (known.score >= 0 and as_number(fields[known.score]) is None):
-        known = layout_of(fields)
-    features = fields[known.features] if known.features >= 0 else b""
+    def __init__(self, reader: Any, path: str) -> None:  # a ``Moses``
+        self.reader, self.path = reader, path
+        self.layout: Layout | None = None
+        self.columns = Columns()
+        self.names: tuple[str, ...] = ()
+        self.words: list[int] = []  # which of ``OF_WORDS`` are columns
+        self.roles: dict[int, str] = {}
+        self.next: int = reader.first_id  # the number of the next list
 
-    def put(place: int, text: bytes) -> None:
-        """Put ``text`` into a field, between the white space that is there."""
-        blank = b" " * (place + 1 < len(parts))
-        parts[place] = parts[place].replace(fields[place], text, 1) if fields[place] else b" " + text + blank
+    @property
+    def settled(self) -> bool:
+        """Whether nothing that lists may hold changes the findings."""
+        known = self.layout is not None and self.roles.keys() >= {*self.layout.extra}
+        return known and bool(self.names) and None not in self.columns.keys
 
-    if known.score < 0:
-        put(known.features, b"%s ||| %r" % (features, score))
-        return b"|||".join(parts)
-    old = fields[known.score]
-    put(known.score, b"%s= %s ||| %r" % (OLD, old, score) if known.features < 0 else b"%r" % score)
-    if known.features >= 0 and not (OLD in features and _OLD_LABEL.search(features)):
-        alone = b";" in features and len(features.split()) == 1  # label=value;label=value, as cdec writes them
-        sign = b":" if b":" in features and b"=" not in features else b"="
-        label = OLD + sign + b" " * (sign not in features or _ENDS[sign].search(features) is not None)
-        put(known.features, (features + (b";" if alone else b" ") + label + old).strip())
-    return b"|||".join(parts)
+    def lists(self, lines: list[MosesLine], begins: list[int], *, nul: bool) -> Iterator[Lists]:
+        """The lists of lines, of which those at ``begins`` begin one, and empty ones for ids that are left out; nul:
+        whether there may be NUL bytes.
 
+        They come one by one if any has a bad line, or marks of phrases.
+        """
+        if self.layout is None:  # that of most of the first lines that may have one
+            first_lines = lines[: begins[: FIRST_LISTS + 1][-1]][:LAYOUT_LINES]
+            layouts = Counter(layout_of(one.fields) for one in first_lines if 3 <= len(one.fields) <= MOST_FIELDS)
+            self.layout = next((layout for layout, _ in layouts.most_common(1)), None)
+        ids, starts, first, failure = list[str](), list[int](), [0], None
+        for begin, end in pairwise(begins):
+            try:
+                left_out = self._gap(lines[begin:end]) if self.reader.ids == "file" else 0
+            except DataError as error:  # the lists before may hold an earlier one
+                failure, lines, begins = error, lines[:begin], begins[: begins.index(begin) + 1]
+                break
+            ids += map(str, range(self.next, self.next + left_out + 1))
+            starts += [lines[begin].number] * (left_out + 1)
+            first += [begin] * left_out + [end]
+            self.next += left_out + 1
+        if failure is not None and not ids:
+            raise failure
+        problems = dict[int, Problem]()
+        every, filled = self._candidates(lines, begins, problems)
+        spans = list(pairwise(first))
+        sides: dict[str, Sequence[Any]] = {
+            "raw": [Pieces(self.layout, [line.text for line in lines[a:b]]) if a < b else None for a, b in spans],
+            "duplicates": [repeats_of(every.texts[a:b]) for a, b in spans],
+            "absent": [
+                {name: n for name, n in zip(self.columns.names, filled[a:b].sum(axis=0).tolist(), strict=True) if n}
+                for a, b in spans
+            ]
+            if filled.any()
+            else [{}] * len(spans),
+        }
+        whole = every.changed(ids=ids, starts=starts, first=np.array(first), sides=sides)
+        if nul:
+            problems |= {y: Problem("nul", NUL) for y, one in enumerate(lines) if b"\0" in one.text}
+        apart = problems.keys() | {y for y, text in enumerate(whole.texts) if b"|" in text and MARK.search(text)}
+        if self.reader.duplicates == "drop":
+            apart |= {first[i] for i, count in enumerate(whole.side("duplicates")) if count}
+        if not apart:
+            yield whole
+        for i in range(len(ids) if apart else 0):
+            bad = {y - first[i]: problems[y] for y in range(first[i], first[i + 1]) if y in problems}
+            yield self._mended(whole.part(i, i + 1), bad, lines[first[i]].fields if bad else ())
+        if failure is not None:
+            raise failure
 
-def composed(nbest: Lists, i: int) -> bytes:
-    """A line for a candidate of another format: all scores except the base score become labelled values."""
-    one = nbest.candidates[i]
-    values = [*one.columns.items(), *one.features.items()]
-    derivations = [column[i] for column in (nbest.segmentation, nbest.alignment) if column is not None]
-    features = b" ".join(b"%s= %r" % (b"_".join(encoded(name).split()) or b"_", value) for name, value in values)
-    fields = [encoded(nbest.id), nbest.written(i), features, b"%r" % one.score, *derivations]
-    if any(b"\n" in field or BAR.search(field) for field in fields):
-        message = f"candidate {i + 1} cannot be written on a line: there is a line break or '|||' in it"
-        raise DataError(message, path=nbest.path, line=nbest.lines[i], list_id=nbest.id)
-    return b" ||| ".join(fields)
+    def _candidates(
+        self, lines: list[MosesLine], begins: list[int], problems: dict[int, Problem]
+    ) -> tuple[Lists, np.ndarray]:
+        """What lines hold, as if they were one list, and where a value is 0 because it is missing (bool [N, K]);
+        ``problems`` gets those of the bad lines."""
+        n, layout = len(lines), self.layout or Layout(4, 2, 3)
+        for y, line in enumerate(lines):
+            if len(line.fields) != layout.fields:
+                form = "id ||| text ||| features ||| score" if self.layout is None else "as in the file's first lists"
+                found = f"found {len(line.fields)} fields in {excerpt(line.text)}"
+                problems[y] = Problem("fields", f"{found}; expected {layout.fields}, {form}")
+            elif line.name is None and self.reader.ids == "file":
+                message = f"found the id {excerpt(line.fields[0])}; expected a whole number"
+                problems[y] = Problem("id", f"{message} (ids of any kind take the reader's option ids: ordinal)")
+        right = np.array([y not in problems for y in range(n)])
+        none = (b"",) * layout.fields
+        rows = (line.fields if fits else none for line, fits in zip(lines, right.tolist(), strict=True))
+        columns = list(map(list, zip(*rows, strict=True)))
+        features = columns[layout.features] if layout.features >= 0 else [b""] * n
+        if layout.words not in (-1, layout.features):
+            features = list(map(b" ".join, zip(features, columns[layout.words], strict=True)))
+        values, words = read_values(features, problems), np.empty((n, 0))
+        if layout.words >= 0:
+            own = np.array([key.label == WORD_SCORES for key in values.keys], np.bool_)[values.which]
+            parts, values = values.some(own), values.some(~own)
+            sizes = np.bincount(parts.rows, minlength=n)
+            sums, least = np.bincount(parts.rows, parts.values, n), np.zeros(n)
+            if parts.values.size:
+                least[sizes > 0] = np.minimum.reduceat(parts.values, offsets(sizes)[:-1][sizes > 0])
+            words = np.column_stack([sums, sums / np.maximum(sizes, 1), least, sizes])  # the columns OF_WORDS
+            for y in np.flatnonzero(right & (words[:, -1] == 0)).tolist():
+                message = f"found no {WORD_SCORES.decode()}= in {excerpt(lines[y].text, 200)}; expected it"
+                problems.setdefault(y, Problem("columns", f"{message}, as in the file's first lists"))
+        totals = np.zeros(n)
+        if layout.score >= 0:
+            numbers = list(map(as_number, columns[layout.score]))
+            totals[:] = [0.0 if total is None else total for total in numbers]
+            for y in np.flatnonzero(right & [total is None for total in numbers]).tolist():
+                shown = excerpt(columns[layout.score][y]).replace("''", "an empty field")
+                problems.setdefault(y, Problem("score", f"found {shown}; expected the candidate's score"))
+        usable = np.array([y not in problems for y in range(n)])
+        self._settle(values.some(usable[values.rows]), usable, begins, OF_WORDS[: words.shape[1]])
+        finite = np.isfinite(totals) & np.isfinite(words).all(axis=1)
+        finite[values.rows[~np.isfinite(values.values)]] = False
+        places = {key: k for k, key in enumerate(self.columns.keys)}
+        owners = np.array([places.get(key, -1) for key in values.keys], np.int64)[values.which]
+        width, scores = len(self.columns.names), np.full((n, max(1, len(self.names))), np.nan)
+        filled = self._fill(scores[:, :width], values, owners, finite & usable, lines, problems)
+        scores[:, width:-1] = words[:, self.words]
+        scores[:, -1] = totals
+        for y in np.flatnonzero(~finite).tolist():
+            message = f"found NaN or an infinite value in {excerpt(lines[y].text, 200)}"
+            problems.setdefault(y, Problem("infinite score", message))
+        few, labels = values.some(owners < 0), [key.name for key in values.keys]
+        names, first = [labels[k] for k in few.which.tolist()], offsets(np.bincount(few.rows, minlength=n))
+        roles = self._roles(columns, layout)
+        return Lists(
+            [""], self.path, [0], columns[layout.text], [line.number for line in lines], scores, np.array([0, n]),
+            self.names.index(self.reader.base) if self.names else 0, form="moses", names=self.names or (TOTAL,),
+            others=self.columns.others, sparse=SparseScores(first, names, few.values) if names else None,
+            segmentation=roles.get("segmentation"), alignment=roles.get("alignment"), ended=layout.ended,
+        ), filled  # fmt: skip
+
+    def _roles(self, columns: list[list[bytes]], layout: Layout) -> dict[str, list[bytes]]:
+        """The fields besides the text, by what they are: as their values show it or, if all are empty, their places."""
+        fields = dict[str, list[bytes]]()
+        for place in layout.extra:
+            values = list(islice(filter(None, columns[place]), ROLE_VALUES))
+            if values and place not in self.roles:
+                forms = {"segmentation": SEGMENTATION, "alignment": ALIGNMENT}
+                self.roles[place] = next((role for role in forms if any(map(forms[role].fullmatch, values))), "other")
+            after = place - max(layout.features, layout.score)
+            usual = "segmentation" if after == 1 else "alignment" if after < 3 else "other"
+            fields.setdefault(self.roles.get(place, usual), columns[place])
+        return fields
+
+    def _mended(self, nbest: Lists, bad: dict[int, Problem], fields: tuple[bytes, ...]) -> Lists:
+        """A list without its bad lines, and with marks of phrases as a segmentation; ``fields``: of its first line."""
+        if bad and len(nbest) == 1 and len(fields) == 2 and not fields[1]:
+            return nbest.some([], absent={})
+        if (nbest := nbest.without(bad)).problem is not None:
+            return nbest
+        texts, marks = unmark(nbest.texts)
+        derived = marks if nbest.segmentation is None else nbest.segmentation
+        return nbest.changed(texts=texts, segmentation=derived).repeated(self.reader.duplicates)
+
+    def _settle(self, values: Values, usable: np.ndarray, begins: list[int], of_words: tuple[str, ...]) -> None:
+        """Decide what the columns are from the first lists or, if these are damaged, up to the first that is not."""
+        reader, asked = self.reader, self.reader.asked
+        if not self.names and usable.any():
+            lists = max(FIRST_LISTS, bisect_right(begins, int(np.argmax(usable))))
+            end = begins[: lists + 1][-1]
+            given = tuple(name for name in of_words if name in (reader.columns or of_words))
+            labels = None if asked is None else tuple(name for name in asked if name not in given)
+            self.columns = find_columns(values.some(values.rows < end), int(np.count_nonzero(usable[:end])), labels)
+            if reader.columns or asked is None:
+                self.columns = self.columns._replace(others=())
+            self.names = (*self.columns.names, *given, TOTAL)
+            self.words = [OF_WORDS.index(name) for name in given]
+            if reader.base not in self.names:
+                message = f"no column {reader.base!r} for the base score; the columns are {', '.join(self.names)}"
+                raise DataError(f"{message}; set the reader's option base to one of them", path=self.path)
+        if None in self.columns.keys:
+            seen = {values.keys[k].column: values.keys[k] for k in dict.fromkeys(values.which.tolist()[::-1])}
+            keys = tuple(key or seen.get(name) for name, key in zip(self.columns.names, self.columns.keys, strict=True))
+            self.columns = self.columns._replace(keys=keys)
+
+    def _fill(
+        self, scores: np.ndarray, values: Values, owners: np.ndarray, readable: np.ndarray, lines: list[MosesLine],
+        problems: dict[int, Problem],
+    ) -> np.ndarray:  # fmt: skip
+        """Put values into their columns, of which a line should have one each, and 0 where they may be missing; returns
+        where that is so."""
+
+        def misplaced(y: int, column: int, found: str) -> None:
+            why = "is a column in the file's first lists" if self.reader.asked is None else "column is asked for"
+            message = f"found {found} value of {self.columns.names[column]!r} in {excerpt(lines[y].text)}; expected "
+            message += f"one, as that {why} (the reader's option columns can name those that are meant)"
+            problems.setdefault(y, Problem("columns", message))
+
+        rows, columns = values.rows[owners >= 0], owners[owners >= 0]
+        scores[rows, columns] = values.values[owners >= 0]
+        cells, counts = np.unique(rows * scores.shape[1] + columns, return_counts=True)
+        for cell in cells[counts > 1].tolist():
+            misplaced(cell // scores.shape[1], cell % scores.shape[1], "more than one")
+        holes, optional = np.isnan(scores) & readable[:, None], np.array(self.columns.optional, np.bool_)
+        for y in np.flatnonzero((holes & ~optional).any(axis=1)).tolist():
+            misplaced(y, int(np.argmax(holes[y] & ~optional)), "no")
+        scores[holes] = 0.0
+        return np.asarray(holes & optional)
+
+    def _gap(self, lines: list[MosesLine]) -> int:
+        """The number of ids that are left out before the list of these lines."""
+        number, line = next((int(line.name) for line in lines if line.name is not None), -1), lines[0].number
+        if number < 0:  # no line has an id: the list is bad, and takes the next place
+            return 0
+        if not self.next <= number <= self.next + LARGEST_GAP:
+            message = f"found the id {number}; expected {self.next} or more, as ids must rise, and at most "
+            message += f"{LARGEST_GAP:,} more: sort the lists, set the reader's option first_id, or number the lists "
+            raise DataError(f"{message}with ids: ordinal", path=self.path, line=line, list_id=str(number))
+        return number - self.next
