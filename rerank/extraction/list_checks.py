@@ -18,7 +18,7 @@ from rerank.metrics.metric import Metric
 from rerank.metrics.text import Form, NormalizingMetric, normalized
 from rerank.readers.base import Reader
 from rerank.readers.lines import whole_number
-from rerank.readers.lists import Lists, one_by_one
+from rerank.readers.lists import GAIN, Lists, one_by_one
 from rerank.storage.streams import read_once
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ NEARLY = 0.9  # of lists
 FEWEST = 20  # lists of which a column tells all gains, at the least, where it is the gain again
 UNSUITED = "which words do not measure"
 WRITTEN = "of the references' tokens,"  # what the check says that references are written as candidates are
-REFERENCE, GAIN = "reference", "gain"
+REFERENCE = "reference"
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff]")  # letters of scripts without blanks
 _CODE = re.compile(r"^\s*(select\b.*\bfrom\b|(def|class|import) \w)|[;{]\s*$|^\s*(public|static|return|#include)\b",
                    re.IGNORECASE | re.MULTILINE)  # fmt: skip

@@ -21,9 +21,8 @@ from rerank.metrics.metric import metrics
 from rerank.metrics.text import Ter, TextMetric, Totals
 from rerank.metrics.wer import Match
 from rerank.readers.base import Problem, SkipCount, learns_from, make_reader
-from rerank.readers.given.nbest import GAIN
 from rerank.readers.inputs import Attach
-from rerank.readers.lists import Lists
+from rerank.readers.lists import GAIN, Lists
 from rerank.readers.sides import Side
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.text_files import complete, lists_of_texts, settle, text_list, text_sides, with_texts

@@ -21,8 +21,8 @@ from rerank.models.provenance import Trust
 from rerank.models.scorer import Contribution, Ranked, Scorer
 from rerank.models.weights import named_weights
 from rerank.readers.base import OnBadList, Problem, ScoreColumns, SkipCount, check_names, make_reader
-from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.nbest import CandidateLike, GivenError, NBest, Plain, each_of, files_only, list_given, refusal
+from rerank.readers.given.reading import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.lists import Candidate, Lists
 from rerank.readers.texts.jsonl import is_table, table
 from rerank.readers.texts.text_list import SCORE

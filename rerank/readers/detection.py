@@ -16,14 +16,13 @@ import numpy as np
 from rerank.base.encoding import amount, decoded, excerpt
 from rerank.base.errors import DataError, RerankError
 from rerank.base.registry import Registry
-from rerank.readers.lists import Lists, one_by_one
+from rerank.readers.lists import GAIN, Lists, one_by_one
 from rerank.storage.places import is_url
 from rerank.storage.streams import MADE, START, encoding, open_file, read_once, standard_input, start_alone
 
 log = logging.getLogger("rerank")
 MOST = 1000  # lists that are looked at
 LENGTH = 60  # characters of an example
-GAIN = "gain"
 MOSTLY = 0.5  # a reader reads a file if it can use a larger share of these lists
 
 TABLES = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"  # how Parquet, and files and streams of Arrow, begin

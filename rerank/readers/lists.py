@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 NOTHING: Mapping[str, float] = {}
 MOST = 1 << 11  # lists in a block
+GAIN = "gain"  # the score column that holds gains
 
 PRETERMINAL = re.compile(r"\(\s*([^\s()]*)\s+([^\s()]+)\s*\)")
 

@@ -17,11 +17,20 @@ from rerank.models.model import Model
 from rerank.models.reranker import Reranker
 from rerank.pool import open_engine
 from rerank.readers.base import ScoreColumns
-from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
-from rerank.readers.given.nbest import GAIN, NBest, told, used
-from rerank.readers.given.reading import ListFile, blocks_given, first_list, holds_trees, lists_from
+from rerank.readers.given.nbest import NBest, told, used
+from rerank.readers.given.reading import (
+    FrameColumns,
+    FrameLists,
+    ListFile,
+    blocks_given,
+    check_keys,
+    first_list,
+    holds_trees,
+    is_frame,
+    lists_from,
+)
 from rerank.readers.inputs import Inputs, Source
-from rerank.readers.lists import first_filled
+from rerank.readers.lists import GAIN, first_filled
 from rerank.readers.texts.jsonl import is_table
 from rerank.recipes.loading import load_recipe, read_settings, task_named
 from rerank.recipes.recipe import METRICS, ListRecipe, TaskRecipe

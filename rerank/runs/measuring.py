@@ -34,9 +34,16 @@ from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import SkipCount
 from rerank.readers.detection import MOST, Account, tell
-from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.nbest import each_of, row_of, told
-from rerank.readers.given.reading import blocks_given, first_list, lists_from
+from rerank.readers.given.reading import (
+    FrameColumns,
+    FrameLists,
+    blocks_given,
+    check_keys,
+    first_list,
+    is_frame,
+    lists_from,
+)
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.texts.jsonl import is_table
 from rerank.recipes.loading import measuring_recipe

@@ -18,12 +18,12 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
-from rerank.base.encoding import decoded
+from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.corpus import FLOAT32_MAX
 from rerank.readers.base import OnBadList, ScoreColumns, SkipCount, counted, usable
 from rerank.readers.lines import LineReader
-from rerank.readers.lists import Candidate, Candidates, Lists, one_by_one, plain_texts, repeats_of, stripped
+from rerank.readers.lists import GAIN, Candidate, Candidates, Lists, one_by_one, plain_texts, repeats_of, stripped
 from rerank.readers.problems import Problem
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.forms import as_number
@@ -31,6 +31,7 @@ from rerank.readers.texts.json_lines import JsonReader, text_of
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.keys import ID, key_of
 from rerank.readers.texts.text_list import NUMBERS, SCORE, Pieces, lists_of
+from rerank.readers.trees.treebank import SentenceText
 from rerank.storage.streams import InputStream
 
 
@@ -83,7 +84,6 @@ def told(list_id: str | None = None) -> Iterator[None]:
 
 # A text, (text, score), a dict (text or tree and what else a Candidate has), an ``nltk.Tree`` or a Candidate.
 CandidateLike: TypeAlias = Any
-GAIN = "gain"  # the score column that holds gains
 _AS_IT_IS = {str, float, int, type(None)}  # types of values that JSON has too
 MAPPINGS = dict, Mapping  # ``isinstance`` knows a dict at once, and asks the abstract class about others
 
@@ -416,3 +416,51 @@ def _source(source: Any) -> bytes:
         return text_of(source, "the source")
     except Problem as problem:
         raise GivenError(problem.message, "source") from None
+
+
+def checked_nbest(given: Any) -> NBest:
+    if not isinstance(given, NBest):
+        raise DataError(f"found a list of the type {type(given).__name__}; expected rerank.NBest")
+    return given
+
+
+def given_rows(nbest: NBest, texts: bool, columns: ScoreColumns | None) -> Lists:
+    rows = nbest.rows
+    if rows is None:
+        rows = list_given(nbest.candidates, columns, texts=texts, name=nbest.id, gains=nbest.gains)
+        if unknown := set(rows.others) - {GAIN}:
+            message = f"a candidate has the column {min(unknown)!r}, which the very first candidate lacks"
+            raise DataError(f"{message}; numbers that few candidates have are 'features'")
+    elif rows.of_trees == texts:
+        message = "found a list of trees; expected lists of texts" if texts else "found a list of texts, not trees"
+        raise DataError(message)
+    if not rows.of_trees:
+        source = None if nbest.source is None else encoded(nbest.source).strip()
+        return rows.changed(source=source, references=tuple(_text(reference) for reference in nbest.references))
+    if len(nbest.references) > 1:
+        raise DataError(f"found {len(nbest.references)} gold trees as references; expected one")
+    if rows.gold is None and nbest.references:
+        return rows.changed(gold=SentenceText(_text(nbest.references[0]), 0, ""))
+    return rows
+
+
+def with_gains(rows: Lists, nbest: NBest) -> Lists:
+    """The list with its gains as the column "gain"."""
+    if nbest.gains is None:
+        return rows
+    gains = np.array(nbest.gains, np.float64)
+    if gains.size != len(rows):
+        raise DataError(f"found {gains.size} gains for {len(rows)} candidates; expected one for each")
+    if GAIN in rows.names:
+        if not np.array_equal(rows.scores[:, rows.names.index(GAIN)], gains):
+            raise DataError(TWO_GAINS)
+        return rows
+    named = rows.named()
+    sources = {source: (*names, GAIN) for source, names in named.by_source.items()}
+    return named.changed(names=(*named.names, GAIN), scores=np.column_stack([named.scores, gains]), sources=sources)
+
+
+def _text(reference: Any) -> bytes:
+    if not isinstance(reference, str) and not is_tree(reference):
+        raise DataError(f"found {reference!r} as a reference; expected a text or a tree")
+    return encoded(str(reference)).strip()

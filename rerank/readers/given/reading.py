@@ -1,43 +1,257 @@
-"""``rerank.read``: lists from files, with what other files hold for them, from data frames and from dicts."""
+"""``rerank.read``: lists from files, with what other files hold for them, from data frames and from dicts.
 
+Data frames may be of any library (pandas, polars, pyarrow and what else narwhals knows): a row is a candidate, and rows
+with the same value in a column are those of one list, wherever they stand.
+"""
+
+import difflib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, islice
-from typing import Any, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.answers import check_rule
 from rerank.readers import base, detection
-from rerank.readers.base import OnBadList, Reader, ScoreColumns, check_choice, readers
+from rerank.readers.base import OnBadList, Reader, ScoreColumns, check_choice, check_names, readers
 from rerank.readers.detection import MOST, Account, filled
-from rerank.readers.given.frames import FrameLists, FrameNames, check_keys, is_frame
 from rerank.readers.given.nbest import (
-    GAIN,
-    TWO_GAINS,
     NBest,
     ObjectLists,
+    checked_nbest,
     each_of,
     files_only,
-    is_tree,
+    given_rows,
     list_given,
     nbests,
     row_of,
     used,
+    with_gains,
 )
-from rerank.readers.lists import Lists
+from rerank.readers.lists import GAIN, Lists
+from rerank.readers.texts.answers import with_answers
+from rerank.readers.texts.forms import as_number
 from rerank.readers.texts.json_lines import JsonReader
-from rerank.readers.texts.jsonl import is_table, table
+from rerank.readers.texts.jsonl import EXTRA, JsonlReader, is_table, table
 from rerank.readers.texts.roles import roles_given, with_option, with_roles
 from rerank.readers.texts.text_files import lists_of_texts
 from rerank.readers.texts.text_list import SCORE
 from rerank.readers.trees.charniak import ParseReader
-from rerank.readers.trees.treebank import SentenceText, lists_of_trees, treebank_files
+from rerank.readers.trees.treebank import lists_of_trees, treebank_files
 from rerank.storage.places import shipped_files
 from rerank.storage.streams import PathLike, check_encoding, read_in, read_once
+
+
+class FrameNames(TypedDict, total=False):
+    """The columns of a data frame, by what they hold.
+
+    | key              | the column |
+    |------------------|------------|
+    | group            | what the rows of a list have in common, such as the prompt; becomes the list's id |
+    | text, or tree    | the candidates: texts, or parses in brackets |
+    | score            | the base score, the generator's own; without it all base scores are 0 |
+    | gain             | how good a candidate is: numbers (float64: whole ones up to 2^53), or true and false |
+    | source           | the input, the same in all rows of a list |
+    | columns          | several: the numbers to learn from |
+    | answer           | what each text comes to, missing where it has none; or the rule that finds it in the text |
+    | chosen, rejected | in place of text or tree: a row is a list of what was chosen and of what was rejected |
+    """
+
+    group: str
+    text: str
+    tree: str
+    score: str
+    gain: str
+    source: str
+    columns: Sequence[str]
+    answer: str
+    chosen: str
+    rejected: str
+
+
+class FrameColumns(FrameNames, total=False):
+    """``FrameNames``, and the column of what is right, the same in all rows of a list: a text, a list of texts, or a
+    gold tree.
+    """
+
+    references: str
+
+
+def check_keys(function: str, names: Mapping[str, Any]) -> None:
+    """Refuse keyword arguments that are not those of a data frame, as Python does, with a TypeError."""
+    for name in names:
+        if name not in FrameColumns.__annotations__:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+
+
+def is_frame(given: Any) -> bool:
+    """Whether it is a data frame, or something like one. No library is imported to tell."""
+    kind = type(given)
+    return hasattr(kind, "columns") and (hasattr(kind, "__dataframe__") or hasattr(kind, "schema"))
+
+
+@dataclass(frozen=True)
+class FrameLists:
+    """The lists of a data frame, which begin again whenever they are gone through.
+
+    frame: a ``narwhals.DataFrame``; names: its columns, see ``FrameNames``; known: the score columns by the names that
+    a model has for them; answer: the rule for answers, where no column holds them.
+    """
+
+    frame: Any
+    names: Mapping[str, Any]
+    known: ScoreColumns | None = None
+    answer: str | None = None
+
+    @staticmethod
+    def of(
+        given: Any, names: Mapping[str, Any], known: ScoreColumns | None = None, *, complete: bool = True
+    ) -> "FrameLists":
+        """A data frame of any library as lists; one that is lazy is collected.
+
+        complete: whether ``names`` say all; if not, the base score may have the name that a model has for it.
+        """
+        try:
+            import narwhals
+        except ImportError:
+            raise DataError(f"data frames need narwhals: {EXTRA}") from None
+        try:
+            frame = narwhals.from_native(given)
+            frame = frame.collect() if isinstance(frame, narwhals.LazyFrame) else frame
+            present = list(frame.columns)
+        except TypeError:
+            message = f"found {type(given).__name__}; expected a data frame, as of pandas, polars or pyarrow"
+            raise DataError(message) from None
+        except narwhals.exceptions.NarwhalsError as error:
+            raise DataError(f"a data frame that cannot be used: {error}") from None
+        names = dict(names)
+        base = known.base if known and not complete and "score" not in names else None
+        if base and (base != SCORE or base in present):
+            names["score"] = base
+        if "columns" in names:
+            columns = names["columns"]
+            names["columns"] = columns if isinstance(columns, str) else list(each_of(columns, "names", "columns"))
+            check_names(names["columns"], "columns")
+        rule = None if names.get("answer") in present else names.pop("answer", None)
+        _check(names, present, named=known is not None)
+        return FrameLists(frame, names, known, check_rule(rule))
+
+    @property
+    def pairs(self) -> ObjectLists | None:
+        """The lists, where a row is what was chosen and what was rejected; else None."""
+        if "chosen" not in self.names:
+            return None
+        keys = {"prompt": "source", "chosen": "chosen", "rejected": "rejected"}
+        columns = {key: self._column(self.names[name]) for key, name in keys.items() if name in self.names}
+        if "group" in self.names:
+            columns["id"] = list(map(str, self._groups()))
+        rows = zip(*columns.values(), strict=True)
+        return ObjectLists([dict(zip(columns, row, strict=True)) for row in rows], JsonlReader())
+
+    def __iter__(self) -> Iterator[NBest]:
+        """The lists one by one."""
+        if (pairs := self.pairs) is not None:
+            yield from pairs
+            return
+        kind, numbers = "tree" if "tree" in self.names else "text", self.names.get("columns", ())
+        columns = self.known or ScoreColumns((SCORE, *numbers), SCORE)
+        of_key = {key: self._column(name, numeric=key in (SCORE, GAIN)) for key, name in self.names.items()
+                  if key != "columns"}  # fmt: skip
+        of_key["columns"] = [
+            dict(zip(numbers, row, strict=True))
+            for row in zip(*(self._column(name, numeric=True) for name in numbers), strict=True)
+        ] or [{}] * len(self.frame)
+        keys = [key for key in (kind, SCORE, "columns", "answer") if key in of_key]
+        every = [dict(zip(keys, row, strict=True)) for row in zip(*(of_key[key] for key in keys), strict=True)]
+        for name, rows in self.places.items():
+            source, right = (self._shared(name, key, [of_key[key][row] for row in rows]) if key in of_key else None
+                             for key in ("source", "references"))  # fmt: skip
+            gains = [of_key[GAIN][row] for row in rows] if GAIN in of_key else None
+            given = list_given([every[row] for row in rows], columns, name=name, texts=kind == "text")
+            candidates = with_answers(given, self.answer).candidates
+            yield NBest(name, candidates, source, () if right is None else right, gains)
+
+    @cached_property
+    def places(self) -> dict[str, list[int]]:
+        """The rows of every list, in their order, by its name."""
+        places = dict[str, list[int]]()
+        for row, group in enumerate(self._groups()):
+            places.setdefault(str(group), []).append(row)
+        return places
+
+    def unused(self) -> list[str]:
+        """The columns of numbers that hold nothing of the lists."""
+        used = {*self.names.get("columns", ()), *(name for key, name in self.names.items() if key != "columns")}
+        return [name for name, kind in self.frame.schema.items() if kind.is_numeric() and name not in used]
+
+    def with_columns(self, columns: Mapping[str, np.ndarray]) -> Any:
+        """The data frame in its own library with further columns, whose names it must not have yet."""
+        import narwhals
+
+        made = []
+        for name, values in columns.items():
+            if name in self.frame.columns:
+                raise DataError(f"the data frame has a column {name!r} already; choose other names, as into=('a', 'b')")
+            made.append(narwhals.new_series(name, values, backend=self.frame.implementation))
+        return self.frame.with_columns(*made).to_native()
+
+    def _groups(self) -> list[Any]:
+        """The group of every row; all of one type, so that no two lists have one name."""
+        groups = self._column(self.names["group"])
+        for row, group in enumerate(groups):
+            kind, first = type(group), type(groups[0])
+            if group is None or group != group or kind is not first or kind.__hash__ is None:
+                message = f"found {group!r}, {kind.__name__}; expected a name or a number, as str or int in all rows"
+                raise DataError(f"row {row} (from 0) of the column {self.names['group']!r}: {message}")
+        return groups
+
+    def _column(self, name: str, *, numeric: bool = False) -> list[Any]:
+        """The values of a column, None where one is missing; numeric: numbers, which may be written as texts."""
+        series = self.frame[name]
+        try:
+            values, missing = series.to_list(), np.asarray(series.is_null().to_numpy(), bool).tolist()
+        except UnicodeDecodeError as error:
+            raise DataError(f"the column {name!r} holds {error.object[:40]!r}, which is not UTF-8") from None
+        values = [None if gone else value for value, gone in zip(values, missing, strict=True)]
+        return list(map(as_number, values)) if numeric and not series.dtype.is_numeric() else values
+
+    def _shared(self, name: str, key: str, values: Sequence[Any]) -> Any:
+        """The value that all rows of a list have."""
+        first, *others = (list(value) if isinstance(value, np.ndarray) else value for value in values)
+        if unlike := [value for value in others if value != first]:
+            message = f"found {first!r} and {unlike[0]!r} in the column {self.names[key]!r}; expected one {key}"
+            raise DataError(message, list_id=name)
+        return first
+
+
+def _check(names: Mapping[str, Any], present: Sequence[str], *, named: bool) -> None:
+    """Refuse names of columns that are not there, and those that leave open what the candidates are.
+
+    named: whether a model has named the columns to learn from.
+    """
+    single = {key: name for key, name in names.items() if key != "columns"}
+    pairs = {"chosen", "rejected"} & single.keys()
+    needed = ("chosen", "rejected") if pairs else ("group", *(() if {"text", "tree"} & single.keys() else ("text",)))
+    listed = ", ".join(map(repr, present)) or "none"
+    if missing := " and ".join(f"{key}=" for key in needed if key not in single):
+        raise DataError(f"a data frame needs {missing}, the names of columns; it has {listed}")
+    if pairs and (unwanted := {"text", "tree", "score", "gain", "columns", "references"} & names.keys()):
+        raise DataError(f"found {min(unwanted)}= beside chosen= and rejected=; a row is a candidate, or a pair")
+    if {"text", "tree"} <= names.keys():
+        raise DataError("found text= and tree=; expected one of them")
+    for name in (*single.values(), *names.get("columns", ())):
+        if name not in present:
+            near = difflib.get_close_matches(str(name), map(str, present), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {listed}"
+            raise DataError(f"the data frame has no column {name!r}; {hint}")
+    for name in names.get("columns", ()):
+        if key := next((key for key in (SCORE, GAIN) if name in {single.get(key), None if named else key}), ""):
+            message = f"the column {name!r} is, or is called like, the {key}: leave it out of columns, or rename it"
+            raise DataError(message)
 
 
 @dataclass(frozen=True)
@@ -237,13 +451,13 @@ def blocks_given(
     if isinstance(lists, ListFile) or (isinstance(lists, ObjectLists) and texts and lists.answer is None):
         yield from lists.blocks()
         return
-    for nbest in map(_nbest, lists):
+    for nbest in map(checked_nbest, lists):
         try:
-            rows = _rows(nbest, texts, columns)
+            rows = given_rows(nbest, texts, columns)
             if columns is None and nbest.rows is None and len(nbest):
                 shown = rows.named()
                 columns = ScoreColumns(shown.names, shown.names[shown.column])
-            yield _with_gains(rows, nbest) if gains else rows
+            yield with_gains(rows, nbest) if gains else rows
         except DataError as error:
             raise DataError(error.message, list_id=nbest.id) from None
 
@@ -252,16 +466,10 @@ def first_list(lists: Iterable[NBest]) -> tuple[NBest, Iterable[NBest]]:
     """The first list that has candidates, which there must be, and all lists, which can be gone through again."""
     again = isinstance(lists, FrameLists) or (isinstance(lists, ListFile) and "-" not in lists.files)
     again = again or (isinstance(lists, ObjectLists) and not isinstance(lists.objects, Iterator))
-    every = lists if again else list(map(_nbest, lists))
+    every = lists if again else list(map(checked_nbest, lists))
     if (first := next((nbest for nbest in every if len(nbest)), None)) is None:
         raise DataError("no list with candidates", path=lists.path if isinstance(lists, ListFile) else None)
     return first, every
-
-
-def _nbest(given: Any) -> NBest:
-    if not isinstance(given, NBest):
-        raise DataError(f"found a list of the type {type(given).__name__}; expected rerank.NBest")
-    return given
 
 
 def holds_trees(nbest: NBest) -> bool:
@@ -271,45 +479,3 @@ def holds_trees(nbest: NBest) -> bool:
     if not len(nbest) or nbest.gains:
         return False
     return str(row_of(nbest.candidates[0], 1)["text"]).lstrip().startswith("(")
-
-
-def _rows(nbest: NBest, texts: bool, columns: ScoreColumns | None) -> Lists:
-    rows = nbest.rows
-    if rows is None:
-        rows = list_given(nbest.candidates, columns, texts=texts, name=nbest.id, gains=nbest.gains)
-        if unknown := set(rows.others) - {GAIN}:
-            message = f"a candidate has the column {min(unknown)!r}, which the very first candidate lacks"
-            raise DataError(f"{message}; numbers that few candidates have are 'features'")
-    elif rows.of_trees == texts:
-        message = "found a list of trees; expected lists of texts" if texts else "found a list of texts, not trees"
-        raise DataError(message)
-    if not rows.of_trees:
-        source = None if nbest.source is None else encoded(nbest.source).strip()
-        return rows.changed(source=source, references=tuple(_text(reference) for reference in nbest.references))
-    if len(nbest.references) > 1:
-        raise DataError(f"found {len(nbest.references)} gold trees as references; expected one")
-    if rows.gold is None and nbest.references:
-        return rows.changed(gold=SentenceText(_text(nbest.references[0]), 0, ""))
-    return rows
-
-
-def _with_gains(rows: Lists, nbest: NBest) -> Lists:
-    """The list with its gains as the column "gain"."""
-    if nbest.gains is None:
-        return rows
-    gains = np.array(nbest.gains, np.float64)
-    if gains.size != len(rows):
-        raise DataError(f"found {gains.size} gains for {len(rows)} candidates; expected one for each")
-    if GAIN in rows.names:
-        if not np.array_equal(rows.scores[:, rows.names.index(GAIN)], gains):
-            raise DataError(TWO_GAINS)
-        return rows
-    named = rows.named()
-    sources = {source: (*names, GAIN) for source, names in named.by_source.items()}
-    return named.changed(names=(*named.names, GAIN), scores=np.column_stack([named.scores, gains]), sources=sources)
-
-
-def _text(reference: Any) -> bytes:
-    if not isinstance(reference, str) and not is_tree(reference):
-        raise DataError(f"found {reference!r} as a reference; expected a text or a tree")
-    return encoded(str(reference)).strip()

@@ -8,11 +8,11 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
+from rerank.readers.lists import GAIN
 from rerank.readers.texts.forms import NUMERAL, VERDICTS, Object, Paths, Roles, as_number, first_of
 from rerank.readers.texts.text_list import MOSTLY, SCORE
 
 MOST = 20_000  # candidates that tell the roles
-GAIN = "gain"
 # What keys of a role are usually called, the likeliest first, without regard to capitals.
 NAMES = {
     role: tuple(names.split()) for role, names in {

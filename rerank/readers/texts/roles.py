@@ -29,6 +29,7 @@ from itertools import chain, islice, pairwise
 from typing import Any, cast
 
 from rerank.base.errors import RecipeError
+from rerank.readers.lists import GAIN
 from rerank.readers.problems import Problem
 from rerank.readers.texts.forms import (
     DOCUMENT,
@@ -45,7 +46,6 @@ from rerank.readers.texts.forms import (
 )  # fmt: skip
 from rerank.readers.texts.json_lines import FINISH
 from rerank.readers.texts.keys import (
-    GAIN,
     HOLDERS,
     ID,
     KNOWING,

@@ -277,30 +277,25 @@ def settle(nbest: Lists, count: SkipCount) -> Lists | None:
     return nbest
 
 
-def lists_of_texts(
-    reader: Reader,
-    nbest_path: PathLike,
-    *,
-    references: Sequence[PathLike] | None = None,
-    sources: PathLike | None = None,
-    form: str = "auto",
-) -> Iterator[Lists]:
+def lists_of_texts(reader: Reader, path: PathLike, **files: Any) -> Iterator[Lists]:
     """Every list of texts, usable or not, with its source and references, paired by ids or by order; in blocks where no
-    files hold any.
+    ``files`` (see ``text_sides``) hold any.
 
-    references, form: files and their form, see ``TextFile``; by default those that the lists hold. sources: a file with
-    one source per line; by default those that the lists hold. A bad list uses up its source and its references. For
-    lists that are missing at the end there are empty lists, ``missing``.
+    A bad list uses up its source and its references. For lists that are missing at the end there are empty lists,
+    ``missing``.
     """
-    if not (sides := text_sides(references, sources, form)):
-        yield from lists_of(reader, nbest_path, blocks=True)
+    if not (sides := text_sides(**files)):
+        yield from lists_of(reader, path, blocks=True)
         return
-    for nbest, entries in in_step(reader, nbest_path, sides, missing=True):
-        yield with_texts(nbest, entries, sourced=sources is not None)
+    for nbest, entries in in_step(reader, path, sides, missing=True):
+        yield with_texts(nbest, entries, sourced=files.get("sources") is not None)
 
 
-def text_sides(references: Sequence[PathLike] | None, sources: PathLike | None, form: str) -> list[Side]:
-    """The files of sources and references, see ``lists_of_texts``."""
+def text_sides(
+    references: Sequence[PathLike] | None = None, sources: PathLike | None = None, form: str = "auto"
+) -> list[Side]:
+    """The files of sources and references. references, form: files and their form, see ``TextFile``; by default those
+    that the lists hold. sources: a file with one source per line; by default those that the lists hold."""
     given = [] if sources is None else [source_lines(sources, form)]
     return [*given, *(TextSide(path, ("line of references", "references"), form) for path in references or ())]
 
