@@ -11,9 +11,6 @@ the values of its other keys that are numbers (``score``, ``gain``, whatever the
 ``features``. A number that all candidates have, in nearly all of a file's first 1,000 lists, is a dense column, which
 all candidates of the file must then have; the others are sparse features. Texts under ``segmentation`` and
 ``alignment`` are derivations, the one under ``answer`` is what the candidate comes to.
-
-Tables are objects too: what a row holds is what an object holds. Rows with the same value of the key that tells their
-list, wherever they stand, are a list, and the roles of columns are found as the roles of keys are.
 """
 
 import csv
@@ -288,9 +285,16 @@ EXTRA = "pip install 'rerank-nbest[frames]'"
 
 @dataclass(frozen=True)
 class TableReader(JsonlReader):
-    r"""Lists in tables whose rows are candidates, or lists of candidates that stand beside one another (``response_1``,
-    ``score_1``, ``response_2``, ...): CSV and TSV with the names of the columns on the first line, Parquet, Arrow. They
-    are written as JSON lines.
+    r"""Tables whose rows are candidates::
+
+        query,text,score
+        1,Yes .,-1.5
+        1,No .,-2
+
+    Or rows are lists of candidates that stand beside one another (``response_1``, ``score_1``, ``response_2``, ...). CSV
+    and TSV have the names of the columns on the first line; Parquet, Arrow. What a row holds is what an object of the
+    format ``jsonl`` holds: rows with the same value of the key that tells their list, wherever they stand, are a list,
+    and the roles of columns are found as the roles of keys are.
 
     >>> (nbest,) = TableReader().parse(b"query,text,score\n1,Yes .,-1.5\n1,No .,-2\n")
     >>> nbest.texts, nbest.base
