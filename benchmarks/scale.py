@@ -24,8 +24,8 @@ import numpy as np
 from rerank.extraction import blocks
 from rerank.extraction.extraction import Extraction
 from rerank.pool import open_engine
-from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import TextRecipe
+from rerank.storage.streams import Inputs
 
 STAGES = "read", "count", "write"
 

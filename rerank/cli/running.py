@@ -100,11 +100,11 @@ def run(
     With --until the run ends earlier: test splits are read by its last stage alone. The same command with --resume goes
     on from there.
     """
-    from rerank.readers.inputs import Inputs
     from rerank.recipes.loading import find_recipe, task_named
     from rerank.runs.experiment import experiment
     from rerank.runs.report.results import unbeaten
     from rerank.storage.documents import read_yaml
+    from rerank.storage.streams import Inputs
 
     settings, directory = recipe.read(quick)
     if until == "extract" and not task_named(settings.task).lists and work != EngineOptions():

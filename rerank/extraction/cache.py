@@ -22,10 +22,10 @@ from rerank.extraction.seen import SeenSample
 from rerank.features.table import FeatureTable, load_table
 from rerank.kernels.sources import EXTRACTION, code_digest, user_digest
 from rerank.pool import Engine
-from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
 from rerank.storage import files as storage
 from rerank.storage.documents import as_json
+from rerank.storage.streams import Inputs
 
 log = logging.getLogger("rerank")
 T = TypeVar("T")

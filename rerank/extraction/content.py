@@ -21,13 +21,13 @@ from rerank.features.template import EITHER, SETS, Template, make_template
 from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric
 from rerank.readers.base import Problem, ScoreColumns, SkipCount, legible, make_reader, usable
-from rerank.readers.inputs import Attach, SplitFile, Stretch, in_memory
+from rerank.readers.inputs import Attach, SplitFile, Stretch
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.sides import Side
 from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import AUTO, UNDERIVED
 from rerank.recipes.sections import SplitSettings, TemplateSettings
-from rerank.storage.streams import read_in
+from rerank.storage.streams import in_memory, read_in
 
 
 class BlockFeatures(NamedTuple):

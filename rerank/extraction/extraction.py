@@ -40,11 +40,11 @@ from rerank.features.table import FeatureTable, HashedTable, dense_columns, hash
 from rerank.pool import Engine
 from rerank.readers.base import ScoreColumns, SkipCount, make_reader
 from rerank.readers.detection import MOST, Account, filled, said_of
-from rerank.readers.inputs import Inputs
 from rerank.readers.lists import Lists
 from rerank.readers.texts.answers import with_answers
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitSettings
+from rerank.storage.streams import Inputs
 
 RANGE = 1 << 21  # about how many counts are added up at once
 

@@ -27,7 +27,8 @@ class SeenSample(NamedTuple):
 
     digests: np.ndarray  # uint64 [S]
     measures: np.ndarray  # float64 [S, C, MEASURES]
-    lengths: np.ndarray  # int64 [S, 2]: see ``lengths_of``
+    lengths: np.ndarray  # int64 [S, 2]: bytes of the best candidate by base score, and of the first reference; (0, 0)
+    # without one, or with answers
 
     @property
     def scored(self) -> bool:
@@ -77,15 +78,6 @@ def digest(source: bytes | None, texts: Sequence[bytes], values: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(values + held, digest_size=8).digest(), "little")
 
 
-def lengths_of(
-    texts: Sequence[bytes], base: np.ndarray, references: Sequence[bytes] | None, answers: Sequence[bytes | None] | None
-) -> tuple[int, int]:
-    """Bytes of the best candidate by base score, and of the first reference; (0, 0) without one, or with answers."""
-    if not texts or not references or any(answers or ()):
-        return 0, 0
-    return len(texts[int(base.argmax())]), len(references[0])
-
-
 class SeenLists:
     """Collects lists that have ``columns``, the base score's first."""
 
@@ -105,7 +97,8 @@ class SeenLists:
         for i in np.flatnonzero(sizes > 1).tolist():
             a, b = first[i : i + 2].tolist()
             known = digest(sources[i], texts[a:b], bytes(held[a * row : b * row]))
-            lengths = lengths_of(texts[a:b], base[a:b], references[i], answers and answers[a:b])
+            right = () if any(answers[a:b] if answers else ()) else references[i]
+            lengths = (len(texts[a + int(base[a:b].argmax())]), len(right[0])) if right else (0, 0)
             self._seen.append((known, measures[i], lengths))
 
     def finish(self) -> SeenSample:

@@ -1,4 +1,4 @@
-"""The input files of a run: their digests, taken as they stream, lists that no file has, and large files in stretches.
+"""Large files in stretches, and lists that no file has.
 
 Any process can read a stretch of whole lists alone: with what the first lists of the file tell of all, and what the
 files beside it have for its lists. Who plans takes compressed files apart.
@@ -6,97 +6,25 @@ files beside it have for its lists. Who plans takes compressed files apart.
 
 import codecs
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import chain, islice
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from rerank.base.errors import DataError
 from rerank.readers.base import Reader, ScoreColumns, legible, looked_into
 from rerank.readers.detection import MOST
-from rerank.readers.lines import CHUNK, LineReader, ListReader, Place
+from rerank.readers.lines import LineReader, ListReader, Place
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.sides import LOOK, Side
 from rerank.storage.places import is_url
-from rerank.storage.streams import InputStream, encoding, open_file, open_stream, read_once, running
-
-RATIO = 16  # of texts of n-best lists, which repeat themselves, to their compressed size
+from rerank.storage.streams import CHANGED, RATIO, InputStream, encoding, open_file, open_stream, read_once
 
 SMALL = 1 << 26  # bytes of text that are read at once
-CHANGED = "the file has changed since this run first read it; run it again"
 
 Source = Callable[[ScoreColumns | None, bool], Iterator[Lists]]  # lists, given what ``Reader.knowing`` is told
 Attach = Callable[[Lists, Sequence[Any]], Lists]  # a list with what files beside it have for it
-
-
-def in_memory() -> Mapping[str, Source]:
-    """The lists that a program holds, by split: no file has them."""
-    return {} if (run := running.get()) is None else run.held
-
-
-class Inputs:
-    """The input files of a run. Within a ``with`` block the digest of every file that is read to its end is taken as it
-    streams; a file that is read again must be the same. A pipe is opened once: nothing is there a second time.
-
-    lists: those of splits that no file has; start: the model, one in memory too, that training continues from.
-    """
-
-    def __init__(self, lists: Mapping[str, Source] | None = None, start: Any = None) -> None:
-        self.lists, self.start = lists, start
-        self._digests, self._pipes = dict[str, str](), dict[str, InputStream | None]()
-
-    def open(self, path: str, *, others: Collection[str] = ()) -> None:
-        """Refuse a file that cannot be opened; see ``open_file``."""
-        if path not in self._pipes:
-            stream = open_file(path, others=others)
-            if read_once(path):
-                self._pipes[path] = stream
-            else:
-                stream.close()
-
-    def opened(self, path: str) -> InputStream:
-        """``open_file``, but for a pipe that is open already. Raises DataError if that has been read."""
-        stream = self._pipes.get(path) if path in self._pipes else open_file(path)
-        if stream is None:
-            raise DataError("is a pipe, of which nothing is there a second time; save it to a file first", path=path)
-        if path in self._pipes:
-            self._pipes[path] = None
-        stream.at_end = self._compare
-        return stream
-
-    def digest(self, path: str) -> str:
-        """SHA-256 of a file's contents after decompression."""
-        if path not in self._digests:
-            self.open(path)
-            with self.opened(path) as stream:
-                while stream.read(CHUNK):
-                    pass
-        return self._digests[path]
-
-    def size(self, paths: Iterable[str]) -> int:
-        """About how many bytes of compressed text files hold; 0 where that is not known."""
-        total = 0
-        for path in paths:
-            if not read_once(path):
-                with open_file(path) as stream:
-                    total += stream.size if stream.compression != "plain" else stream.size // RATIO
-        return total
-
-    def _compare(self, path: str, digest: str) -> None:
-        if self._digests.setdefault(path, digest) != digest:
-            raise DataError(CHANGED, path=path)
-
-    def __enter__(self) -> Self:
-        self.held = in_memory() if self.lists is None else self.lists
-        self._before = running.set(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        running.reset(self._before)
-        for stream in filter(None, self._pipes.values()):
-            stream.close()
-        self._pipes.clear()
 
 
 @dataclass(frozen=True)

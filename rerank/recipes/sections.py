@@ -9,7 +9,6 @@ from rerank.base.encoding import check_split
 from rerank.base.errors import RecipeError
 from rerank.base.ranges import Count, NotNegative, Positive, Range
 from rerank.metrics.metric import TestName
-from rerank.readers.inputs import in_memory
 from rerank.recipes.settings import (
     Epochs,
     Grid,
@@ -23,7 +22,7 @@ from rerank.recipes.settings import (
     part,
     placed_root,
 )
-from rerank.storage.streams import check_encoding
+from rerank.storage.streams import check_encoding, in_memory
 
 SplitName = Annotated[str, AfterValidator(check_split)]
 HOLDOUT = "holdout"  # the split of the training lists that are set apart

@@ -35,12 +35,12 @@ from rerank.models.model import Model, recipe_of
 from rerank.models.provenance import columns_seen, columns_unlike
 from rerank.pool import Engine
 from rerank.readers.base import ScoreColumns
-from rerank.readers.inputs import Inputs
 from rerank.readers.lines import Place
 from rerank.readers.lists import Lists, one_by_one
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT
 from rerank.storage.outputs import key_of
+from rerank.storage.streams import Inputs
 
 log = logging.getLogger("rerank")
 EVEN = "seconds", "skipped", "skipped_candidates", "duplicates"  # reported always

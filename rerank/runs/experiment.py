@@ -23,13 +23,13 @@ from rerank.base.usage import Usage
 from rerank.kernels.sources import code_digest, user_digest
 from rerank.metrics.metric import Metric
 from rerank.pool import Engine
-from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import task_named
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.runs.report.results import headline
 from rerank.storage.documents import as_json, read_object
 from rerank.storage.files import DAMAGE, reason, write_text
 from rerank.storage.outputs import RUNS, output_directory, output_file, remove_results
+from rerank.storage.streams import Inputs
 
 if TYPE_CHECKING:
     from rerank.runs.report.page import PageSection

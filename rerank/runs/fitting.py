@@ -29,7 +29,7 @@ from rerank.readers.given.reading import (
     is_frame,
     lists_from,
 )
-from rerank.readers.inputs import Inputs, Source
+from rerank.readers.inputs import Source
 from rerank.readers.lists import GAIN, first_filled
 from rerank.readers.texts.jsonl import is_table
 from rerank.recipes.loading import load_recipe, read_settings, task_named
@@ -37,6 +37,7 @@ from rerank.recipes.recipe import METRICS, ListRecipe, TaskRecipe
 from rerank.recipes.settings import Settings, named
 from rerank.runs.experiment import experiment
 from rerank.runs.training import IN_MEMORY, Callback
+from rerank.storage.streams import Inputs
 
 log = logging.getLogger("rerank")
 TRAIN, DEV = "train", "dev"  # the splits of a recipe over lists of a program

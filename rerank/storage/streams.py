@@ -1,4 +1,4 @@
-"""Byte streams in: plain or compressed files, standard input.
+"""Byte streams in: plain or compressed files, standard input, and all the input files of a run.
 
 Input is read in bounded memory. A file that is missing, cut short or damaged is a ``DataError`` at the point
 where this is noticed; no data after the damage is made up.
@@ -17,9 +17,9 @@ import re
 import select
 import sys
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextvars import ContextVar, copy_context
-from typing import IO, Any, Protocol, TypeVar, cast
+from typing import IO, Any, Protocol, Self, TypeVar, cast
 
 import zstandard
 
@@ -376,3 +376,76 @@ def _near(name: str, others: Collection[str]) -> str:
     except OSError:
         return f"; the directory {directory} does not exist or cannot be read"
     return f"; did you mean {os.path.join(directory, near[0])}?" if near else "; check the name"
+
+
+RATIO = 16  # of texts of n-best lists, which repeat themselves, to their compressed size
+CHANGED = "the file has changed since this run first read it; run it again"
+
+
+def in_memory() -> Mapping[str, Any]:
+    """The lists that a program holds, by split: no file has them."""
+    return {} if (run := running.get()) is None else run.held
+
+
+class Inputs:
+    """The input files of a run. Within a ``with`` block the digest of every file that is read to its end is taken as it
+    streams; a file that is read again must be the same. A pipe is opened once: nothing is there a second time.
+
+    lists: those of splits that no file has; start: the model, one in memory too, that training continues from.
+    """
+
+    def __init__(self, lists: Mapping[str, Any] | None = None, start: Any = None) -> None:
+        self.lists, self.start = lists, start
+        self._digests, self._pipes = dict[str, str](), dict[str, InputStream | None]()
+
+    def open(self, path: str, *, others: Collection[str] = ()) -> None:
+        """Refuse a file that cannot be opened; see ``open_file``."""
+        if path not in self._pipes:
+            stream = open_file(path, others=others)
+            if read_once(path):
+                self._pipes[path] = stream
+            else:
+                stream.close()
+
+    def opened(self, path: str) -> InputStream:
+        """``open_file``, but for a pipe that is open already. Raises DataError if that has been read."""
+        stream = self._pipes.get(path) if path in self._pipes else open_file(path)
+        if stream is None:
+            raise DataError("is a pipe, of which nothing is there a second time; save it to a file first", path=path)
+        if path in self._pipes:
+            self._pipes[path] = None
+        stream.at_end = self._compare
+        return stream
+
+    def digest(self, path: str) -> str:
+        """SHA-256 of a file's contents after decompression."""
+        if path not in self._digests:
+            self.open(path)
+            with self.opened(path) as stream:
+                while stream.read(START):
+                    pass
+        return self._digests[path]
+
+    def size(self, paths: Iterable[str]) -> int:
+        """About how many bytes of compressed text files hold; 0 where that is not known."""
+        total = 0
+        for path in paths:
+            if not read_once(path):
+                with open_file(path) as stream:
+                    total += stream.size if stream.compression != "plain" else stream.size // RATIO
+        return total
+
+    def _compare(self, path: str, digest: str) -> None:
+        if self._digests.setdefault(path, digest) != digest:
+            raise DataError(CHANGED, path=path)
+
+    def __enter__(self) -> Self:
+        self.held = in_memory() if self.lists is None else self.lists
+        self._before = running.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        running.reset(self._before)
+        for stream in filter(None, self._pipes.values()):
+            stream.close()
+        self._pipes.clear()

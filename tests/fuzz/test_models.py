@@ -27,11 +27,11 @@ from rerank.metrics.metric import oracles
 from rerank.models.model import Model, check_state
 from rerank.models.scorer import Scorer
 from rerank.readers.base import SkipCount, readers
-from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import load_recipe
 from rerank.runs import experiment
 from rerank.runs.compared import compare_runs
 from rerank.storage.files import seal
+from rerank.storage.streams import Inputs
 
 WIDEST = 1 << 24  # columns; a learner needs memory for all of them, and has a message where there is not enough
 

@@ -249,7 +249,7 @@ CHECK = """
 import sys
 from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.extraction.kinds import content_of
-from rerank.readers.inputs import Inputs
+from rerank.storage.streams import Inputs
 from rerank.runs.experiment import check
 from rerank.recipes.loading import load_recipe
 from rerank.contrib.structures.recipe import TaggingRecipe

@@ -15,11 +15,11 @@ from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.contrib.classification.steps import check_parts
 from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.data.symbols import SymbolTable
-from rerank.readers.inputs import Inputs
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.loading import about_recipe, find_recipe, load_recipe, shipped_recipes
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.experiment import check
+from rerank.storage.streams import Inputs
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 NAMES = sorted(shipped_recipes())

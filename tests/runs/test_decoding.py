@@ -11,11 +11,11 @@ import small
 
 import rerank
 from rerank.base.errors import RecipeError
-from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import read_settings
 from rerank.runs import experiment
 from rerank.runs.compared import Compared
 from rerank.runs.decoding import SHARPNESS, THRESHOLDS, check_decoding
+from rerank.storage.streams import Inputs
 
 
 def test_results_of_decoding_are_those_of_other_predictors(small_run: Path) -> None:

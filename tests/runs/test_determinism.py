@@ -29,13 +29,12 @@ from rerank.learn.train import ListProblem, train
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import Lists, SkipCount
-from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import AUTO, ListRecipe
 from rerank.runs import experiment
 from rerank.runs.experiment import Stages, stage_lines
 from rerank.runs.report.table import MEASURES
 from rerank.runs.results import learning_figure
-from rerank.storage.streams import open_stream
+from rerank.storage.streams import Inputs, open_stream
 
 WIDTH, EPOCHS, SEED = 16, 2, 7
 ENTRIES = find_entries()

@@ -18,12 +18,12 @@ import yaml
 from commands import Command
 
 import rerank
-from rerank.readers.inputs import Inputs
 from rerank.recipes.loading import load_recipe, read_settings
 from rerank.runs import experiment
 from rerank.runs.compared import doubt_of_base
 from rerank.runs.vote import table_of_votes
 from rerank.runs.weigh import table_of_weights
+from rerank.storage.streams import Inputs
 
 SHIPPED = Path(__file__).parents[2] / "data"
 Lines = list[dict[str, Any]]

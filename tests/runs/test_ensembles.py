@@ -18,7 +18,6 @@ from rerank.learn import folds
 from rerank.learn.scoring import choices, scores
 from rerank.metrics.gain import Gain
 from rerank.models.model import Model
-from rerank.readers.inputs import Inputs
 from rerank.runs import experiment, list_kind
 from rerank.runs.combination import dense_line, members, train_ensemble
 from rerank.runs.compared import Compared, compare_runs
@@ -26,6 +25,7 @@ from rerank.runs.corpora import Data
 from rerank.runs.report.results import results_table
 from rerank.runs.report.table import plain_text
 from rerank.runs.training import RunTask, train_run
+from rerank.storage.streams import Inputs
 
 LEARNERS = [{"name": "perceptron", "base": 0.5}, {"name": "vrda", "base": 2.0}]
 

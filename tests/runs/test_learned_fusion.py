@@ -18,11 +18,11 @@ from rerank import evaluate, load, read
 from rerank.base.errors import ModelError, RecipeError
 from rerank.metrics.parseval import Parseval
 from rerank.models.model import Model
-from rerank.readers.inputs import Inputs
 from rerank.runs import experiment, training
 from rerank.runs.learned_fusion import SLACKS, THRESHOLDS, BracketReading, best_fusion
 from rerank.runs.run import Run
 from rerank.runs.training import RunTask, train_run
+from rerank.storage.streams import Inputs
 
 pytest.importorskip("sklearn", reason="scikit-learn fits the trees")
 DECODE = {"kinds": ["fuse", "learned"], "use": "learned"}

@@ -19,12 +19,11 @@ from programs import PATIENCE
 from served import Served, serving
 
 from rerank.base.errors import DataError, RecipeError, RunError
-from rerank.readers.inputs import Inputs
 from rerank.storage import files as storage
 from rerank.storage import places
 from rerank.storage.outputs import NOTE, log_file, output_directory, output_file, prepare_output, sole_run
 from rerank.storage.places import fetched, is_url
-from rerank.storage.streams import open_stream
+from rerank.storage.streams import Inputs, open_stream
 
 RESULTS = (".runs", "metrics.json", "history.jsonl", "predictions")
 HOLD = """

@@ -235,11 +235,11 @@ def texts_of(value: Any, what: str) -> tuple[bytes, ...]:
 
 def number_of(value: Any, what: str, reason: str = "score", keys: tuple[str, ...] = ()) -> float:
     """A JSON number; true and false are 1 and 0. Raises Problem, with ``reason`` and ``keys``, if it is not one."""
-    problem = Problem(reason, f"found {shown(value)}; expected {what} as a number")
-    if isinstance(value, int | float):
-        if abs(value) <= HIGHEST:
-            return float(value)
-        problem = Problem("infinite score", f"found {shown(value)}; expected {what} as a finite number")
+    numeric = isinstance(value, int | float)
+    if numeric and abs(value) <= HIGHEST:
+        return float(value)
+    finite = "a finite number" if numeric else "a number"
+    problem = Problem("infinite score" if numeric else reason, f"found {shown(value)}; expected {what} as {finite}")
     problem.keys = keys
     raise problem
 

@@ -35,7 +35,6 @@ from rerank.readers.problems import Problem
 from rerank.readers.texts.forms import NUMERAL, as_number
 from rerank.readers.texts.json_lines import (
     FINISH,
-    HIGHEST,
     JsonReader,
     LinePieces,
     Object,
@@ -220,8 +219,6 @@ def _are_finite(values: list[Any]) -> bool:
 
 def _number(name: str, value: Any, k: int) -> float | None:
     """A value as a number of candidate ``k``; what is none is one that is missing, unless scores are called so."""
-    if type(value) in _NUMERIC and abs(value) <= HIGHEST:
-        return float(value)
     if value is None or not (name in NUMBERS or isinstance(value, float | int)):
         return None
     return number_of(value, f"{name!r} of candidate {k}", keys=(name,))
@@ -291,10 +288,10 @@ class TableReader(JsonlReader):
         1,Yes .,-1.5
         1,No .,-2
 
-    Or rows are lists of candidates that stand beside one another (``response_1``, ``score_1``, ``response_2``, ...). CSV
-    and TSV have the names of the columns on the first line; Parquet, Arrow. What a row holds is what an object of the
-    format ``jsonl`` holds: rows with the same value of the key that tells their list, wherever they stand, are a list,
-    and the roles of columns are found as the roles of keys are.
+    Or rows are lists of candidates beside one another (``response_1``, ``score_1``, ``response_2``, ...). CSV and TSV
+    name the columns on the first line; Parquet, Arrow. A row is an object of the format ``jsonl``: rows with the same
+    value of the key that tells their list, wherever they stand, are a list, and the roles of columns are found as those
+    of keys are.
 
     >>> (nbest,) = TableReader().parse(b"query,text,score\n1,Yes .,-1.5\n1,No .,-2\n")
     >>> nbest.texts, nbest.base
