@@ -33,6 +33,7 @@ typer.main.get_command = cache(typer.main.get_command)
 
 # Other processes test at the same time: threads that scikit-learn starts would spin while they wait for a processor.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # nor are kernels compiled ahead
 os.fsync = lambda _: None  # tests need not wait for disks; one of tests/storage looks at when they are waited for
 
 # The same examples everywhere; `make test-random` draws others. Hypothesis would mix constants of the modules that

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from typing import Any, ClassVar, TypeVar
@@ -125,15 +125,20 @@ class Count:
 class Compilation:
     """The compilation of kernels when they are first used, which is logged from time to time.
 
-    seconds: how long it has taken so far; kernels: how many those are, each with those that it calls.
+    seconds: how long it has taken so far; kernels: how many those are, each with those that it calls. at_first: called
+    once, before the next one.
     """
 
     seconds, kernels = 0.0, 0
+    at_first: ClassVar[Callable[[], Any] | None] = None
     _start, _said = 0.0, float("-inf")
 
     @classmethod
     def begin(cls) -> None:
         """The compilation of a kernel begins."""
+        first, cls.at_first = cls.at_first, None
+        if first is not None:
+            first()
         cls._start = time.monotonic()
         if cls._start - cls._said > SECONDS_BETWEEN_LINES:
             cls._said = cls._start

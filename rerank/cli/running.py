@@ -101,6 +101,7 @@ def run(
     on from there.
     """
     from rerank.recipes.loading import find_recipe, task_named
+    from rerank.runs.ahead import compiled_ahead
     from rerank.runs.experiment import experiment
     from rerank.runs.report.results import unbeaten
     from rerank.storage.documents import read_yaml
@@ -109,7 +110,7 @@ def run(
     settings, directory = recipe.read(quick)
     if until == "extract" and not task_named(settings.task).lists and work != EngineOptions():
         raise RecipeError("only lists are read by workers; leave out --engine, --workers and --address")
-    with work.open(settings) as engine:
+    with work.open(settings) as engine, compiled_ahead(settings, until):
         done = experiment(settings, Inputs(), directory, until=until, resume=resume, engine=engine)
     if until == "extract":
         corpora = done.counts()
@@ -211,6 +212,7 @@ def tune(
     """
     from rerank.recipes.recipe import ListRecipe
     from rerank.runs import experiment
+    from rerank.runs.ahead import compiled_ahead
     from rerank.runs.report.results import choice_table
     from rerank.runs.run import chosen_recipe
     from rerank.storage.files import write_text
@@ -228,7 +230,7 @@ def tune(
         settings = settings.changed({"data.holdout": share})
     if not settings.seeds:
         settings = settings.changed({"seeds": [settings.seed + number for number in range(SEEDS)]})
-    with work.open(original) as engine:
+    with work.open(original) as engine, compiled_ahead(settings, "train"):
         metrics = experiment.run(settings, output, resume=resume, tests=False, engine=engine)
     target = output_file(output, experiment.CHOSEN)
     write_text(target, chosen_recipe(settings, metrics["choice"]).as_yaml())

@@ -22,12 +22,12 @@ from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric
 from rerank.readers.base import Problem, ScoreColumns, SkipCount, legible, make_reader, usable
 from rerank.readers.inputs import Attach, SplitFile, Stretch
-from rerank.readers.lists import Lists, one_by_one
+from rerank.readers.lists import Lists, first_of, one_by_one
 from rerank.readers.sides import Side
 from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import AUTO, UNDERIVED
 from rerank.recipes.sections import SplitSettings, TemplateSettings
-from rerank.storage.streams import in_memory, read_in
+from rerank.storage.streams import few_lists, in_memory, read_in
 
 
 class BlockFeatures(NamedTuple):
@@ -171,14 +171,19 @@ class Content(ABC, Generic[T]):
         """All lists of a split in order with what other files hold for them, bad ones in their places; quick to send
         elsewhere, as nothing is looked into. If the split has several sources, their names precede the ids.
         """
-        found = (self._of_source(data, *source) for source in _prefixed(data, split))
-        return one_by_one(chain.from_iterable(found))
+        return one_by_one(self._read(data, split))
+
+    def _read(self, data: SplitSettings, split: str) -> Iterator[Lists]:
+        return chain.from_iterable(self._of_source(data, *source) for source in _prefixed(data, split))
 
     def read_stretches(
         self, data: SplitSettings, split: str, lists: int, size: int, *, again: bool = False
     ) -> Iterator[Lists | Stretch]:
         """``read``, as many lists at a time as are read at once; large files are stretches, of so many lists and bytes,
         that nobody has read yet, unless it is ``again``."""
+        if (few := few_lists()) is not None:
+            yield from first_of(self._read(data, split), few)
+            return
         for source, prefix in _prefixed(data, split):
             read, file = self._of_source(data, source, prefix), None
             many = source in in_memory() or bool(data.encoding) or len(data.files_of(source)["nbest"]) > 1

@@ -18,6 +18,8 @@ A part that kernels work for (``KernelPart``) gives them its parameters as a nam
 import os
 import sys
 import threading
+import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cache, cached_property, update_wrapper
@@ -50,6 +52,8 @@ class Called:
 class Kernel(Called):
     """A function compiled for the types that it is called with, and kept with a state of sources, if one is named."""
 
+    rehearsal: ClassVar["Rehearsal | None"] = None  # of this process
+
     def __init__(self, function: Callable[..., Any], state: str | None) -> None:
         self.declared, self.state = function, state
         update_wrapper(self, function)
@@ -62,10 +66,45 @@ class Kernel(Called):
         return compiled(self.declared, self.state)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
+        if Kernel.rehearsal is not None:
+            return Kernel.rehearsal.call(self, *arguments, **named)
         return self.compiled(*arguments, **named)
 
     def __reduce__(self) -> str:
         return self.declared.__qualname__
+
+
+class Rehearsal:
+    """Kernels run as plain Python, which shows what each is called with before any is compiled.
+
+    calls: the kernels that Python has called, with numba's types of their arguments, in order. One in which Python has
+    spent a tenth of a second is compiled, or the rest would take minutes.
+    """
+
+    LONG = 0.1  # seconds
+
+    def __init__(self) -> None:
+        self.calls, self._inside = dict[tuple[Kernel, Any], None](), False
+        self._spent = defaultdict[Kernel, float](float)
+
+    def call(self, kernel: Kernel, *arguments: Any, **named: Any) -> Any:
+        """What ``kernel`` gives; those that it calls itself are compiled with it."""
+        if self._inside:
+            return kernel.declared(*arguments, **named)
+        self.calls[kernel, tuple(map(kernel.compiled.typeof_pyval, arguments))] = None
+        if self._spent[kernel] > self.LONG:
+            return kernel.compiled(*arguments, **named)
+        self._inside, start = True, time.perf_counter()
+        try:
+            return kernel.declared(*arguments, **named)
+        finally:
+            self._inside = False
+            self._spent[kernel] += time.perf_counter() - start
+
+    def compile(self) -> None:
+        """Compile all kernels that were called, from the last one on."""
+        for kernel, kinds in reversed(self.calls):
+            kernel.compiled.compile(kinds)
 
 
 class Prefetch(Called):

@@ -14,7 +14,7 @@ import stat
 import tempfile
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -35,7 +35,7 @@ from numba.core.typing import arraydecl as _arraydecl  # noqa: F401
 from numba.core.typing.templates import builtin_registry
 from numba.extending import intrinsic, models, register_model
 
-from rerank.storage.files import reason
+from rerank.storage.files import lock, reason
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 cgutils: Any = _cgutils  # it has no types
@@ -156,6 +156,21 @@ def seal(dispatcher: Any) -> None:
         file.save = save_apart
 
 
+def _compile_alone(dispatcher: Any, directory: str) -> None:
+    """Let one process at a time compile a function for the same types: the next one finds it on disk."""
+    compile_one = dispatcher.compile
+
+    def compile_alone(kinds: Any) -> Any:
+        name = sha256(f"{dispatcher._cache._cache_file._index_name} {kinds}".encode()).hexdigest()[:16]
+        held: Any = nullcontext()
+        with suppress(OSError):  # another process has removed the directory as one that nobody uses
+            held = lock(Path(directory, f"{name}.lock"), wait=True)
+        with held:
+            return compile_one(kinds)
+
+    dispatcher.compile = compile_alone
+
+
 def _drop_damaged(directory: Path) -> None:
     """Remove kernels that are not as they were written: numba would fail over them, or run what they have become."""
     version = pickle.dumps(numba.__version__, protocol=-1)  # which an index begins with
@@ -183,6 +198,7 @@ def compiled(function: Callable[..., Any], state: str | None) -> Any:
             made = numba.njit(**OPTIONS, cache=bool(directory))(function)
             if directory:
                 seal(made)
+                _compile_alone(made, directory)
             return made
         finally:
             config.CACHE_DIR = before

@@ -40,7 +40,12 @@ def code_digest(parts: tuple[str, ...]) -> str:
 
 
 def user_digest(*settings: Any) -> str:
-    """Digest of the modules of all parts of others that ``settings`` name, and of their imports.
+    """Digest of ``user_files``."""
+    return _digest(user_files(*settings))
+
+
+def user_files(*settings: Any) -> dict[str, Path]:
+    """The modules of all parts of others that ``settings`` name, and of their imports.
 
     Those of this program are left out: ``code_digest`` has them; of a part in ``rerank.contrib`` its folder counts.
     """
@@ -56,7 +61,7 @@ def user_digest(*settings: Any) -> str:
             spec = spec or find_spec(name)
         if spec is not None and spec.origin and Path(spec.origin).is_file():
             files |= _with_imports(name, Path(spec.origin))
-    return _digest(files)
+    return files
 
 
 def module_digest(module: str, path: Path) -> str:

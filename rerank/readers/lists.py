@@ -484,3 +484,12 @@ def first_filled(items: Iterable[Lists]) -> tuple[Lists | None, Iterator[Lists]]
 def one_by_one(items: Iterable[Lists]) -> Iterator[Lists]:
     """The lists of a stream one by one."""
     return chain.from_iterable(lists.each() for lists in items)
+
+
+def first_of(items: Iterable[Lists], count: int) -> Iterator[Lists]:
+    """The first ``count`` lists, as many at a time as are read at once."""
+    for lists in items:
+        yield lists.part(0, min(count, lists.list_count))
+        count -= lists.list_count
+        if count <= 0:
+            return

@@ -387,15 +387,21 @@ def in_memory() -> Mapping[str, Any]:
     return {} if (run := running.get()) is None else run.held
 
 
+def few_lists() -> int | None:
+    """How many lists of each split a run reads, None for all."""
+    return None if (run := running.get()) is None else run.few
+
+
 class Inputs:
     """The input files of a run. Within a ``with`` block the digest of every file that is read to its end is taken as it
     streams; a file that is read again must be the same. A pipe is opened once: nothing is there a second time.
 
-    lists: those of splits that no file has; start: the model, one in memory too, that training continues from.
+    lists: those of splits that no file has; start: the model, one in memory too, that training continues from; few: how
+    many lists of each split are read, None for all.
     """
 
-    def __init__(self, lists: Mapping[str, Any] | None = None, start: Any = None) -> None:
-        self.lists, self.start = lists, start
+    def __init__(self, lists: Mapping[str, Any] | None = None, start: Any = None, few: int | None = None) -> None:
+        self.lists, self.start, self.few = lists, start, few
         self._digests, self._pipes = dict[str, str](), dict[str, InputStream | None]()
 
     def open(self, path: str, *, others: Collection[str] = ()) -> None:

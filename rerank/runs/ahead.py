@@ -1,0 +1,65 @@
+"""A first run: the kernels that it needs are compiled beside it, by a processor that has nothing to do.
+
+A run without kernels on disk waits for each of them as it is first called. So another process goes through the recipe
+over a few lists in plain Python, which shows what each kernel is called with, and compiles them from the last one on.
+Whoever comes to a kernel first compiles it, and the other finds it on disk.
+"""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from rerank.base.progress import Compilation
+from rerank.extraction.extraction import paths_of
+from rerank.kernels.compile import Kernel, Rehearsal, thread_count
+from rerank.kernels.sources import PACKAGE, user_files
+from rerank.pool import Processes
+from rerank.recipes.recipe import ListRecipe, TaskRecipe
+from rerank.runs.experiment import Until, experiment
+from rerank.storage.streams import Inputs
+
+FEW = 4  # lists of each split
+
+
+@contextmanager
+def compiled_ahead(recipe: TaskRecipe, until: Until) -> Iterator[None]:
+    """Within the block, kernels that a recipe needs are compiled by another process too, from the first that is not on
+    disk.
+
+    Not where this process has one processor, where lists come from a pipe or a URL, or where a part of the recipe is a
+    user's, which may do more than compute.
+    """
+    own = all(path.is_relative_to(PACKAGE) for path in user_files(recipe.model_dump()).values())
+    if not own or not isinstance(recipe, ListRecipe) or thread_count() < 2:
+        yield
+        return
+    other = Processes(1)
+    with TemporaryDirectory(prefix="rerank-", ignore_cleanup_errors=True) as place:
+
+        def begin() -> None:
+            paths = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
+            if all(map(os.path.isfile, paths)):
+                other.submit(rehearse, recipe, until, Path(place, "few"))
+
+        Compilation.at_first = begin
+        try:
+            yield
+        finally:
+            Compilation.at_first = None
+            other.shutdown(kill_workers=True)
+
+
+def rehearse(recipe: ListRecipe, until: Until, place: Path) -> None:
+    """Carry out a recipe over a few lists in plain Python, and compile the kernels that it calls."""
+    logging.disable()
+    np.seterr(all="ignore")  # as in kernels
+    Kernel.rehearsal = rehearsal = Rehearsal()
+    with suppress(Exception):  # of so few lists nothing may be learned
+        small = recipe.changed({"features.min_lists": 1, "training.epochs": 1})
+        experiment(small, Inputs(few=FEW), place, until=until)
+    rehearsal.compile()

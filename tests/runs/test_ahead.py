@@ -1,0 +1,112 @@
+"""Kernels that another process compiles ahead of a run."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rerank.kernels.compile import INTERPRETED, Kernel, Rehearsal, kernel
+
+pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+
+RECIPE = """\
+task: ranking
+name: ahead
+data: {root: ., nbest: "{split}.jsonl", sources: null, references: null, reader: jsonl}
+features: {set: dense}
+learner: perceptron
+training: {epochs: 2}
+"""
+
+# What is compiled by a process that carries out the recipe, after another has rehearsed it, if that is asked for.
+COUNTED = """\
+import sys
+from pathlib import Path
+from rerank.base.progress import Compilation
+from rerank.pool import Processes
+from rerank.storage.streams import Inputs
+from rerank.recipes.loading import load_recipe
+from rerank.runs.ahead import rehearse
+from rerank.runs.experiment import experiment
+
+if __name__ == "__main__":
+    recipe = load_recipe(Path("ahead.yaml"))
+    other = Processes(1)
+    if sys.argv[1] == "ahead":
+        other.submit(rehearse, recipe, "train", Path("few")).result()
+    experiment(recipe, Inputs(), Path("out"), until="train")
+    other.shutdown(kill_workers=True)
+    print(Compilation.kernels)
+"""
+
+
+@kernel
+def doubled(values: np.ndarray) -> None:
+    for i in range(values.size):
+        values[i] = twice(values[i])
+
+
+@kernel
+def twice(value: float) -> float:
+    return 2.0 * value
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    random = np.random.default_rng(1)
+    for split in ("train", "dev", "test"):
+        lists = [
+            {
+                "id": f"{split}{i}",
+                "candidates": [
+                    {"text": f"{y}", "score": float(random.normal()), "a": float(random.normal()), "gain": y % 2}
+                    for y in range(4)
+                ],
+            }
+            for i in range(20)
+        ]
+        tmp_path.joinpath(f"{split}.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lists))
+    tmp_path.joinpath("ahead.yaml").write_text(RECIPE)
+    tmp_path.joinpath("counted.py").write_text(COUNTED)
+    return tmp_path
+
+
+def called(folder: Path, *command: str) -> str:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder / "kernels"), "NUMBA_NUM_THREADS": "2"}
+    done = subprocess.run(
+        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_a_rehearsal_tells_kernels_and_types_and_runs_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    rehearsal = Rehearsal()
+    monkeypatch.setattr(Kernel, "rehearsal", rehearsal)
+    values = np.arange(3.0)
+    doubled(values)
+    assert values.tolist() == [0.0, 2.0, 4.0]
+    assert [(each.declared.__name__, str(kinds)) for each, kinds in rehearsal.calls] == [
+        ("doubled", "(Array(float64, 1, 'C', False, aligned=True),)")
+    ]
+    assert not doubled.compiled.overloads  # type: ignore[attr-defined]
+    rehearsal.compile()
+    assert len(doubled.compiled.overloads) == 1  # type: ignore[attr-defined]
+
+
+def test_nothing_is_left_to_compile(folder: Path) -> None:
+    assert int(called(folder, "counted.py", "ahead")) == 0
+
+
+def test_without_a_rehearsal_kernels_are_left(folder: Path) -> None:
+    assert int(called(folder, "counted.py", "alone")) > 0
+
+
+def test_a_run_is_the_same_with_kernels_compiled_ahead(folder: Path) -> None:
+    called(folder, "-m", "rerank", "run", "ahead.yaml", "--output", "two", "--quiet")
+    called(folder, "-m", "rerank", "run", "ahead.yaml", "--output", "warm", "--quiet")
+    two, warm = (folder.joinpath(name, "model", "average.npy").read_bytes() for name in ("two", "warm"))
+    assert two == warm
