@@ -461,28 +461,6 @@ def test_an_interrupt_of_what_cannot_be_resumed(rerank, monkeypatch, small_data,
     assert "--resume" not in result.err
 
 
-def test_all_commands_can_be_quiet(rerank, recipe, model, small_run, small_data, tmp_path):
-    nbest, gold = small_data / "test.nbest.gz", small_data / "test.gold.gz"
-    commands = [
-        ["run", "--until", "extract", recipe, "-o", tmp_path / "out"],
-        ["run", "--until", "train", recipe, "-o", tmp_path / "out"],
-        ["run", "--resume", recipe, "-o", tmp_path / "out"],
-        ["run", recipe, "-o", tmp_path / "out"],
-        ["run", recipe, "-o", tmp_path / "out", "--resume"],
-        ["rank", model, nbest],
-        ["oracle", nbest, gold],
-        ["evaluate", gold, gold],
-        ["compare", small_run, small_run],
-        ["inspect", model],
-        ["list"],
-    ]
-    for command in commands:
-        quiet = rerank("--quiet", *command)
-        assert (quiet.code, quiet.err, bool(quiet.out)) == (0, "", True), command
-    assert "rank: 40 lists in" in rerank("rank", model, nbest).err
-    assert (rerank("rank", model, nbest, "-q").err, rerank("list", "--quiet").code) == ("", 0)
-
-
 # processes of their own
 
 

@@ -61,7 +61,7 @@ def drawn(draw: st.DrawFn, name: str) -> tuple[Learner, PairSource]:
 
 
 @pytest.mark.parametrize("name", ONLINE)
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(
     data=st.data(), dyadic=st.booleans(), whole=st.booleans(), any_ties=st.booleans(), epochs=st.integers(0, 4),
     free=st.sampled_from([0, 0, 2, WIDTH]),
