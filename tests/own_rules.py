@@ -1,26 +1,13 @@
-"""Learners of a user's own, as docs/adding-a-learner.md invites: one that keeps the contract, and some that do not."""
+"""Learners of a user's own, as docs/adding-a-learner.md invites, that do not keep the contract."""
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from mylearner import Harmonic
 
-from rerank.base.ranges import Positive
 from rerank.learn.base import Learner, Weights
 from rerank.learn.epoch import pair_epoch
 from rerank.learn.predictor import subtract
-
-
-@dataclass(frozen=True, kw_only=True)
-class Harmonic(Learner):
-    """The perceptron with steps 1/(1 + k·decay)."""
-
-    decay: Positive = 0.1
-
-    @staticmethod
-    def learn(state: Any, scratch: Any, count: int, n: int, weight: float, params: Any) -> None:
-        """w ← w − g/(1 + k·decay)."""
-        subtract(state, scratch, count, weight / (1.0 + state.counts.updates * params.decay))
 
 
 class Boundless(Harmonic):

@@ -55,7 +55,7 @@ def test_a_rule_with_a_slip_is_refused_when_it_is_named(name: str, reason: str) 
 
 
 def test_a_rule_of_ones_own_trains_and_votes() -> None:
-    corpus, learner = random_corpus(3), accepted(make_learner({"name": "own_rules:Harmonic", "decay": 0.5}))
+    corpus, learner = random_corpus(3), accepted(make_learner({"name": "mylearner:Harmonic", "decay": 0.5}))
     training = train(learner, ListProblem(corpus, targets(corpus), 1), epochs=2, keep_log=True)
     log = training.log.arrays()
     np.testing.assert_array_equal(log["rate"], corpus.weight[log["lists"]])
@@ -82,9 +82,8 @@ def test_a_rule_with_a_slip_is_refused_as_a_classifier_too() -> None:
     assert not hasattr(model, "classes_")
 
 
-def test_romma_keeps_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_romma_keeps_the_contract() -> None:
     """The worked example of docs/adding-a-learner.md: a scale of all weights and a number that is remembered."""
-    monkeypatch.syspath_prepend(str(PACKAGE.parent / "docs" / "examples"))
     learner = accepted(make_learner({"name": "romma:ROMMA", "base_rate": 0.5}))
     ran = run(learner, random_corpus(3), 2)
     squares = float(np.square(weights_of(ran.state)).sum())

@@ -2,7 +2,7 @@
 
 import itertools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +15,6 @@ from strategies import corpus_of, random_corpus, targets
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.kernels.compile import settings_of
-from rerank.kernels.sources import PACKAGE
 from rerank.learn.contract import check_contract
 from rerank.learn.losses import PairLoss, losses, value_and_slope, value_of_list
 from rerank.learn.pairs import Oracle, PairSource, pairs, rivals
@@ -125,13 +124,6 @@ def test_a_sum_that_is_0_in_between_is_one_entry_and_one_that_stays_0_is_none() 
 
 
 CORPUS = random_corpus(5)
-
-
-@pytest.fixture(autouse=True)
-def examples(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.syspath_prepend(str(PACKAGE.parent / "docs" / "examples"))
-    yield
-    sys.modules.pop("mylosses", None)
 
 
 def epoch(lesson: Callable[[np.ndarray, np.ndarray, int], np.ndarray | None]) -> np.ndarray:
