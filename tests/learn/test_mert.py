@@ -198,20 +198,3 @@ def test_numbers_that_are_not_finite():
 def test_a_start_that_does_not_fit(start):
     with pytest.raises(RecipeError, match=r"start: found .* expected 4 finite numbers"):
         mert(*small()[0], Ratio(), start)
-
-
-REFUSED = {
-    "random": -1,
-    "restarts": 1.5,
-    "patience": -1,
-    "iterations": 0,
-    "tolerance": float("nan"),
-    "noise": -1,
-    "seed": -1,
-}
-
-
-@pytest.mark.parametrize(("setting", "value"), REFUSED.items())
-def test_settings_that_are_refused(setting, value):
-    with pytest.raises(RecipeError, match=f"{setting}: found"):
-        MertSettings(**{setting: value})

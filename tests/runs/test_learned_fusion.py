@@ -108,9 +108,8 @@ def test_explain_shows_the_probability_of_brackets(learned_run: Path, small_data
     assert (shown.code, "brackets in question" in shown.out) == (0, True)
 
 
-@pytest.mark.parametrize("ensemble", [None, {"seeds": 2}])
 def test_nothing_is_learned_of_lists_outside_the_share(
-    small_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, ensemble: Any
+    small_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     sizes = list[int]()
 
@@ -119,7 +118,7 @@ def test_nothing_is_learned_of_lists_outside_the_share(
         return train_run(task, *arguments)
 
     monkeypatch.setattr(training, "train_run", counted)
-    settings = {"epochs": 1, "vote": False, "share": 0.5, "ensemble": ensemble}
+    settings = {"epochs": 1, "vote": False, "share": 0.5}
     with caplog.at_level(logging.INFO, "rerank"):
         experiment.run(small.recipe(small_data, training=settings, decode=DECODE), tmp_path / "run")
     lists = small.results(tmp_path / "run")["corpora"]["train"]["lists"]

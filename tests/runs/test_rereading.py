@@ -4,7 +4,7 @@ import json
 import os
 import random
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -80,16 +80,21 @@ def left(recipe: ListRecipe, directory: Path, engine: Engine) -> dict[str, Any]:
     return {"metrics": small.without_clock(metrics), "lists": page.count(" · "), **files}
 
 
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Engine]:
+    with Engine(Processes(2)) as engine:
+        yield engine
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_blocks_and_workers_change_nothing(
-    kind: str, small_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, workers: Engine, small_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = recipe_of(kind, small_data, tmp_path / "data")
     expected = left(recipe, tmp_path / "whole", Engine())
     in_blocks(monkeypatch)
     assert left(recipe, tmp_path / "blocks", Engine()) == expected
-    with Engine(Processes(2)) as engine:
-        assert left(recipe, tmp_path / "workers", engine) == expected
+    assert left(recipe, tmp_path / "workers", workers) == expected
 
 
 def gains(candidates: Sequence[Any]) -> np.ndarray:

@@ -147,17 +147,13 @@ def test_gains_of_the_corpus(texts_data: Path, workspace: Path) -> None:
     assert found["splits"]["test"]["oracle"] == plain["splits"]["test"]["oracle"]  # what is reported does not change
 
 
-@pytest.mark.parametrize("pairs", [{"name": "hope-fear", "tilt": 20.0}, {"name": "sampled", "draws": 20}])
-def test_pair_sources(texts_data: Path, workspace: Path, pairs: dict[str, Any]) -> None:
-    learner = {"name": "pa"}
-    found = run(texts_data, workspace, pairs["name"], training={"pairs": pairs}, learner=learner)
-    assert found["splits"]["test"]["average"]["bleu"] > found["splits"]["test"]["base"]["bleu"] + 5
-    run(texts_data, workspace, "oracle-pairs", learner=learner)
-    weights = [
-        Model.load(workspace / "texts" / name / "model").weights["average"].w
-        for name in (pairs["name"], "oracle-pairs")
-    ]
-    assert not np.array_equal(*weights)
+def test_pair_sources(texts_data: Path, workspace: Path) -> None:
+    found = set()
+    for pairs in ({"name": "oracle"}, {"name": "hope-fear", "tilt": 20.0}, {"name": "sampled", "draws": 20}):
+        systems = run(texts_data, workspace, pairs["name"], training={"pairs": pairs}, learner={"name": "pa"})["splits"]
+        assert systems["test"]["average"]["bleu"] > systems["test"]["base"]["bleu"] + 5
+        found.add(Model.load(workspace / "texts" / pairs["name"] / "model").weights["average"].w.tobytes())
+    assert len(found) == 3
 
 
 def test_hashed_columns(texts_data: Path, workspace: Path) -> None:
