@@ -323,10 +323,6 @@ assert model.score(X, X[:, 0] > X[:, 1]) > 0.9
 
 OWN_METRIC = """
 import json
-from pathlib import Path
-
-from rerank.recipes.loading import load_recipe
-from rerank.runs import experiment
 from rerank.runs.report.results import headline, results_table
 from rerank.runs.report.table import plain_text
 
@@ -344,9 +340,8 @@ for metric in ("mymetric:Exact",):
 """
 
 
-@pytest.mark.parametrize("code", [EXTEND, OWN_LEARNER, OWN_METRIC], ids=["templates", "learner", "metric"])
-def test_parts_of_ones_own_work_as_described(code: str, workspace: Path) -> None:
-    in_workspace(workspace, code)
+def test_parts_of_ones_own_work_as_described(workspace: Path) -> None:
+    in_workspace(workspace, EXTEND + OWN_LEARNER + OWN_METRIC)
 
 
 def test_what_a_run_leaves_is_described(workspace: Path) -> None:
@@ -465,7 +460,10 @@ def test_notebooks_run(name: str, measure: str, better: int, tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": name}
     for number, code in enumerate(cells(name), start=1):
-        exec(compile(code, f"{name}.ipynb#{number}", "exec"), names)
+        fewer = code.replace(
+            "counts = [50, 100, 200, 400]", "counts = [50]"
+        )  # a point of a curve is drawn as others are
+        exec(compile(fewer, f"{name}.ipynb#{number}", "exec"), names)
     scores = {choice: report[measure] for choice, report in names["result"].scores.items()}
     assert better * (scores["choice"] - scores["base"]) > 0, scores
 
