@@ -24,7 +24,7 @@ import numpy as np
 from rerank.base.registry import build
 from rerank.data.corpus import Corpus
 from rerank.learn.base import learners
-from rerank.learn.log import UpdateLog
+from rerank.learn.epoch import UpdateLog
 from rerank.learn.scoring import score_rows
 from rerank.learn.train import epoch_order
 from rerank.learn.voting import vote

@@ -17,7 +17,7 @@ import numpy as np
 
 from rerank.data.corpus import Corpus, concatenate
 from rerank.extraction.cache import CorpusCache
-from rerank.learn.log import UpdateLog
+from rerank.learn.epoch import UpdateLog
 from rerank.learn.rules.dual_averaging import VotedRDA
 from rerank.learn.scoring import best, score_rows
 from rerank.learn.train import epoch_order

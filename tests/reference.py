@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import expit, logsumexp
 
 from rerank.data.corpus import Corpus
-from rerank.learn.log import Votes
+from rerank.learn.epoch import Votes
 from rerank.metrics.metric import oracles
 
 EPS = float(np.finfo(float).eps)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from rerank.learn.base import Learner
 from rerank.learn.predictor import subtract
-from rerank.learn.vectors import squared_norm
+from rerank.learn.workspace import squared_norm
 
 
 @dataclass(frozen=True, kw_only=True)

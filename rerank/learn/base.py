@@ -11,8 +11,7 @@ from rerank.base.ranges import NotNegative
 from rerank.base.registry import Registry
 from rerank.data.corpus import Corpus
 from rerank.kernels.compile import KernelPart, kernel_of, settings_of
-from rerank.learn.epoch import epoch
-from rerank.learn.log import UpdateLog, Votes, filled, log_buffers, repeat_updates, room_for
+from rerank.learn.epoch import UpdateLog, Votes, epoch, filled, log_buffers, repeat_updates, room_for
 from rerank.learn.losses import Loss, PairLoss, losses
 from rerank.learn.pairs import ORACLES
 from rerank.learn.predictor import (

@@ -46,7 +46,7 @@ from scipy.sparse import csr_matrix, hstack
 
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
-from rerank.learn.log import UpdateLog, in_memory
+from rerank.learn.epoch import UpdateLog, in_memory
 from rerank.learn.rules.additive import Perceptron
 from rerank.learn.rules.dual_averaging import RDA
 from rerank.learn.rules.gaussian import AROW

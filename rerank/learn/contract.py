@@ -18,7 +18,7 @@ from rerank.base.ranges import expected
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import AUTO, make_learner
-from rerank.learn.log import UpdateLog, Votes
+from rerank.learn.epoch import UpdateLog, Votes
 from rerank.learn.predictor import State
 from rerank.learn.train import ListProblem, Training, train
 
@@ -104,7 +104,7 @@ def trained(learner: Learner, epochs: int, start: Training | None = None) -> Tra
 
 
 def replayed(votes: Votes) -> Iterator[Weights]:
-    """All predictors, one after the other (see ``log``)."""
+    """All predictors, one after the other (see ``epoch``)."""
     a, v = np.zeros((2, WIDTH))
     for k in range(votes.survived.size):
         if k > 0:

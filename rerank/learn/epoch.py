@@ -1,21 +1,73 @@
-"""One epoch of a learner: present every list, judge it, learn from it, count.
+"""One epoch of a learner: present every list, judge it, learn from it, count; and the log of its updates, which are
+repeated for votes.
 
 ``judge`` is the loss's own, ``gather`` and ``learn`` are the learner's; which ones are meant is settled while the epoch
 is compiled. Some learners learn from difference vectors z = φ(y*) − φ(y'), of several rivals in turn (``pair_epoch``);
 those with a variable for every candidate have epochs of their own.
+
+Votes are the predictors as a sequence of sparse changes. Under predictor k a candidate scores β_k·b(y) + d_k·w_k·φ(y),
+and column j weighs
+
+    w_kj = a_j − τ_k·v_j  while  |a_j| > τ_k·|v_j|,  else 0,
+
+with a_j and v_j as the last update that touched the column left them. Rules without a growing threshold have τ = 0 and
+a_j is the weight itself; where none is stored, v_j is the sign of a_j. Updates are repeated on the lists, or on what
+they touched of lists that are larger than memory.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.kernels.compile import kernel
-from rerank.learn.log import LogBuffers, record
+from rerank.data.corpus import Corpus
+from rerank.kernels.compile import by_type, kernel
 from rerank.learn.losses import costliest, judge
 from rerank.learn.pairs import compares_oracle, pick, pick_next
-from rerank.learn.predictor import beta, close, look_up, score, settle, survive
-from rerank.learn.vectors import difference, look_ahead
-from rerank.learn.workspace import SKIP, UPDATE, ListArrays, Scratch, gather, learn, update_pair
+from rerank.learn.predictor import beta, close, look_up, score, settle, slope_of, survive
+from rerank.learn.workspace import SKIP, UPDATE, ListArrays, Scratch, difference, gather, learn, look_ahead, update_pair
+
+UPDATES, ENTRIES = 0, 1  # places in ``LogBuffers.used``
+KINDS: dict[str, type] = {
+    "lists": np.int64, "entries": np.int64, "candidate": np.int64, "a": np.float64, "rate": np.float64,
+    "survived": np.int64,
+}  # fmt: skip
+OF_ENTRIES = "candidate", "a"  # the others have one number per update
+
+
+class LogBuffers(NamedTuple):
+    """Room for the updates of a part of an epoch; ``used``: updates and entries so far (int64 [2])."""
+
+    used: np.ndarray
+    lists: np.ndarray  # int64
+    entries: np.ndarray  # int64
+    survived: np.ndarray  # int64
+    rate: np.ndarray  # float64
+    candidate: np.ndarray  # int64
+    a: np.ndarray  # float64
+
+
+def log_buffers(corpus: Corpus, order: np.ndarray, pairwise: bool, top: int) -> LogBuffers:
+    """Room for every list of ``order`` to update, ``top`` times where the loss is pairwise."""
+    n = top * order.size
+    entries = 2 * n if pairwise else int(np.diff(corpus.lists)[order].sum())
+    lists, counts, survived = np.empty((3, n), np.int64)
+    return LogBuffers(
+        np.zeros(2, np.int64), lists, counts, survived, np.empty(n), np.empty(entries, np.int64), np.empty(entries)
+    )
+
+
+@kernel
+def record(log: LogBuffers, i: int, who: np.ndarray, a: np.ndarray, n: int, rate: float, survived: int) -> None:
+    """Log an update on list i; ``survived`` is the count of the predictor that it ends."""
+    update, entry = log.used[UPDATES], log.used[ENTRIES]
+    log.lists[update], log.survived[update], log.rate[update] = i, survived, rate
+    count = 0
+    for r in range(n):
+        if a[r] != 0.0:
+            log.candidate[entry + count], log.a[entry + count] = who[r], a[r]
+            count += 1
+    log.entries[update] = count
+    log.used[UPDATES], log.used[ENTRIES] = update + 1, entry + count
 
 
 @kernel
@@ -97,3 +149,233 @@ def pair_epoch(
             if number + 1 < params.top:
                 star, rival = pick_next(scores, gain, oracle, params.any_ties, i, star, rival, data.pairs)
         survive(state)
+
+
+class UpdateLog:
+    """The updates of a training run: which list, the coefficient of each candidate in the subgradient, and a rate.
+
+    Update k used g = Σ_y a_y φ(y) of one list; the sparse vector is summed up again from the corpus when it is
+    needed, in the same order, so it has the same bits. ``rate`` is a number that the update rule needs to repeat the
+    update (a step size, a margin). ``survived[k]`` is c_k, the lists that predictor k survived
+    (Freund & Schapire 1999): it starts at 1 for the list on which the predictor was made, at 0 for w_1 = 0.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[dict[str, np.ndarray]] = []  # by name, see ``KINDS``
+        self._alive = 0  # c of the predictor that is still alive
+
+    def add_buffers(self, room: LogBuffers, alive: int) -> None:
+        """The updates in ``room``, and the count of the predictor that is alive after them."""
+        sizes = {name: int(room.used[ENTRIES if name in OF_ENTRIES else UPDATES]) for name in KINDS}
+        self._parts.append({name: getattr(room, name)[:size].copy() for name, size in sizes.items()})
+        self._alive = alive
+
+    @property
+    def updates(self) -> int:
+        """Number of updates M; there are M + 1 predictors."""
+        return sum(part["lists"].size for part in self._parts)
+
+    def marks(self) -> tuple[int, int]:
+        """The end of the log so far, for ``head``: its updates, and the count of the predictor that is alive."""
+        return self.updates, self._alive
+
+    def head(self, updates: int, alive: int | None = None) -> "UpdateLog":
+        """The first ``updates`` updates alone, as the log was when the predictor after them had survived ``alive``
+        lists; None: at its end."""
+        arrays = self.arrays()
+        ends = dict.fromkeys(OF_ENTRIES, arrays["first"][updates]) | {"first": updates + 1, "survived": updates + 1}
+        arrays = {name: array[: ends.get(name, updates)].copy() for name, array in arrays.items()}
+        if alive is not None:
+            arrays["survived"][-1] = alive
+        return UpdateLog.from_arrays(arrays)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """By name: lists int64 [M], first int64 [M + 1], candidate int64 and a float64 [entries], rate float64 [M],
+        survived int64 [M + 1]."""
+        arrays = {
+            name: np.concatenate([np.zeros(0, kind), *(part[name] for part in self._parts)])
+            for name, kind in KINDS.items()
+        }
+        arrays["entries"] = np.append(0, np.cumsum(arrays["entries"]))
+        arrays["survived"] = np.append(arrays["survived"], self._alive)
+        return {"first" if name == "entries" else name: array for name, array in arrays.items()}
+
+    @staticmethod
+    def from_arrays(arrays: dict[str, np.ndarray]) -> "UpdateLog":
+        """The inverse of ``arrays``."""
+        log, survived = UpdateLog(), arrays["survived"]
+        log._parts = [arrays | {"entries": np.diff(arrays["first"]), "survived": survived[:-1]}]
+        log._alive = int(survived[-1])
+        return log
+
+
+class Votes(NamedTuple):
+    """M updates, M + 1 predictors; predictor k was made by update k − 1."""
+
+    first: np.ndarray  # int64 [M + 1]: entries of update k are first[k]..first[k + 1]
+    columns: np.ndarray  # int32 [entries]
+    value: np.ndarray  # float64 [entries]: a_j from then on
+    slope: np.ndarray  # float64 [entries]: v_j from then on; [0] for the sign of a_j
+    threshold: np.ndarray  # float64 [M + 1]: τ_k, never falling; [0] for 0
+    scale: np.ndarray  # float64 [M + 1]: d_k ≥ 0
+    beta: np.ndarray  # float64 [M + 1]: β_k
+    survived: np.ndarray  # int64 [M + 1]: c_k
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The fields by name."""
+        return self._asdict()
+
+    def check(self, width: int) -> None:
+        """Raise a ValueError unless these are votes over ``width`` columns that kernels can rely on."""
+        predictors, entries = self.survived.size, self.columns.size
+        whole, few = {"first": np.int64, "columns": np.int32, "survived": np.int64}, {"value", "slope", "columns"}
+        for name, array in self.arrays().items():
+            dtype, size = whole.get(name, np.float64), entries if name in few else predictors
+            absent = name in {"slope", "threshold"} and array.shape == (0,)
+            if array.dtype != dtype or (array.shape != (size,) and not absent):
+                form = f"{array.dtype} {list(array.shape)}"
+                raise ValueError(f"votes: {name} is {form}; expected {np.dtype(dtype)} [{size}]")
+            if not np.all(np.isfinite(array)):
+                raise ValueError(f"votes: {name} holds numbers that are not finite")
+        numbers = [self.columns, width - 1 - self.columns, self.threshold, self.scale, self.survived]
+        rising = [np.diff(self.first), np.diff(self.threshold)]
+        ends = predictors > 0 and self.first[0] == 0 and self.first[-1] == entries
+        if not ends or any(np.any(array < 0) for array in numbers + rising):
+            raise ValueError("votes: an array is out of order or out of range")
+
+
+class Updates(NamedTuple):
+    """An UpdateLog for kernels."""
+
+    lists: np.ndarray  # int64 [M]
+    first: np.ndarray  # int64 [M + 1]
+    candidate: np.ndarray  # int64 [entries]
+    a: np.ndarray  # float64 [entries]
+    rate: np.ndarray  # float64 [M]
+
+
+@kernel
+def load(log: Updates, k: int, t: Scratch) -> int:
+    """The candidates and coefficients of update k, in ``t.who`` and ``t.a``; returns their number."""
+    n = log.first[k + 1] - log.first[k]
+    for r in range(n):
+        t.who[r], t.a[r] = log.candidate[log.first[k] + r], log.a[log.first[k] + r]
+    return int(n)
+
+
+@kernel
+def repeat_updates(
+    data: ListArrays, log: Updates, state: Any, sums: Any, scratch: Scratch, room: Votes, params: Any
+) -> None:
+    """Repeat the logged updates from subgradients, and write down what each of them left."""
+    write_numbers(room, 0, state, beta(state, params.base, params.base_rate))
+    for k in range(log.lists.shape[0]):
+        n = load(log, k, scratch)
+        count = gather(data, scratch, n, state.a.shape[0] - 1, params.loss, params)
+        learn(state, scratch, count, n, log.rate[k], params)
+        close(state)
+        write_columns(room, k, scratch, count, state)
+        write_numbers(room, k + 1, state, beta(state, params.base, params.base_rate))
+
+
+@kernel
+def repeat_pairs(
+    data: ListArrays, log: Updates, state: Any, sums: Any, scratch: Scratch, room: Votes, params: Any
+) -> None:
+    """Learn from the logged pairs again, and write down what each of them left."""
+    write_numbers(room, 0, state, beta(state, params.base, params.base_rate))
+    for k in range(log.lists.shape[0]):
+        load(log, k, scratch)
+        star, rival, weight = scratch.who[0], scratch.who[1], data.weight[log.lists[k]]
+        count = difference(data, star, rival, params.base_rate, state.a.shape[0] - 1, scratch)
+        update_pair(state, sums, scratch, count, log.rate[k], 1.0, weight, params)
+        close(state)
+        if sums is None:
+            write_columns(room, k, scratch, count, state)
+        else:
+            write_correlated(room, k, sums, state)
+        write_numbers(room, k + 1, state, beta(state, params.base, params.base_rate))
+
+
+@by_type
+def write_numbers(room: Votes, k: int, state: Any, weight: float) -> None:
+    """The numbers of predictor k, which is the current one, for ``Votes``."""
+    threshold = state.now.tau if state.v.shape[0] > 0 else state.now.tau * state.now.slope
+    room.beta[k], room.scale[k], room.threshold[k] = weight, state.now.d, threshold
+
+
+@by_type
+def write_columns(room: Votes, k: int, scratch: Scratch, count: int, state: Any) -> None:
+    """The remains of update k in its columns and, where free ones have a scale of their own, in all of these."""
+    at, apart = room.first[k], state.now.d != state.now.d_free
+    for r in range(count):
+        j = scratch.column[r]
+        if j < state.a.shape[0] - 1 and not (apart and j < state.counts.free):
+            at = write_column(room, at, j, 1.0, state)
+    if apart:
+        for free in range(state.counts.free):
+            j = np.uint32(free)
+            at = write_column(room, at, j, state.now.d_free / state.now.d, state)
+    room.first[k + 1] = at
+
+
+@by_type
+def write_correlated(room: Votes, k: int, moved: np.ndarray, state: Any) -> None:
+    """The remains of update k in all columns that an update so far was correlated with: ``moved`` is not 0."""
+    at = room.first[k]
+    for j in range(state.a.shape[0] - 1):
+        if moved[j] != 0.0:
+            at = write_column(room, at, np.uint32(j), 1.0, state)
+    room.first[k + 1] = at
+
+
+@by_type
+def write_column(room: Votes, at: int, j: Any, factor: float, state: Any) -> int:
+    """Write column j as the entry ``at``; returns the place of the next."""
+    room.columns[at] = j
+    room.value[at] = state.a[j] * factor
+    if room.slope.shape[0] > 0:
+        slope = slope_of(state, j)
+        room.slope[at] = np.sign(room.value[at]) * (slope if state.v.shape[0] > 0 or slope == 0.0 else 1.0)
+    return int(at + 1)
+
+
+def room_for(log: UpdateLog, corpus: Corpus, *, full: bool, slopes: bool, more: int) -> tuple[Updates, Votes]:
+    """The updates of ``log`` for kernels, and votes that repeating them on their ``corpus`` fills.
+
+    full: an update touches every column; slopes: slopes are stored; more: how many columns an update touches in
+    addition to those of its candidates.
+    """
+    arrays = log.arrays()
+    survived = arrays.pop("survived")
+    M, D = arrays["lists"].size, corpus.width
+    nonzeros = np.append(0, np.cumsum(np.diff(corpus.rows)[arrays["candidate"]]))
+    room = M * D if full else int(np.minimum(np.diff(nonzeros[arrays["first"]]), D).sum()) + M * more
+    beta, scale, threshold = np.empty((3, M + 1))
+    columns, value = np.empty(room, np.int32), np.empty(room)
+    first, slope = np.zeros(M + 1, np.int64), np.empty(room if slopes else 0)
+    return Updates(**arrays), Votes(first, columns, value, slope, threshold, scale, beta, survived)
+
+
+def filled(room: Votes) -> Votes:
+    """The votes without the room that none of them took."""
+    end, shrinks = int(room.first[-1]), bool(room.threshold.any())
+    return room._replace(
+        columns=room.columns[:end].copy(), value=room.value[:end].copy(),
+        slope=room.slope[: end if shrinks else 0].copy(), threshold=room.threshold if shrinks else np.zeros(0),
+    )  # fmt: skip
+
+
+def in_memory(log: UpdateLog, lists: Corpus) -> tuple[UpdateLog, Corpus]:
+    """The updates of ``log`` and a corpus that they can be repeated on in their order.
+
+    That is ``lists`` itself or, where an epoch goes by parts, the candidates that were part of an update: what
+    repeating needs grows with the updates, not with the lists.
+    """
+    if lists.cuts.size == 2:
+        return log, lists
+    arrays = log.arrays()
+    touched, candidates = np.unique(arrays["lists"]), np.unique(arrays["candidate"])
+    arrays["lists"] = np.searchsorted(touched, arrays["lists"])
+    arrays["candidate"] = np.searchsorted(candidates, arrays["candidate"])
+    return UpdateLog.from_arrays(arrays), lists.only(touched, candidates)

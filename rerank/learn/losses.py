@@ -14,8 +14,7 @@ import numpy as np
 from rerank.base.registry import Registry
 from rerank.kernels.compile import KernelPart, body, by_type, kernel
 from rerank.learn.pairs import aim, costlier, pick, rivals
-from rerank.learn.vectors import append, base_of, merge, subgradient
-from rerank.learn.workspace import ListArrays, Scratch
+from rerank.learn.workspace import ListArrays, Scratch, append, base_of, merge, subgradient
 from rerank.learn.workspace import gather as gather
 
 LINEAR_BELOW = 30.0  # the exponential loss is linear for margins below −LINEAR_BELOW: its slope stays finite

@@ -14,7 +14,7 @@ from rerank.base.errors import RecipeError, RunError
 from rerank.base.interrupts import check, deferred, requested
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, State, Weights
-from rerank.learn.log import UpdateLog
+from rerank.learn.epoch import UpdateLog
 from rerank.learn.pairs import Oracle, PairSource
 from rerank.learn.predictor import copy_state, sums_of
 from rerank.learn.workspace import EpochStats

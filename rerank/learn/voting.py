@@ -1,7 +1,7 @@
 """Exact voting: the winner of every list under every predictor, without a weight vector per predictor.
 
 Under predictor k a candidate scores β_k·b + d_k·(U − τ_k·V), with U = Σ φ_j a_j and V = Σ φ_j v_j over the active
-columns (Gao et al. 2013, Fig. 2; see ``log``). Lists do not depend on one another, and threads share them out. On a
+columns (Gao et al. 2013, Fig. 2; see ``epoch``). Lists do not depend on one another, and threads share them out. On a
 list, time is replayed: a column changes its level, the candidates that have it change their sums, the best is looked up
 again, and what the predictor survived is its vote.
 
@@ -22,7 +22,7 @@ from rerank.base.interrupts import check, deferred
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import mix
 from rerank.kernels.compile import kernel, thread_count
-from rerank.learn.log import Votes
+from rerank.learn.epoch import Votes
 
 
 class Levels(NamedTuple):

@@ -180,7 +180,7 @@ def _load(source: Path, header: dict[str, Any]) -> Model:
         if not np.all(np.isfinite(predictor.w)):
             raise ValueError(f"{name}.npy holds weights that are not finite")
     if kinds["votes"]:
-        from rerank.learn.log import Votes
+        from rerank.learn.epoch import Votes
 
         if set(kinds["votes"]) != set(Votes._fields):
             raise ValueError(f"its votes are {', '.join(sorted(kinds['votes']))}; expected {', '.join(Votes._fields)}")

@@ -272,7 +272,7 @@ class Scorer:
             yield from self._vote(batch)
 
     def _vote(self, batch: Sequence[Pair | Problem]) -> Iterator[Ranked | Problem]:
-        from rerank.learn.log import Votes
+        from rerank.learn.epoch import Votes
         from rerank.learn.voting import vote  # the kernels of voting
 
         lists = [(item, *self.features(item)) for item in batch if not isinstance(item, Problem)]

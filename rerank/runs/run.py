@@ -15,7 +15,7 @@ from rerank.data.corpus import Corpus
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import AUTO, make_learner
-from rerank.learn.log import UpdateLog, Votes, in_memory
+from rerank.learn.epoch import UpdateLog, Votes, in_memory
 from rerank.learn.scoring import best, scores, weighed_rows
 from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.metric import Metric, chosen_rows, list_gains, scored_rows, usual_scores

@@ -14,7 +14,7 @@ from variants import EPOCHS, LEARNERS, every_family, every_learner, make
 
 from rerank.base.errors import RecipeError
 from rerank.learn.base import learners
-from rerank.learn.log import UpdateLog
+from rerank.learn.epoch import UpdateLog
 from rerank.learn.scoring import best, scores
 
 

@@ -22,7 +22,7 @@ from rerank.contrib.classification.results import Classification
 from rerank.data.corpus import DTYPES, Corpus, concatenate, save_joined, share_of
 from rerank.learn.base import Learner, State, learners
 from rerank.learn.bounds import bounds, list_margins
-from rerank.learn.log import UpdateLog, in_memory
+from rerank.learn.epoch import UpdateLog, in_memory
 from rerank.learn.pairs import Oracle
 from rerank.learn.rules.additive import Perceptron
 from rerank.learn.rules.dual_averaging import VotedRDA

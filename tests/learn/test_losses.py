@@ -21,8 +21,7 @@ from rerank.learn.pairs import Oracle, PairSource, pairs, rivals
 from rerank.learn.rules.additive import SGD
 from rerank.learn.rules.dual_averaging import accumulate_spread
 from rerank.learn.train import ListProblem, train
-from rerank.learn.vectors import accumulate
-from rerank.learn.workspace import scratch_for, view
+from rerank.learn.workspace import accumulate, scratch_for, view
 from rerank.parts import LOSSES
 
 

@@ -13,7 +13,7 @@ from strategies import corpus_of, random_corpus, run, targets
 from variants import LEARNERS, make, twin_of
 
 from rerank.data.corpus import Corpus
-from rerank.learn.log import UpdateLog
+from rerank.learn.epoch import UpdateLog
 from rerank.learn.rules.additive import TruncatedGradient
 from rerank.learn.rules.dual_averaging import FTRL, RDA, AdaptiveRDA
 from rerank.learn.rules.gaussian import SecondOrderPerceptron

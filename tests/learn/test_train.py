@@ -20,7 +20,7 @@ from variants import twin_of
 
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
-from rerank.learn.log import UpdateLog
+from rerank.learn.epoch import UpdateLog
 from rerank.learn.rules.additive import Perceptron
 from rerank.learn.rules.dual_averaging import RDA, VotedRDA
 from rerank.learn.scoring import best, scores

@@ -26,7 +26,7 @@ from rerank.base.registry import Registry
 from rerank.features.table import HashedTable
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import make_learner
-from rerank.learn.log import Votes
+from rerank.learn.epoch import Votes
 from rerank.models.decoding import gain_functions
 from rerank.models.model import HEADER, TREES, Model, check_state, header_digest
 from rerank.models.provenance import require_trusted

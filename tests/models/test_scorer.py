@@ -23,7 +23,7 @@ from rerank.data.corpus import Corpus
 from rerank.extraction.content import Pair
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
-from rerank.learn.log import Votes
+from rerank.learn.epoch import Votes
 from rerank.learn.scoring import scores
 from rerank.learn.voting import vote
 from rerank.metrics.fusion import probabilities

@@ -12,7 +12,7 @@ import small
 from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import Content
-from rerank.learn.log import Votes
+from rerank.learn.epoch import Votes
 from rerank.learn.scoring import best
 from rerank.learn.voting import vote
 from rerank.metrics.metric import chosen_rows

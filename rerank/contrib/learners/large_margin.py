@@ -14,12 +14,11 @@ import numpy as np
 from rerank.base.ranges import Positive
 from rerank.kernels.compile import by_type, kernel
 from rerank.learn.base import Learner
-from rerank.learn.log import LogBuffers, record
+from rerank.learn.epoch import LogBuffers, record
 from rerank.learn.losses import judge
 from rerank.learn.predictor import beta, close, look_up, score, subtract, survive
 from rerank.learn.rules.winnow import Multiplicative, mass_of, multiply
-from rerank.learn.vectors import look_ahead, squared_norm
-from rerank.learn.workspace import ListArrays, Scratch, gather, learn
+from rerank.learn.workspace import ListArrays, Scratch, gather, learn, look_ahead, squared_norm
 
 NO_LIMIT = 1e150  # of a dual variable
 ROUNDING = 1e-12  # margins so near to 1 are 1

@@ -40,8 +40,8 @@ from rerank.contrib.structures.chain import (
 from rerank.kernels.compile import ByType, kernel, kernel_of
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.contract import accepted
+from rerank.learn.epoch import UpdateLog
 from rerank.learn.folds import FOLDS, sections
-from rerank.learn.log import UpdateLog
 from rerank.learn.losses import Cost
 from rerank.learn.pairs import ORACLES
 from rerank.learn.predictor import Predictor, named

@@ -24,8 +24,7 @@ from rerank.learn.base import Learner, State, Update
 from rerank.learn.epoch import pair_epoch
 from rerank.learn.losses import value_and_slope
 from rerank.learn.predictor import shrink, slope_of, subtract
-from rerank.learn.vectors import margin, squared_norm
-from rerank.learn.workspace import IDLE, UPDATE, Lesson, Scratch
+from rerank.learn.workspace import IDLE, UPDATE, Lesson, Scratch, margin, squared_norm
 
 SQRT, CONSTANT = range(2)  # the places of these choices in ``SGD.schedule``
 HARD, PA_1, PA_2 = range(3)  # and in ``PassiveAggressive.variant``

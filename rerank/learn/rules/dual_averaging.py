@@ -46,8 +46,17 @@ from rerank.learn.base import Learner, State, Update
 from rerank.learn.losses import PairLoss
 from rerank.learn.predictor import assign, shrink, slope_of
 from rerank.learn.scoring import ONE, single
-from rerank.learn.vectors import accumulate, append, base_of, merge
-from rerank.learn.workspace import ListArrays, Scratch, rescale_column, set_scales, update_column
+from rerank.learn.workspace import (
+    ListArrays,
+    Scratch,
+    accumulate,
+    append,
+    base_of,
+    merge,
+    rescale_column,
+    set_scales,
+    update_column,
+)
 
 # With a step size per column even the smallest subgradient counts, so rounding is kept out, normalised or not: entries
 # |g_j| ≤ NOISE·x_j·max |a_y| are 0 (of a feature that all candidates share, say), and an update with all |a_y| ≤ NOISE

@@ -17,11 +17,20 @@ import numpy as np
 from rerank.base.ranges import Count, Positive
 from rerank.kernels.compile import by_type, kernel
 from rerank.learn.base import Learner, State
-from rerank.learn.epoch import pair_epoch
-from rerank.learn.log import repeat_pairs
+from rerank.learn.epoch import pair_epoch, repeat_pairs
 from rerank.learn.predictor import add, assign, fresh
-from rerank.learn.vectors import inner, margin, squared_norm
-from rerank.learn.workspace import IDLE, SKIP, UPDATE, Lesson, Scratch, exact_rates, rates_of
+from rerank.learn.workspace import (
+    IDLE,
+    SKIP,
+    UPDATE,
+    Lesson,
+    Scratch,
+    exact_rates,
+    inner,
+    margin,
+    rates_of,
+    squared_norm,
+)
 
 ROUNDING = 1e-12  # of a variance that was 1 at first: how exactly it can be known
 SMALLEST = 1e-100  # an update whose v is below it is skipped
