@@ -13,20 +13,7 @@ import typer
 from rerank.base.encoding import amount
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import track
-from rerank.cli.application import (
-    MAX_SAMPLES,
-    ListOptions,
-    ListReferences,
-    OutputFile,
-    Predictor,
-    Seed,
-    Trusted,
-    allow_local_imports,
-    check_files,
-    command,
-    show,
-    shown_as_json,
-)
+from rerank.cli import application as cli
 from rerank.cli.evaluating import MetricName, metric_settings, reader_of
 
 if TYPE_CHECKING:
@@ -43,31 +30,31 @@ BASE = "base"  # in place of a model
 AHEAD = 1000  # lists that tell how far scores deviate, if nothing was tuned; of a file, ranked before one is written
 
 
-@command("rank", "Use", "rerank rank runs/asr/model asr/test --json", seldom="decode")
+@cli.command("rank", "Use", "rerank rank runs/asr/model asr/test --json", seldom="decode")
 def rank_(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model directory; base to decode base scores.")],
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="Lists to rank; - for standard input.")] = "-",
-    output: OutputFile = "-",
+    output: cli.OutputFile = "-",
     *,
-    reading: ListOptions,
+    reading: cli.ListOptions,
     n_best: Annotated[
         int | None,
         typer.Option(
             min=1, help="Write this many candidates per list, in the input's format, with new and old scores."
         ),
     ] = None,
-    predictor: Predictor = None,
+    predictor: cli.Predictor = None,
     decode: Annotated[
         str | None,
         typer.Option(
             metavar="SETTINGS",
             help="Settings of mbr and fuse in place of the tuned ones, as {sharpness: 2, threshold: 0.6}: "
             "sharpness, deviation, threshold, most, gains.",
-            callback=lambda settings: allow_local_imports(settings) if "gains" in (settings or "") else settings,
+            callback=lambda settings: cli.allow_local_imports(settings) if "gains" in (settings or "") else settings,
         ),
     ] = None,
     metric: MetricName = None,
-    trust: Trusted = False,
+    trust: cli.Trusted = False,
     sources: Annotated[
         str | None,
         typer.Option(help="The inputs of lists of texts that do not hold their own, one per line."),
@@ -92,7 +79,7 @@ def rank_(
     from rerank.readers.base import SkipCount, make_reader
     from rerank.storage.files import open_output
 
-    check_files(nbest, sources, output, None if model == BASE else model)
+    cli.check_files(nbest, sources, output, None if model == BASE else model)
     if model == BASE:
         settings = metric_settings(metric or "parseval")
         if predictor is None and decode is None:
@@ -111,7 +98,7 @@ def rank_(
         form = make_reader(reader_of(nbest, reading.reader or usual, reading.roles, trained["name"]))
     else:
         form = scorer.reader
-    if n_best is not None and scorer.predictor in ("fuse", "learned") and not shown_as_json():
+    if n_best is not None and scorer.predictor in ("fuse", "learned") and not cli.shown_as_json():
         log.warning(
             "the candidates are in the order of their scores by %s; the model's own choices are trees that it fuses, "
             "which are written without --n-best", scorer.ranked_by,
@@ -121,7 +108,7 @@ def rank_(
     with open_output(output, whole=form.bounded or sources is not None) as stream:
         opened = _tuned(scorer, untuned, decode, scorer.read(form, nbest, count, sources))
         lists = _count_lists(track(scorer.rank(opened), "rank"), counts)
-        if shown_as_json():
+        if cli.shown_as_json():
             for ranked in lists:
                 stream.write(_as_object(ranked, scorer.predictor, n_best or 1))
         elif n_best is not None:
@@ -261,8 +248,10 @@ class Comparing:
         str | None, typer.Option(metavar="NAMES", help="Score columns to use, comma-separated.", show_default="all")
     ] = None
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation of what is learned.")] = 5
-    samples: Annotated[int, typer.Option(min=1, max=MAX_SAMPLES, help="Resamples of a test of significance.")] = 1000
-    seed: Seed = 1
+    samples: Annotated[int, typer.Option(min=1, max=cli.MAX_SAMPLES, help="Resamples of a test of significance.")] = (
+        1000
+    )
+    seed: cli.Seed = 1
 
     @property
     def how(self) -> dict[str, Any]:
@@ -273,16 +262,16 @@ class Comparing:
 
 def show_table(table: "SourceTable") -> None:
     """Show ways to choose, and what else there is about them."""
-    show(*filter(None, [table.compared.doubt]), **table.as_data())
+    cli.show(*filter(None, [table.compared.doubt]), **table.as_data())
     for part in table.tables():
-        show(part, *filter(None, [part.note]))
+        cli.show(part, *filter(None, [part.note]))
 
 
-@command("vote", "Start", "rerank vote sums")
+@cli.command("vote", "Start", "rerank vote sums")
 def vote(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Lists with gains.")],
     *,
-    reading: ListOptions,
+    reading: cli.ListOptions,
     answer: Annotated[
         str | None,
         typer.Option(
@@ -329,18 +318,18 @@ def vote(
 
         chosen |= {"metric": measure, "seed": comparing.seed, "recipe": {"name": save.name}}
         fit(every[0] if kept else every, **chosen).save(save)
-        show(f"{save}: a model of all lists, by the defaults of `rerank.fit`; the rows above do not measure it")
+        cli.show(f"{save}: a model of all lists, by the defaults of `rerank.fit`; the rows above do not measure it")
 
 
-@command("weigh", "Train", "rerank weigh asr/dev --metric wer")
+@cli.command("weigh", "Train", "rerank weigh asr/dev --metric wer")
 def weigh(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Lists with scores.")],
-    references: ListReferences = None,
+    references: cli.ListReferences = None,
     *,
     comparing: Comparing,
-    reading: ListOptions,
+    reading: cli.ListOptions,
     resamples: Annotated[
-        int, typer.Option(min=2, max=MAX_SAMPLES, help="Bootstrap resamples for intervals of weights.")
+        int, typer.Option(min=2, max=cli.MAX_SAMPLES, help="Bootstrap resamples for intervals of weights.")
     ] = 20,
     restarts: Annotated[int, typer.Option(min=0, max=10_000, help="Random restarts of the search.")] = 3,
     save: Annotated[Path | None, typer.Option(help="Write a model with the weights of all lists here.")] = None,
@@ -363,4 +352,4 @@ def weigh(
     show_table(table)
     if save is not None:
         weighed_model(lists, measure, table).save(save)
-        show(f"{save}: a model with the weights of the row {table.learned}", model=save)
+        cli.show(f"{save}: a model with the weights of the row {table.learned}", model=save)

@@ -13,7 +13,7 @@ import typer
 from rerank.base.encoding import amount, decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import track
-from rerank.cli.application import Encoding, ListOptions, allow_local_imports, command, show
+from rerank.cli import application as cli
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +34,7 @@ MetricName = Annotated[
         help="The measure: parseval, bleu, chrf, wer, cer, match; or, of columns of the lists, gain, counts, ndcg, "
         "map, mrr, recall, precision, also with a cut-off, ndcg@10; or settings, {name: bleu, tokenize: 13a}, or your "
         "own, module:Class.",
-        callback=allow_local_imports,
+        callback=cli.allow_local_imports,
     ),
 ]
 
@@ -113,7 +113,7 @@ def reader_of(path: str, given: Any, roles: str | None, usual: str = "jsonl") ->
     return with_roles(settings_of(given or format_of(path, readers, usual), "--reader"), roles)
 
 
-@command("oracle", "Look", "rerank oracle asr/test --metric wer")
+@cli.command("oracle", "Look", "rerank oracle asr/test --metric wer")
 def oracle(
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="N-best lists.")],
     reference: Annotated[
@@ -124,7 +124,7 @@ def oracle(
         ),
     ] = None,
     *,
-    reading: ListOptions,
+    reading: cli.ListOptions,
     measuring: Measuring,
 ) -> None:
     """Measure lists: what the base, the best, the worst and a random choice score."""
@@ -169,7 +169,7 @@ def oracle(
     content.check(count)
     tell(account := Account.of(path, first, measure=measure.words))
     amiss = doubts_of_lists(first, measure, form.get("roles"))
-    show(*amiss, doubts=amiss, **said_of(account))
+    cli.show(*amiss, doubts=amiss, **said_of(account))
     statistics = ListStatistics.of(measured_corpus(every, measure), measure)
     _show_statistics(statistics, count, measure)
     for line in references_amiss(measure, asdict(statistics), seen.finish().lengths, written_apart(amiss)):
@@ -191,8 +191,8 @@ def _show_statistics(of: "ListStatistics", count: "SkipCount", measure: "Metric"
         report = getattr(of, name)
         rows.append([name.replace("_", " "), *(texts.get(key, measure.text)(report[key]) for key in keys)])
     skipped = {"skipped": count.skipped, "skipped_candidates": count.skipped_candidates, "duplicates": count.duplicates}
-    show(TextTable("", ["chosen by", *keys.values()], rows), **asdict(of), **skipped)
-    show(
+    cli.show(TextTable("", ["chosen by", *keys.values()], rows), **asdict(of), **skipped)
+    cli.show(
         f"lists {of.lists:,}: {of.empty} without, {of.singletons} with one candidate; {count.skipped} skipped",
         f"candidates {of.candidates:,}: least {of.smallest}, mean {of.mean:.1f}, median {of.median:g}, "
         f"most {of.largest}; {count.duplicates:,} duplicates; {count.skipped_candidates} skipped",
@@ -201,15 +201,15 @@ def _show_statistics(of: "ListStatistics", count: "SkipCount", measure: "Metric"
     if placed := sum(of.oracle_ranks):
         share, unique = of.oracle_ranks[0] / placed, f"{100 * of.unique_oracle:.1f} %"
         line = f"the oracle is the base choice in {100 * share:.1f} % of lists, unique in {unique}"
-        show(line, oracle_is_base=share)
-    show(of.signature)
+        cli.show(line, oracle_is_base=share)
+    cli.show(of.signature)
 
 
 COUNTS = "sentences", "refused", "skipped", "valid"
 log = logging.getLogger("rerank")
 
 
-@command("evaluate", "Look", "rerank evaluate ours.txt references.txt theirs.txt --metric bleu")
+@cli.command("evaluate", "Look", "rerank evaluate ours.txt references.txt theirs.txt --metric bleu")
 def evaluate(
     files: Annotated[
         list[str],
@@ -219,7 +219,7 @@ def evaluate(
     ],
     measuring: Measuring,
     *,
-    encoding: Encoding = None,  # noqa: ARG001 - its callback acts
+    encoding: cli.Encoding = None,  # noqa: ARG001 - its callback acts
     sentences: Annotated[bool, typer.Option("--sentences", help="Also print a line for every sentence.")] = False,
 ) -> None:
     """Score trees or texts against references.
@@ -254,7 +254,7 @@ def evaluate(
         compared = Compared(measure, of_references, rows_of, names[0], (), doubt=doubt)
         note = f"Δ and p: against {names[0]}."
         table = compared.table("", note, heading=measure.primary, of="system")
-        show(table, table.note, compared=compared.as_data())
+        cli.show(table, table.note, compared=compared.as_data())
 
 
 def _evaluate_trees(
@@ -283,9 +283,9 @@ def _evaluate_trees(
         f"{', '.join(map(stream_name, systems))}: trees", size, "", right=right, measure=measure.signature
     )
     tell(account)
-    show(**said_of(account))
+    cli.show(**said_of(account))
     if sentences:
-        show(*results[0].table(), sentences=list(results[0].sentences()))
+        cli.show(*results[0].table(), sentences=list(results[0].sentences()))
     for result in results:
         if result.first_error:
             errors = f"{amount(int(result.scores()['refused']), 'sentence')} in error, left out of the scores"
@@ -300,7 +300,7 @@ def _evaluate_trees(
             rows.append([f"  {key}", *(text.format(value).removesuffix("%") for value in values)])
     scores = {name: result.sections() for name, result in zip(names, results, strict=True)}
     table = TextTable("", ["", *names], rows)
-    show(table, *said, measure.signature, scores=scores, signature=measure.signature, changes=said)
+    cli.show(table, *said, measure.signature, scores=scores, signature=measure.signature, changes=said)
     return [result.stats for result in results], results[0].reference, ""
 
 
@@ -331,7 +331,7 @@ def _evaluate_texts(
     tell(account)
     sides = [([decoded(texts[0][k])], gold[0]) for k, gold in enumerate(shown_golds[:MOST])]
     amiss = doubts_of_references(sides, measure)
-    show(*amiss, doubts=amiss, **said_of(account))
+    cli.show(*amiss, doubts=amiss, **said_of(account))
     stats, reports, reference = [], [], np.zeros((0, 0))
     for path, lines in zip(systems, texts, strict=True):
         rows = []
@@ -347,14 +347,14 @@ def _evaluate_texts(
         reports.append({**report, **measure.corpus(hypotheses, shown_golds)})
     if sentences:
         gains = measure.gain(stats[0], reference)
-        show(*(f"{gain:.6f}" for gain in gains), sentences=[float(gain) for gain in gains])
+        cli.show(*(f"{gain:.6f}" for gain in gains), sentences=[float(gain) for gain in gains])
     names, signature = shown_names(systems), measure.corpus_signature(shown_golds)
     cells = list[list[str]]()
     for key in reports[0]:
         written = {"length_ratio": "{:.3f}".format, measure.primary: measure.text}.get(key, "{:,.4g}".format)
         cells.append([key, *(written(report[key]) for report in reports)])
     table = TextTable("", ["", *names], cells)
-    show(table, signature, scores=dict(zip(names, reports, strict=True)), signature=signature)
+    cli.show(table, signature, scores=dict(zip(names, reports, strict=True)), signature=signature)
     return stats, reference, " ".join(amiss)
 
 

@@ -17,20 +17,7 @@ import typer
 from rerank.base.encoding import plain
 from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.base.registry import Registry
-from rerank.cli.application import (
-    ListReader,
-    ListReferences,
-    ModelPlace,
-    OutputFile,
-    Predictor,
-    ReadOptions,
-    Roles,
-    Trusted,
-    command,
-    out,
-    show,
-    shown_as_json,
-)
+from rerank.cli import application as cli
 
 if TYPE_CHECKING:
     from rerank.extraction.content import Pair
@@ -44,15 +31,15 @@ log = logging.getLogger("rerank")
 SHOWN = 5  # lines of a file that is there
 
 
-@command("inspect", "Look", "rerank inspect runs/quickstart/model --top 5", seldom="provenance")
+@cli.command("inspect", "Look", "rerank inspect runs/quickstart/model --top 5", seldom="provenance")
 def inspect(
-    model: ModelPlace,
+    model: cli.ModelPlace,
     top: Annotated[int, typer.Option(min=0, help="Features to show of every template.")] = 3,
     feature: Annotated[str | None, typer.Option(help="Only features whose name contains this text.")] = None,
     provenance: Annotated[
         bool, typer.Option("--provenance", help="Show the origin of the model: files, settings, versions.")
     ] = False,
-    predictor: Predictor = None,
+    predictor: cli.Predictor = None,
 ) -> None:
     """Show the strongest weights of a model, and the share of each template."""
     from rerank.models.model import Model
@@ -64,7 +51,7 @@ def inspect(
     if provenance:
         about = {key: value for key, value in loaded.about.items() if key != "columns"}  # pages of quantiles
         found = {"provenance": about, "table": loaded.table.about, "settings": loaded.settings}
-        return show(as_yaml(found), **found)
+        return cli.show(as_yaml(found), **found)
     predictor = predictor or loaded.decision.ranked_by
     if predictor == "voted":
         raise RecipeError("the voted predictor has no weights of its own; inspect average or last")
@@ -72,10 +59,10 @@ def inspect(
     if feature is not None:
         features = find_features(loaded, predictor, feature)
         rows = [[name, f"{weight:+.5g}"] for name, weight in features]
-        return show(TextTable("", ["feature", "weight"], rows), features=dict(features))
+        return cli.show(TextTable("", ["feature", "weight"], rows), features=dict(features))
     learner, nonzero = str(loaded.about.get("learner", "")), int((weights.strength != 0).sum())
     seen, kept = counts.get("seen", 0), counts.get("kept", 0)
-    show(
+    cli.show(
         f"{plain(learner)}, {predictor}: {nonzero:,} nonzero of {loaded.table.width:,} weights, "
         f"base score × {weights.base:.4g}; features seen {seen:,}, kept {kept:,}",
         learner=learner, predictor=predictor, nonzero=nonzero, columns=loaded.table.width, base=weights.base,
@@ -87,15 +74,15 @@ def inspect(
         strongest = [{"feature": name, "weight": weight} for name, weight in entry.strongest]
         templates.append({**vars(entry), "strongest": strongest})
     table = TextTable("", ["template", "columns", "nonzero", "share"], rows)
-    show(table, templates=templates)
+    cli.show(table, templates=templates)
     for entry in entries if top else []:
         lines = (f"  {weight:+9.4g}  {plain(name.partition('|')[2])}" for name, weight in entry.strongest)
-        show(f"\n{plain(entry.template)}", *lines)
+        cli.show(f"\n{plain(entry.template)}", *lines)
 
 
-@command("explain", "Look", "rerank explain runs/asr/model asr/dev --list dev-1")
+@cli.command("explain", "Look", "rerank explain runs/asr/model asr/dev --list dev-1")
 def explain(
-    model: ModelPlace,
+    model: cli.ModelPlace,
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="N-best lists.")],
     list_id: Annotated[str, typer.Option("--list", metavar="ID", help="The id of the list to explain.")],
     gold: Annotated[
@@ -104,10 +91,10 @@ def explain(
     sources: Annotated[
         str | None, typer.Option(help="The inputs of lists of texts that do not hold their own.")
     ] = None,
-    reader: ListReader = None,
-    trust: Trusted = False,
+    reader: cli.ListReader = None,
+    trust: cli.Trusted = False,
     top: Annotated[int, typer.Option(min=1, help="Features to show.")] = 15,
-    predictor: Predictor = None,
+    predictor: cli.Predictor = None,
 ) -> None:
     """Show by which features and weights a candidate wins its list.
 
@@ -135,15 +122,15 @@ def explain(
         texts.append(f"{name}: {plain(text)}")
         candidates.append({"name": name, "candidate": y + 1, "score": score, "base_score": base_score, "text": text})
     table = TextTable("", ["", "candidate", "score", "base score"], rows)
-    show(table, *texts, list=list_id, candidates=candidates)
+    cli.show(table, *texts, list=list_id, candidates=candidates)
     _show_answer(scorer, item)
     against = dict[str, Any]()
     for name, other in places[1:]:
         if other == winner:
-            show(f"the winner is the {name}")
+            cli.show(f"the winner is the {name}")
         else:
             against[name] = _show_parts(name, scorer.explain(item, winner, other), top)
-    show(against=against)
+    cli.show(against=against)
 
 
 def _show_answer(scorer: "Scorer", item: "Pair") -> None:
@@ -151,12 +138,14 @@ def _show_answer(scorer: "Scorer", item: "Pair") -> None:
     from rerank.runs.report.table import TextTable
 
     how, use = scorer.how, scorer.predictor
-    show(f"predictor {use}", predictor=use)
+    cli.show(f"predictor {use}", predictor=use)
     if how is None:
         return
     answer = scorer.answer(item, how)
     of = "a tree of its own" if answer.place is None else f"candidate {answer.place + 1}"
-    show(f"decoded by {use}: {of}", plain(answer.text), decoded={"by": use, "place": answer.place, "text": answer.text})
+    cli.show(
+        f"decoded by {use}: {of}", plain(answer.text), decoded={"by": use, "place": answer.place, "text": answer.text}
+    )
     if not answer.votes:
         return
     rows = []
@@ -167,7 +156,9 @@ def _show_answer(scorer: "Scorer", item: "Pair") -> None:
         in_answer, words = "yes" if vote.weight > how.threshold else "", f"{vote.start + 1} to {vote.end}"
         rows.append([vote.label, words, ", ".join(voters), in_answer, f"{vote.weight:.3f}"])
     head = "bracket", "words", "candidates that have it", "in the answer", "probability"
-    show(TextTable("brackets in question", head, rows, texts=4), brackets=[vote.as_object() for vote in answer.votes])
+    cli.show(
+        TextTable("brackets in question", head, rows, texts=4), brackets=[vote.as_object() for vote in answer.votes]
+    )
 
 
 def _show_parts(name: str, parts: "list[Contribution]", top: int) -> dict[str, Any]:
@@ -183,7 +174,7 @@ def _show_parts(name: str, parts: "list[Contribution]", top: int) -> dict[str, A
         rows.append([f"{len(parts[top:])} more", "", "", "", f"{rest:+.4f}"])
     rows.append(["all", "", "", "", f"{whole:+.4f}"])
     head = "feature", "weight", "winner", name, "contribution"
-    show(TextTable(f"winner against {name}", head, rows))
+    cli.show(TextTable(f"winner against {name}", head, rows))
     features = [{**part._asdict(), "amount": part.amount} for part in parts[:top]]
     return {"features": features, "more": len(parts[top:]), "amount_of_more": rest, "amount": whole}
 
@@ -224,15 +215,15 @@ def _find(
     raise DataError(f"no usable list {list_id!r} in the file{named}", path=stream_name(nbest))
 
 
-@command("export", "Use", "rerank export runs/quickstart/model --output weights.txt", as_object=False)
+@cli.command("export", "Use", "rerank export runs/quickstart/model --output weights.txt", as_object=False)
 def export(
-    model: ModelPlace,
-    output: OutputFile = "-",
+    model: cli.ModelPlace,
+    output: cli.OutputFile = "-",
     form: Annotated[
         Literal["text", "moses"],
         typer.Option("--format", help="All weights, or the file of sparse weights that Moses reads."),
     ] = "text",
-    predictor: Predictor = None,
+    predictor: cli.Predictor = None,
     top: Annotated[int | None, typer.Option(min=0, help="Only this many features, the strongest.")] = None,
 ) -> None:
     """Write the weights of a model as text, one name and weight per line, the strongest first."""
@@ -267,7 +258,7 @@ def export(
         )
 
 
-@command("import", "Use", "rerank import weights.txt --like runs/quickstart/model --output mine", as_object=False)
+@cli.command("import", "Use", "rerank import weights.txt --like runs/quickstart/model --output mine", as_object=False)
 def import_weights(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Weights as `rerank export` writes them; - for stdin.")],
     like: Annotated[str, typer.Option(metavar="MODEL", help="The model with the same features.")],
@@ -293,12 +284,12 @@ def import_weights(
     log.info("%s weights, the others are 0", f"{imported_weights.features:,}")
 
 
-@command("look", "Look", "rerank look llm/test")
+@cli.command("look", "Look", "rerank look llm/test")
 def look(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Lists, in any format.")],
-    references: ListReferences = None,
+    references: cli.ListReferences = None,
     *,
-    reading: ReadOptions,
+    reading: cli.ReadOptions,
 ) -> None:
     """Say what a file is taken for: candidates, base score, what is right, columns.
 
@@ -317,13 +308,13 @@ def look(
     if (account := Account.of(file, first, str(lists.settings["name"]))) is None:
         list(lists)  # says why no list is good, if there is one
         raise DataError("no list with candidates", path=file)
-    show(*account.lines, account=account.as_data())
+    cli.show(*account.lines, account=account.as_data())
     count.warn()
     doubts = doubts_of_lists(first, roles=lists.settings.get("roles"))
-    show(*doubts, doubts=doubts)
+    cli.show(*doubts, doubts=doubts)
 
 
-@command("new", "Start", "rerank new lists/train.jsonl lists/dev.jsonl lists/test.jsonl")
+@cli.command("new", "Start", "rerank new lists/train.jsonl lists/dev.jsonl lists/test.jsonl")
 def new(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Lists: of training, dev and tests.")],
     *,
@@ -335,8 +326,8 @@ def new(
         ),
     ] = None,
     sources: Annotated[list[str] | None, typer.Option(metavar="FILE", help="Inputs of each file in turn.")] = None,
-    reader: ListReader = None,
-    roles: Roles = None,
+    reader: cli.ListReader = None,
+    roles: cli.Roles = None,
     metric: Annotated[
         str | None, typer.Option(metavar="NAME", help="Metric of the recipe.", show_default="as the lists suggest")
     ] = None,
@@ -369,7 +360,7 @@ def new(
     tries = [text.replace("MODEL", model).replace("FILE", tried) for text in task_named(made.task).tries]
     commands = [f"rerank run {shlex.quote(str(place))}", *tries]
     later = [f"  {line}" for line in commands[1:]]
-    show(
+    cli.show(
         f"{place}: {made.found}",
         "later:",
         *later,
@@ -387,7 +378,7 @@ REGISTRIES = {
 PAPERS, WIDTH = "papers", 120
 
 
-@command("list", "Look", "rerank list recipes")
+@cli.command("list", "Look", "rerank list recipes")
 def list_(
     kind: Annotated[Kind | None, typer.Argument(help="Kind of parts; everything by default.")] = None,
     *,
@@ -401,25 +392,25 @@ def list_(
 
     recommended = Registry[str]("recommended")  # learners that docs/choosing.md names
     for registry in [kind] if kind else get_args(Kind):
-        if kind is None and not shown_as_json():
-            out.print(registry, style="bold")
+        if kind is None and not cli.shown_as_json():
+            cli.out.print(registry, style="bold")
         parts = _parts(registry)
         listed = [part for part in parts if every or registry != "learners" or part["name"] in recommended]
         lines = [_line(part, every) for part in listed]
         if registry == "recipes":  # in groups, those of papers last
             of_use = {use: [f"  {_line(part)}" for part in parts if part["use"] == use] for use in (*uses(), PAPERS)}
             lines = [line for use, own in of_use.items() if own for line in (f"{use}:", *own)]
-        show(*lines, **{registry: parts})
+        cli.show(*lines, **{registry: parts})
         if len(listed) < len(parts):
-            show(f"and {len(parts) - len(listed)} more: rerank list learners --all")
+            cli.show(f"and {len(parts) - len(listed)} more: rerank list learners --all")
         if registry == "templates":
             from rerank.features.template import SETS
 
             sets = [{"name": name, "templates": list(members)} for name, members in SETS.items()]
-            show(*(f"set {name}: {len(members)} templates" for name, members in SETS.items()), sets=sets)
+            cli.show(*(f"set {name}: {len(members)} templates" for name, members in SETS.items()), sets=sets)
         if registry == "readers":
             note = "every reader: scores='score', or 'cost' where lower is better"
-            show(note, note=note)
+            cli.show(note, note=note)
 
 
 def _parts(kind: Kind) -> list[dict[str, Any]]:

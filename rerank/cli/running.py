@@ -9,7 +9,7 @@ import typer
 from rerank.base.encoding import file_name
 from rerank.base.errors import RecipeError
 from rerank.base.registry import imported
-from rerank.cli.application import MAX_SAMPLES, Seed, allow_local_imports, command, out, show
+from rerank.cli import application as cli
 
 if TYPE_CHECKING:
     from rerank.pool import Engine
@@ -29,7 +29,7 @@ class RecipeOptions:
         typer.Argument(
             metavar="RECIPE",
             help="The recipe: a YAML file, or a name of `rerank list recipes`.",
-            callback=allow_local_imports,
+            callback=cli.allow_local_imports,
         ),
     ]
     set_: Annotated[
@@ -83,7 +83,7 @@ class EngineOptions:
         return open_engine(**settings | {key: value for key, value in options.items() if value is not None})
 
 
-@command("run", "Start", "rerank run quickstart", seldom="until")
+@cli.command("run", "Start", "rerank run quickstart", seldom="until")
 def run(
     recipe: RecipeOptions,
     *,
@@ -114,23 +114,23 @@ def run(
         done = experiment(settings, Inputs(), directory, until=until, resume=resume, engine=engine)
     if until == "extract":
         corpora = done.counts()
-        show(imported(task_named(settings.task).sizes)(corpora), corpora=corpora)
+        cli.show(imported(task_named(settings.task).sizes)(corpora), corpora=corpora)
         return
     result = done.metrics
     if until == "train":
         if training := result.get("training"):
             epochs, weights = training["epochs"], training["nonzero_weights"]
-            show(f"{training['learner']}: {epochs} epochs, {weights:,} nonzero weights", training=training)
-        show(f"model: {directory / 'model'}", model=directory / "model")
+            cli.show(f"{training['learner']}: {epochs} epochs, {weights:,} nonzero weights", training=training)
+        cli.show(f"model: {directory / 'model'}", model=directory / "model")
     else:
         show_results(settings, result)
         if quick:
             faster = read_yaml(find_recipe(recipe.recipe).read_text("utf-8"))["quick"]
             part = ", ".join(f"{key} {value}" for key, value in faster.items())
-            show(f"A quick run, with {part}: these are not the figures of the whole recipe.", quick=faster)
-        show(f"report: {directory / 'report.html'}", report=directory / "report.html")
+            cli.show(f"A quick run, with {part}: these are not the figures of the whole recipe.", quick=faster)
+        cli.show(f"report: {directory / 'report.html'}", report=directory / "report.html")
     if lost := unbeaten(result):
-        show(lost)
+        cli.show(lost)
 
 
 def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
@@ -140,23 +140,23 @@ def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
 
     if tables := task_named(recipe.task).tables:
         for table in imported(tables)(recipe, result["tables"]):
-            show(table, f"{table.note}\n")
-        show(metrics=result)
+            cli.show(table, f"{table.note}\n")
+        cli.show(metrics=result)
         return
     for split in result["splits"]:
-        show(results_table(result, split, narrow=out.is_terminal))
-    show(*(f"{name}: {text}" for name, text in signatures(result)), metrics=result)
-    show(*filter(None, [crossed(result)]))
+        cli.show(results_table(result, split, narrow=cli.out.is_terminal))
+    cli.show(*(f"{name}: {text}" for name, text in signatures(result)), metrics=result)
+    cli.show(*filter(None, [crossed(result)]))
     if said := headline(result):
-        show(said["sentence"], headline=said["sentence"])
+        cli.show(said["sentence"], headline=said["sentence"])
     if reported := reported_table(result):
-        show(reported)
+        cli.show(reported)
 
 
-@command("compare", "Look", "rerank compare runs/quickstart runs/quickstart-voted")
+@cli.command("compare", "Look", "rerank compare runs/quickstart runs/quickstart-voted")
 def compare(
     run_a: Annotated[
-        Path, typer.Argument(metavar="RUN_A", help="The output directory of a run.", callback=allow_local_imports)
+        Path, typer.Argument(metavar="RUN_A", help="The output directory of a run.", callback=cli.allow_local_imports)
     ],
     run_b: Annotated[
         Path, typer.Argument(metavar="RUN_B", help="The output directory of another run over the same test lists.")
@@ -173,8 +173,10 @@ def compare(
         Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"],
         typer.Option("--test", metavar="NAME", help="The test; or paired_bootstrap, paired_t, mcnemar."),
     ] = "approximate_randomization",
-    samples: Annotated[int, typer.Option(min=100, max=MAX_SAMPLES, help="Samples of the resampling tests.")] = 10_000,
-    seed: Seed = 1,
+    samples: Annotated[
+        int, typer.Option(min=100, max=cli.MAX_SAMPLES, help="Samples of the resampling tests.")
+    ] = 10_000,
+    seed: cli.Seed = 1,
 ) -> None:
     """Test the difference between two runs, on every test split that both have."""
     from rerank.runs.compared import compare_runs
@@ -184,18 +186,18 @@ def compare(
         metric, result = both.metric, both.tested("A", "B").as_dict() | ({"p": None} if both.doubt else {})
         by_what = " and ".join(dict.fromkeys(predictors))
         table = both.table(split, "", heading=metric.primary, of=f"by {by_what}")
-        show(*filter(None, [both.doubt]), table, table.note)
+        cli.show(*filter(None, [both.doubt]), table, table.note)
         splits[split] = {
             "measure": metric.primary, "lower_is_better": metric.lower_is_better, "predictors": predictors,
             "a": both.score("A"), "b": both.score("B"), "signature": metric.signature, **result, "rows": both.as_data(),
         }  # fmt: skip
-    show(next(comparison["signature"] for comparison in splits.values()), splits=splits)
+    cli.show(next(comparison["signature"] for comparison in splits.values()), splits=splits)
 
 
 SEEDS = 3  # of a recipe that names none
 
 
-@command("tune", "Train", "rerank tune tuning --output runs/tuned")
+@cli.command("tune", "Train", "rerank tune tuning --output runs/tuned")
 def tune(
     recipe: RecipeOptions,
     *,
@@ -235,4 +237,4 @@ def tune(
     target = output_file(output, experiment.CHOSEN)
     write_text(target, chosen_recipe(settings, metrics["choice"]).as_yaml())
     table = choice_table(metrics)
-    show(table, table.note, f"recipe: {target}", choice=metrics["choice"], recipe=target)
+    cli.show(table, table.note, f"recipe: {target}", choice=metrics["choice"], recipe=target)

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from rerank.cli.application import command, show
+from rerank.cli import application as cli
 
 
-@command("fuse", "Start", "rerank fuse search/lexical search/neural --qrels search/qrels")
+@cli.command("fuse", "Start", "rerank fuse search/lexical search/neural --qrels search/qrels")
 def fuse(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Runs of the same queries, two or more.")],
     *,
@@ -29,4 +29,4 @@ def fuse(
         raise typer.BadParameter("found one run; expected two or more to fuse")
     table = fused(runs, qrels, metric_settings(metric))
     show_table(table)
-    show(table.advice, pipeline=table.pipeline)
+    cli.show(table.advice, pipeline=table.pipeline)

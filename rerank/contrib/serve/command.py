@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from rerank.base.errors import RunError
-from rerank.cli.application import ModelPlace, Predictor, Trusted, command
+from rerank.cli import application as cli
 from rerank.contrib.serve import DEFAULTS, Limits
 
 log = logging.getLogger("rerank")
@@ -26,13 +26,13 @@ SELDOM = "allow_host max_connections max_bytes max_words max_depth max_seconds t
 MISSING = "rerank serve needs {}: pip install 'rerank-nbest[serve]'"
 
 
-@command("serve", "Serve", "rerank serve runs/quickstart/model --port 8000", seldom=SELDOM, as_object=False)
+@cli.command("serve", "Serve", "rerank serve runs/quickstart/model --port 8000", seldom=SELDOM, as_object=False)
 def serve(
-    model: ModelPlace,
+    model: cli.ModelPlace,
     host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for all of this machine.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for one that is free.")] = 8000,
-    predictor: Predictor = None,
-    trust: Trusted = False,
+    predictor: cli.Predictor = None,
+    trust: cli.Trusted = False,
     allow_host: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Another name by which clients call it; may be repeated.")
     ] = None,
