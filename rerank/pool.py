@@ -1,10 +1,13 @@
-"""An ordered, lazy map over tasks: one window of futures, whoever computes them; no result depends on who does.
+"""What a machine, or several, have for work: workers for tasks, memory and time.
 
-Workers are processes of this machine (by loky) or those of a Dask cluster.
+An ordered, lazy map over tasks has one window of futures, whoever computes them; no result depends on who does. Workers
+are processes of this machine (by loky) or those of a Dask cluster. What a piece of work has taken is measured with the
+processes that it has started.
 """
 
 import logging
 import os
+import resource
 import socket
 import threading
 import time
@@ -19,9 +22,12 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any, Self, TypeVar
 
+import psutil
+
 from rerank.base.errors import RecipeError, RerankError, RunError, UnforeseenError, Warnings, collected_warnings
 from rerank.base.interrupts import deferred, held_back
 
+log = logging.getLogger("rerank")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 PATIENCE = 5.0  # seconds: starting workers takes two or three, and memory
@@ -29,6 +35,9 @@ ANY = "127.0.0.1:0"  # a port that is free
 SECONDS = 10  # within which a scheduler and the first of its workers must answer
 LIBRARIES = ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR", "NUMBA")
 THREADS = {f"{library}_NUM_THREADS": "1" for library in LIBRARIES}  # there are as many workers as cores
+GROUPS, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+INTERVAL = 0.1  # seconds between two memory samples
+SHARE = 0.02  # of the time, at most, goes into looking at processes, which is slow where many run
 
 
 class Engine:
@@ -107,7 +116,7 @@ def _first(window: deque[Any], pool: Any, function: Callable[[Any], Any]) -> Any
             raise RunError("the Dask scheduler is gone; start it again and continue with --resume") from None
         else:
             for level, message in warnings:
-                logging.getLogger("rerank").log(level, "%s", message)
+                log.log(level, "%s", message)
             return result
     raise RunError(
         f"a worker died 3 times over the same work, {shorten(str(task), 100)}; most often memory runs out: "
@@ -248,3 +257,82 @@ def open_engine(name: str = "auto", workers: int | None = None, address: str | N
     if name == "dask":
         return Engine(Dask(workers, address))
     return Engine(Processes(workers), patience=PATIENCE if name == "auto" else 0.0)
+
+
+class Usage:
+    """Measures its block; afterwards ``as_dict`` has the numbers.
+
+    Memory is what the processes hold in RAM for themselves, sampled and added up; pages of memory-mapped files do not
+    count, as the system takes them back when it needs room.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = self.cpu_seconds = 0.0
+        self.peak_memory_bytes = 0
+        self._own, self._cpu = psutil.Process(), dict[int, float]()  # by process, which may have ended
+        self._stop = threading.Event()
+        self._sampler = threading.Thread(target=self._sample, name="usage", daemon=True)
+
+    def __enter__(self) -> "Usage":
+        self._start = time.monotonic()
+        self._look()
+        self._before = sum(self._cpu.values())
+        self._sampler.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stop.set()
+        self._sampler.join()
+        self._look()
+        self.seconds, self.cpu_seconds = time.monotonic() - self._start, sum(self._cpu.values()) - self._before
+
+    def as_dict(self) -> dict[str, Any]:
+        """``seconds``, ``cpu_seconds`` and ``peak_memory_bytes``."""
+        times = {"seconds": round(self.seconds, 3), "cpu_seconds": round(self.cpu_seconds, 3)}
+        return {**times, "peak_memory_bytes": self.peak_memory_bytes}
+
+    def _sample(self) -> None:
+        pause = INTERVAL
+        while not self._stop.wait(pause):
+            begun = time.monotonic()
+            self._look()
+            pause = max(INTERVAL, (time.monotonic() - begun) / SHARE)
+
+    def _look(self) -> None:
+        """Take the memory of all processes, and the time that they have taken."""
+        held = 0
+        with suppress(psutil.Error):  # one that ended meanwhile: the next look finds the others
+            for process in (self._own, *self._own.children(recursive=True)):
+                held += own_memory(process)
+                self._cpu[process.pid] = sum(process.cpu_times()[:2])
+        self.peak_memory_bytes = max(self.peak_memory_bytes, held)
+
+
+def own_memory(process: psutil.Process) -> int:
+    """The bytes that a process holds in RAM, without mapped files, which give way."""
+    info = process.memory_info()
+    return int(info.rss - getattr(info, "shared", 0))
+
+
+def allowed() -> int:
+    """The bytes that this process may take: the memory of the machine, or a lower limit of its control group, of the
+    groups around it, or of its address space."""
+    limits: list[int] = [psutil.virtual_memory().total]
+    for line in OWN.read_text().splitlines() if OWN.is_file() else ():
+        group = GROUPS / line.rpartition(":")[2].lstrip("/")
+        files = [place / "memory.max" for place in (group, *group.parents) if place.is_relative_to(GROUPS)]
+        held = [file.read_text().strip() for file in files if file.is_file()]
+        limits += [int(text) for text in held if text.isdigit()]  # or max
+    space = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return min(limits if space == resource.RLIM_INFINITY else [*limits, space])
+
+
+def require(need: float, what: str, advice: str, key: str) -> None:
+    """Refuse work that needs more bytes than there may be beside what this process holds, and warn where it needs more
+    than half of those that are free. what: takes them; advice: how to need fewer, with ``key``."""
+    room = max(0, allowed() - own_memory(psutil.Process()))
+    said = f"{what} takes {need / 1e9:.1f} GB"
+    if need > room:
+        raise RecipeError(f"{said}, and this process may have {room / 1e9:.1f} GB more; {advice}", key=key)
+    if need > (free := min(room, psutil.virtual_memory().available)) / 2:
+        log.warning("%s; %.1f GB of memory are free", said, free / 1e9)

@@ -18,7 +18,6 @@ import numpy as np
 
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
-from rerank.base.usage import require
 from rerank.data.corpus import MOST_COLUMNS, ColumnSpread, Corpus, concatenate, save_joined
 from rerank.extraction.blocks import Block, BlockJob, Numbering, Spool, Texts, carried_out, cut, extract_block
 from rerank.extraction.content import columns_of
@@ -37,7 +36,7 @@ from rerank.features.counting import (
 )
 from rerank.features.rows import ListRows, make_corpus
 from rerank.features.table import FeatureTable, HashedTable, dense_columns, hashed_columns
-from rerank.pool import Engine
+from rerank.pool import Engine, require
 from rerank.readers.base import ScoreColumns, SkipCount, make_reader
 from rerank.readers.detection import MOST, Account, filled, said_of
 from rerank.readers.lists import Lists

@@ -19,10 +19,9 @@ from rerank import __version__
 from rerank.base.errors import RunError
 from rerank.base.interrupts import check as check_interrupt
 from rerank.base.registry import imported
-from rerank.base.usage import Usage
 from rerank.kernels.sources import code_digest, user_digest
 from rerank.metrics.metric import Metric
-from rerank.pool import Engine
+from rerank.pool import Engine, Usage
 from rerank.recipes.loading import task_named
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.runs.report.results import headline

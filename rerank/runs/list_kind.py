@@ -11,7 +11,6 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
-from rerank.base.usage import require
 from rerank.extraction.content import Content, SelectedTexts
 from rerank.extraction.extraction import Extracted, paths_of
 from rerank.extraction.kinds import content_of, metric_of, with_set
@@ -27,7 +26,7 @@ from rerank.learn.train import bytes_needed, require_source
 from rerank.models.model import HEADER, Model, one_base, raw_weights
 from rerank.models.provenance import columns_seen, provenance
 from rerank.models.scorer import Scorer
-from rerank.pool import check_visible
+from rerank.pool import check_visible, require
 from rerank.readers.base import ScoreColumns, make_reader, says_scores
 from rerank.readers.detection import Account, tell
 from rerank.recipes.recipe import ListRecipe, Single, TextRecipe, tree_learner

@@ -22,7 +22,7 @@ import pytest
 from engine_tasks import break_down, die, die_once, meet, own_id, square, warn
 from programs import PATIENCE, program
 
-from rerank.base import usage
+from rerank import pool as machine
 from rerank.base.errors import DataError, RecipeError, RunError, UnforeseenError
 from rerank.base.ranges import Checked, Range
 from rerank.pool import Engine, Processes, carry_out, open_engine
@@ -293,8 +293,8 @@ def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.fixture
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine of 64 GB, with control groups in a folder, and without any other limit."""
-    monkeypatch.setattr(usage, "GROUPS", tmp_path)
-    monkeypatch.setattr(usage, "OWN", tmp_path / "own")
+    monkeypatch.setattr(machine, "GROUPS", tmp_path)
+    monkeypatch.setattr(machine, "OWN", tmp_path / "own")
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=64 * 10**9, available=50 * 10**9))
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     return tmp_path
@@ -306,10 +306,10 @@ def put(place: Path, text: str) -> None:
 
 
 def test_without_limits_it_is_the_machine(groups: Path) -> None:
-    assert usage.allowed() == 64 * 10**9
+    assert machine.allowed() == 64 * 10**9
     put(groups / "own", "0::/")
     put(groups / "memory.max", "max")
-    assert usage.allowed() == 64 * 10**9
+    assert machine.allowed() == 64 * 10**9
 
 
 def test_the_least_of_the_groups_around_counts(groups: Path) -> None:
@@ -318,21 +318,21 @@ def test_the_least_of_the_groups_around_counts(groups: Path) -> None:
     put(groups / "slice/box/memory.max", "max")
     put(groups / "slice/box/inner/memory.max", "5000")
     put(groups / "slice/other/memory.max", "7")
-    assert usage.allowed() == 3000
+    assert machine.allowed() == 3000
 
 
 @pytest.mark.usefixtures("groups")
 def test_the_address_space(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (12345, 99999))
-    assert usage.allowed() == 12345
+    assert machine.allowed() == 12345
 
 
 def test_what_needs_more_is_refused(groups: Path) -> None:
     put(groups / "own", "0::/")
     put(groups / "memory.max", str(4 * 10**9 + psutil.Process().memory_info().rss))
     with pytest.raises(RecipeError, match=r"^a\.b: work takes 4\.2 GB, and this process may have [34]\.\d GB more; no"):
-        usage.require(4.2e9, "work", "no", "a.b")
-    usage.require(1e9, "work", "no", "a.b")
+        machine.require(4.2e9, "work", "no", "a.b")
+    machine.require(1e9, "work", "no", "a.b")
 
 
 if TYPE_CHECKING:

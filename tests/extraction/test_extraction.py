@@ -9,7 +9,7 @@ import pytest
 import small
 from sameness import assert_same_extracted, assert_same_tables
 
-from rerank.base import usage
+from rerank import pool as machine
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction import cache
 from rerank.extraction.cache import CorpusCache
@@ -225,6 +225,6 @@ def test_a_table_that_cannot_be_numbered_or_held_is_refused(monkeypatch: pytest.
     check_width(2_000_000)
     with pytest.raises(RecipeError, match=r"^features.min_lists: 2,147,483,648 features .* at most 2,147,483,647"):
         check_width(1 << 31)
-    monkeypatch.setattr(usage, "allowed", lambda: 10**9)
+    monkeypatch.setattr(machine, "allowed", lambda: 10**9)
     with pytest.raises(RecipeError, match=r"^features.min_lists: a table of 9,000,000 columns takes 1.8 GB, .*hash"):
         check_width(9_000_000)
