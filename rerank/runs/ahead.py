@@ -44,7 +44,8 @@ def compiled_ahead(recipe: TaskRecipe, until: Until) -> Iterator[None]:
         def begin() -> None:
             paths = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
             if all(map(os.path.isfile, paths)):
-                other.submit(rehearse, recipe, until, Path(place, "few"))
+                with suppress(Exception):  # a machine without the means for processes: the run compiles alone
+                    other.submit(rehearse, recipe, until, Path(place, "few"))
 
         Compilation.at_first = begin
         try:
