@@ -351,6 +351,11 @@ def test_new_scores_replace_the_total_and_keep_the_first_one(tmp_path: Path, nam
     assert written(back, scores=np.array([0.5])) == again.replace(b" 0.25", b" 0.5")
 
 
+def test_a_sparse_feature_that_comes_twice_on_a_line_adds_up() -> None:
+    (nbest,) = Moses().parse(b"0 ||| a ||| F= 1 w_a= 1 w_a= 2 ||| 0\n0 ||| b ||| F= 2 ||| 1\n")
+    assert [candidate.features for candidate in nbest.candidates] == [{"w_a": 3.0}, {}]
+
+
 def test_lists_of_other_formats_are_written_as_lines(tmp_path: Path) -> None:
     sparse = SparseScores(np.array([0, 1, 1]), [b"a b"], np.array([2.5]))
     scores = np.array([[-1.5, -7.0], [-2.0, -8.0]])
