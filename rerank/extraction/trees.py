@@ -102,10 +102,10 @@ class TreeContent(Content[Parses]):
         return np.asarray(self.metric.stats(pair.gold, parse_brackets([text], symbols), symbols)[1][0])
 
     def pairwise(self, nbest: Lists, content: Parses, places: Sequence[int]) -> np.ndarray:
-        from rerank.metrics.fusion import parse_gains
-
+        n, K = len(places), len(self.metric.columns)
         trees = content.trees if list(places) == list(range(len(nbest))) else picked(content.trees, places)
-        return parse_gains(self.metric, trees, content.symbols)
+        reference, rows = self.metric.rows(trees, trees, None, content.symbols)
+        return np.asarray(self.metric.gain(rows.reshape(n, n, K), reference[:, None]).T)
 
     def refused(self, pair: Pair, stats: np.ndarray) -> str:
         return refused_list(self.metric, pair.nbest, pair.gold, pair.content.trees, stats, pair.content.symbols)

@@ -15,7 +15,7 @@ from rerank.base.interrupts import check
 from rerank.data.symbols import SymbolTable
 from rerank.data.trees import FOREST, Trees
 from rerank.kernels.compile import kernel
-from rerank.metrics.parseval import EMPTY_TAG, Parseval
+from rerank.metrics.parseval import EMPTY_TAG
 from rerank.metrics.parseval_kernel import (
     DELETED_BRACKET,
     EMPTY,
@@ -376,10 +376,3 @@ class Fusion:
             for label, start, end, weight, owned in zip(*columns, brackets.owned.T, strict=True)
         ]
         return sorted(votes, key=lambda vote: (-vote.weight, vote.start, -vote.end, vote.label))
-
-
-def parse_gains(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndarray:
-    """float64 [T, T]: the gain of tree y if tree r were the reference; each is made the reference in turn."""
-    T = trees.first.size - 1
-    reference, rows = metric.rows(trees, trees, None, symbols)
-    return np.asarray(metric.gain(rows.reshape(T, T, len(metric.columns)), reference[:, None]).T)

@@ -89,10 +89,11 @@ class Evidence:
     ) -> None:
         self._content, self._nbest, self._opened = content, nbest, opened
         self._most, self._given = most, gains
+        self.cut = False  # whether only the ``most`` best candidates were compared with one another
         # int32 [N]: the answers, where it is the gain that they are equal.
         self.answers = numbered(nbest) if gains is None and nbest.answers is not None else None
         # No cached_property: its lock is one for all lists in Python 3.11, and a forked process may find it locked.
-        self._all: np.ndarray | None = None  # float64 [N, N]: gains[y, r] is the gain of candidate y if r is right
+        self._all: np.ndarray | None = None  # float64 [N, N]: gains[r, y] is the gain of candidate y if r is right
         self._fusion: Fusion | None = None
 
     def gains(self, places: list[int]) -> np.ndarray:
@@ -118,14 +119,15 @@ class Evidence:
         N = scores.size
         if self.answers is not None:
             return shares_of(self.answers, probabilities(scores, sharpness, deviation))[:, self.answers]
-        places = np.lexsort((np.arange(N), -scores))[: self._most]
-        if self._all is None and self._most >= N:
-            self._all = self.gains(list(range(N)))
-        gains = self.gains(places.tolist()) if self._all is None else self._all[np.ix_(places, places)]
-        expected, by_reference = np.full((sharpness.size, N), -np.inf), np.array(gains.T, order="C")
+        places, self.cut = np.lexsort((np.arange(N), -scores))[: self._most], self._most < N
+        if not self.cut and self._all is None:
+            self._all = np.ascontiguousarray(self.gains(list(range(N))).T)
+        candidates = places if self._all is None else np.arange(N)
+        by_reference = self.gains(places.tolist()).T.copy() if self._all is None else self._all[places]
+        expected = np.full((sharpness.size, N), -np.inf)
         for row, p in zip(expected, probabilities(scores[places], sharpness, deviation), strict=True):
             # One reference after the other, for all candidates at once: along rows numpy adds in another order.
-            row[places] = (by_reference * p[:, None]).sum(axis=0)
+            row[candidates] = (by_reference * p[:, None]).sum(axis=0)
         return expected
 
     @property
@@ -168,7 +170,7 @@ def decode(
         expected = evidence.expected(scores, a, how.deviation)
         answers, margin = agreed(nbest, p[0])
         place = settled(how, int(best_expected(expected, scores)[0]), margin, nbest.base)
-        text = "" if place is None else _text(nbest, place)
+        text = "" if place is None else decoded(nbest.written(place))
         gained = np.where(np.isfinite(expected[0]), expected[0], 0.0)
         return Decoded(text, place, p[0], gained, answers=answers, margin=margin)
     from rerank.extraction.trees import TreeContent  # the templates of trees
@@ -177,7 +179,7 @@ def decode(
     fusion = evidence.fusion
     if not fusion.used.any():  # failed parses alone
         y = int(np.argmax(scores))
-        return Decoded(_text(nbest, y), y, p[0], left_out=fusion.left_out, margin=_lead(p[0]))
+        return Decoded(decoded(nbest.written(y)), y, p[0], left_out=fusion.left_out, margin=_lead(p[0]))
     judged, near, lost = None, 0, np.inf
     if how.kind == "learned":
         if brackets is None:
@@ -187,7 +189,7 @@ def decode(
         near, lost = fusion.nearest(judged, how.threshold, scores)
     votes = fusion.votes(p[0], None if judged is None else fusion.without_crossing(judged))
     if lost < how.slack:
-        place, text = near, _text(nbest, near)
+        place, text = near, decoded(nbest.written(near))
     else:
         tree = fusion.trees(p, np.array([how.threshold]), None if judged is None else judged[None])
         place, text = fusion.place_of(tree, scores), bracketed(tree, 0, opened.symbols)
@@ -208,11 +210,7 @@ def best_answer(nbest: Lists, order: np.ndarray, scores: np.ndarray) -> Decoded:
         raise DataError("the list has no candidates", path=nbest.path, list_id=nbest.id)
     y, p = int(order[0]), np.array(softmax(scores.tolist()))  # ``probabilities`` where nothing was tuned
     answers, margin = agreed(nbest, p)
-    return Decoded(_text(nbest, y), y, p, answers=answers, margin=margin)
-
-
-def _text(nbest: Lists, y: int) -> str:
-    return decoded(nbest.written(y))
+    return Decoded(decoded(nbest.written(y)), y, p, answers=answers, margin=margin)
 
 
 def require_trees(trees: bool) -> None:

@@ -114,18 +114,17 @@ def deviation_of(lists: Corpus, scored: np.ndarray) -> float:
 
 PREDICTOR = "mert"
 LINE = "logistic"  # of the choices by dense columns alone, among those of the predictors
-DenseLine = tuple[Weights, dict[str, Any]]
 
 
-def dense_line(corpus: Corpus, table: FeatureTable, metric: Metric) -> DenseLine | None:
-    """Fit the regression on the training lists ``corpus``: weights over a recipe's columns, and what metrics.json says
-    about it; None if there are no dense columns besides the base score.
+def dense_line(corpus: Corpus, table: FeatureTable, metric: Metric) -> tuple[dict[str, Weights], dict[str, Any] | None]:
+    """Fit the regression on the training lists ``corpus``: weights over a recipe's columns under the name LINE, and
+    what metrics.json says about it; none and None if there are no dense columns besides the base score.
 
     Every candidate with the best gain of its list is right. The dense columns of the last lists, as many as are enough
     to choose among penalties, are held in memory: see ``folds.latest``.
     """
     if corpus.free == 0:
-        return None
+        return {}, None
     lists = dense_alone(latest(corpus))
     learner = with_base_column(Maxent(columns="dense"), lists)
     (tried,) = trials(learner, lists, metric, oracles, any_ties=True).values()
@@ -135,7 +134,7 @@ def dense_line(corpus: Corpus, table: FeatureTable, metric: Metric) -> DenseLine
     raw = one_base(raw_weights(weights, table), table)
     columns = [j for j in range(corpus.free) if j != table.base_column]
     named = {"base": raw.base, **{table.name(j): float(raw.w[j]) for j in columns}}
-    return weights, {"lists": lists.list_count, "l2": learner.l2, "weights": named}
+    return {LINE: weights}, {"lists": lists.list_count, "l2": learner.l2, "weights": named}
 
 
 def make_mert(recipe: TextRecipe) -> "MertSettings":

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -296,9 +296,8 @@ class Visitor(NamedTuple):
 
     add: takes over what is found, in the order of the lists, with the place of the list in the files and its number in
     the corpus. see: finds it in a list, in any process, given what the arrays ``of_candidates`` (N values each) have
-    for its candidates, and ``of_lists`` (L values each) for itself. opens: whether it asks what candidates are;
-    compares: and compares them all with one another; whole: whether lists that the corpus lacks, with the number -1,
-    are taken over as they are.
+    for its candidates, and ``of_lists`` (L values each) for itself. opens: whether it asks what candidates are; whole:
+    whether lists that the corpus lacks, with the number -1, are taken over as they are.
     """
 
     add: Callable[[int, int, Any], None] | None
@@ -306,51 +305,40 @@ class Visitor(NamedTuple):
     of_candidates: Sequence[np.ndarray] = ()
     of_lists: Sequence[np.ndarray] = ()
     opens: bool = True
-    compares: bool = False
     whole: bool = False
 
-    def part(self, lists: slice, own: slice) -> "Visitor":
-        """What looks at some of the lists, which have the candidates ``own``."""
-        of_candidates, of_lists = [each[own] for each in self.of_candidates], [each[lists] for each in self.of_lists]
-        return self._replace(add=None, of_candidates=of_candidates, of_lists=of_lists)
 
-
-class Visit(NamedTuple):
-    """Lists of a split, all that the files have or some, and who looks at them."""
-
-    lists: Extracted
-    visitors: Sequence[Visitor]
-
-    def known(self, begin: int, end: int) -> "Known":
-        """What is known of a block with the lists of the files from ``begin`` to ``end``."""
-        corpus = self.lists.corpus
-        some = slice(*np.searchsorted(self.lists.places, [begin, end]).tolist())
-        starts = corpus.lists[some.start : some.stop + 1]
-        own = slice(int(starts[0]), int(starts[-1]))
-        names = zip((self.lists.places[some] - begin).tolist(), self.lists.ids[some], strict=True)
-        parts = [visitor.part(some, own) for visitor in self.visitors]
-        return Known(some.start, [*names], starts - own.start, corpus.stats[own], parts)
+Visit = tuple[Extracted, Sequence[Visitor]]  # lists of a split, all that the files have or some, and who looks at them
 
 
 class Known(NamedTuple):
-    """What a visit knows of a block. number: of the first of its lists, in the corpus; of all of these: places in the
-    block and ids, where their candidates begin and end (int64 [l + 1]), and statistics."""
+    """What a visit knows of a block. lists: of those in the corpus, by place in the block and id, the number in the
+    corpus, the number here, and the candidates here; stats: of all these."""
 
-    number: int
-    names: Sequence[tuple[int, str]]
-    starts: np.ndarray
+    lists: Mapping[tuple[int, str], tuple[int, int, slice]]
     stats: np.ndarray
     visitors: Sequence[Visitor]
 
-    def own(self, number: int) -> slice:
-        """The candidates of a list, by its number here."""
-        return slice(*self.starts[number : number + 2].tolist())
+    @staticmethod
+    def of(visit: Visit, begin: int, end: int) -> "Known":
+        """What is known of a block with the lists of the files from ``begin`` to ``end``."""
+        lists, visitors = visit
+        first, last = np.searchsorted(lists.places, [begin, end]).tolist()
+        names = zip((lists.places[first:last] - begin).tolist(), lists.ids[first:last], strict=True)
+        starts, parts = lists.corpus.lists[first : last + 1].tolist(), list[Visitor]()
+        spans = (slice(a - starts[0], b - starts[0]) for a, b in pairwise(starts))
+        of_lists = {name: (first + k, k, own) for k, (name, own) in enumerate(zip(names, spans, strict=True))}
+        own = slice(starts[0], starts[-1])
+        for visitor in visitors:
+            arrays = [each[own] for each in visitor.of_candidates], [each[first:last] for each in visitor.of_lists]
+            parts.append(Visitor(None, visitor.see, *arrays, visitor.opens, visitor.whole))
+        return Known(of_lists, lists.corpus.stats[own], parts)
 
-    def found(self, number: int, again: RereadList) -> list[Any]:
-        """What each visitor finds in a list, by its number here."""
-        own, again = self.own(number), again._replace(found=[])
+    def found(self, k: int, own: slice, again: RereadList) -> list[Any]:
+        """What each visitor finds in a list with the number ``k`` here."""
+        again = again._replace(found=[])
         for visitor in self.visitors:
-            values = [*(each[own] for each in visitor.of_candidates), *(each[number] for each in visitor.of_lists)]
+            values = [*(each[own] for each in visitor.of_candidates), *(each[k] for each in visitor.of_lists)]
             again.found.append(visitor.see(again, *values))
         return again.found
 
@@ -368,24 +356,24 @@ def reread(job: BlockJob, block: Block) -> Reread:
     """Read the lists of a block, and look at them; those of the corpus have its candidates alone."""
     (begin, visits), content, decode, met = block.known, job.content(), job.recipe.decode, dict(block.seen)
     gains, lists, long = None if decode.gains is None else gain_functions.get(decode.gains), [], 0
-    numbers = [{name: number for number, name in enumerate(known.names)} for known in visits]
     opens = any(visitor.opens for known in visits for visitor in known.visitors)
     for place, nbest in enumerate(one_by_one(block.read(met))):
-        its = [-1 if nbest.problem is not None else own.get((place, nbest.id), -1) for own in numbers]
-        there = next((k for k, number in enumerate(its) if number >= 0), None)
-        if there is not None:
-            stats = visits[there].stats[visits[there].own(its[there])]
-            kept = nbest if len(nbest) == len(stats) else content.without_bad(nbest)
-            pair = content.compared(kept) if opens and len(stats) else None
-            evidence = None if pair is None else Evidence(content, pair.nbest, pair.content, decode.most, gains)
-            long += evidence is not None and len(kept) > decode.most and evidence.answers is None
-            again = RereadList(kept, stats, pair, evidence, [])
-        found = [
-            (known.number + number, known.found(number, again)) if number >= 0
-            else (-1, [nbest if visitor.whole else None for visitor in known.visitors])
-            for number, known in zip(its, visits, strict=True)
-        ]  # fmt: skip
-        lists.append((begin + place, found))
+        name, by_visit = (place if nbest.problem is None else -1, nbest.id), list[tuple[int, list[Any]]]()
+        again = evidence = None
+        for known in visits:
+            if name not in known.lists:
+                by_visit.append((-1, [nbest if visitor.whole else None for visitor in known.visitors]))
+                continue
+            number, k, own = known.lists[name]
+            if again is None:
+                stats = known.stats[own]
+                kept = nbest if len(nbest) == len(stats) else content.without_bad(nbest)
+                pair = content.compared(kept) if opens and len(stats) else None
+                evidence = pair and Evidence(content, pair.nbest, pair.content, decode.most, gains)
+                again = RereadList(kept, stats, pair, evidence, [])
+            by_visit.append((number, known.found(k, own, again)))
+        lists.append((begin + place, by_visit))
+        long += evidence is not None and evidence.cut
     return Reread(lists, long, {name: at for name, at in met.items() if name not in block.seen})
 
 
@@ -393,37 +381,38 @@ def visit_lists(recipe: ListRecipe, data: Data, split: str, visits: Sequence[Vis
     """Read the lists of a split again, once for all ``visits``, by the workers of ``data``; returns how many the files
     have."""
     failure, count, long = list[RerankError](), 0, 0
-    seen = [np.zeros(visit.lists.corpus.list_count, np.bool_) for visit in visits]
-    places = np.unique(np.concatenate([visit.lists.places for visit in visits]))
-    every = [visitor for visit in visits for visitor in visit.visitors]
+    seen = [np.zeros(lists.corpus.list_count, np.bool_) for lists, _ in visits]
+    places = np.unique(np.concatenate([lists.places for lists, _ in visits]))
+    whole = any(visitor.whole for _, visitors in visits for visitor in visitors)
     job = BlockJob(recipe, Spool(None), tuple(sys.path), ScoreColumns.of_table(data.table.about))
 
     def blocks() -> Iterator[Block]:
         nonlocal count
         for block in cut(job.content(), recipe.data, split, failure, again=True):
             begin, count = count, count + block.list_count
-            known = [visit.known(begin, count) for visit in visits]
-            if any(each.names for each in known) or any(visitor.whole for visitor in every):
+            known = [Known.of(visit, begin, count) for visit in visits]
+            if whole or any(each.lists for each in known):
                 yield block._replace(known=(begin, known))
 
     with counting(f"read {split} again", total=places.size) as progress:
         for _, result in carried_out(data.engine, partial(reread, job), blocks()):
             for place, by_visit in result.lists:
-                for visit, of_visit, (number, found) in zip(visits, seen, by_visit, strict=True):
-                    of_visit[number] |= number >= 0
-                    for visitor, own in zip(visit.visitors, found, strict=True):
+                for (_, visitors), of_visit, (number, found) in zip(visits, seen, by_visit, strict=True):
+                    if number >= 0:
+                        of_visit[number] = True
+                    for visitor, own in zip(visitors, found, strict=True):
                         if visitor.add is not None and own is not None:
                             visitor.add(place, number, own)
                 progress.advance(more=any(number >= 0 for number, _ in by_visit))
             long += result.long
     if failure:
         raise failure[0]
-    for visit, of_visit in zip(visits, seen, strict=True):
+    for (lists, _), of_visit in zip(visits, seen, strict=True):
         if not of_visit.all():
-            name = visit.lists.ids[int(np.argmin(of_visit))]
+            name = lists.ids[int(np.argmin(of_visit))]
             message = f"the list {name} of {split} is not found when lists are read again; have files changed?"
             raise DataError(message, list_id=name)
-    if long and any(visitor.compares for visitor in every):
+    if long:
         message = "%s: of %d lists only the %d candidates with the best scores were compared with each other"
         log.warning(f"{message} (decode.most)", split, long, recipe.decode.most)
     return count

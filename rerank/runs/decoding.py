@@ -29,7 +29,7 @@ from rerank.readers.base import ScoreColumns
 from rerank.readers.lists import numbered
 from rerank.recipes.recipe import DECODERS, ListRecipe
 from rerank.runs.combination import deviation_of, spread
-from rerank.runs.corpora import Data, RereadList, Visit, Visitor, last_lists, shared_lists, visit_lists
+from rerank.runs.corpora import Data, RereadList, Visitor, last_lists, shared_lists, visit_lists
 from rerank.runs.run import Run, weight_counts
 from rerank.runs.training import NOT_BEATEN, base_alone
 
@@ -71,7 +71,7 @@ def by_gain(points: Points, how: Decoding | None, again: RereadList, scores: np.
     places = best_expected(again.evidence.expected(scores, points.sharpness, points.deviation), scores)
     place: int | None = int(places[0])
     rows = again.stats[places]
-    if how is not None:
+    if how is not None and how.margin > 0:
         p = probabilities(scores, points.sharpness, points.deviation)[0]
         place = settled(how, int(places[0]), agreed(nbest, p)[1], nbest.base)
         rows = np.zeros_like(rows) if place is None else again.stats[[place]]
@@ -127,7 +127,7 @@ class Sweep:
         if kind != "mbr":
             assert isinstance(metric, Parseval)
             see = partial(by_fusion, points, metric, model if kind == "learned" else None)
-        self.points, self.visitor = points, Visitor(self.add, see, [scores], compares=kind == "mbr")
+        self.points, self.visitor = points, Visitor(self.add, see, [scores])
         self._starts, lists, K = corpus.lists, corpus.list_count, len(metric.columns)
         self.texts, self.candidates, self.decided = dict[int, bytes](), np.full(lists, -1, np.int64), True
         self.rows, self.sums = np.zeros((lists, K)), np.zeros((1, K))
@@ -232,7 +232,7 @@ def tune_decoding(recipe: ListRecipe, runs: Sequence[tuple[Data, Run]], metric: 
     dev = recipe.data.dev
     prepared = [_tuning(recipe, data, run, metric) for data, run in runs if recipe.decoders]
     tried = [one for one in prepared if one is not None]
-    visits = [Visit(one.lists, [sweep.visitor for sweep in one.sweeps.values()]) for one in tried]
+    visits = [(one.lists, [sweep.visitor for sweep in one.sweeps.values()]) for one in tried]
     points = [sweep.points for one in tried for sweep in one.sweeps.values()]
     if any(each.sharpness.size * each.thresholds.size > 1 for each in points):
         visit_lists(recipe, tried[0].data, dev or recipe.data.training, visits)
@@ -354,11 +354,9 @@ class DecodedSplit:
         self._names, self._seen = tuple[str, ...](), list[tuple[int, np.ndarray, np.ndarray]]()
         if recipe.decoders and isinstance(metric, ColumnMetric | Match) and not metric.ordered and columns:
             self._names = columns.without(metric.measured).names
-            visitors.append(Visitor(self._add, partial(answers_of, self._names)))
-        self.visit = Visit(extracted, visitors)
-
-    def _add(self, place: int, number: int, found: tuple[np.ndarray, np.ndarray]) -> None:  # noqa: ARG002
-        self._seen.append((number, *found))
+            add = lambda place, number, found: self._seen.append((number, *found))  # noqa: ARG005, E731
+            visitors.append(Visitor(add, partial(answers_of, self._names)))
+        self.visit = extracted, visitors
 
     def finish(self, count: int) -> list[bytes] | None:
         """Add what was decided to the results of the runs; the answers of the chosen one to all lists of the files, so

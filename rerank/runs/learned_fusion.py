@@ -22,7 +22,7 @@ from rerank.metrics.fusion import Fusion
 from rerank.metrics.metric import Metric
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.combination import members, spread
-from rerank.runs.corpora import Data, RereadList, Visit, Visitor, part_of, shared_lists, visit_lists
+from rerank.runs.corpora import Data, RereadList, Visitor, part_of, shared_lists, visit_lists
 from rerank.runs.decoding import MEANT, Points, Sweep, run_scores
 from rerank.runs.run import Run, beside
 from rerank.runs.training import RunTask, trained_on, trained_once
@@ -131,7 +131,7 @@ def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> 
     lists_of_folds = [last - first for first, last in sections(corpus.list_count)]
     scores, folds = np.concatenate(scored), np.repeat(np.arange(FOLDS), lists_of_folds)
     reading = BracketReading(scores, folds, base, sharpness)
-    visit_lists(recipe, data, recipe.data.training, [Visit(training, [reading.visitor])])
+    visit_lists(recipe, data, recipe.data.training, [(training, [reading.visitor])])
     run.brackets = reading.fit()
     if recipe.decode.threshold is not None:
         run.fused_at = recipe.decode.threshold, 0.0
@@ -147,6 +147,6 @@ def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> 
         log.warning("learned fusion: too few lists to choose a threshold by folds; it is %g", EVEN)
         run.fused_at = EVEN, 0.0
         return
-    visits = [Visit(part, [sweep.visitor]) for part, sweep in zip(parts, sweeps, strict=True)]
+    visits = [(part, [sweep.visitor]) for part, sweep in zip(parts, sweeps, strict=True)]
     visit_lists(recipe, data, recipe.data.training, visits)
     run.fused_at = best_fusion(sweeps, corpus, metric)

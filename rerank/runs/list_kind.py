@@ -1,7 +1,7 @@
 """The course of a recipe over lists: corpora (cached), runs, the choice of the best on dev, tests, artefacts."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -16,12 +16,12 @@ from rerank.extraction.extraction import Extracted, paths_of
 from rerank.extraction.kinds import content_of, metric_of, with_set
 from rerank.features.table import FeatureTable
 from rerank.kernels.sources import TRAINING
-from rerank.learn.base import Learner
+from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted
 from rerank.learn.folds import FOLDS, sections
 from rerank.learn.pairs import pairs
-from rerank.learn.scoring import choices, weighed_rows
+from rerank.learn.scoring import weighed_rows
 from rerank.learn.train import bytes_needed, require_source
 from rerank.models.model import HEADER, Model, one_base, raw_weights
 from rerank.models.provenance import columns_seen, provenance
@@ -33,9 +33,9 @@ from rerank.recipes.recipe import ListRecipe, Single, TextRecipe, tree_learner
 from rerank.recipes.sections import HOLDOUT
 from rerank.recipes.settings import Settings, files_named
 from rerank.runs import results
-from rerank.runs.combination import LINE, DenseLine, dense_line, make_mert, train_ensemble, tune_run
+from rerank.runs.combination import LINE, dense_line, make_mert, train_ensemble, tune_run
 from rerank.runs.compared import Compared, doubt_of_base
-from rerank.runs.corpora import Data, Visit, doubts, open_files, part_of, visit_lists
+from rerank.runs.corpora import Data, doubts, open_files, part_of, visit_lists
 from rerank.runs.decoding import DecodedSplit, check_decoding, decodings, tried, tune_decoding
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
@@ -54,7 +54,7 @@ class ListKind(Kind[ListRecipe]):
     """Lists of candidates.
 
     data: the corpora; corpora: their counts; doubts: what looks wrong with them, base_doubt: with the base score; runs:
-    all single runs, trained; line: of dense columns, where there are test splits; chosen: the run that is served.
+    all single runs, trained; line: see ``dense_line``, where there are test splits; chosen: the run that is served.
     """
 
     singles: list[Single[ListRecipe]]
@@ -65,7 +65,7 @@ class ListKind(Kind[ListRecipe]):
     base_doubt: str
     runs: list[Run]
     chosen: Run
-    line: DenseLine | None
+    line: tuple[dict[str, Weights], dict[str, Any] | None]
     choice: dict[str, Any]
     served: Model
 
@@ -142,7 +142,8 @@ class ListKind(Kind[ListRecipe]):
         for task, run in zip(tasks, self.runs, strict=True):
             join_base(run, self.data.table)
             work.append({"run": task.name, "seed": task.recipe.seed, **line} for line in run.history)
-        self.line = dense_line(self.data.training.corpus, self.data.table, self.metric) if self.tested else None
+        corpus, table = self.data.training.corpus, self.data.table
+        self.line = dense_line(corpus, table, self.metric) if self.tested else ({}, None)
         return {"epochs": sum(run.training["epochs_run"] for run in self.runs)}
 
     def _task(self, data: Data, name: str, single: ListRecipe, stage: str) -> RunTask:
@@ -210,7 +211,7 @@ class ListKind(Kind[ListRecipe]):
     def evaluate(self) -> Metrics:
         recipe, data, metric, chosen = self.recipe, self.data, self.metric, self.chosen
         for run in self.runs:
-            self._evaluate(data, run, self.tested, self.line if run is chosen else None)
+            self._evaluate(data, run, self.tested, self.line[0] if run is chosen else {})
         for split in self.tested:
             self._predict(split)
         crossed = self.tests and not self.tested and data.training.corpus.list_count >= FEWEST_CROSSED
@@ -233,21 +234,17 @@ class ListKind(Kind[ListRecipe]):
             "reported": recipe.reported.model_dump() if recipe.reported else None,
             **chosen.decision.model_dump(),
             "decision": chosen.decision.model_dump(),
-            LINE: None if self.line is None else self.line[1],
+            LINE: self.line[1],
             "folds": FOLDS if crossed else None,
             "choice": self.choice,
             "blind": blind(recipe, self.choice),
             **({"curve": self._curve()} if self.tests and recipe.training.curve else {}),
         }
 
-    def _evaluate(self, data: Data, run: Run, splits: Sequence[str], line: DenseLine | None) -> None:
-        """Evaluate a run on splits, as it ranks lists, and the line of dense columns with it."""
+    def _evaluate(self, data: Data, run: Run, splits: Sequence[str], others: Mapping[str, Weights]) -> None:
+        """Evaluate a run on splits, as it ranks lists, and ``others`` beside its predictors."""
         for split in splits:
-            lists, metric = data.others[split], self.metric
-            run.evaluate(split, lists, data.training.corpus, metric)
-            if line is not None:
-                rows, chosen = weighed_rows(lists.corpus, line[0], metric), choices(lists.corpus, line[0])
-                run.add_selection(split, LINE, rows, chosen)
+            run.evaluate(split, data.others[split], data.training.corpus, self.metric, others)
         run.forget_votes()
 
     def _predict(self, split: str) -> None:
@@ -259,8 +256,8 @@ class ListKind(Kind[ListRecipe]):
         decoded = DecodedSplit(self.recipe, self.data, self.runs, chosen, split, self.metric)
         with open_output(results.prediction_file(place, split, 0)) as out:
             predictions = results.Predictions(out, self.recipe, extracted, chosen, split, self.served, leading)
-            visitors = [*decoded.visit.visitors, predictions.visitor, *([texts] if self.content.final else [])]
-            count = visit_lists(self.recipe, self.data, split, [Visit(extracted, visitors)])
+            visitors = [*decoded.visit[1], predictions.visitor, *([texts] if self.content.final else [])]
+            count = visit_lists(self.recipe, self.data, split, [(extracted, visitors)])
             predictions.writer.finish()
         answers = decoded.finish(count)
         if answers is not None:
@@ -275,7 +272,7 @@ class ListKind(Kind[ListRecipe]):
             return
         if not texts or not choices.keys() <= texts[0][0].keys():
             visitor, texts = results.selected_texts(choices, extracted.corpus.lists, {})
-            visit_lists(self.recipe, self.data, split, [Visit(extracted, [visitor])])
+            visit_lists(self.recipe, self.data, split, [(extracted, [visitor])])
         described = self.content.describe(split, [*choices], texts)
         for name, measures in described.reports.items():
             self.reports[split][name] |= measures
@@ -296,9 +293,9 @@ class ListKind(Kind[ListRecipe]):
             parts.append((data, run))
         self._tune(parts)
         for data, run in parts:
-            self._evaluate(data, run, [split], dense_line(data.training.corpus, data.table, self.metric))
+            self._evaluate(data, run, [split], dense_line(data.training.corpus, data.table, self.metric)[0])
         decoded = [DecodedSplit(self.recipe, data, [run], run, split, self.metric) for data, run in parts]
-        visits = [each.visit for each in decoded if each.visit.visitors]
+        visits = [each.visit for each in decoded if each.visit[1]]
         count = visit_lists(self.recipe, self.data, split, visits) if visits else 0
         for each in decoded:
             each.finish(count)

@@ -85,10 +85,12 @@ class Run:
         """Free the memory of the votes; the updates can be repeated."""
         self._votes = None
 
-    def evaluate(self, split: str, extracted: Extracted, training: Corpus, metric: Metric) -> None:
-        """Choose from the lists of a split by base score, oracle and all predictors."""
-        corpus = extracted.corpus
-        by = usual_scores(corpus, metric) | {name: scores(corpus, weights) for name, weights in self.weights.items()}
+    def evaluate(
+        self, split: str, extracted: Extracted, training: Corpus, metric: Metric, others: Mapping[str, Weights]
+    ) -> None:
+        """Choose from the lists of a split by base score, oracle, all predictors, and those that are no part of it."""
+        corpus, weights = extracted.corpus, {**self.weights, **others}
+        by = usual_scores(corpus, metric) | {name: scores(corpus, own) for name, own in weights.items()}
         choices = {name: best(corpus, own) for name, own in by.items()}
         rows = {name: scored_rows(corpus, metric, own) for name, own in by.items()}
         votes = None if metric.ordered else self.votes(training)

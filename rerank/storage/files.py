@@ -49,10 +49,10 @@ FAULTS = (
 )  # fmt: skip
 _SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 # What compresses into another file, which stays open. gzip headers carry no time and no name, so the same data gives
-# the same bytes.
+# the same bytes; level 4 takes half the time of the usual 6, and a seventh more room.
 WRITING: dict[str, Callable[[Any], Any]] = {
     "plain": lambda raw: raw,
-    "gzip": lambda raw: gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=6, mtime=0),
+    "gzip": lambda raw: gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=4, mtime=0),
     "bzip2": partial(bz2.BZ2File, mode="wb"), "xz": partial(lzma.LZMAFile, mode="wb"),
     "zstd": lambda raw: zstandard.ZstdCompressor().stream_writer(raw, closefd=False),
 }  # fmt: skip

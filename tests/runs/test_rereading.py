@@ -22,7 +22,7 @@ from rerank.pool import Engine, Processes
 from rerank.readers import inputs
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs import experiment
-from rerank.runs.corpora import Data, Visit, Visitor, visit_lists
+from rerank.runs.corpora import Data, Visitor, visit_lists
 
 KINDS = ["trees", "texts", "lines", "answers", "one file"]
 
@@ -160,7 +160,7 @@ def test_a_list_that_is_not_found_again_is_an_error(tmp_path: Path) -> None:
     data = Data.load(recipe, None, ("test",))
     test, ids = data.others["test"], list[str]()
     see = Visitor(lambda place, number, name: ids.append(f"{place} {number} {name}"), lambda again: again.nbest.id)
-    assert visit_lists(recipe, data, "test", [Visit(test, [see])]) == 60
+    assert visit_lists(recipe, data, "test", [(test, [see])]) == 60
     assert ids[:3] == ["1 0 test-1", "2 1 test-2", "3 2 test-3"]
     assert len(ids) == test.corpus.list_count == 57
     for changed in (
@@ -168,4 +168,4 @@ def test_a_list_that_is_not_found_again_is_an_error(tmp_path: Path) -> None:
         replace(test, ids=[*test.ids[:-1], "gone"], places=np.append(test.places[:-1], 60)),
     ):
         with pytest.raises(DataError, match="the list gone of test is not found when lists are read again"):
-            visit_lists(recipe, data, "test", [Visit(changed, [see])])
+            visit_lists(recipe, data, "test", [(changed, [see])])
