@@ -142,8 +142,7 @@ class ListKind(Kind[ListRecipe]):
         for task, run in zip(tasks, self.runs, strict=True):
             join_base(run, self.data.table)
             work.append({"run": task.name, "seed": task.recipe.seed, **line} for line in run.history)
-        corpus, table = self.data.training.corpus, self.data.table
-        self.line = dense_line(corpus, table, self.metric) if self.tested else ({}, None)
+        self.line = dense_line(self.data.training.corpus, self.data.table, self.metric) if self.tested else ({}, None)
         return {"epochs": sum(run.training["epochs_run"] for run in self.runs)}
 
     def _task(self, data: Data, name: str, single: ListRecipe, stage: str) -> RunTask:
