@@ -180,11 +180,6 @@ class Block(NamedTuple):
         """The number of lists, bad ones included."""
         return self.lists.list_count if isinstance(self.lists, Stretch) else sum(of.list_count for of in self.lists)
 
-    @property
-    def source(self) -> str:
-        """What tells the file of a stretch from others."""
-        return self.lists.file.prefix if isinstance(self.lists, Stretch) else ""
-
     def __str__(self) -> str:
         return f"block {self.number + 1} of the lists"
 
@@ -258,7 +253,7 @@ def carried_out(
     places, (blocks, sent) = defaultdict[str, dict[str, Place]](dict), tee(blocks)
     for result in engine.map(function, blocks):
         block = next(sent)
-        seen = places[block.source]
+        seen = places[block.lists.file.prefix if isinstance(block.lists, Stretch) else ""]
         if again := result.seen.keys() & seen.keys():
             result = function(block._replace(seen={name: seen[name] for name in again}))
         seen.update(result.seen)

@@ -279,10 +279,6 @@ class Content(ABC, Generic[T]):
             raise nbest.fault(Problem("columns", message), nbest.size)
         return nbest if self.columns is None else hold(self.columns, nbest)
 
-    def rows(self, nbest: Lists) -> Lists:
-        """Lists with the columns that templates look at. Raises Problem."""
-        return self.hold(nbest)
-
     def unknown(self, nbest: Lists) -> tuple[str, ...]:
         """The score columns of a list that are not among those ``shown``."""
         return unknown_columns(self.shown, nbest) if self.shown is not None else ()

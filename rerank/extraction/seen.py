@@ -27,8 +27,7 @@ class SeenSample(NamedTuple):
 
     digests: np.ndarray  # uint64 [S]
     measures: np.ndarray  # float64 [S, C, MEASURES]
-    lengths: np.ndarray  # int64 [S, 2]: bytes of the best candidate by base score, and of the first reference; (0, 0)
-    # without one, or with answers
+    lengths: np.ndarray  # int64 [S, 2]: bytes of the best and of the first reference; 0 without one, or with answers
 
     @property
     def scored(self) -> bool:

@@ -109,6 +109,7 @@ class TextContent(Content[TextView | Lists]):
         return nbest.opened(self._view)
 
     def rows(self, nbest: Lists) -> Lists:
+        """Lists with the columns that templates look at. Raises Problem."""
         return self.hold(without_columns(nbest, self.gains))
 
     def _view(self, nbest: Lists) -> TextView:
