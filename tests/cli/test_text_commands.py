@@ -338,21 +338,11 @@ def test_a_recipe_and_its_model_in_another_encoding(data: Path, rerank: Command,
 # What goes wrong
 
 
-def test_a_source_too_few(tuned: Path, data: Path, tmp_path: Path, rerank: Command) -> None:
-    short = tmp_path / "short.src"
-    small_texts.write_lines(short, small_texts.lines_of(data / "test.src.gz")[:-1])
-    result = rerank("rank", tuned / "model", data / "test.nbest.gz", "--sources", short, "-o", tmp_path / "out")
-    refused(result, "short.src:19", "19 sources for at least 20 lists of", "test.nbest.gz (list 19 at line 109)")
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize(
     ("change", "parts"),
     [
         ("data.sources='{root}/none.gz'", ["none.gz"]),
-        ("metric.name=blue", ["blue", "bleu"]),
         ("metric={name: bleu, tokenize: words}", ["tokenize", "13a"]),
-        ("features.templates=[PhrasePairs]", ["PhrasePairs", "PhrasePair"]),
         ("mert={split: tuned}", ["tuned.nbest.gz"]),
         ("training.pairs={name: sampled, drawn: 5}", ["drawn", "draws"]),
         ("data.reader={name: charniak}", ["nbest"]),
