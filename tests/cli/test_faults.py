@@ -84,7 +84,7 @@ def finish(whole: Whole, place: Path) -> None:
 def test_killed_at_a_step_and_again(kind, request, tmp_path):
     whole = request.getfixturevalue(kind)
     rng = random.Random(SEED)
-    for step in steps(whole.steps, 2):
+    for step in steps(whole.steps, 2 if kind == "lists" else 1):
         place = tmp_path / str(step)
         place.mkdir()
         command = ["run", whole.recipe, "-o", place / "out"]
