@@ -208,7 +208,7 @@ def folds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "folds"
 
 
-def test_lists_come_back_in_the_order_of_the_treebank(folds: Path) -> None:
+def test_lists_come_back_in_the_order_of_the_treebank_and_exchanged_files_are_refused(folds: Path) -> None:
     golds, trained = ([(folds / f"0{k}" / name).read_text() for k in (0, 1)] for name in ("gold.mrg", "train.mrg"))
     assert golds == trained[::-1]
     assert [line for text in golds for line in text.splitlines()] == [" ".join(tree.split()) for tree in TREES]
@@ -220,10 +220,6 @@ def test_lists_come_back_in_the_order_of_the_treebank(folds: Path) -> None:
     assert [nbest.id for nbest, *_ in pairs] == ["0", "1", "2", "3"]
     assert [nbest.texts[0].count(b"(PP") for nbest, *_ in pairs] == [1, 0, 1, 0]
     assert [nbest.texts[0].count(b"(NP (NP") for nbest, *_ in pairs] == [1, 0, 0, 0]  # what the other fold has taught
-
-
-@pytest.mark.usefixtures("folds")
-def test_exchanged_files_are_refused() -> None:
     done = jackknife("join", "folds", "folds/01/lists", "folds/00/lists")
     assert done.returncode == 1
     assert b"folds/01/lists:1: not the list of its sentence, 'I saw a man with dogs'" in done.stderr
