@@ -4,9 +4,9 @@ Decoding compares candidates with one another, of which the corpus has no texts:
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 
@@ -240,7 +240,7 @@ def tune_decoding(recipe: ListRecipe, runs: Sequence[tuple[Data, Run]], metric: 
     for one in tried:
         run, training, best = one.run, one.data.training.corpus, one.score(metric, one.scores)
         tuned = {kind: _best_point(recipe, kind, sweep, one.lists.corpus, metric) for kind, sweep in one.sweeps.items()}
-        base, reached = run.training["base"], [best, *(entry["dev"] for entry in tuned.values())]
+        base, reached = run.training["base"], [best, *(score for _, score in tuned.values())]
         most = max(metric.sign * score for score in reached if score is not None)
         left_open = base["beaten"] is False and base["setting"] == AUTO and not base["kept"] and dev is None
         if left_open and most <= EQUAL + metric.sign * one.score(metric, one.lists.corpus.base):
@@ -251,8 +251,11 @@ def tune_decoding(recipe: ListRecipe, runs: Sequence[tuple[Data, Run]], metric: 
             again += [(one.data, run)] if recipe.decode.margin > 0 else []
         elif dev is None:  # scores of trainings on fewer lists are on another scale
             final = spread(training, run.weights[recipe.predictor])
-            tuned = {kind: entry | {"deviation": final} for kind, entry in tuned.items()}
-        run.training["decode"] = {"use": _used(recipe, tuned, best, metric), "best": best, **tuned}
+            tuned = {kind: (how.model_copy(update={"deviation": final}), dev) for kind, (how, dev) in tuned.items()}
+        run.decodings = {kind: tuned[kind][0] for kind in get_args(Kind) if kind in tuned}
+        use = _used(recipe, {kind: score for kind, (_, score) in tuned.items()}, best, metric)
+        entries = {kind: {**how.model_dump(), "dev": score} for kind, (how, score) in tuned.items()}
+        run.training["decode"] = {"use": use, "best": best, **entries}
     if again:  # a margin of the base's scores
         tune_decoding(recipe, again, metric)
 
@@ -295,8 +298,10 @@ def _grid(recipe: ListRecipe, kind: str, threshold: float, slack: float) -> tupl
     return sharpness, THRESHOLDS if fixed is None else np.array([fixed]), slacks
 
 
-def _best_point(recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Corpus, metric: Metric) -> dict[str, Any]:
-    """The settings of the point with the best score, and that score (None where nothing was to be tuned)."""
+def _best_point(
+    recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Corpus, metric: Metric
+) -> tuple[Decoding, float | None]:
+    """The point with the best score, and that score (None where nothing was to be tuned)."""
     points, score, a, h = sweep.points, None, 0, 0
     if sweep.texts:
         total = corpus.reference.sum(axis=0)
@@ -306,33 +311,24 @@ def _best_point(recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Corpus, met
     settings = {"kind": kind, "sharpness": float(points.sharpness[a]), "deviation": points.deviation}
     settings |= {"threshold": float(points.thresholds[h]), "slack": float(points.slacks[0])} if kind != "mbr" else {}
     settings |= {key: getattr(recipe.decode, key) for key in ("most", "gains", "margin", "below")}
-    return Decoding.model_validate(settings).model_dump() | {"dev": score}
+    return Decoding.model_validate(settings), score
 
 
-def _used(recipe: ListRecipe, tuned: dict[str, dict[str, Any]], best: float, metric: Metric) -> str:
+def _used(recipe: ListRecipe, tuned: Mapping[str, float | None], best: float, metric: Metric) -> str:
     """The kind that is used: the one that the recipe names, or the best on dev if it is better than candidates are."""
     if recipe.decode.use != "auto":
         return "" if recipe.decode.use == "best" else recipe.decode.use
     if recipe.decode.margin > 0 and "mbr" in tuned:
         return "mbr"
-    scored = {"": metric.sign * best}
-    for kind in get_args(Kind):  # the simplest first
-        if tuned.get(kind, {}).get("dev") is not None:
-            scored[kind] = metric.sign * tuned[kind]["dev"]
+    simplest_first: dict[str, float | None] = {"": best, **{kind: tuned.get(kind) for kind in get_args(Kind)}}
+    scored = {kind: metric.sign * score for kind, score in simplest_first.items() if score is not None}
     most = max(scored.values())
     return next(kind for kind, score in scored.items() if score >= most - EQUAL)
 
 
-def decodings(run: Run) -> dict[str, Decoding]:
-    """The decodings of a tuned run, by kind."""
-    entries = run.training.get("decode", {})
-    kept = {kind: entries[kind] for kind in get_args(Kind) if kind in entries}
-    return {kind: Decoding(**{key: entry[key] for key in Decoding.model_fields}) for kind, entry in kept.items()}
-
-
 def tried(runs: Sequence[Run]) -> list[tuple[Run, str]]:
     """The ways in which runs decode, in the order in which lists are decoded."""
-    return [(run, kind) for run in runs for kind in decodings(run)]
+    return [(run, kind) for run in runs for kind in run.decodings]
 
 
 class DecodedSplit:
@@ -347,7 +343,7 @@ class DecodedSplit:
         self.split, self.runs, self.chosen, self.sweeps = split, runs, chosen, list[Sweep]()
         self.extracted = extracted = data.others[split]
         for run, kind in tried(runs):
-            how, scores = decodings(run)[kind], run_scores(run, extracted.corpus)
+            how, scores = run.decodings[kind], run_scores(run, extracted.corpus)
             points = Points(how.deviation, *(np.array([each]) for each in (how.sharpness, how.threshold, how.slack)))
             self.sweeps.append(Sweep(kind, points, scores, extracted.corpus, metric, run.brackets, how))
         visitors, columns = [sweep.visitor for sweep in self.sweeps], ScoreColumns.of_table(data.table.about)

@@ -36,7 +36,7 @@ from rerank.runs import results
 from rerank.runs.combination import LINE, dense_line, make_mert, train_ensemble, tune_run
 from rerank.runs.compared import Compared, doubt_of_base
 from rerank.runs.corpora import Data, doubts, open_files, part_of, visit_lists
-from rerank.runs.decoding import DecodedSplit, check_decoding, decodings, tried, tune_decoding
+from rerank.runs.decoding import DecodedSplit, check_decoding, tried, tune_decoding
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import own_measure
@@ -81,7 +81,7 @@ class ListKind(Kind[ListRecipe]):
         self.singles = recipe.expand()
         self.metric = metric_of(recipe)
         self.tested = recipe.data.tests if self.tests else ()
-        self.answers, self.texts = dict[str, results.Answers](), dict[str, list[SelectedTexts]]()  # by split
+        self.answers, self.texts = list[results.Predictions](), dict[str, list[SelectedTexts]]()  # by split
         self.size = {"splits": len(self.tested)}
         self.predictions = [name.format(split) for split in recipe.data.tests for name in results.PREDICTIONS]
         lists = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
@@ -188,7 +188,7 @@ class ListKind(Kind[ListRecipe]):
             training_base=base["training"],
             columns=columns_seen(self.content.held, self.content.used, data.training.seen),
             files={kind: [self.inputs.digest(path) for path in paths] for kind, paths in files.items()},
-            decodings=decodings(chosen),
+            decodings=chosen.decodings,
             decision=chosen.decision,
             start=start.digest or IN_MEMORY if (start := self._start(self.recipe)) else "",
         )
@@ -261,7 +261,8 @@ class ListKind(Kind[ListRecipe]):
         answers = decoded.finish(count)
         if answers is not None:
             results.write_answers(place, split, answers)
-        self.answers[split] = results.answers_of(self.recipe, split, extracted, chosen, answers, predictions.examples)
+        predictions.finish(answers)
+        self.answers.append(predictions)
 
     def _describe(self, split: str, extracted: Extracted) -> None:
         """Add what needs the texts of a split to the results of the chosen run; those of selections that nobody knew
@@ -339,9 +340,9 @@ class ListKind(Kind[ListRecipe]):
         return {"split": splits[0], "points": points, "slope": slope, "last": first.tested(last, before).as_dict()}
 
     def sections(self, metrics: Metrics) -> list[PageSection]:
-        scorer, others = Scorer(self.served, self.recipe.predictor), self.data.others
-        changes = [results.changes_row(*own) for own in self.answers.items()]
-        examples = [results.examples_of(scorer, split, others[split], own) for split, own in self.answers.items()]
+        scorer = Scorer(self.served, self.recipe.predictor)
+        changes = [results.changes_row(own.split, own.after - own.before, own.changed) for own in self.answers]
+        examples = [results.examples_of(scorer, own) for own in self.answers]
         weights = [results.weight_table(self.served, self.recipe.predictor)]
         every = [*chain.from_iterable(examples)]
         return results.list_sections(metrics, runs=self.runs, weights=weights, examples=every, changes=changes)

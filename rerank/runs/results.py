@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -56,42 +56,6 @@ def write_answers(directory: Path, split: str, answers: list[bytes]) -> None:
             out.write((text if plain else as_json(text.decode("utf-8", "surrogatepass")).encode()) + b"\n")
 
 
-class Answers(NamedTuple):
-    """The answers of a run to the lists of a split, compared with its base candidates.
-
-    base, chosen: int64 [L], candidates of the corpus, -1 for none; the features of ``chosen`` tell why. before, after,
-    best: float64 [L], the gains of base candidates, of answers and of the oracle. changed: bool [L], where the answer
-    is not the base candidate. texts: of all lists of the files, where answers may be no candidates. examples: the lists
-    that the page shows in full, by number in the corpus, each with its place in the files.
-    """
-
-    base: np.ndarray
-    chosen: np.ndarray
-    before: np.ndarray
-    after: np.ndarray
-    best: np.ndarray
-    changed: np.ndarray
-    texts: list[bytes] | None
-    examples: dict[int, tuple[int, Lists]]
-
-
-def answers_of(
-    recipe: ListRecipe, split: str, extracted: Extracted, run: Run, decoded: list[bytes] | None,
-    examples: dict[int, tuple[int, Lists]],
-) -> Answers:  # fmt: skip
-    """The answers of a run to a split; decoded: their texts, where lists are decoded."""
-    corpus, choices, use = extracted.corpus, run.choices[split], run.decision.predictor
-    base, chosen = choices["base"], choices.get(use, choices[recipe.predictor])
-    before, best = list_gains(corpus, base), list_gains(corpus, oracles(corpus))
-    if use in choices:
-        after, changed, texts = list_gains(corpus, chosen), chosen != base, None
-    else:
-        rows, reference = run.selections[split].rows, run.selections[split].reference
-        after, changed = metric_of(recipe).gain(rows[use], reference), (rows[use] != rows["base"]).any(axis=1)
-        texts = [text.strip() for text in decoded or []]
-    return Answers(base, chosen, before, after, best, changed, texts, examples)
-
-
 def predicted(
     reader: Reader, metric: Metric, leading: int | None, again: RereadList, scores: np.ndarray, added: float,
     gains: np.ndarray, reference: np.ndarray,
@@ -119,24 +83,47 @@ class Predictions:
 
     leading: see ``predicted``. examples: the lists that the page shows in full, by number in the corpus, each with its
     place in the files: up to ``recipe.examples`` that are better and as many that are worse, drawn by its seed.
+
+    Of the answers, once all are known (``finish``): base, chosen: int64 [L], candidates of the corpus, -1 for none; the
+    features of ``chosen`` tell why. before, after, best: float64 [L], the gains of base candidates, of answers and of
+    the oracle. changed: bool [L], where the answer is not the base candidate. texts: of all lists of the files, where
+    answers may be no candidates.
     """
+
+    after: np.ndarray
+    changed: np.ndarray
+    texts: list[bytes] | None
 
     def __init__(
         self, out: Writable, recipe: ListRecipe, extracted: Extracted, run: Run, split: str, model: Model,
         leading: int | None,
     ) -> None:  # fmt: skip
-        corpus, weights, choices = extracted.corpus, run.weights[recipe.predictor], run.choices[split]
+        corpus, weights = extracted.corpus, run.weights[recipe.predictor]
         added = np.zeros(corpus.list_count)
         if extracted.origins is not None:
             added = scores_of(extracted.origins, Weights(weights.w, 0.0))
-        chosen = choices.get(run.decision.predictor, choices[recipe.predictor])
-        gains = np.stack([list_gains(corpus, each) for each in (choices["base"], chosen)], axis=1)
+        self.split, self.extracted, self._run, choices = split, extracted, run, run.choices[split]
+        self.base, self.chosen = choices["base"], choices.get(run.decision.predictor, choices[recipe.predictor])
+        self.before, self.best = list_gains(corpus, self.base), list_gains(corpus, oracles(corpus))
+        gains = np.stack([self.before, list_gains(corpus, self.chosen)], axis=1)
         self._scorer, of_lists = Scorer(model), [added, gains, corpus.reference]
         see = partial(predicted, self._scorer.reader, metric_of(recipe), leading)
         self.visitor = Visitor(self._add, see, [scores_of(corpus, weights)], of_lists, opens=False, whole=True)
         self.writer, self.examples = ListWriter(out, self._scorer.reader), dict[int, tuple[int, Lists]]()
         self._order = np.random.default_rng(recipe.seed).permutation(corpus.list_count)
         self._most, self._sides = recipe.examples, {1: list[int](), -1: list[int]()}
+
+    def finish(self, decoded: list[bytes] | None) -> None:
+        """Find out what the answers are, once all lists are evaluated; decoded: their texts, where they are decoded."""
+        choices, compared = self._run.choices[self.split], self._run.selections[self.split]
+        used = self._run.decision.predictor
+        if used in choices:
+            self.chosen, self.texts = choices[used], None
+            self.after, self.changed = list_gains(self.extracted.corpus, self.chosen), self.chosen != self.base
+        else:
+            rows, self.texts = compared.rows[used], [text.strip() for text in decoded or []]
+            self.after = compared.metric.gain(rows, compared.reference)
+            self.changed = (rows != compared.rows["base"]).any(axis=1)
 
     def _add(self, place: int, number: int, found: Any) -> None:
         if number < 0:  # the reference cannot be used, or nothing
@@ -216,20 +203,21 @@ class Example:
         return Folded(f"{self.list_id} ({self.split}) · {heading}: {numbers}", [candidates, deciding], open=open)
 
 
-def examples_of(scorer: Scorer, split: str, extracted: Extracted, answers: Answers) -> Iterator[Example]:
+def examples_of(scorer: Scorer, of: Predictions) -> Iterator[Example]:
     """The lists of a split that were kept, in full."""
-    for i, (number, nbest) in answers.examples.items():
+    starts = of.extracted.corpus.lists
+    for i, (number, nbest) in of.examples.items():
         pair = scorer.content.pair(nbest, SkipCount("skip")) if nbest.problem is None else None
         if pair is None:
             continue
-        base, chosen = (int(choice[i] - extracted.corpus.lists[i]) for choice in (answers.base, answers.chosen))
-        before, after, best = (float(gain[i]) for gain in (answers.before, answers.after, answers.best))
-        written = pair.nbest.texts[chosen] if answers.texts is None else answers.texts[number]
+        base, chosen = (int(choice[i] - starts[i]) for choice in (of.base, of.chosen))
+        before, after, best = (float(gain[i]) for gain in (of.before, of.after, of.best))
+        written = pair.nbest.texts[chosen] if of.texts is None else of.texts[number]
         why = scorer.explain(pair, chosen, base)[:MAX_FEATURES]
         texts = pair.nbest.texts[base], written, pair.nbest.source or b""
         first, last, source = (text.decode("utf-8", "replace") for text in texts)
         about = why, None if pair.nbest.source is None else source
-        yield Example(split, pair.nbest.id, scorer.content.gold_text(pair), first, last, before, after, best, *about)
+        yield Example(of.split, pair.nbest.id, scorer.content.gold_text(pair), first, last, before, after, best, *about)
 
 
 def list_sections(
@@ -264,16 +252,16 @@ def list_sections(
     ]
 
 
-def changes_row(split: str, answers: Answers) -> dict[str, str]:
-    """The number of lists of a split that got better or worse by their gain, or stayed as they were."""
-    difference = answers.after - answers.before
+def changes_row(split: str, difference: np.ndarray, changed: np.ndarray) -> dict[str, str]:
+    """The number of lists of a split that got better or worse, by the ``difference`` of their gain (float64 [L]), or
+    have another answer (``changed``, bool [L]) or the same."""
     better, worse, lists = difference > SAME_GAIN, difference < -SAME_GAIN, max(difference.size, 1)
     return {
         "split": split,
         "better": f"{count(better.sum())} ({fixed(100 * better.sum() / lists, 1)} %)",
         "worse": f"{count(worse.sum())} ({fixed(100 * worse.sum() / lists, 1)} %)",
-        "another candidate, as good": count((~better & ~worse & answers.changed).sum()),
-        "the same candidate": count((~answers.changed).sum()),
+        "another candidate, as good": count((~better & ~worse & changed).sum()),
+        "the same candidate": count((~changed).sum()),
         "lists": count(difference.size),
     }
 

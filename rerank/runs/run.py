@@ -19,7 +19,7 @@ from rerank.learn.epoch import UpdateLog, Votes, in_memory
 from rerank.learn.scoring import best, scores, weighed_rows
 from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.metric import Metric, chosen_rows, list_gains, scored_rows, usual_scores
-from rerank.models.provenance import Decision, Kind
+from rerank.models.provenance import Decision, Decoding, Kind
 from rerank.parts import trees as tree_readers
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT
@@ -43,6 +43,7 @@ class Run:
     held: np.ndarray  # [N']: scores of its last lists, without training on them
     selections: dict[str, Compared] = field(default_factory=dict)
     choices: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    decodings: dict[str, Decoding] = field(default_factory=dict)  # by kind, as they were tuned
     brackets: BracketModel | None = None  # where it was learned how to fuse, and
     fused_at: tuple[float, float] = (0.0, 0.0)  # the threshold and slack that go with it
     place: Path | None = None  # where it was read from, and unfinished work on it is kept

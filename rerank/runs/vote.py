@@ -331,6 +331,13 @@ class SourceTable:
         return "\n\n".join(filter(None, [self.compared.doubt, *tables]))
 
 
+def check_least(**numbers: tuple[int, int]) -> None:
+    """Refuse a number, the first of each pair, that is less than the second."""
+    for key, (number, least) in numbers.items():
+        if number < least:
+            raise RecipeError(f"found {number}; expected {least} or more", key=key)
+
+
 def table_of_votes(
     lists: Any,
     metric: str | Mapping[str, Any] | None = None,
@@ -360,9 +367,7 @@ def table_of_votes(
     ------
     DataError: lists that cannot be used, or fewer than folds. RecipeError: an unknown metric, too few folds or samples.
     """
-    for key, number, least in (("folds", folds, 2), ("samples", samples, 1)):
-        if number < least:
-            raise RecipeError(f"found {number}; expected {least} or more", key=key)
+    check_least(folds=(folds, 2), samples=(samples, 1))
     source = load_source(lists, metric, use, folds, seed, columns)
     if source.metric.ordered:
         message = f"{source.metric.primary} measures the order of all candidates; votes choose one: expected gain"

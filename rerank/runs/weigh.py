@@ -28,13 +28,11 @@ if TYPE_CHECKING:
     from rerank.models.reranker import Reranker
 
 COUNTED = "Length(binned=False)"  # the template of WORDS
-BASE, MAXENT, WEIGHED = "base", "maxent", "weighed"
-ORACLE = "best possible (oracle)"
+BASE, MAXENT, WEIGHED, ORACLE = "base", "maxent", "weighed", vote.BEST
 SUM, COMBSUM = "sum of the columns", "CombSUM"  # the second of scores from 0 to 1 in each run (Fox & Shaw 1994)
 ALONE = 10  # columns at most that are shown each by itself
 RANDOM = 10  # directions of a search besides those of the columns
 NOISE = 1.0  # how far from the start random points are at most, in units of the mean weight
-LEAST = {"folds": 2, "resamples": 2, "restarts": 0, "samples": 1}
 CHANCE = 0.05
 PAIRS = 50  # of a list, those with the largest differences in gain (Hopkins & May 2011)
 MOST_COLUMNS = 50  # more take hours, and need a penalty that searches do not have
@@ -84,16 +82,10 @@ def pairs(samples: vote.ListSource) -> vote.ListSource:
     return samples.some(every, np.arange(0, every.size + 1, 2))
 
 
-class Fitted(NamedTuple):
-    """Weights of ``standardised`` columns (float64 [F] each), their absolute values summing up to 1."""
-
-    maxent: np.ndarray
-    weighed: np.ndarray
-
-
-def fitted(source: vote.ListSource, restarts: int, seed: int) -> Fitted:
-    """The weights that lists, at most MOST of them, teach: those of maxent, and the best that searches from there, from
-    those of pairs, from the base score and from ``restarts`` random points find."""
+def fitted(source: vote.ListSource, restarts: int, seed: int) -> dict[str, np.ndarray]:
+    """The weights of ``standardised`` columns (float64 [F]) that lists, at most MOST of them, teach: MAXENT's, and the
+    best that searches from there, from those of pairs, from the base score and from ``restarts`` random points find;
+    their absolute values sum up to 1."""
     check()
     if (count := source.fold.size) > vote.MOST:
         source = source.lists(np.sort(np.random.default_rng(seed).permutation(count)[: vote.MOST]))
@@ -103,7 +95,7 @@ def fitted(source: vote.ListSource, restarts: int, seed: int) -> Fitted:
     if not ordered and (two := pairs(source)).gain.size:
         starts.insert(1, unit(vote.maxent_weights(two, agree=False)))
     starts = [start for start in starts if start.any()] or [unit(np.ones(len(source.names)))]
-    return Fitted(maxent, searched(source, starts, restarts, seed))
+    return {MAXENT: maxent, WEIGHED: searched(source, starts, restarts, seed)}
 
 
 def searched(source: vote.ListSource, starts: Sequence[np.ndarray], restarts: int, seed: int) -> np.ndarray:
@@ -218,9 +210,7 @@ def table_of_weights(
     DataError: lists that cannot be used, fewer than folds, or without a column that differs within one. RecipeError: an
         unknown metric or column, too few folds or samples.
     """
-    for key, number in (("folds", folds), ("resamples", resamples), ("restarts", restarts), ("samples", samples)):
-        if number < LEAST[key]:
-            raise RecipeError(f"found {number}; expected {LEAST[key]} or more", key=key)
+    vote.check_least(folds=(folds, 2), resamples=(resamples, 2), restarts=(restarts, 0), samples=(samples, 1))
     source = vote.load_source(lists, metric, use, folds, seed, columns, with_words=True)
     if len(source.names) > MOST_COLUMNS:
         message = f"found {len(source.names)}; expected {MOST_COLUMNS} or fewer: name them, or train a model"
@@ -244,8 +234,8 @@ def table_of_weights(
     if len(names) > 1 and len(alone) <= ALONE:
         chosen |= {f"{names[k]} alone": rows_by(source, raw[k]) for k in alone}
         chosen[COMBSUM if of_runs else SUM] = rows_by(source, raw[of_runs or slice(None)].sum(axis=0))
-    for name, of_folds in ((MAXENT, [fit.maxent for fit in by_fold]), (WEIGHED, [fit.weighed for fit in by_fold])):
-        chosen[name] = rows_by(source, vote.fold_scores(source, of_folds, agree=False))
+    for name in (MAXENT, WEIGHED):
+        chosen[name] = rows_by(source, vote.fold_scores(source, [fit[name] for fit in by_fold], agree=False))
     chosen[ORACLE] = rows_by(source, source.gain)
     how: dict[str, Any] = {"samples": samples, "seed": seed}
     compared = Compared(source.metric, source.reference, chosen, BASE, (ORACLE,), **how, doubt=source.doubt)
@@ -254,20 +244,21 @@ def table_of_weights(
 
 
 def _weights(
-    source: vote.ListSource, spread: np.ndarray, by_fold: Sequence[Fitted], resamples: int, restarts: int, seed: int
-) -> tuple[ColumnWeight, ...]:
+    source: vote.ListSource, spread: np.ndarray, by_fold: Sequence[Mapping[str, np.ndarray]], resamples: int,
+    restarts: int, seed: int,
+) -> tuple[ColumnWeight, ...]:  # fmt: skip
     """The weights of all lists, with intervals by ``resamples`` of lists drawn with replacement."""
-    everything = fitted(source, restarts, seed)
+    maxent, weighed = fitted(source, restarts, seed).values()
     draws, count = np.random.default_rng(seed), source.fold.size
     drawn = [
-        searched(source.lists(draws.integers(count, size=count)), [everything.weighed], 0, seed)
+        searched(source.lists(draws.integers(count, size=count)), [weighed], 0, seed)
         for _ in track(range(resamples), "weigh resamples", unit="resamples")
     ]
     low, high = np.percentile(np.array(drawn) / spread, [2.5, 97.5], axis=0).tolist()
-    over = np.array([fit.weighed for fit in by_fold]) / spread
+    over = np.array([fit[WEIGHED] for fit in by_fold]) / spread
     numbers = (
-        (everything.weighed / spread).tolist(), zip(low, high, strict=True), over.mean(axis=0).tolist(),
-        over.std(axis=0).tolist(), np.abs(everything.weighed).tolist(), (everything.maxent / spread).tolist(),
+        (weighed / spread).tolist(), zip(low, high, strict=True), over.mean(axis=0).tolist(),
+        over.std(axis=0).tolist(), np.abs(weighed).tolist(), (maxent / spread).tolist(),
     )  # fmt: skip
     return tuple(ColumnWeight(name, *line) for name, *line in zip(source.names, *numbers, strict=True))
 

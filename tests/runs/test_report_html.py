@@ -37,7 +37,7 @@ from rerank.runs import experiment
 from rerank.runs.report.page import FigureLine, draw
 from rerank.runs.report.results import reported_table
 from rerank.runs.report.table import primary_of
-from rerank.runs.results import Answers, Example, changes_row, learning_figure, training_figure
+from rerank.runs.results import Example, changes_row, learning_figure, training_figure
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 
@@ -155,9 +155,7 @@ class TestPage:
 
 
 def test_changes():
-    base, before = np.array([0, 5, 10, 15]), np.full(4, 0.5)
-    after, changed = np.array([0.75, 0.25, 0.5, 0.5]), np.array([True, True, False, True])
-    row = changes_row("test", Answers(base, base + changed, before, after, before, changed, None, {}))
+    row = changes_row("test", np.array([0.25, -0.25, 0.0, 0.0]), np.array([True, True, False, True]))
     assert list(row.values()) == ["test", "1 (25.0 %)", "1 (25.0 %)", "1", "1", "4"]
 
 
@@ -218,7 +216,7 @@ LEARNING = {
 @pytest.fixture(scope="module")
 def drawn():
     parts = make_report()
-    points = FigureLine([0.5, 2], [0.5, 2], "points", [0.1, 0.3], joined=False)
+    points = FigureLine([0.5, 2], [0.5, 2], "points")
     figures = {
         "dev": training_figure(parts["runs"], parts["metrics"]),
         "learning": learning_figure(LEARNING, primary_of(parts["metrics"]), "dev"),

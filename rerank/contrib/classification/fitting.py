@@ -40,11 +40,6 @@ BASELINES: dict[str, tuple[str, str, Settings]] = {  # by name: the module, the 
 FOUND = ("epochs", "held_out_error", "default_error", "standard_error")
 
 
-def make_learner(spec: Spec) -> Learner:
-    """The learner of a run with its parameters."""
-    return build(learners, spec.recipe.learner, "learner")
-
-
 def make_baseline(settings: Settings, key: str) -> Any:
     """The classifier of scikit-learn that ``settings``, its name and its own parameters, describe."""
     name, parameters = settings.get("name"), {key: value for key, value in settings.items() if key != "name"}
@@ -144,17 +139,7 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
 def train_on(spec: Spec, corpus: Corpus, label: np.ndarray, *, epochs: int, seed: int, **more: Any) -> Training:
     """Train the learner of ``spec``; ``more`` goes to ``rerank.learn.train.train``."""
     problem = ListProblem(corpus, corpus.lists[:-1] + label, seed, spec.recipe.training.shuffle)
-    return train(make_learner(spec), problem, epochs=epochs, **more)
-
-
-def point_of(tuned: Tuned) -> Settings:
-    """The chosen point of the grid."""
-    return {key: value for key, value in tuned.items() if key not in FOUND}
-
-
-def applied(spec: Spec, tuned: Tuned) -> Spec:
-    """``spec`` with what was chosen, if anything was."""
-    return spec.at(point_of(tuned) | ({"training.epochs": tuned["epochs"]} if tuned.get("epochs") else {}))
+    return train(build(learners, spec.recipe.learner, "learner"), problem, epochs=epochs, **more)
 
 
 def points_of(spec: Spec) -> list[Settings]:
@@ -289,7 +274,8 @@ def run_spec(spec: Spec, draw: Draw, engine: Engine | None = None) -> list[Resul
     if spec.recipe.tune is not None:
         points = [FoldJob(spec.at(point), draw, seeds[0]) for point in points_of(spec)]
         tuned = best_point(spec, engine.map(errors_of, points))
-        single = applied(spec, tuned)
+        epochs = {"training.epochs": tuned["epochs"]} if tuned["epochs"] else {}
+        single = spec.at(epochs | {key: value for key, value in tuned.items() if key not in FOUND})
     jobs = [FoldJob(single, draw, seed, fold) for seed in seeds for fold in range(draw(seeds[0]).splits)]
     fits = list(zip(jobs, engine.map(fit_fold, jobs), strict=True))
     return [Result(spec, seed, [fit for job, fit in fits if job.seed == seed], tuned) for seed in seeds]

@@ -12,11 +12,13 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.progress import track
+from rerank.base.registry import build
 from rerank.contrib.classification import fitting
 from rerank.contrib.classification import results as outcomes
 from rerank.contrib.classification.recipe import ClassificationRecipe, Spec
 from rerank.contrib.classification.sets import Sets
 from rerank.kernels.sources import COMPILATION
+from rerank.learn.base import learners
 from rerank.learn.contract import accepted
 from rerank.recipes.settings import files_named
 from rerank.runs.compared import Compared
@@ -151,7 +153,7 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
             if single.baseline is not None:
                 fitting.make_baseline(single.baseline, f"runs.{spec.run}.baseline")
             else:
-                learner = accepted(fitting.make_learner(single))
+                learner = accepted(build(learners, single.recipe.learner, "learner"))
                 if (sections := single.recipe.training.sections) is not None:
                     fitting.require_rule(learner, sections.rule)
     return specs

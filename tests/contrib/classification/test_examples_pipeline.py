@@ -19,7 +19,6 @@ from rerank.contrib.classification.fitting import (
     fit,
     fit_baseline,
     held_out_errors,
-    point_of,
     points_of,
     run_spec,
 )
@@ -219,11 +218,12 @@ def test_the_recipe_is_kept_unless_another_point_is_better_by_a_standard_error(m
     """Differences of .05, -.05, .1, 0, 0: the mean .02 is less than their standard error, .0255."""
     noisy = [[0.5, 0.25], [0.5, 0.25], [0.5, 0.15], [0.5, 0.25], [0.5, 0.25]]
     found = over_folds(monkeypatch, {0.5: USUAL, 1: noisy}, grid={"learner.C": [1]})
-    assert (point_of(found), found["epochs"], found["held_out_error"]) == ({}, 2, pytest.approx(0.25))
+    assert (found["epochs"], found["held_out_error"]) == (2, pytest.approx(0.25))
+    assert found.keys() == set(fitting.FOUND)  # no point
     assert found["standard_error"] == pytest.approx(np.std([0.05, -0.05, 0.1, 0, 0], ddof=1) / np.sqrt(5))
     better = [[0.5, 0.28], [0.5, 0.18], [0.5, 0.23], [0.5, 0.23], [0.5, 0.23]]  # by .02 in every fold
     found = over_folds(monkeypatch, {0.5: USUAL, 1: better}, grid={"learner.C": [1]})
-    assert (point_of(found), found["epochs"]) == ({"learner.C": 1}, 2)
+    assert (found["learner.C"], found["epochs"]) == (1, 2)
     assert (found["held_out_error"], found["default_error"]) == (pytest.approx(0.23), pytest.approx(0.25))
 
 
