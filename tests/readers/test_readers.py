@@ -211,6 +211,22 @@ def test_candidates_beside_one_another_whose_text_is_named(tmp_path: Path) -> No
     assert (first.texts, first.scores[:, 1].tolist()) == ([b"a", b"b"], [1, 0])
 
 
+def test_numbers_at_places_are_what_the_user_says(tmp_path: Path) -> None:
+    rows = [{"nbest": [["x", -1.5, "5,290"], ["y", -2.5, "1,300"]], "id": name} for name in "ab"]
+    (first, _) = found(
+        tmp_path / "lists", [{**row, "nbest": [["x", 1, 2], ["y", 3, 4]]} for row in rows], roles={"2": "base"}
+    )
+    assert (first.names, first.scores.tolist()) == (("score", "1"), [[2, 1], [4, 3]])
+    problem = found(tmp_path / "lists", rows, roles={"2": "column"})[0].problem
+    assert problem is not None
+    assert "found \"5,290\" under '2'; expected numbers in a column" in str(problem)
+
+
+def test_two_values_that_are_equal_by_chance_are_no_list(tmp_path: Path) -> None:
+    rows = [{"text": f"{k}", "words": [f"w{max(k, 1)}"]} for k in range(6)]
+    assert found(tmp_path / "lists", rows)[0].problem is not None
+
+
 @pytest.mark.parametrize("bad", [0, 3])
 def test_one_bad_row_decides_nothing(bad: int, tmp_path: Path) -> None:
     rows = [{"audio_filepath": f"{k // 3}.wav", "text": "it rains", "pred_text": f"it {k}"} for k in range(9)]

@@ -136,7 +136,7 @@ class Roles:
 
     def text_of(self, entry: Any) -> Any:
         """What stands for the text of an entry of ``many``: a text, tokens, or a conversation."""
-        return first_of(entry, self.text) if isinstance(entry, dict) or self.text[:1] in (("0",), ("1",)) else entry
+        return first_of(entry, self.text) if isinstance(entry, dict) else entry
 
     def place_of(self, truth: Any, texts: Sequence[Any], entries: Sequence[Any]) -> int | None:
         """The place of the candidate that is right: of this text or id, at this place or, of options, with this
@@ -410,7 +410,7 @@ FORMS = (
         "only if `dense` or `roles` name them",
     ),
     Roles(
-        "verl", {"input": str, "output": str, "gts": object, "score": object}, group=("input",), text=("output",),
+        "verl", {"input": str, "output": str, "gts": object}, group=("input",), text=("output",),
         columns={"gain": ("acc", "score")}, source=("input",), right=("gts",), id=(),
         about=f"{_GITHUB}volcengine/verl, `rollout_data_dir`: rewards that say `acc` know what is right; else the "
         "score is all that is known",

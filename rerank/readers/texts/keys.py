@@ -57,7 +57,7 @@ RESPONSES = SAID.difference(("text", "sentence", "sequence", "content", "passage
 BESIDE = RESPONSES.union(("answer", "solution", "code"))
 RIGHT = "answers", "solutions"  # all that is right, beside a response; else, candidates
 HOLDERS = {*NAMES["candidates"], "choices", "hits", "docs"}  # of the candidates in a response
-ID = re.compile(r"(^|[_-])(id|idx|index|uuid|docid|docno|pid|hash|url|path|file|timestamp|at)s?$|^unnamed: \d+$",
+ID = re.compile(r"(^|[_-])(id|idx|index|uuid|docid|docno|[pqu]id|hash|url|path|file|timestamp|at)s?$|^unnamed: \d+$",
                 re.IGNORECASE)  # fmt: skip
 
 

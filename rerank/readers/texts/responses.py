@@ -13,7 +13,7 @@ from typing import Any
 from rerank.readers.lines import LineReader
 from rerank.readers.problems import Problem, say_once
 from rerank.readers.texts.answers import Grader
-from rerank.readers.texts.forms import Object, Roles, first_of, is_of
+from rerank.readers.texts.forms import Object, Roles, first_of, is_of, is_whole, said_of
 from rerank.readers.texts.json_lines import shown
 from rerank.readers.texts.keys import (
     BESIDE,
@@ -48,7 +48,11 @@ def as_lists(
     """
     said = BESIDE.union(key.lower() for key, role in asked.items() if role == "text")
     paths = [key for key in asked if "." in key]
-    rest: Iterator[Any] = ((number, _opened_up(item, said, paths)) for number, item in objects)
+
+    def opened(items: Iterable[tuple[int, Object | Problem]]) -> Iterator[tuple[int, Object | Problem]]:
+        return ((number, _by_place(_opened_up(item, said, paths))) for number, item in items)
+
+    rest = opened(objects)
     head, sound, roles = list[tuple[int, Object | Problem]](), list[Object](), lines.told.get("roles")
     while roles is None and len(sound) < look and (entry := next(rest, None)) is not None:
         head.append(entry)
@@ -60,8 +64,7 @@ def as_lists(
             left = [key for key, one in sound[0].items() if one is not lists] if lists in sound[0].values() else []
             if left:
                 say_once(f"{lines.path}: one object holds all lists; not used of it: {', '.join(left)}")
-            several = ((number, one) for number, item in head for one in (lists if item is sound[0] else [item]))
-            head = [(number, _opened_up(one, said, paths)) for number, one in several]
+            head = [*opened((number, one) for number, item in head for one in (lists if item is sound[0] else [item]))]
             sound = [item for _, item in head if not isinstance(item, Problem)]
             lines.told["by_line"] = False
     try:
@@ -115,7 +118,8 @@ def _opened_up(item: Object | Problem, said: Set[str], paths: Sequence[str]) -> 
     item = {**item, **{at: found for at in paths if (found := first_of(item, (at,))) is not None}} if paths else item
     if "candidates" in item or known_form([item]):
         return item
-    item = {key: value if _holds_candidates(value) or key.lower() not in COLUMNAR else _rows_of(value) or value
+    item = {key: value if _holds_candidates(value) or key.lower() not in COLUMNAR
+            else _by_name(value) or _rows_of(value) or value
             for key, value in _beside(item, said).items()}  # fmt: skip
     if "custom_id" in item and "response" in item:
         body = first_of(item, ("response.body",))
@@ -166,12 +170,38 @@ def _beside(item: Object, said: Set[str]) -> Object:
         if label in entries:
             entries[label][name] = item[key]
     used = {key for key, (name, label) in parts.items() if name == text or label in entries}
-    rest, labels = {key: value for key, value in item.items() if key not in used}, list(entries)
+    rest = {key: value for key, value in item.items() if key not in used}
     for key in called("truth", rest):
         value = rest[key]
-        label = f"{value:g}" if isinstance(value, float) else str(value).lower().rpartition("_")[2]
-        rest[key] = labels.index(label) if label in labels else value
+        label = str(value).lower().rpartition("_")[2]
+        if isinstance(value, float) and value.is_integer():
+            rest[key] = int(value)
+        elif label in entries and not is_whole(value):  # a number may count from 0, or say that none is right
+            rest[key] = said_of(entries[label][text])
     return {**rest, f"{text}_*": list(entries.values())}
+
+
+def _by_place(item: Object | Problem) -> Object | Problem:
+    """An object whose candidates that are lists of a text and numbers are objects, with their places as keys."""
+
+    def are_places(entries: Any) -> bool:
+        if not is_of(entries, [list]) or any(isinstance(said_of(entry), str) for entry in entries):
+            return False
+        return all(any(isinstance(said_of(part), str) for part in entry[:2]) for entry in entries)
+
+    if isinstance(item, Problem) or "columns" in item:  # the names of what stands in rows
+        return item
+    placed = {key: [{str(place): part for place, part in enumerate(entry)} for entry in entries]
+              for key, entries in item.items() if are_places(entries)}  # fmt: skip
+    return {**item, **placed} if placed else item
+
+
+def _by_name(entries: Any) -> list[Object]:
+    """Candidates that stand under the names of systems, or under their numbers; none where no texts are in all."""
+    if not isinstance(entries, dict) or not is_of([*entries.values()], [dict]):
+        return []
+    every = {name: one for name, one in entries.items() if called("text", one)}
+    return [{"id": name, **one} for name, one in every.items()] if len(every) == len(entries) else []
 
 
 def _rows_of(columns: Any, asked: Container[str] = ()) -> list[Object]:
@@ -216,7 +246,9 @@ def _alone(item: Object, asked: Container[str]) -> list[Object]:
     if len(by_ids) != 1 or sum((by_ids[0] is item, known, len(by_ids[0]) < 2)) > 1:  # what speaks against it
         return [item]
     lists = by_ids[0].items()
-    systems = [one for _, several in lists if is_of(several, [dict]) and _asks(several) for one in several]
+    systems = [one for _, several in lists
+               if is_of(several, [dict]) and (_asks(several) or all(map(_holds_candidates, several)))
+               for one in several]  # fmt: skip
     return systems or [{"id": key, **(one if isinstance(one, dict) else {"candidates": one})} for key, one in lists]
 
 

@@ -44,7 +44,7 @@ from rerank.readers.texts.forms import (
     is_whole,
     said_of,
 )  # fmt: skip
-from rerank.readers.texts.json_lines import FINISH
+from rerank.readers.texts.json_lines import FINISH, shown, stepped
 from rerank.readers.texts.keys import (
     HOLDERS,
     ID,
@@ -145,7 +145,8 @@ def roles_of(
             made = form.prepared(item)
             lists += [made] if not form.many or isinstance(made.get(form.many), list) else []
     if not form.form:
-        form = replace(form, **_sides(form, lists, asked))
+        columns = {} if "base" in asked.values() else form.columns
+        form = replace(form, columns=columns, **_sides(form, lists, asked))
     table = table_of(form, lists)
     if paths := [path for path in form.columns.get(GAIN, ()) if path in table]:
         form = replace(form, columns={**form.columns, GAIN: (paths[0],)})
@@ -170,13 +171,13 @@ def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | N
     key = key or several[0]
     lists = [item[key] for item in objects if isinstance(item.get(key), list)]
     entries, text = list(islice(chain.from_iterable(lists), MOST)), cast(Paths, ())
+    columns: dict[str, Paths] = {}
     if any(isinstance(entry, dict) for entry in entries):
-        if (found := placed.get("text") or _text(lists)) is None:
+        first = _texts(entries, ("0", "1"))[:1] if "text" not in placed else []  # by their places, as pairs are
+        if (found := placed.get("text") or next(iter(first), None) or _text(lists)) is None:
             return None
         text = (found,)
-    elif entries and all(isinstance(each, list) and not isinstance(said_of(each), str) for each in entries):
-        text = ("0",) if all(isinstance(said_of(each[0]), str) for each in entries if each) else ("1",)
-    columns: dict[str, Paths] = {SCORE: ("1" if text == ("0",) else "0",)} if text in (("0",), ("1",)) else {}
+        columns = {SCORE: ("1" if found == "0" else "0",)} if first else {}
     whole = key == "candidates" and text in ((), ("text",))
     return Roles(keys={key: list}, many=key, text=text or ("text",), whole=whole, columns=columns)
 
@@ -247,7 +248,8 @@ def _rows_with(text: str, objects: Sequence[Object], placed: Mapping[str, str]) 
     group = placed.get("group") or next(sure, "")
     if not group:
         runs = [key for key in again
-                if 1 < len(set(parts[key])) == sum(one != other for one, other in pairwise(parts[key])) + 1
+                if 1 < len(set(parts[key])) <= len(objects) / 2  # else, two that are equal by chance would be a list
+                and len(set(parts[key])) == sum(one != other for one, other in pairwise(parts[key])) + 1
                 and (ID.search(key) or not key_of(key, objects).is_numeric())]  # fmt: skip
         if len({tuple(map(parts[key].index, parts[key])) for key in runs}) > 1:
             message = f"{runs[0]!r} or {runs[1]!r} could tell the lists; say which, as --roles "
@@ -345,6 +347,10 @@ def _with_columns(
     ``roles_of``."""
     taken = {*form.inner, *named, *_SPECIAL} | (set() if form.many else form.outer)
     free = [key for name, key in table.items() if name in asked or not (name in taken or ID.search(name))]
+    for key in free:
+        if asked.get(key.name) == "column" and key.is_mostly("text"):
+            message = f"found {shown(key.values[0])} under {key.name!r}; expected numbers in a column, as 1234.5"
+            raise Problem("columns", message)
     likely = {key.name for key in free if key.is_gain and not used}
     gain, gains = _gain(form, [key for key in free if key.name not in asked], asked, likely)
 
@@ -364,7 +370,7 @@ def _with_columns(
             return ""
         if key.along and not form.form and singular(key.name) == SCORE and key.is_numeric():
             return SCORE
-        steps = not key.along and key.is_mostly("list of numbers", "number in a list")
+        steps = not key.along and stepped(key.values)
         return key.name if key.is_numeric() or steps else ""
 
     columns = dict(form.columns)
@@ -428,7 +434,7 @@ def _with_unused(
             unused[key] = f"{key_of(key, lists)} lists"
     doubtful = [key.name for key in without
                 if not (form.form or key.steady or key.name in {*asked, *form.gains} or ID.search(key.name))
-                and key.is_numeric("list of numbers")]  # fmt: skip
+                and (key.is_numeric() or stepped(key.values))]  # fmt: skip
     entries = entries_of(lists, form.many)
     plain = form.whole and not (form.columns or form.along or form.dropped or form.truth or form.right) and all(
         isinstance(entry, str) or (isinstance(entry, dict) and "text" in entry) for entry in entries)  # fmt: skip
