@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rerank.data.corpus import Corpus, dense_alone, free_values
+from rerank.extraction.kinds import metric_of
 from rerank.features.table import FeatureTable, dense_columns
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, BaseSearch, base_squares
@@ -54,7 +55,7 @@ def train_ensemble(task: RunTask) -> Run:
     Members that an interrupted call has finished are kept beside the place of the run. The history is that of the first
     member.
     """
-    recipe, dev, metric = task.recipe, task.dev, task.metric
+    recipe, dev, metric = task.recipe, task.dev, metric_of(task.recipe)
     settings, predictor = recipe.training.ensemble, recipe.training.predictor
     assert dev is not None
     assert settings is not None
@@ -153,7 +154,7 @@ def tune_run(run: Run, task: RunTask) -> None:
     predictor and 1; or the whole score and the ``columns`` that the recipe names, from 1 and 0. MERT's input, a few
     dense numbers per candidate, is held in memory.
     """
-    recipe, split, metric, table = task.recipe, task.tuned, task.metric, task.table
+    recipe, split, metric, table = task.recipe, task.tuned, metric_of(task.recipe), task.table
     if split is None:
         return
     assert isinstance(recipe, TextRecipe)

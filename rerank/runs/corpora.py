@@ -95,16 +95,6 @@ class Data:
             training, others[HOLDOUT] = set_apart(training, recipe.data.holdout)
         return Data(training, table, others, engine or Engine())
 
-    def size(self) -> dict[str, int]:
-        """Lists, candidates and nonzeros of all splits together, and the columns of all."""
-        corpora = [extracted.corpus for extracted in {"": self.training, **self.others}.values()]
-        return {
-            "lists": sum(corpus.list_count for corpus in corpora),
-            "candidates": sum(corpus.candidate_count for corpus in corpora),
-            "nonzeros": sum(corpus.nonzeros for corpus in corpora),
-            "columns": self.training.corpus.width,
-        }
-
     def counts(self, recipe: ListRecipe, metric: Metric) -> dict[str, Any]:
         """The entry of metrics.json on every split."""
         entries = dict[str, Any]()

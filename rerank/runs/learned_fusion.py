@@ -128,9 +128,8 @@ def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> 
         held = corpus.slice(first, last)
         scored.append(run_scores(trained, held) / spread(held, trained.weights[single.predictor]))
     base, sharpness = spread(corpus, Weights(np.zeros(corpus.width), 1.0)), recipe.decode.sharpness or MEANT
-    lists_of_folds = [last - first for first, last in sections(corpus.list_count)]
-    scores, folds = np.concatenate(scored), np.repeat(np.arange(FOLDS), lists_of_folds)
-    reading = BracketReading(scores, folds, base, sharpness)
+    folds = np.repeat(np.arange(FOLDS), [last - first for first, last in sections(corpus.list_count)])
+    reading = BracketReading(np.concatenate(scored), folds, base, sharpness)
     visit_lists(recipe, data, recipe.data.training, [(training, [reading.visitor])])
     run.brackets = reading.fit()
     if recipe.decode.threshold is not None:

@@ -110,7 +110,8 @@ class ListKind(Kind[ListRecipe]):
         self.base_doubt = " ".join(filter(None, amiss))
         for line in filter(None, [*self.doubts, self.base_doubt]):
             log.warning("%s", line)
-        return self.data.size()
+        sizes = {key: sum(of[key] for of in self.corpora.values()) for key in ("lists", "candidates", "nonzeros")}
+        return sizes | {"columns": lists.width}
 
     def counts(self) -> dict[str, Any]:
         return self.corpora

@@ -13,7 +13,7 @@ import numpy as np
 from rerank.base.progress import counting
 from rerank.data.corpus import Corpus
 from rerank.extraction.extraction import Extracted
-from rerank.learn.base import Learner, Weights
+from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, make_learner
 from rerank.learn.epoch import UpdateLog, Votes, in_memory
 from rerank.learn.scoring import best, scores, weighed_rows
@@ -24,7 +24,7 @@ from rerank.parts import trees as tree_readers
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT
 from rerank.runs.compared import Compared
-from rerank.storage.outputs import Work, key_of
+from rerank.storage.outputs import Work
 
 
 @dataclass(eq=False)
@@ -48,11 +48,6 @@ class Run:
     fused_at: tuple[float, float] = (0.0, 0.0)  # the threshold and slack that go with it
     place: Path | None = None  # where it was read from, and unfinished work on it is kept
     _votes: Votes | None = None
-
-    @property
-    def learner(self) -> Learner:
-        """The learner with its parameters, for voting."""
-        return make_learner(self.recipe.learner, base=self.training["base"]["votes"])
 
     @property
     def decision(self) -> Decision:
@@ -79,7 +74,8 @@ class Run:
         """The predictors, from the updates repeated on the training corpus; None where they were not kept."""
         if self._votes is None and self.log and self.recipe.training.vote:
             kept = corpus if self.columns is None else corpus.keep_columns(self.columns)
-            self._votes = self.learner.votes(*in_memory(UpdateLog.from_arrays(self.log), kept))
+            learner = make_learner(self.recipe.learner, base=self.training["base"]["votes"])
+            self._votes = learner.votes(*in_memory(UpdateLog.from_arrays(self.log), kept))
         return self._votes
 
     def forget_votes(self) -> None:
@@ -191,11 +187,6 @@ class Run:
         )
         about, held = (header["training"], header["history"], data), arrays.get("held", np.zeros(0))
         return Run(name, recipe, weights, state, logged, arrays.get("columns"), *about, held, place=work.path)
-
-
-def run_key(recipe: ListRecipe, stage: str, data: tuple[str, ...]) -> str:
-    """The key of what a stage of a run leaves: of its settings, its lists and the code, whose digests are ``data``."""
-    return key_of(stage, data, recipe.model_dump(mode="json", exclude={"name", "about", "quick", "reported"}))
 
 
 def beside(place: Path, stage: str) -> Path:

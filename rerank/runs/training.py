@@ -25,8 +25,8 @@ from rerank.metrics.metric import Metric, oracles, owners, scored_rows, two_valu
 from rerank.models.model import Model, check_state
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import Settings
-from rerank.runs.run import Run, beside, run_key, weight_counts
-from rerank.storage.outputs import Work
+from rerank.runs.run import Run, beside, weight_counts
+from rerank.storage.outputs import Work, key_of
 
 if TYPE_CHECKING:
     from rerank.learn.bounds import Bounds
@@ -84,17 +84,13 @@ class RunTask:
     def __str__(self) -> str:
         return f"the run {self.name} with seed {self.recipe.seed}"
 
-    @property
-    def metric(self) -> Metric:
-        """The metric of the recipe."""
-        return metric_of(self.recipe)
-
     def work(self, stage: str = "") -> Work | None:
         """The file of the run or, while it goes on, of a stage of its training; None where nothing is kept."""
         if self.place is None:
             return None
         path = beside(self.place, stage) if stage else self.place
-        return Work(path, run_key(self.recipe, stage, self.digests), self.recipe.training.checkpoint)
+        settings = self.recipe.model_dump(mode="json", exclude={"name", "about", "quick", "reported"})
+        return Work(path, key_of(stage, self.digests, settings), self.recipe.training.checkpoint)
 
     def kept(self) -> Run | None:
         """The run, if it is trained already."""
@@ -108,7 +104,7 @@ def train_run(task: RunTask) -> Run:
     A run that continues from another model has neither bounds nor votes: both need all updates from the first, and only
     its own are logged.
     """
-    recipe, dev, metric, split = task.recipe, task.dev, task.metric, task.recipe.data.dev
+    recipe, dev, metric, split = task.recipe, task.dev, metric_of(task.recipe), task.recipe.data.dev
     corpus, settings = task.corpus.shared(recipe.training.share, recipe.seed), recipe.training
     starts, gain = corpus.lists[:-1][np.diff(corpus.lists) > 0], corpus.gain
     if not starts.size or not (np.maximum.reduceat(gain, starts) > np.minimum.reduceat(gain, starts)).any():
@@ -292,7 +288,7 @@ def any_ties(recipe: ListRecipe, corpus: Corpus) -> bool:
 
 def _train(task: RunTask, learner: Settings, stage: str, lists: str = "") -> Training:
     """Train a learner on the lists of ``task``, whose digest is ``lists``."""
-    recipe, corpus, dev, metric = task.recipe, task.corpus, task.dev, task.metric
+    recipe, corpus, dev, metric = task.recipe, task.corpus, task.dev, metric_of(task.recipe)
     settings, checkpoint = recipe.training, task.work(stage)
     sign = metric.sign  # training keeps the highest
     search = None if dev is None else BaseSearch(dev, metric)
@@ -348,7 +344,7 @@ def _train(task: RunTask, learner: Settings, stage: str, lists: str = "") -> Tra
 def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Training:
     """Train a learner without epochs. Members of ``maxent`` are chosen by cross-validation, and what they learn on all
     training lists is summed."""
-    corpus, dev, metric, made = task.corpus, task.dev, task.metric, make_learner(settings, base=0.0)
+    corpus, dev, metric, made = task.corpus, task.dev, metric_of(task.recipe), make_learner(settings, base=0.0)
     if not made.linear:
         training: Training = made.grown(corpus, dev, task.recipe.seed)
     else:

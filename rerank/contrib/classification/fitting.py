@@ -94,7 +94,7 @@ def error_of(classes: np.ndarray, label: np.ndarray) -> float:
 
 
 def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> Fit:
-    """Train ``spec`` for its number of epochs and predict ``test_part``.
+    """Train ``spec`` for its number of epochs and predict ``test_part``, whose place in a set is left open.
 
     With sections there is a training for each, and the errors are of their combination, or the means of theirs.
     """
@@ -104,10 +104,9 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
         fitted = fit_baseline(spec.baseline, train_part)
         seconds = time.perf_counter() - start
         wrong = error_of(predict_baseline(fitted, train_part), train_part.label)
-        classes = predict_baseline(fitted, test_part)
-        name: str = settings.predictor
-        errors = {name: error_of(classes, test_part.label)}
-        return Fit(np.arange(test_part.size), {name: classes}, errors, wrong, seconds, train_part.size)
+        classes, name = predict_baseline(fitted, test_part), settings.predictor
+        errors: dict[str, float] = {name: error_of(classes, test_part.label)}
+        return Fit([], {name: classes.tolist()}, errors, wrong, seconds, train_part.size)
     whole, test, sections = train_part.corpus(), test_part.corpus(), settings.sections
     parts = [(whole, train_part.label, seed)]
     if sections is not None:
@@ -121,8 +120,8 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
     wrongs = [error_of(predicted(whole, model[settings.predictor]), train_part.label) for model in models]
     lines = [line for one in trainings for line in one.history]
     return Fit(
-        np.arange(test_part.size),
-        predictions[0],
+        [],
+        {name: classes.tolist() for name, classes in predictions[0].items()},
         {
             name: float(np.mean([error_of(one[name], test_part.label) for one in predictions]))
             for name in predictions[0]
@@ -256,7 +255,7 @@ def fit_fold(job: FoldJob) -> Fit:
         few, some = (side.take(np.arange(min(4, side.size))) for side in (train, test))
         fit(job.spec.at({"training.epochs": 1}), few, some, seed=job.seed)
         _COMPILED.add(key)
-    return replace(fit(job.spec, train, test, seed=job.seed), index=index)
+    return replace(fit(job.spec, train, test, seed=job.seed), index=index.tolist())
 
 
 def errors_of(job: FoldJob) -> list[list[float]]:

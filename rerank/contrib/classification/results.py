@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -58,13 +59,12 @@ class Classification(Metric):
 class Fit:
     """A run trained on a training part of ``size`` examples and tried on a test part.
 
-    index: int64 [n], the test examples in their set; predictions: the class of each by predictor (int64 [n]); errors:
-    the share of wrong ones by predictor; train_error: of the predictor whose error counts; seconds:
-    of training; mistakes: by epoch.
+    index: the n test examples in their set; predictions: the classes of these by predictor; errors: the share of wrong
+    ones by predictor; train_error: of the predictor whose error counts; seconds: of training; mistakes: by epoch.
     """
 
-    index: np.ndarray
-    predictions: dict[str, np.ndarray]
+    index: list[int]
+    predictions: dict[str, list[int]]
     errors: dict[str, float]
     train_error: float
     seconds: float
@@ -91,9 +91,9 @@ class Result:
     @property
     def predictions(self) -> dict[str, np.ndarray]:
         """By predictor, the class of every tested example (int64 [n])."""
-        order = np.argsort(np.concatenate([fit.index for fit in self.fits]))
+        order = np.argsort([*chain(*(fit.index for fit in self.fits))])
         names = self.fits[0].predictions
-        return {name: np.concatenate([fit.predictions[name] for fit in self.fits])[order] for name in names}
+        return {name: np.array([*chain(*(fit.predictions[name] for fit in self.fits))])[order] for name in names}
 
     @property
     def place(self) -> tuple[str, float]:
@@ -148,13 +148,9 @@ class Result:
 
 def save_results(work: Work, results: list[Result]) -> None:
     """Keep the results of a single run."""
-    entries = list[dict[str, Any]]()
-    for result in results:
-        fits = list[dict[str, Any]]()
-        for fit in result.fits:
-            predictions = {name: classes.tolist() for name, classes in fit.predictions.items()}
-            fits.append(vars(fit) | {"index": fit.index.tolist(), "predictions": predictions})
-        entries.append({"seed": result.seed, "tuned": result.tuned, "fits": fits})
+    entries = [
+        {"seed": result.seed, "tuned": result.tuned, "fits": [vars(fit) for fit in result.fits]} for result in results
+    ]
     work.save({"results": entries}, {})
 
 
@@ -162,14 +158,8 @@ def load_results(work: Work, spec: Spec) -> list[Result] | None:
     """The results that ``save_results`` kept; None where there is nothing that can be read."""
     if (stored := work.load()) is None:
         return None
-    results = list[Result]()
-    for entry in stored[0]["results"]:
-        fits = [Fit(**fit) for fit in entry["fits"]]
-        for fit in fits:
-            fit.index = np.array(fit.index, np.int64)
-            fit.predictions = {name: np.array(classes, np.int64) for name, classes in fit.predictions.items()}
-        results.append(Result(spec, entry["seed"], fits, entry["tuned"]))
-    return results
+    entries = stored[0]["results"]
+    return [Result(spec, own["seed"], [Fit(**fit) for fit in own["fits"]], own["tuned"]) for own in entries]
 
 
 def best_of(results: Sequence[Result]) -> Result:
@@ -250,15 +240,16 @@ class Tested(NamedTuple):
     folds: np.ndarray
 
 
-def write_predictions(directory: Path, name: str, tested: Tested, results: Sequence[Result]) -> None:
-    """One file in ``predictions`` per noise level of a set: example (from 1), fold, label, and what each run predicts
+def write_predictions(directory: Path, tested: Mapping[str, Tested], results: Sequence[Result]) -> None:
+    """One file in ``predictions`` per set and noise level: example (from 1), fold, label, and what each run predicts
     with the first seed, separated by tabs."""
-    label, classes, folds = tested
-    for (_, noise), alike in first_seeds(results).items():
+    for (name, noise), alike in first_seeds(results).items():
+        label, classes, folds = tested[name]
         lines = ["\t".join(["example", "fold", "label", *(result.spec.name for result in alike)])]
-        for i in range(label.size):
-            predicted = (classes[result.predicted[i]] for result in alike)
-            lines.append("\t".join([str(i + 1), str(folds[i]), classes[label[i]], *predicted]))
+        rows = zip(folds, label, *(result.predicted for result in alike), strict=True)
+        lines += (
+            "\t".join([f"{i}\t{fold}", *(classes[k] for k in own)]) for i, (fold, *own) in enumerate(rows, start=1)
+        )
         level = f"-noise{noise:g}" if noise else ""
         target = output_file(directory, "predictions", f"{file_name(name)}{level}.tsv")
         write_text(target, "\n".join(lines) + "\n")

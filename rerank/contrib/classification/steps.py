@@ -15,7 +15,7 @@ from rerank.base.progress import track
 from rerank.base.registry import build
 from rerank.contrib.classification import fitting
 from rerank.contrib.classification import results as outcomes
-from rerank.contrib.classification.recipe import ClassificationRecipe, Spec
+from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleReported, Spec
 from rerank.contrib.classification.sets import Sets
 from rerank.kernels.sources import COMPILATION
 from rerank.learn.base import learners
@@ -118,10 +118,7 @@ class ExampleSteps(Kind[ClassificationRecipe]):
         }
 
     def predict(self) -> None:
-        for name, tested in self.tested.items():
-            outcomes.write_predictions(
-                self.directory, name, tested, [result for result in self.fitted if result.spec.set == name]
-            )
+        outcomes.write_predictions(self.directory, self.tested, self.fitted)
         if len(self.fitted) == 1:
             (only,) = self.fitted
             wrong = outcomes.selections_of(only.predictions, self.tested[only.spec.set].label)
@@ -187,7 +184,7 @@ def headline(metrics: Metrics, results: Sequence[outcomes.Result], compared: Map
     return {"tiles": tiles, "sentence": " ".join(sentences)}
 
 
-Shown = tuple[str, float]  # a cell's text, and the number that it is compared by
+Shown = tuple[str, float, float | None]  # a cell's text, the number that it is compared by, and the paper's
 
 
 def tables_of(recipe: ClassificationRecipe, data: outcomes.Data) -> list[TextTable]:
@@ -198,14 +195,15 @@ def tables_of(recipe: ClassificationRecipe, data: outcomes.Data) -> list[TextTab
 
 def _table(name: str, recipe: ClassificationRecipe, data: outcomes.Data) -> TextTable:
     """Sets, with their noise levels if there are any, × runs; or noise levels × runs, of mean ranks."""
-    rows, reported = dict[tuple[str, ...], dict[str, Shown]](), recipe.reported
+    rows, reported = dict[tuple[str, ...], dict[str, Shown]](), recipe.reported or ExampleReported(source="")
     runs, sets = (list(dict.fromkeys(cell[key] for cell in data["results"])) for key in ("run", "set"))
-    source = f"; behind the slash: {reported.source}" if reported is not None and getattr(reported, name, None) else ""
+    beside = reported.ranks if name == "ranks" else reported.values
+    source = f"; behind the slash: {reported.source}" if beside else ""
     if name == "ranks":
         for line in data["ranks"] if len(runs) > 1 and len(sets) > 1 else ():
             level = f"{line['noise']:g}"
-            paper = {} if reported is None else reported.ranks.get(level, reported.ranks.get(str(line["noise"]), {}))
-            rows[(level,)] = {run: (_slash(f"{of:.2f}", paper.get(run)), of) for run, of in line["ranks"].items()}
+            paper = reported.ranks.get(level, reported.ranks.get(str(line["noise"]), {}))
+            rows[(level,)] = {run: (f"{of:.2f}", of, paper.get(run)) for run, of in line["ranks"].items()}
         note = f"rank among {len(runs)} runs, mean over {len(sets)} sets{source}"
         return _grid("Mean rank by noise", ["noise"], rows, note)
     noisy, sign = any(cell["noise"] for cell in data["results"]), -1.0 if recipe.measure == "accuracy" else 1.0
@@ -213,13 +211,13 @@ def _table(name: str, recipe: ClassificationRecipe, data: outcomes.Data) -> Text
         head = (cell["set"], f"{cell['noise']:g}") if noisy else (cell["set"],)
         if name == "seconds":
             text, value = f"{cell['seconds']:.3f}", float(cell["seconds"])
-            paper_value = (reported.seconds if reported else {}).get(cell["set"], {}).get(cell["run"])
+            paper_value = reported.seconds.get(cell["set"], {}).get(cell["run"])
         else:
             text, value = f"{100 * cell['mean']:.2f}", sign * cell["mean"]
             text += "" if cell["se"] is None else f" ±{100 * cell['se']:.2f}"
             text += next((mark for level, mark in MARKS.items() if (p := cell.get("p")) is not None and p < level), "")
             paper_value = cell["reported"] and 100 * cell["reported"]
-        rows.setdefault(head, {})[cell["run"]] = _slash(text, paper_value), value
+        rows.setdefault(head, {})[cell["run"]] = text, value, paper_value
     headings = ["set", "noise"] if noisy else ["set"]
     if name == "seconds":
         return _grid("Seconds of training", headings, rows, "mean over folds; reading not included")
@@ -229,13 +227,7 @@ def _table(name: str, recipe: ClassificationRecipe, data: outcomes.Data) -> Text
     if against := recipe.significance.against:
         marks = ", ".join(f"{mark} p < {level:g}" for level, mark in reversed(MARKS.items()))
         note += f"; differs from each of {', '.join(against)}: {marks}"
-    if reported is not None and reported.values:
-        note += f"; behind the slash: {reported.source}"
-    return _grid(f"Test {recipe.measure} (%)", headings, rows, note)
-
-
-def _slash(text: str, paper: float | None) -> str:
-    return text if paper is None else f"{text} / {paper:g}"
+    return _grid(f"Test {recipe.measure} (%)", headings, rows, note + source)
 
 
 def _grid(
@@ -245,9 +237,10 @@ def _grid(
     runs = list(dict.fromkeys(run for cells in rows.values() for run in cells))
     lines, best = [], set()
     for number, (first, cells) in enumerate(rows.items()):
-        lines.append([*first, *(cells[run][0] if run in cells else NONE for run in runs)])
-        lowest = min(value for _, value in cells.values())
-        lowest_runs = [run for run, (_, value) in cells.items() if value <= lowest + TIE and len(runs) > 1]
+        shown = {run: text if paper is None else f"{text} / {paper:g}" for run, (text, _, paper) in cells.items()}
+        lines.append([*first, *(shown.get(run, NONE) for run in runs)])
+        lowest = min(value for _, value, _ in cells.values())
+        lowest_runs = [run for run, (_, value, _) in cells.items() if value <= lowest + TIE and len(runs) > 1]
         best |= {(number, len(first) + runs.index(run)) for run in lowest_runs}
     return TextTable(caption, [*headings, *runs], lines, len(headings), best, note)
 
