@@ -29,11 +29,13 @@ ONE_ERROR = 0.6827  # the middle of a normal distribution within ±1 deviation
 
 
 class Scored(NamedTuple):
-    """A score, its interval, and the test against another choice, None where there is nothing to test."""
+    """A score, its interval, the test against another choice, None where there is nothing to test, and its p, None too
+    where nothing is claimed."""
 
     score: float
     interval: tuple[float, float]
     test: Significance | None
+    p: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,19 +121,18 @@ class Compared:
     @cached_property
     def scored(self) -> dict[str, Scored]:
         """Every row with its interval and test."""
-        apart = self.against, *self.oracles
-        tests = {name: None if name in apart else self.tested(name, self.against) for name in self.rows}
-        return {name: Scored(self.score(name), self.interval(name), test) for name, test in tests.items()}
-
-    def _p(self, test: Significance) -> float | None:
-        return None if self.doubt else test.p
+        apart, scored = (self.against, *self.oracles), dict[str, Scored]()
+        for name in self.rows:
+            test = None if name in apart else self.tested(name, self.against)
+            p = None if test is None or self.doubt else test.p
+            scored[name] = Scored(self.score(name), self.interval(name), test, p)
+        return scored
 
     def as_data(self) -> list[dict[str, Any]]:
         """The rows as JSON."""
         return [
-            {"name": name, "score": score, "interval": interval, "difference": test and test.difference,
-             "p": test and self._p(test)}
-            for name, (score, interval, test) in self.scored.items()
+            {"name": name, "score": score, "interval": interval, "difference": test and test.difference, "p": p}
+            for name, (score, interval, test, p) in self.scored.items()
         ]  # fmt: skip
 
     def table(self, caption: str, note: str, *, heading: str, of: str = "chosen by") -> TextTable:
@@ -141,13 +142,12 @@ class Compared:
         """
         written, signed, lines = self.metric.text, self.metric.signed, list[dict[str, str]]()
         alike = self.alike(name for name in self.rows if name not in self.oracles)
-        for name, (score, interval, test) in self.scored.items():
+        for name, (score, interval, test, p) in self.scored.items():
             if name in alike:
                 continue
             line = {of: name, heading: written(score)}
             line["95 % interval"] = " to ".join(map(written, interval))
             line[f"Δ {self.against.removesuffix(' vote')}"] = "" if test is None else signed(test.difference)
-            p = test and self._p(test)
             lines.append(line | {"p": "" if p is None else f"{p:.2g}"})
         same = ", ".join(f"{name} as {other}" for name, other in alike.items())
         every = note, f"The same choice in every list: {same}." if same else ""

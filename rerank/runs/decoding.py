@@ -271,7 +271,7 @@ def _tuning(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> Tuning 
     extracted, scores = held_out
     deviation, sweeps = deviation_of(extracted.corpus, scores), dict[str, Sweep]()
     for kind in recipe.decoders:
-        points = Points(deviation, *_grid(recipe, kind, *run.fused_at))
+        points = Points(deviation, *_grid(recipe, kind, run.fused_at))
         sweeps[kind] = Sweep(kind, points, scores, extracted.corpus, metric, run.brackets)
     return Tuning(data, run, extracted, scores, sweeps)
 
@@ -288,14 +288,13 @@ def _tuned_on(recipe: ListRecipe, data: Data, run: Run) -> tuple[Extracted, np.n
     return (last_lists(training, run.held.size), run.held) if run.held.size else None
 
 
-def _grid(recipe: ListRecipe, kind: str, threshold: float, slack: float) -> tuple[np.ndarray, ...]:
-    """The sharpnesses, thresholds and slacks (float64) that are tried; threshold, slack: what was learned."""
+def _grid(recipe: ListRecipe, kind: str, learned: tuple[float, float]) -> tuple[np.ndarray, ...]:
+    """The sharpnesses, thresholds and slacks (float64) that are tried; learned: a threshold and a slack."""
+    fixed, slack = learned if kind == "learned" else (recipe.decode.threshold, 0.0)
     sharpness = np.array([MEANT]) if kind == "learned" else SHARPNESS
     if recipe.decode.sharpness is not None:
         sharpness = np.array([recipe.decode.sharpness])
-    fixed = recipe.decode.threshold if kind != "learned" else threshold
-    slacks = np.array([slack if kind == "learned" else 0.0])
-    return sharpness, THRESHOLDS if fixed is None else np.array([fixed]), slacks
+    return sharpness, THRESHOLDS if fixed is None else np.array([fixed]), np.array([slack])
 
 
 def _best_point(
@@ -359,14 +358,16 @@ class DecodedSplit:
         many, if it uses any of them, empty ones to lists that cannot be decoded."""
         corpus, chosen, split = self.extracted.corpus, self.chosen, self.split
         votes = votes_of(self._names, self._seen, offsets(np.diff(corpus.lists)))
-        for name, places in votes.items():
-            chosen.add_selection(split, name, chosen_rows(corpus.stats, places), places)
         if votes:
+            chosen.choices[split] |= votes
+            rows = {name: chosen_rows(corpus.stats, own) for name, own in votes.items()}
+            chosen.selections[split].rows.update(rows)
             chosen.training.setdefault("votes", {})[split] = list(votes)
         answers = None
         for (run, kind), sweep in zip(tried(self.runs), self.sweeps, strict=True):
-            whole = sweep.decided and kind == "mbr"
-            run.add_selection(split, kind, sweep.rows, sweep.candidates if whole else None)
+            run.selections[split].rows[kind] = sweep.rows
+            if sweep.decided and kind == "mbr":  # each answer is a candidate
+                run.choices[split][kind] = sweep.candidates
             if run is chosen and kind == run.decision.predictor:
                 answers = [sweep.texts.get(place, b"") for place in range(count)]
         return answers

@@ -129,13 +129,6 @@ class Run:
     def _compared(self, lists: Extracted, rows: dict[str, np.ndarray], metric: Metric) -> Compared:
         return Compared(metric, lists.corpus.reference, rows, ids=lists.ids, **self.recipe.testing)
 
-    def add_selection(self, split: str, name: str, rows: np.ndarray, chosen: np.ndarray | None = None) -> None:
-        """Add what else was selected on an evaluated split, by its statistics (float64 [L, K]); ``chosen`` (int64 [L]):
-        the candidates, where what was selected are any."""
-        self.selections[split].rows[name] = rows
-        if chosen is not None:
-            self.choices[split][name] = chosen
-
     def entry(self, *, tested: bool = True) -> dict[str, Any]:
         """The run in metrics.json; tested: whether rows are tested against the base; alike: ways to decode that choose
         the same in every list as the predictor, or as another one."""
