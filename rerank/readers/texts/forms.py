@@ -35,6 +35,7 @@ class Roles:
     # An object of the form has all of these keys, with values of these kinds; ``[dict]`` is a list of objects.
     keys: Mapping[str, type | list[type]] = field(default_factory=dict)
     many: str = ""  # the key of the list of candidates; empty if an object is one candidate
+    marks: frozenset[str] = frozenset()  # some of its candidates have one of these keys
     group: Paths = ()  # of what the objects of one list have in common; empty: each is a list
     text: Paths = ("text",)  # in a candidate; one that is a text needs none
     columns: Mapping[str, Paths] = field(default_factory=dict)  # in a candidate
@@ -84,7 +85,8 @@ class Roles:
         for key, kind in self.keys.items():
             if not is_of(first_of(item, (key,)), kind):
                 return key
-        return None
+        marked = not self.marks or any(not self.marks.isdisjoint(one) for one in item[self.many])
+        return None if marked else self.many
 
     @property
     def inner(self) -> set[str]:
@@ -351,6 +353,9 @@ def _sides(item: Object, best: str, other: str) -> Object:
 
 
 _ENDS = {FINISH: (FINISH, f"meta_info.{FINISH}"), "length": ("token_ids#", "meta_info.completion_tokens")}
+_MARKS = frozenset((
+    FINISH, "index", "message", "delta", "logprobs", "cumulative_logprob", "token_ids", "prompt_token_ids", "meta_info",
+))  # fmt: skip
 _GENERATED = {SCORE: ("cumulative_logprob", "meta_info.output_token_logprobs+"), **_ENDS}
 
 
@@ -421,7 +426,8 @@ FORMS = (
         about=f"{_GITHUB}ZubinGou/math-evaluation-harness, and Qwen2.5-Math's: its verdicts are the gain",
     ),
     Roles(
-        "vllm", {"outputs": [dict]}, many="outputs", columns=_GENERATED, right=("answer",), id=("request_id", "id"),
+        "vllm", {"outputs": [dict]}, many="outputs", marks=_MARKS, columns=_GENERATED, right=("answer",),
+        id=("request_id", "id"),
         about="https://docs.vllm.ai/en/latest/api/vllm/outputs/ and others",
     ),
     Roles(
@@ -434,7 +440,8 @@ FORMS = (
         about="https://platform.openai.com/docs/api-reference/responses",
     ),
     Roles(
-        "openai", {"choices": [dict]}, many="choices", text=("text", "message.content"), source=(), prepared=_choices,
+        "openai", {"choices": [dict]}, many="choices", marks=_MARKS, text=("text", "message.content"), source=(),
+        prepared=_choices,
         right=("answer",),
         columns={name: (name,) for name in (SCORE, BASE_SCORE, *OF_WORDS[1:], FINISH, "gain", "answer")},
         about="https://platform.openai.com/docs/api-reference/ and servers like it: completions and chats, also in the "

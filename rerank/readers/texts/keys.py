@@ -45,7 +45,7 @@ OWN = "answer", "predicted_answer", "extracted_answer", "extracted", "final_answ
 # What is measured against a reference, or says which is the best: nobody has it in use, so it is no column unless the
 # user says so.
 KNOWING = re.compile(
-    r"(?<![a-z])(s?bleu|[wctm]er|s?chrf|rouge[a-z]*|meteor|bert_?score|edit_distance|bleurt|gleu|f0\.?5(?!\d)|"
+    r"(?<![a-z])([a-z]*bleu|[wctm]er|[a-z]*chrf|rouge[a-z]*|meteor|bert_?score|edit_distance|bleurt|gleu|f0\.?5(?!\d)|"
     r"comet(?!.?(kiwi|qe))|(num|n)_(errors|edits)|best|gold|oracle|human|winner|win|won|chosen|preferred|"
     r"^(target|preference|choice)$)(?![a-z])",
     re.IGNORECASE,

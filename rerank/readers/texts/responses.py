@@ -13,7 +13,7 @@ from typing import Any
 from rerank.readers.lines import LineReader
 from rerank.readers.problems import Problem, say_once
 from rerank.readers.texts.answers import Grader
-from rerank.readers.texts.forms import Object, Roles, first_of, is_of, is_whole, said_of
+from rerank.readers.texts.forms import Object, Roles, as_number, first_of, is_of, said_of
 from rerank.readers.texts.json_lines import shown
 from rerank.readers.texts.keys import (
     BESIDE,
@@ -172,11 +172,10 @@ def _beside(item: Object, said: Set[str]) -> Object:
     used = {key for key, (name, label) in parts.items() if name == text or label in entries}
     rest = {key: value for key, value in item.items() if key not in used}
     for key in called("truth", rest):
-        value = rest[key]
-        label = str(value).lower().rpartition("_")[2]
-        if isinstance(value, float) and value.is_integer():
-            rest[key] = int(value)
-        elif label in entries and not is_whole(value):  # a number may count from 0, or say that none is right
+        number, label = as_number(rest[key]), str(rest[key]).lower().rpartition("_")[2]
+        if isinstance(number, float) and number.is_integer():
+            rest[key] = int(number)  # which may count from 0, or say that none is right
+        elif label in entries and not isinstance(number, int):
             rest[key] = said_of(entries[label][text])
     return {**rest, f"{text}_*": list(entries.values())}
 
