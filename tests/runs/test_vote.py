@@ -75,7 +75,7 @@ def test_the_curve_is_possible() -> None:
 def test_a_list_is_chosen_from_by_what_others_teach() -> None:
     lists = lists_of(90)
     table = table_of_votes(rerank.read(lists), samples=200)
-    scores = {name: score for name, (score, _, _) in table.rows.items()}
+    scores = {name: score for name, (score, *_) in table.rows.items()}
     assert scores[ANY] >= max(scores.values())
     assert scores["learned from answers"] > scores[MAJORITY] > scores["first"]
     assert table.rows[MAJORITY][2] is None
@@ -272,7 +272,7 @@ def test_no_grid_of_weights_is_better() -> None:
             found, _ = standardised(load_source(list(rerank.read(weighable(12, seed))), metric, None, 3, 1))
             turns = np.linspace(0, 2 * np.pi, 721)
             every = [score_by(found, w) for w in np.c_[np.cos(turns), np.sin(turns)]]
-            weighed = fitted(found, 5, 1).weighed
+            weighed = fitted(found, 5, 1)[WEIGHED]
             assert score_by(found, weighed) >= max(every) - 1e-12
             assert np.abs(weighed).sum() == pytest.approx(1)
 
@@ -284,7 +284,7 @@ def test_a_list_is_weighed_by_what_others_teach() -> None:
     gains, fold = found.gain, found.fold
     chosen = np.empty(len(lists), np.int64)
     for held in range(3):
-        w = fitted(found.lists(np.flatnonzero(fold != held)), 1, 1).weighed
+        w = fitted(found.lists(np.flatnonzero(fold != held)), 1, 1)[WEIGHED]
         chosen[fold == held] = np.array(best_of(found, w @ found.columns))[fold == held]
     assert table.rows[WEIGHED][0] == pytest.approx(gains[chosen].mean())
     assert table.rows[BASE][0] == pytest.approx(gains[best_of(found, found.scores)].mean())
@@ -294,7 +294,7 @@ def test_a_list_is_weighed_by_what_others_teach() -> None:
     for name, scores in (("cost alone", costs), (SUM, both)):
         own = [x["candidates"][int(np.argmax(each))]["gain"] for x, each in zip(lists, scores, strict=True)]
         assert table.rows[name][0] == pytest.approx(np.mean(own))
-    assert [w.weight for w in table.weights] == pytest.approx(fitted(found, 1, 1).weighed / spread)
+    assert [w.weight for w in table.weights] == pytest.approx(fitted(found, 1, 1)[WEIGHED] / spread)
     assert all(w.interval[0] <= w.interval[1] for w in table.weights)
     assert f"The best is {table.learned}, +" in str(table)
     assert weigh(lists, **FAST).as_data() == table.as_data()
