@@ -216,7 +216,7 @@ LEARNING = {
 @pytest.fixture(scope="module")
 def drawn():
     parts = make_report()
-    points = FigureLine([0.5, 2], [0.5, 2], "points")
+    points = FigureLine([0.5, 2], [0.5, 2], "points", [0.1, 0.3], joined=False)
     figures = {
         "dev": training_figure(parts["runs"], parts["metrics"]),
         "learning": learning_figure(LEARNING, primary_of(parts["metrics"]), "dev"),

@@ -102,13 +102,24 @@ def logarithmic(values: Iterable[float], *, margin: float = 0.0) -> Scale:
 
 @dataclass(frozen=True)
 class FigureLine:
-    """Points that are joined; name: in the legend, if it has one; series: colour and dashes, from 1; by default the
-    next."""
+    """Points, joined or not.
+
+    name: in the legend, if it has one. spread: one number per point, drawn as a bar at each. series: colour and dashes,
+    from 1; by default the next.
+    """
 
     x: Sequence[float]
     y: Sequence[float]
     name: str = ""
+    spread: Sequence[float] = ()
     series: int = 0
+    joined: bool = True
+
+    @property
+    def band(self) -> tuple[list[float], list[float]]:
+        """The lower and the upper ends of the spread."""
+        pairs = list(zip(self.y, self.spread or [0.0] * len(self.y), strict=True))
+        return [y - half for y, half in pairs], [y + half for y, half in pairs]
 
     def __str__(self) -> str:
         """The line in words, for those who cannot see it."""
@@ -142,16 +153,16 @@ class Figure:
 
 def draw(
     caption: str, lines: Sequence[FigureLine], x_label: str, y_label: str, *, x: Scale | None = None,
-    level: tuple[float, str] | None = None,
+    y: Scale | None = None, level: tuple[float, str] | None = None,
 ) -> Figure:  # fmt: skip
-    """A figure over two scales with room for all lines, linear ones unless ``x`` is another.
+    """A figure over two scales, by default linear ones with room for all lines and their spread.
 
     level: a horizontal line, and its text.
     """
     numbered = [replace(line, series=line.series or k) for k, line in enumerate(lines, start=1)]
     x = x or linear([value for line in lines for value in line.x], margin=0.02)
-    values = [value for line in lines for value in line.y]
-    y = linear([*values, *([level[0]] if level else [])], margin=0.05)
+    values = [value for line in lines for end in line.band for value in end]
+    y = y or linear([*values, *([level[0]] if level else [])], margin=0.05)
     left = 26 + LETTER * max((len(text) for _, text in y.ticks), default=1)
     right = WIDTH - 6 - LETTER * max((len(text) for _, text in x.ticks[-1:]), default=0) / 2
     top, bottom = 12.0, HEIGHT - 44.0
@@ -161,6 +172,10 @@ def draw(
 
     def down(value: float) -> float:
         return bottom - y.share(value) * (bottom - top)
+
+    def placed(line: FigureLine) -> tuple[Any, ...]:
+        ends = (zip(map(across, line.x), map(down, values), strict=True) for values in (line.y, *line.band))
+        return line, *map(list, ends)
 
     x_ticks, end = list[tuple[float, str]](), -SMALL
     for value, text in x.ticks:
@@ -178,9 +193,8 @@ def draw(
     svg = _environment().get_template("figure.svg.j2").render(
         title=f"{caption} {'; '.join(map(str, lines))}", width=WIDTH, height=height + 8 if legend else HEIGHT,
         size=SMALL, most=MAX_DOTS, left=left, right=right, top=top, bottom=bottom, x_label=x_label, y_label=y_label,
-        x_ticks=x_ticks, y_ticks=[(down(value), text) for value, text in y.ticks], legend=legend,
-        lines=[(line, [*zip(map(across, line.x), map(down, line.y), strict=True)]) for line in numbered],
-        level=level and (down(level[0]), level[1]),
+        x_ticks=x_ticks, y_ticks=[(down(value), text) for value, text in y.ticks], lines=[*map(placed, numbered)],
+        legend=legend, level=level and (down(level[0]), level[1]),
     )  # fmt: skip
     return Figure(caption, Markup(svg))
 
