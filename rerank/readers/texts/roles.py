@@ -74,7 +74,8 @@ WORDS = ("candidates", "text", "group", "id", "source", "reference", "gain", "ba
          "truth", "ordinal", "unused")  # fmt: skip
 SURELY = 0.98  # the share of numbers that are places where they stand for one
 # Lists that hold no candidates, but parts of one, or what is said of all.
-PIECES = {"references", "refs", "gts", "segments", "tokens", "words", "steps", "turns", "tags", "keywords", "languages"}
+PIECES = {"references", "refs", "gts", "segments", "tokens", "words", "steps", "turns", "tags", "keywords", "languages",
+          "logprobs", "top_logprobs"}  # fmt: skip
 PLACE = re.compile(r"^(best|winner|preference|preferred)$|_(index|idx)$", re.IGNORECASE)  # a number so called is one
 VAGUE = {"source", "input", "instruction", "src", "doc_id"}  # may be what the questions of several lists share
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
@@ -162,6 +163,9 @@ def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | N
                if key not in PIECES and not (alone and key.lower() in RIGHT)
                and most(are_candidates(item.get(key)) for item in objects)
                and (sure or key.lower() in HOLDERS or differ(item.get(key) for item in objects))]  # fmt: skip
+    beside = alone and several and "candidates" not in placed and HOLDERS.isdisjoint(map(str.lower, several))
+    if beside and of_rows(objects, placed):
+        return None  # tokens or steps of the response
     key = placed.get("candidates") or next(iter(called("candidates", several)), "")
     if not key and len(several) > 1 and "text" not in placed:
         message = f"{several[0]!r} or {several[1]!r} could be the candidates; say which, as --roles "
