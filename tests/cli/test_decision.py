@@ -168,8 +168,7 @@ def test_of_equal_ways_the_simplest_is_taken(small_data: Path) -> None:
     for best, mbr, fuse, used in (
         (0.8, 0.8 + 1e-13, 0.8, ""), (0.8, 0.81, 0.81, "mbr"), (0.8, 0.8, 0.82, "fuse"), (0.8, 0.7, 0.7, ""),
     ):  # fmt: skip
-        tuned: dict[str, dict[str, Any]] = {"fuse": {"dev": fuse}, "mbr": {"dev": mbr}}
-        assert _used(recipe, tuned, best, metric) == used
+        assert _used(recipe, {"fuse": fuse, "mbr": mbr}, best, metric) == used
 
 
 TREES = """3\ta
