@@ -22,7 +22,7 @@ from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric
 from rerank.readers.base import Problem, ScoreColumns, SkipCount, legible, make_reader, usable
 from rerank.readers.inputs import Attach, SplitFile, Stretch
-from rerank.readers.lists import Lists, first_of, one_by_one
+from rerank.readers.lists import Lists, few_of, one_by_one
 from rerank.readers.sides import Side
 from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import AUTO, UNDERIVED
@@ -182,7 +182,7 @@ class Content(ABC, Generic[T]):
         """``read``, as many lists at a time as are read at once; large files are stretches, of so many lists and bytes,
         that nobody has read yet, unless it is ``again``."""
         if (few := few_lists()) is not None:
-            yield from first_of(self._read(data, split), few)
+            yield from few_of(self._read(data, split), few)
             return
         for source, prefix in _prefixed(data, split):
             read, file = self._of_source(data, source, prefix), None

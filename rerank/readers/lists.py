@@ -486,7 +486,7 @@ def one_by_one(items: Iterable[Lists]) -> Iterator[Lists]:
     return chain.from_iterable(lists.each() for lists in items)
 
 
-def first_of(items: Iterable[Lists], count: int) -> Iterator[Lists]:
+def few_of(items: Iterable[Lists], count: int) -> Iterator[Lists]:
     """The first ``count`` lists, as many at a time as are read at once."""
     for lists in items:
         yield lists.part(0, min(count, lists.list_count))
