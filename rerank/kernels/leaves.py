@@ -5,6 +5,7 @@ unpickles what it finds there, so whoever can write there can run code: a direct
 can write, is not used, and what is not as it was written is removed before.
 """
 
+import fcntl
 import gc
 import logging
 import os
@@ -13,8 +14,8 @@ import shutil
 import stat
 import tempfile
 import threading
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -156,16 +157,28 @@ def seal(dispatcher: Any) -> None:
         file.save = save_apart
 
 
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Within the block no other process is in one with the same ``path``, where files can be locked."""
+    held = None
+    with suppress(OSError):  # another process has removed the directory as one that nobody uses
+        held = lock(path, wait=True)
+    try:
+        yield
+    finally:
+        if held is not None:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(held, fcntl.LOCK_UN)  # closing leaves it to processes that were forked meanwhile
+            held.close()
+
+
 def _compile_alone(dispatcher: Any, directory: str) -> None:
     """Let one process at a time compile a function for the same types: the next one finds it on disk."""
     compile_one = dispatcher.compile
 
     def compile_alone(kinds: Any) -> Any:
         name = sha256(f"{dispatcher._cache._cache_file._index_name} {kinds}".encode()).hexdigest()[:16]
-        held: Any = nullcontext()
-        with suppress(OSError):  # another process has removed the directory as one that nobody uses
-            held = lock(Path(directory, f"{name}.lock"), wait=True)
-        with held:
+        with alone(Path(directory, f"{name}.lock")):
             return compile_one(kinds)
 
     dispatcher.compile = compile_alone

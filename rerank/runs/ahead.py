@@ -8,7 +8,7 @@ Whoever comes to a kernel first compiles it, and the other finds it on disk.
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -29,22 +29,14 @@ FEW = 4  # lists of each split
 @contextmanager
 def compiled_ahead(recipe: TaskRecipe, until: Until) -> Iterator[None]:
     """Within the block, kernels that a recipe needs are compiled by another process too, from the first that is not on
-    disk.
-
-    Not where this process has one processor, where lists come from a pipe or a URL, or where a part of the recipe is a
-    user's, which may do more than compute.
-    """
-    own = all(path.is_relative_to(PACKAGE) for path in user_files(recipe.model_dump()).values())
-    if not own or not isinstance(recipe, ListRecipe) or thread_count() < 2:
-        yield
-        return
+    disk."""
     other = Processes(1)
-    with TemporaryDirectory(prefix="rerank-", ignore_cleanup_errors=True) as place:
+    with ExitStack() as opened:
 
         def begin() -> None:
-            paths = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
-            if all(map(os.path.isfile, paths)):
-                with suppress(Exception):  # a machine without the means for processes: the run compiles alone
+            with suppress(Exception):  # no room for files, or no means for processes: the run compiles alone
+                if may_rehearse(recipe):
+                    place = opened.enter_context(TemporaryDirectory(prefix="rerank-", ignore_cleanup_errors=True))
                     other.submit(rehearse, recipe, until, Path(place, "few"))
 
         Compilation.at_first = begin
@@ -53,6 +45,16 @@ def compiled_ahead(recipe: TaskRecipe, until: Until) -> Iterator[None]:
         finally:
             Compilation.at_first = None
             other.shutdown(kill_workers=True)
+
+
+def may_rehearse(recipe: TaskRecipe) -> bool:
+    """Whether another process may go through a recipe: not with one processor, where lists come from a pipe or a URL,
+    or where a part of the recipe is a user's, which may do more than compute."""
+    if not isinstance(recipe, ListRecipe) or thread_count() < 2:
+        return False
+    paths = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
+    own = (path.is_relative_to(PACKAGE) for path in user_files(recipe.model_dump()).values())
+    return all(map(os.path.isfile, paths)) and all(own)
 
 
 def rehearse(recipe: ListRecipe, until: Until, place: Path) -> None:

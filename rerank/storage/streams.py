@@ -424,7 +424,9 @@ class Inputs:
         return stream
 
     def digest(self, path: str) -> str:
-        """SHA-256 of a file's contents after decompression."""
+        """SHA-256 of a file's contents after decompression; of its name, where few lists are read."""
+        if self.few is not None:
+            return hashlib.sha256(path.encode()).hexdigest()
         if path not in self._digests:
             self.open(path)
             with self.opened(path) as stream:

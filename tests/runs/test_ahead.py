@@ -2,14 +2,23 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
 
+from rerank.base.progress import Compilation
 from rerank.kernels.compile import INTERPRETED, Kernel, Rehearsal, kernel
+from rerank.kernels.leaves import alone
+from rerank.recipes.loading import load_recipe
+from rerank.runs import ahead
+from rerank.storage.files import lock
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 
@@ -32,6 +41,9 @@ from rerank.storage.streams import Inputs
 from rerank.recipes.loading import load_recipe
 from rerank.runs.ahead import rehearse
 from rerank.runs.experiment import experiment
+
+def own(nbest):
+    return []
 
 if __name__ == "__main__":
     recipe = load_recipe(Path("ahead.yaml"))
@@ -95,6 +107,48 @@ def test_a_rehearsal_tells_kernels_and_types_and_runs_python(monkeypatch: pytest
     assert not doubled.compiled.overloads  # type: ignore[attr-defined]
     rehearsal.compile()
     assert len(doubled.compiled.overloads) == 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("change", "processors", "calls"),
+    [({}, 2, 1), ({}, 1, 0), ({"features.user": {"own": "counted:own"}}, 2, 0), ({"data.nbest": "pipe"}, 2, 0)],
+    ids=["as it is", "one processor", "a user's part", "a pipe"],
+)
+def test_the_first_compilation_starts_a_rehearsal(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], processors: int, calls: int
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
+    os.mkfifo("pipe")
+    submitted = list[Any]()
+    monkeypatch.setattr(ahead.Processes, "submit", lambda _, *call: submitted.append(call))
+    monkeypatch.setattr(ahead, "thread_count", lambda: processors)
+    with ahead.compiled_ahead(load_recipe(folder / "ahead.yaml").changed(change), "test"):
+        Compilation.begin()
+        Compilation.begin()
+    assert len(submitted) == calls
+    for _, _, _, place in submitted:
+        assert not place.parent.exists()  # it goes with the run
+
+
+def test_a_run_goes_on_where_no_process_can_be_started(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(ahead, "thread_count", lambda: 2)
+    monkeypatch.setattr(ahead, "TemporaryDirectory", partial(TemporaryDirectory, dir=folder / "none"))
+    with ahead.compiled_ahead(load_recipe(folder / "ahead.yaml"), "test"):
+        Compilation.begin()
+
+
+def test_a_process_that_was_forked_meanwhile_keeps_no_lock(tmp_path: Path) -> None:
+    with alone(tmp_path / "lock"):
+        child = os.fork()
+        if not child:
+            signal.pause()
+    try:
+        assert lock(tmp_path / "lock") is not None
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 def test_nothing_is_left_to_compile(folder: Path) -> None:
