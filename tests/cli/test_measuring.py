@@ -249,6 +249,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         written["unscored"].append(json.dumps(line))
     for name, texts in written.items():
         (root / f"{name}.jsonl").write_text("\n".join(texts))
+    lines = lines_of("train")
+    shifted = [
+        {**line, "reference": next["reference"]} for line, next in zip(lines, lines[1:] + lines[:1], strict=True)
+    ]
+    (root / "shifted.jsonl").write_text("\n".join(map(json.dumps, shifted)))
     return root
 
 
@@ -274,6 +279,15 @@ def test_columns_that_only_the_header_knows_are_left_out(place: Path) -> None:
     columns = {"nothing": known.about["columns"]["lm"], **known.about["columns"]}
     model = library.Reranker(replace(known, about={**known.about, "columns": columns}))
     assert len(list(model.rank_many(place / "test.jsonl"))) == 150
+
+
+def test_oracle_doubts_references_of_other_lists(place: Path, rerank: Command) -> None:
+    done = rerank("oracle", SHIPPED / "train.jsonl.gz", "--reader", "jsonl", "--metric", "wer")
+    assert done.code == 0
+    assert "off by a line" not in done.err
+    done = rerank("oracle", place / "shifted.jsonl", "--reader", "jsonl", "--metric", "wer")
+    assert done.code == 0
+    assert "long candidates do not go with long references" in done.err.replace("\n", " ")
 
 
 def test_the_service_names_columns_that_are_unknown(
