@@ -14,18 +14,11 @@ from synthetic_report import SENTENCES, make_metrics, make_run, make_runs
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.data.trees import parse_brackets
+from rerank.data.trees import parse_brackets, picked
 from rerank.metrics.gain import Gain
 from rerank.metrics.parseval import Parseval
 from rerank.runs.report import table
-from rerank.runs.report.differences import (
-    brackets_of,
-    compare_texts,
-    compare_trees,
-    differences,
-    draw,
-    read_trees,
-)
+from rerank.runs.report.differences import compare_texts, compare_trees, differences, draw
 from rerank.runs.report.results import (
     compare_with_base,
     decided_by,
@@ -287,14 +280,29 @@ def test_higher_is_better_but_for_errors_and_gains_that_say_so():
 
 def marked(gold, tree):
     """(brackets missed in gold, brackets wrong in the tree), with their words, from left to right."""
-    a, b = read_trees([gold, tree])
-    missed, wrong = differences(a, b)
-    return [named(a, k) for k in sorted(missed)], [named(b, k) for k in sorted(wrong)]
+    trees, symbols = parsed(gold, tree)
+    return tuple([named(trees, symbols, k) for k in nodes] for nodes in differences(trees, symbols, 1))
 
 
-def named(tree, k):
-    words = [node.word for node in tree.values() if node.word is not None]
-    return f"{tree[k].label} {' '.join(words[tree[k].start : tree[k].end])}"
+def parsed(*texts):
+    symbols = SymbolTable()
+    return parse_brackets([text.encode() for text in texts], symbols), symbols
+
+
+def drawn(tree):
+    """The tree that a drawing shows, in brackets."""
+    text = str(draw(*parsed(tree), 0, {}))
+    for tag, bracket in {"<li>": " (", '<li class="leaf"><small>': " (", "</small>": "", "</li>": ")"}.items():
+        text = text.replace(tag, bracket)
+    return ET.fromstring(f"<x>{text.replace('<ul>', '').replace('</ul>', '')}</x>").text.strip()
+
+
+def named(trees, symbols, k):
+    below = range(k, k + trees.size[k])
+    words = [
+        symbols.text(trees.word[i]) for i in below if trees.word[i] >= 0 and symbols.text(trees.label[i]) != "-NONE-"
+    ]
+    return " ".join([symbols.text(trees.label[k]), *words])
 
 
 def marks(page):
@@ -318,8 +326,8 @@ class TestBrackets:
         assert marked(tree, gold) == (["NP it in May"], [])
 
     def test_brackets_are_matched_one_to_one(self):
-        trees = read_trees(["(S1 (NP (NP (NN a) (NN b))))", "(S1 (NP (NN a) (NN b)))"])
-        assert differences(*trees) == ({2}, set()), "the lower one of two equal brackets is left over"
+        trees, symbols = parsed("(S1 (NP (NP (NN a) (NN b))))", "(S1 (NP (NN a) (NN b)))")
+        assert differences(trees, symbols, 1) == ([2], []), "the lower one of two equal brackets is left over"
 
     def test_gold_decides_what_punctuation_is(self):
         gold, tree = "(S1 (S (NP (NN a)) (: -) (NN b)))", "(S1 (S (NP (NN a) (HYPH -)) (NN b)))"
@@ -329,12 +337,12 @@ class TestBrackets:
     def test_empty_nodes_are_gone_unless_they_are_all(self):
         gold = "(S1 (S (NP-SBJ (-NONE- *)) (VP (VB Go) (NP (-NONE- *T*) (NN home)))))"
         assert marked(gold, "(S1 (S (VP (VB Go) (NP (NN home)))))") == ([], [])
-        assert [node.label for node in read_trees([gold])[0].values()] == ["S1", "S", "VP", "VB", "NP", "NN"]
-        assert [node.label for node in read_trees(["(S1 (NP (-NONE- *)))"])[0].values()] == ["S1", "NP", "-NONE-"]
+        assert drawn(gold) == "(S1 (S (VP (VB Go) (NP (NN home)))))"
+        assert drawn("(S1 (NP (-NONE- *)))") == "(S1 (NP (-NONE- *)))"
 
     def test_what_is_not_a_tree(self):
         with pytest.raises(DataError, match=r"examples: list demo-3: the tree is not closed"):
-            read_trees(["(S1 (NN a))", "(S1 (NN a)"], "demo-3")
+            compare_trees("(S1 (NN a))", "(S1 (NN a)", "(S1 (NN a))", "demo-3")
 
 
 LABELS = st.sampled_from(["S", "NP", "NP-SBJ", "VP", "ADVP", "PRT", "X", "S1", ","])
@@ -366,15 +374,12 @@ def bracketed(draw, words, depth=4):
 def test_counts_are_those_of_the_metric(data):
     words = [f"w{i}" for i in range(data.draw(st.integers(1, 7)))]
     gold, tree = data.draw(bracketed(words)), data.draw(bracketed(words))
-    metric, symbols = Parseval(), SymbolTable()
-    reference, rows = metric.stats(*(parse_brackets([text.encode()], symbols) for text in (gold, tree)), symbols)
-    a, b = read_trees([gold, tree])
-    counted = [node.label not in metric.delete for node in a.values() if node.word is not None]
-    in_gold, in_tree = len(brackets_of(a, counted)), len(brackets_of(b, counted))
-    missed, wrong = differences(a, b)
-    assert in_gold == reference[metric.reference_columns.index("gold")]
-    assert in_tree == rows[0, metric.columns.index("test")]
-    assert in_gold - len(missed) == in_tree - len(wrong) == rows[0, metric.columns.index("matched")]
+    metric, (trees, symbols) = Parseval(), parsed(gold, tree)
+    reference, rows = metric.stats(picked(trees, [0]), picked(trees, [1]), symbols)
+    missed, wrong = differences(trees, symbols, 1)
+    matched = rows[0, metric.columns.index("matched")]
+    assert matched + len(missed) == reference[metric.reference_columns.index("gold")]
+    assert matched + len(wrong) == rows[0, metric.columns.index("test")]
 
 
 class TestTrees:
@@ -388,17 +393,8 @@ class TestTrees:
 
     @pytest.mark.parametrize("sentence", SENTENCES)
     def test_a_drawing_is_the_tree(self, sentence):
-        for tree in read_trees(sentence):
-            text = str(draw(tree, {})).replace("<li>", "(").replace('<li class="leaf"><small>', "(")
-            for tag, bracket in {"</small>": "", "<ul>": " ", "</ul>": "", "</li>": ")"}.items():
-                text = text.replace(tag, bracket)
-            symbols = SymbolTable()
-            read = parse_brackets([ET.fromstring(f"<x>{text}</x>").text.encode()], symbols)
-            assert [symbols.text(label) for label in read.label] == [node.label for node in tree.values()]
-            assert [max(k, -1) for k in read.parent] == [[*tree].index(node.parent) if node.parent >= 0 else -1
-                                                         for node in tree.values()]  # fmt: skip
-            words = [symbols.text(word) for word in read.word if word >= 0]
-            assert words == [node.word for node in tree.values() if node.word is not None]
+        for text in sentence:
+            assert drawn(text) == text
 
     def test_a_failed_parse_is_drawn_as_a_trace(self):
         assert "<small>-NONE-</small>" in compare_trees("(S (NP (NN a)) (NN b))", "(())", "(S (NP (NN a)) (NN b))")

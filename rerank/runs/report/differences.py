@@ -10,16 +10,16 @@ A tree is nested lists, which the style of the page lays out: it is read aloud a
 that of the words in the reader's font.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import accumulate, groupby, pairwise
-from typing import NamedTuple
+from itertools import groupby
 
+import numpy as np
 from markupsafe import Markup
 
 from rerank.data.symbols import SymbolTable
-from rerank.data.trees import parse_brackets
+from rerank.data.trees import Trees, leaves, parse_brackets
 from rerank.metrics.parseval import EMPTY_TAG, Parseval, cut_label, equivalents
 from rerank.runs.report.page import markup
 
@@ -31,6 +31,7 @@ KEY = markup(
 )
 _DELETED = frozenset(Parseval.delete)  # labels that are not brackets, tags whose words do not count
 _EQUAL = equivalents(Parseval.equal_labels)
+Bracket = tuple[str, int, int]  # the label, and the span over the words that count
 
 
 def marked(text: str, mark: str = "") -> Markup:
@@ -39,99 +40,73 @@ def marked(text: str, mark: str = "") -> Markup:
     return markup('<span class="{}">{}<sup>{}</sup></span>', kind, text, mark) if mark else markup("{}", text)
 
 
-class Node(NamedTuple):
-    """A node of a tree; a preterminal and its word are one."""
-
-    label: str
-    word: str | None  # None for nonterminals
-    parent: int
-    start: int  # of the words of the sentence: the first of the node, and one past the last
-    end: int
-
-
-Tree = dict[int, Node]  # by number, in preorder
-
-
 def compare_trees(gold: str, base: str, chosen: str, list_id: str | None = None) -> Markup:
     """The trees of one list, drawn; base and chosen are one drawing if they are equal."""
-    trees = read_trees([gold, base, chosen], list_id)
-    lacks, more = zip(*(differences(trees[0], tree) for tree in trees[1:]), strict=True)
-    marks: list[dict[int, str]] = [{}, *(dict.fromkeys(nodes, WRONG) for nodes in more)]
-    for letter, nodes in zip("BC", lacks, strict=True):
-        marks[0] |= {node: marks[0].get(node, "−") + letter for node in sorted(nodes)}
+    symbols, marks = SymbolTable(), dict[int, str]()
+    raw = [text.encode("utf-8", "surrogateescape") for text in (gold, base, chosen)]
+    trees = parse_brackets(raw, symbols, path="the report's examples", list_id=list_id)
+    for t, letter in enumerate("BC", start=1):
+        missed, wrong = differences(trees, symbols, t)
+        marks |= {k: marks.get(k, "−") + letter for k in missed} | dict.fromkeys(wrong, WRONG)
     titles = ["Gold", "Base and chosen"] if base == chosen else ["Gold", "Base", "Chosen"]
     figures = [
         markup(
             '<figure><figcaption>{}</figcaption><div class="scroll" tabindex="0" role="region" aria-label="{} tree">'
             '<ul class="tree">{}</ul></div></figure>',
-            *(title, title, draw(tree, of_tree)),
+            *(title, title, draw(trees, symbols, t, marks)),
         )
-        for title, tree, of_tree in zip(titles, trees, marks, strict=False)
+        for t, title in enumerate(titles)
     ]
     return markup('<div class="trees">{}</div>', Markup().join(figures))
 
 
-def read_trees(texts: Sequence[str], list_id: str | None = None) -> list[Tree]:
-    """Bracketed trees, one per text. Empty nodes (-NONE-) are removed, with ancestors left empty, unless nothing would
-    be left."""
-    symbols = SymbolTable()
-    raw = [text.encode("utf-8", "surrogateescape") for text in texts]
-    trees = parse_brackets(raw, symbols, path="the report's examples", list_id=list_id)
-    made = list[Tree]()
-    for first, last in pairwise(trees.first.tolist()):
-        labels = [symbols.text(label) for label in trees.label[first:last].tolist()]
-        words = [symbols.text(word) if word >= 0 else None for word in trees.word[first:last].tolist()]
-        full = [label != EMPTY_TAG for label, word in zip(labels, words, strict=True) if word is not None]
-        before = [0, *accumulate(full)]  # words of the sentence to the left of every leaf
-        spans = [[before[leaf] for leaf in ends[first:last].tolist()] for ends in (trees.start, trees.end)]
-        parents = [max(parent - first, -1) for parent in trees.parent[first:last].tolist()]
-        nodes = enumerate(map(Node, labels, words, parents, *spans))
-        made.append({k: node for k, node in nodes if node.start < node.end or not any(full)})
-    return made
-
-
-def differences(gold: Tree, tree: Tree) -> tuple[set[int], set[int]]:
-    """(nodes of ``gold`` that ``tree`` misses, nodes of ``tree`` that are not in ``gold``).
+def differences(trees: Trees, symbols: SymbolTable, t: int) -> tuple[list[int], list[int]]:
+    """(nodes of tree 0, the reference, that tree ``t`` misses; nodes of tree ``t`` that the reference has not).
 
     Brackets are matched one to one; among equal brackets in one tree the upper ones are matched first. Words whose gold
     tag is punctuation do not count; where the trees have different numbers of words, each tree's own tags decide.
     """
-    by_gold, by_tree = (
-        [node.label not in _DELETED for node in t.values() if node.word is not None] for t in (gold, tree)
-    )
-    in_gold = brackets_of(gold, by_gold)
-    in_tree = brackets_of(tree, by_gold if len(by_gold) == len(by_tree) else by_tree)
+    gold, own = (leaves(trees, symbols.intern(EMPTY_TAG), of) for of in (0, t))
+    deleted = np.isin(trees.label, [symbols.intern(tag) for tag in _DELETED])
+    in_gold = brackets_of(trees, symbols, 0, gold[~deleted[gold]])
+    in_tree = brackets_of(trees, symbols, t, own[~deleted[gold if gold.size == own.size else own]])
     return _unmatched(in_gold, in_tree), _unmatched(in_tree, in_gold)
 
 
-def brackets_of(tree: Tree, counts: Sequence[bool]) -> dict[int, tuple[str, int, int]]:
-    """Node → label and span over the words that count (bool, by word)."""
-    before, brackets = [0, *accumulate(counts)], {}
-    for k, node in tree.items():
-        label, start, end = cut_label(node.label), before[node.start], before[node.end]
-        if node.word is None and label not in _DELETED and end > start:
+def brackets_of(trees: Trees, symbols: SymbolTable, t: int, words: np.ndarray) -> dict[int, Bracket]:
+    """The brackets of tree ``t`` by node, over ``words``, the nodes of those that count (int64, ascending)."""
+    nodes, brackets = np.arange(*trees.first[t : t + 2]), dict[int, Bracket]()
+    nodes = nodes[trees.word[nodes] < 0]
+    spans = np.searchsorted(words, [nodes, nodes + trees.size[nodes]]).T.tolist()
+    for k, symbol, (start, end) in zip(nodes.tolist(), trees.label[nodes].tolist(), spans, strict=True):
+        label = cut_label(symbols.text(symbol))
+        if label not in _DELETED and end > start:
             brackets[k] = _EQUAL.get(label, label), start, end
     return brackets
 
 
-def _unmatched(brackets: dict[int, tuple[str, int, int]], others: dict[int, tuple[str, int, int]]) -> set[int]:
-    left, unmatched = Counter(others.values()), set()
+def _unmatched(brackets: Mapping[int, Bracket], others: Mapping[int, Bracket]) -> list[int]:
+    left, unmatched = Counter(others.values()), list[int]()
     for k, bracket in brackets.items():
         left[bracket] -= 1
         if left[bracket] < 0:
-            unmatched.add(k)
+            unmatched.append(k)
     return unmatched
 
 
-def draw(tree: Tree, marks: Mapping[int, str]) -> Markup:
-    """``tree`` as items of a list; ``marks``: by node."""
-    below: dict[int, Markup] = defaultdict(Markup)  # the items of a node's children
-    for k, node in reversed(tree.items()):
-        if node.word is None:
-            item = markup("<li>{}<ul>{}</ul></li>", marked(node.label, marks.get(k, "")), below[k])
+def draw(trees: Trees, symbols: SymbolTable, t: int, marks: Mapping[int, str]) -> Markup:
+    """Tree ``t`` as items of a list, without traces unless it has no words; ``marks``: by node."""
+    words = {*leaves(trees, symbols.intern(EMPTY_TAG), t).tolist()} or {*leaves(trees, -1, t).tolist()}
+    below = dict[int, Markup]()  # the items of a node's children
+    for k in reversed(range(*trees.first[t : t + 2].tolist())):
+        label, parent = symbols.text(int(trees.label[k])), int(trees.parent[k])
+        if k in words:
+            item = markup('<li class="leaf"><small>{}</small> {}</li>', label, symbols.text(int(trees.word[k])))
+        elif k in below:
+            item = markup("<li>{}<ul>{}</ul></li>", marked(label, marks.get(k, "")), below[k])
         else:
-            item = markup('<li class="leaf"><small>{}</small> {}</li>', node.label, node.word)
-        below[node.parent] = item + below[node.parent]
+            continue
+        below[parent] = item + below.get(parent, Markup())
     return below[-1]
 
 
