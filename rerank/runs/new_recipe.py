@@ -88,24 +88,11 @@ def new_recipe(
         if not (is_url(path) or os.path.exists(path) or glob.has_magic(path)):
             raise DataError("no such file; check the name", path=path)
     groups, what = _systems(files, sources, reader, roles)
-    if len(groups) == len(files):
-        return _recipe(name, files, references, sources, reader, roles, metric)
-    firsts = [files.index(first) for first, *_ in groups]
-    right, inputs = ([each[k] for k in firsts] if len(each) == len(files) else each for each in (references, sources))
-    made = _recipe(name, [files[k] for k in firsts], right, inputs, reader, roles, metric)
-    return _fused(made, groups, what, right, f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml")
-
-
-def _recipe(
-    name: str,
-    files: Sequence[str],
-    references: Sequence[str],
-    sources: Sequence[str],
-    reader: str | None,
-    roles: str | None,
-    metric: str | None,
-) -> NewRecipe:
-    """``new_recipe`` of a file for each split."""
+    if len(groups) < len(files):
+        firsts = [files.index(first) for first, *_ in groups]
+        right, inputs = ([of[k] for k in firsts] if len(of) == len(files) else of for of in (references, sources))
+        made = new_recipe(name, [files[k] for k in firsts], right, inputs, reader, roles, metric)
+        return _fused(made, groups, what, right, f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml")
     splits = _names(files)
     train, dev, tests = _splits(files, splits)
     head = [f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml", f"name: {_quoted(name)}"]
