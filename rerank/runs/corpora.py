@@ -302,35 +302,24 @@ Visit = tuple[Extracted, Sequence[Visitor]]  # lists of a split, all that the fi
 
 
 class Known(NamedTuple):
-    """What a visit knows of a block. lists: of those in the corpus, by place in the block and id, the number in the
-    corpus, the number here, and the candidates here; stats: of all these."""
+    """What a visit knows of a block. lists: of those in the corpus, by place in the block and id, the number there, the
+    statistics of the candidates, and what each of the ``visitors`` is given besides."""
 
-    lists: Mapping[tuple[int, str], tuple[int, int, slice]]
-    stats: np.ndarray
+    lists: Mapping[tuple[int, str], tuple[int, np.ndarray, list[list[Any]]]]
     visitors: Sequence[Visitor]
 
     @staticmethod
     def of(visit: Visit, begin: int, end: int) -> "Known":
         """What is known of a block with the lists of the files from ``begin`` to ``end``."""
-        lists, visitors = visit
+        (lists, visitors), known = visit, dict[tuple[int, str], tuple[int, np.ndarray, list[list[Any]]]]()
         first, last = np.searchsorted(lists.places, [begin, end]).tolist()
-        names = zip((lists.places[first:last] - begin).tolist(), lists.ids[first:last], strict=True)
-        starts, parts = lists.corpus.lists[first : last + 1].tolist(), list[Visitor]()
-        spans = (slice(a - starts[0], b - starts[0]) for a, b in pairwise(starts))
-        of_lists = {name: (first + k, k, own) for k, (name, own) in enumerate(zip(names, spans, strict=True))}
-        own = slice(starts[0], starts[-1])
-        for visitor in visitors:
-            arrays = [each[own] for each in visitor.of_candidates], [each[first:last] for each in visitor.of_lists]
-            parts.append(Visitor(None, visitor.see, *arrays, visitor.opens, visitor.whole))
-        return Known(of_lists, lists.corpus.stats[own], parts)
-
-    def found(self, k: int, own: slice, again: RereadList) -> list[Any]:
-        """What each visitor finds in a list with the number ``k`` here."""
-        again = again._replace(found=[])
-        for visitor in self.visitors:
-            values = [*(each[own] for each in visitor.of_candidates), *(each[k] for each in visitor.of_lists)]
-            again.found.append(visitor.see(again, *values))
-        return again.found
+        for number, (a, b) in enumerate(pairwise(lists.corpus.lists[first : last + 1].tolist()), start=first):
+            given = [
+                [*(each[a:b] for each in visitor.of_candidates), *(each[number] for each in visitor.of_lists)]
+                for visitor in visitors
+            ]
+            known[int(lists.places[number]) - begin, lists.ids[number]] = number, lists.corpus.stats[a:b], given
+        return Known(known, [visitor._replace(add=None, of_candidates=(), of_lists=()) for visitor in visitors])
 
 
 class Reread(NamedTuple):
@@ -354,14 +343,16 @@ def reread(job: BlockJob, block: Block) -> Reread:
             if name not in known.lists:
                 by_visit.append((-1, [nbest if visitor.whole else None for visitor in known.visitors]))
                 continue
-            number, k, own = known.lists[name]
+            number, stats, given = known.lists[name]
             if again is None:
-                stats = known.stats[own]
                 kept = nbest if len(nbest) == len(stats) else content.without_bad(nbest)
                 pair = content.compared(kept) if opens and len(stats) else None
                 evidence = pair and Evidence(content, pair.nbest, pair.content, decode.most, gains)
                 again = RereadList(kept, stats, pair, evidence, [])
-            by_visit.append((number, known.found(k, own, again)))
+            again = again._replace(found=[])
+            for visitor, values in zip(known.visitors, given, strict=True):
+                again.found.append(visitor.see(again, *values))
+            by_visit.append((number, again.found))
         lists.append((begin + place, by_visit))
         long += evidence is not None and evidence.cut
     return Reread(lists, long, {name: at for name, at in met.items() if name not in block.seen})

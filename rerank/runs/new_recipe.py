@@ -4,7 +4,7 @@ import glob
 import logging
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
@@ -127,26 +127,11 @@ def new_recipe(
     source = sources or (not shown.of_trees and shown.source)
     spoken = use == "speech" or (format_name in ROWS and not source)  # translations have a source
     task = "parse" if trees else "ranking" if gains else "speech" if spoken else "translation"
-    if trees:
-        if not references:
-            raise DataError("lists of trees need gold trees; name their files with --references", path=files[0])
-        lines.append(f"  gold: {_quoted(_pattern(references, files, splits, 'references'))}")
-    else:
-        assert not shown.of_trees
-        list(map(TextFile, references))  # which refuses annotations
-        if not (gains or references or shown.references):
-            raise DataError(_no_gain(shown), path=files[0])
-        lacking = {"references": "not needed" if gains else "in the lists", "sources": "in the lists, or unknown"}
-        if shown.segmentation is not None and shown.source is None:
-            lacking["sources"] = "unknown; with them (--sources), pairs of phrases are features"
-        for key, given in (("references", references), ("sources", sources)):
-            lines.append(
-                f"  {key}: {_quoted(_pattern(given, files, splits, key)) if given else f'null  # {lacking[key]}'}"
-            )
-        if gains and shown.answers is None and use != "search":
-            lines.append(
-                "  # answer: last-number  # samples vote by their answers: boxed, letter, text, json:KEY, regex:..."
-            )
+    lines += _sides(shown, gains, references, sources, partial(_pattern, files=files, splits=splits))
+    if gains and shown.answers is None and use != "search":
+        lines.append(
+            "  # answer: last-number  # samples vote by their answers: boxed, letter, text, json:KEY, regex:..."
+        )
     said, first = _said_of(files, settings, references)
     measure = _measure(task, use, first, metric) or (_lower(first) if gains else [])
     lines[2:2] = [f"task: {task}{OR_TASK.get(task, '')}", *measure]
@@ -163,6 +148,27 @@ def new_recipe(
     lines[1:1] = said
     kind = f"{'trees' if trees else 'texts'} in the format {format_name}, measured by {MEASURES[recipe.metric['name']]}"
     return _settled(lines, f"{kind}. {apart}" if apart else kind, files, tests, sources)
+
+
+def _sides(
+    shown: Lists, gains: bool, references: Sequence[str], sources: Sequence[str], pattern: Callable[..., str]
+) -> list[str]:
+    """The lines of the gold trees, or of references and sources."""
+    if shown.of_trees:
+        if not references:
+            raise DataError("lists of trees need gold trees; name their files with --references", path=shown.path)
+        return [f"  gold: {_quoted(pattern(references, key='references'))}"]
+    list(map(TextFile, references))  # which refuses annotations
+    if not (gains or references or shown.references):
+        raise DataError(_no_gain(shown), path=shown.path)
+    lacking = {"references": "not needed" if gains else "in the lists", "sources": "in the lists, or unknown"}
+    if shown.segmentation is not None and shown.source is None:
+        lacking["sources"] = "unknown; with them (--sources), pairs of phrases are features"
+    every = {"references": references, "sources": sources}
+    return [
+        f"  {key}: {_quoted(pattern(given, key=key)) if given else f'null  # {lacking[key]}'}"
+        for key, given in every.items()
+    ]
 
 
 def _task_lines(recipe: ListRecipe) -> list[str]:

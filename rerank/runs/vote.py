@@ -26,7 +26,7 @@ from rerank.learn.folds import best_trial, trials
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights, scores
 from rerank.metrics.gain import Gain
-from rerank.metrics.metric import Metric, oracles
+from rerank.metrics.metric import Metric, best_of_lists, oracles
 from rerank.readers.base import ScoreColumns, SkipCount, counted, usable
 from rerank.readers.detection import MOST as FIRST_LISTS
 from rerank.readers.detection import Account, said_of, tell
@@ -126,9 +126,7 @@ class ListSource(NamedTuple):
 
 def best_by(samples: ListSource, values: np.ndarray) -> np.ndarray:
     """int64 [L]: the candidate with the highest value (float64 [n]), of equals the first."""
-    starts = samples.first[:-1]
-    highest = np.flatnonzero(values == np.repeat(np.maximum.reduceat(values, starts), np.diff(samples.first)))
-    return np.asarray(highest[np.searchsorted(highest, starts)])
+    return best_of_lists(samples.first, values, values)
 
 
 def vote_winners(samples: ListSource, weight: np.ndarray) -> np.ndarray:

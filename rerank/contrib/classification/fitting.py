@@ -7,7 +7,7 @@ recipe are kept unless others are better by one standard error of the mean diffe
 
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -31,12 +31,12 @@ from rerank.learn.train import ListProblem, Training, score_on, train
 from rerank.pool import Engine
 from rerank.recipes.settings import Settings, grid_points
 
-Tuned = Settings  # what was chosen, as in metrics.json: the settings of a point of the grid, and these
 BASELINES: dict[str, tuple[str, str, Settings]] = {  # by name: the module, the class and its usual parameters
     "naive-bayes": ("naive_bayes", "MultinomialNB", {}),
     "maxent": ("linear_model", "LogisticRegression", {"max_iter": 1000, "random_state": 0}),
     "svm": ("svm", "LinearSVC", {"max_iter": 1000, "random_state": 0, "tol": 0.01}),
 }
+# What tuning finds, as in metrics.json, beside the settings of a point of the grid.
 FOUND = ("epochs", "held_out_error", "default_error", "standard_error")
 
 
@@ -63,8 +63,8 @@ def matrix_of(examples: Labelled) -> scipy.sparse.csr_matrix:
     return scipy.sparse.csr_matrix((values, np.array(examples.columns), np.array(examples.rows)), shape=shape)
 
 
-def fit_baseline(settings: Settings, part: Labelled) -> Any:
-    """The classifier fitted to examples; its classes are indices into theirs."""
+def fit_baseline(settings: Settings, part: Labelled) -> Callable[[Labelled], np.ndarray]:
+    """The classes that the classifier, fitted to examples, gives to others, as indices into theirs: int64 [n]."""
     made = make_baseline(settings, "baseline")
     if settings["name"] == "maxent" and "solver" not in settings and len(part.classes) == 2:
         # For two classes only, but on wide sparse rows many times faster than the solver that serves all.
@@ -73,14 +73,10 @@ def fit_baseline(settings: Settings, part: Labelled) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that iterations ended: the settings are the recipe's
-            return made.fit(matrix_of(part), part.label, sample_weight=part.weight)
+            made.fit(matrix_of(part), part.label, sample_weight=part.weight)
     except (ValueError, TypeError) as error:
         raise DataError(f"{settings['name']} cannot be fitted to the training examples: {error}") from None
-
-
-def predict_baseline(fitted: Any, examples: Labelled) -> np.ndarray:
-    """int64 [n]: the class of every example."""
-    return np.asarray(fitted.predict(matrix_of(examples)), dtype=np.int64)
+    return lambda examples: np.asarray(made.predict(matrix_of(examples)), np.int64)
 
 
 def predicted(corpus: Corpus, weights: Weights) -> np.ndarray:
@@ -101,10 +97,10 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
     settings = spec.recipe.training
     if spec.baseline is not None:
         start = time.perf_counter()
-        fitted = fit_baseline(spec.baseline, train_part)
+        classify = fit_baseline(spec.baseline, train_part)
         seconds = time.perf_counter() - start
-        wrong = error_of(predict_baseline(fitted, train_part), train_part.label)
-        classes, name = predict_baseline(fitted, test_part), settings.predictor
+        wrong = error_of(classify(train_part), train_part.label)
+        classes, name = classify(test_part), settings.predictor
         errors: dict[str, float] = {name: error_of(classes, test_part.label)}
         return Fit([], {name: classes.tolist()}, errors, wrong, seconds, train_part.size)
     whole, test, sections = train_part.corpus(), test_part.corpus(), settings.sections
@@ -119,13 +115,13 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
     predictions = [{name: predicted(test, weights) for name, weights in model.items()} for model in models]
     wrongs = [error_of(predicted(whole, model[settings.predictor]), train_part.label) for model in models]
     lines = [line for one in trainings for line in one.history]
+    errors = {
+        name: float(np.mean([error_of(one[name], test_part.label) for one in predictions])) for name in predictions[0]
+    }
     return Fit(
         [],
         {name: classes.tolist() for name, classes in predictions[0].items()},
-        {
-            name: float(np.mean([error_of(one[name], test_part.label) for one in predictions]))
-            for name in predictions[0]
-        },
+        errors,
         train_error=float(np.mean(wrongs)),
         seconds=sum(line["seconds"] for line in lines),
         size=train_part.size,
@@ -144,15 +140,14 @@ def train_on(spec: Spec, corpus: Corpus, label: np.ndarray, *, epochs: int, seed
 def points_of(spec: Spec) -> list[Settings]:
     """The points of the grid of ``spec.recipe.tune``, with folds {} first, the settings of the recipe; learners and
     baselines ignore each other's keys."""
-    settings, baseline = spec.recipe.tune, spec.baseline is not None
-    assert settings is not None
+    settings, baseline = spec.tune, spec.baseline is not None
     points = grid_points(
         {key: values for key, values in settings.grid.items() if key.startswith("baseline.") == baseline}
     )
     return points if settings.held_out is not None or {} in points else [{}, *points]
 
 
-def best_point(spec: Spec, curves: Iterable[list[list[float]]]) -> Tuned:
+def best_point(spec: Spec, curves: Iterable[list[list[float]]]) -> Settings:
     """The point and epoch with the lowest mean error, if it is better than the recipe's settings by a standard error.
 
     Among equals, the first point, then the fewest epochs. ``curves``: for every point of ``points_of``, one line for
@@ -160,14 +155,13 @@ def best_point(spec: Spec, curves: Iterable[list[list[float]]]) -> Tuned:
     baseline) and the mean error on the held-out examples; with folds, also the error of the recipe's own settings there
     (``default_error``), and the standard error of the mean difference between these and the best others.
     """
-    settings = spec.recipe.tune
-    assert settings is not None
+    settings = spec.tune
     errors = [np.array(lines) for lines in curves]
     means = [lines.mean(axis=0) for lines in errors]
     first = int(np.argmin([mean.min() for mean in means]))
     epoch = int(np.argmin(means[first]))
 
-    def choice(point: int, epoch: int) -> Tuned:
+    def choice(point: int, epoch: int) -> Settings:
         """This point and epoch, counted from the first."""
         epochs = 0 if spec.baseline is not None else epoch + 1
         return points_of(spec)[point] | {"epochs": epochs, "held_out_error": float(means[point][epoch])}
@@ -186,8 +180,7 @@ def held_out_errors(spec: Spec, noisy: Labelled, clean: Labelled) -> list[list[f
 
     noisy, clean: the examples that may train, with their labels as training sees them and without noise.
     """
-    settings = spec.recipe.tune
-    assert settings is not None
+    settings = spec.tune
     judged = clean if settings.clean else noisy
     divisions = divisions_of(noisy.label, settings.held_out, settings.folds, settings.seed)
     return [_errors(spec, noisy.take(first), judged.take(second)) for first, second in divisions]
@@ -195,10 +188,9 @@ def held_out_errors(spec: Spec, noisy: Labelled, clean: Labelled) -> list[list[f
 
 def _errors(spec: Spec, train_part: Labelled, test_part: Labelled) -> list[float]:
     """Held-out error after every epoch."""
-    settings = spec.recipe.tune
-    assert settings is not None
+    settings = spec.tune
     if spec.baseline is not None:
-        return [error_of(predict_baseline(fit_baseline(spec.baseline, train_part), test_part), test_part.label)]
+        return [error_of(fit_baseline(spec.baseline, train_part)(test_part), test_part.label)]
     test = test_part.corpus()
     training = train_on(
         spec, train_part.corpus(), train_part.label, epochs=settings.epochs, seed=settings.seed,

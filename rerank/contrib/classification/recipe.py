@@ -281,6 +281,12 @@ class Spec(Single[ClassificationRecipe]):
         """The noise level."""
         return self.recipe.data.noise[0]
 
+    @property
+    def tune(self) -> TuneSettings:
+        """How it is tuned, which it must be."""
+        assert self.recipe.tune is not None
+        return self.recipe.tune
+
     def at(self, point: Settings, more: Settings | None = None) -> Self:
         """The same run at another point, whose settings of baselines are for baselines alone; ``more``: other changes
         of its recipe, by dotted key."""

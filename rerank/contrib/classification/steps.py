@@ -2,7 +2,7 @@
 its page: tables over sets and runs with the papers' numbers."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -21,7 +21,6 @@ from rerank.kernels.sources import COMPILATION
 from rerank.learn.base import learners
 from rerank.learn.contract import accepted
 from rerank.recipes.settings import files_named
-from rerank.runs.compared import Compared
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import NONE, Spread, TextTable, count, fixed
@@ -137,7 +136,27 @@ class ExampleSteps(Kind[ClassificationRecipe]):
         ]
 
     def summary(self, metrics: Metrics) -> dict[str, Any]:
-        return headline(metrics, self.fitted, self.compared)
+        """Tiles and a sentence: the best run of the one set, or the best mean ranks over several."""
+        ranks = metrics["tables"]["ranks"]
+        every, noise = outcomes.first_seeds(self.fitted), self.fitted[0].spec.noise
+        groups = {name: runs for (name, level), runs in every.items() if level == noise}
+        if len(groups) > 1 and ranks and len(ranks[0]["ranks"]) > 1:
+            first, second, *_ = sorted(ranks[0]["ranks"].items(), key=lambda run: run[1])
+            tiles = [(name, fixed(rank), f"mean rank over {len(groups)} sets") for name, rank in (first, second)]
+            sentence = f"Over {len(groups)} sets {first[0]} has the best mean rank, {fixed(first[1])}"
+            return {"tiles": tiles, "sentence": f"{sentence}; {second[0]} follows with {fixed(second[1])}."}
+        tiles, sentences = [], list[str]()
+        for name, runs in groups.items():
+            best, error = outcomes.best_of(runs), Spread.of(outcomes.best_of(runs).own_errors)
+            folds = f"mean of {error.values} folds" if error.values > 1 else "of the test part"
+            folds += f" ±{fixed(100 * error.error)}" if error.error is not None else ""
+            sentence = f"On {name}, {best.spec.name} errs on {fixed(100 * error.mean)} % of the test examples ({folds})"
+            tiles.append((f"Error on {name}", f"{fixed(100 * error.mean)} %", f"{best.spec.name}, {folds}"))
+            if (of_set := self.compared.get(name)) is not None:
+                usual = next(iter(of_set.rows))
+                sentence += f"; {usual} in {of_set.metric.text(of_set.score(usual))} %"
+            sentences.append(f"{sentence}.")
+        return {"tiles": tiles, "sentence": " ".join(sentences)}
 
 
 def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
@@ -158,30 +177,6 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
 
 MARKS = {0.001: "†", 0.01: "*", 0.05: "★"}  # of results, by the highest p that they have
 TIE = 1e-12  # means that are this close are equal: they are sums of the same numbers in another order
-
-
-def headline(metrics: Metrics, results: Sequence[outcomes.Result], compared: Mapping[str, Compared]) -> dict[str, Any]:
-    """Tiles and a sentence: the best run of the one set, or the best mean ranks over several."""
-    ranks = metrics["tables"]["ranks"]
-    every, noise = outcomes.first_seeds(results), results[0].spec.noise
-    groups = {name: runs for (name, level), runs in every.items() if level == noise}
-    if len(groups) > 1 and ranks and len(ranks[0]["ranks"]) > 1:
-        first, second, *_ = sorted(ranks[0]["ranks"].items(), key=lambda run: run[1])
-        tiles = [(name, fixed(rank), f"mean rank over {len(groups)} sets") for name, rank in (first, second)]
-        sentence = f"Over {len(groups)} sets {first[0]} has the best mean rank, {fixed(first[1])}"
-        return {"tiles": tiles, "sentence": f"{sentence}; {second[0]} follows with {fixed(second[1])}."}
-    tiles, sentences = [], list[str]()
-    for name, runs in groups.items():
-        best, error = outcomes.best_of(runs), Spread.of(outcomes.best_of(runs).own_errors)
-        folds = f"mean of {error.values} folds" if error.values > 1 else "of the test part"
-        folds += f" ±{fixed(100 * error.error)}" if error.error is not None else ""
-        sentence = f"On {name}, {best.spec.name} errs on {fixed(100 * error.mean)} % of the test examples ({folds})"
-        tiles.append((f"Error on {name}", f"{fixed(100 * error.mean)} %", f"{best.spec.name}, {folds}"))
-        if name in compared:
-            usual = next(iter(compared[name].rows))
-            sentence += f"; {usual} in {compared[name].metric.text(compared[name].score(usual))} %"
-        sentences.append(f"{sentence}.")
-    return {"tiles": tiles, "sentence": " ".join(sentences)}
 
 
 Shown = tuple[str, float, float | None]  # a cell's text, the number that it is compared by, and the paper's

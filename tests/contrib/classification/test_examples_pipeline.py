@@ -14,7 +14,6 @@ from small_classes import examples_of
 from rerank.base.errors import DataError, RecipeError
 from rerank.contrib.classification import fitting
 from rerank.contrib.classification.fitting import (
-    Tuned,
     best_point,
     fit,
     fit_baseline,
@@ -25,6 +24,7 @@ from rerank.contrib.classification.fitting import (
 from rerank.contrib.classification.recipe import Spec
 from rerank.contrib.classification.sets import Sets
 from rerank.data.labelled import Labelled
+from rerank.recipes.settings import Settings
 from rerank.runs import experiment
 
 
@@ -172,7 +172,7 @@ def spec_of(**tune_settings: Any) -> Spec:
     return small_classes.recipe(Path("."), learner=learner, tune=settings).expand()[0]
 
 
-def tune(spec: Spec, noisy: Labelled, clean: Labelled) -> Tuned:
+def tune(spec: Spec, noisy: Labelled, clean: Labelled) -> Settings:
     return best_point(spec, [held_out_errors(spec.at(point), noisy, clean) for point in points_of(spec)])
 
 
@@ -196,7 +196,7 @@ def test_of_equals_the_first_point_and_the_fewest_epochs_win(monkeypatch: pytest
 USUAL = [[0.5, 0.30], [0.5, 0.20], [0.5, 0.25], [0.5, 0.25], [0.5, 0.25]]
 
 
-def over_folds(monkeypatch: pytest.MonkeyPatch, errors: dict[float, list[list[float]]], **settings: Any) -> Tuned:
+def over_folds(monkeypatch: pytest.MonkeyPatch, errors: dict[float, list[list[float]]], **settings: Any) -> Settings:
     """What is chosen where these are the errors; every fold judges once."""
     judged: dict[float, list[int]] = {}
 
