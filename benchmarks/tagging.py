@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from rerank.base.registry import build
-from rerank.contrib.structures.chain import Chains, chains_of, free_labels
+from rerank.contrib.structures.chain import Chains, chains_of
 from rerank.contrib.structures.sequence_tagger import SequenceTagger
 from rerank.contrib.structures.training import train_chains
 from rerank.learn.base import learners
@@ -82,7 +82,7 @@ def chains(read: list[list[list[str]]], tags: list[list[str]], names: list[str],
         np.cumsum([0, *map(len, read)]), np.cumsum([0, *map(len, ids)]),
         np.array([j for token in ids for j in token], np.uint32),
         np.array([place.get(tag, -1) for sentence in tags for tag in sentence]),
-        free_labels(len(names)), attribute_count=len(known),
+        np.ones((len(names) + 2, len(names))), attribute_count=len(known),
     )  # fmt: skip
 
 

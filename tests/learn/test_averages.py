@@ -12,7 +12,7 @@ import pytest
 from strategies import in_parts, random_corpus, targets
 from variants import FIRST, every, every_learner, make
 
-from rerank.contrib.structures.chain import chains_of, free_labels
+from rerank.contrib.structures.chain import chains_of
 from rerank.contrib.structures.training import ChainProblem, train_chains
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
@@ -127,11 +127,11 @@ def test_the_average_over_chains_is_the_mean_over_all_sentences(name: str, param
     learner, random = make(name, parameters), np.random.default_rng(3)
     tokens, labels = np.arange(0, 37, 3), random.integers(0, 3, 36)
     chains = chains_of(
-        tokens, np.arange(0, 73, 2), random.integers(0, 5, 72), labels, free_labels(3), attribute_count=5
+        tokens, np.arange(0, 73, 2), random.integers(0, 5, 72), labels, np.ones((5, 3)), attribute_count=5
     )
-    problem, state, total = ChainProblem(chains), learner.init(chains.width), np.zeros(chains.width)
+    state, total = learner.init(chains.width), np.zeros(chains.width)
     for i in np.concatenate([epoch_order(chains.example_count, SEED, epoch, True) for epoch in range(EPOCHS)]):
-        problem.learn(learner, np.array([i]), state)
+        ChainProblem(chains.take(np.array([i]))).visit(learner, state, 0, None)
         total += learner.last(state).w
     training = train_chains(learner, chains, epochs=EPOCHS, seed=SEED)
     assert_equal(training.weights["average"].w, total / (EPOCHS * chains.example_count))

@@ -174,21 +174,18 @@ class TokenFeatures:
 
     def learn(self, sentences: Sequence[Sequence[Token]], cutoff: int = 1) -> Attributes:
         """The attributes of training sentences that ``cutoff`` tokens or more have; they are known from now on."""
-        starts, rows, found = self._extract(sentences, grow=True)
+        starts, rows, found = self.extract(sentences, grow=True)
         kept = np.bincount(found, minlength=len(self.ids)) >= cutoff
         number = np.cumsum(kept) - 1
         self.ids = {text: int(number[j]) for text, j in self.ids.items() if kept[j]}
         entries = kept[found]
         return starts, offsets(entries)[rows], number[found[entries]]
 
-    def extract(self, sentences: Sequence[Sequence[Token]]) -> Attributes:
-        """The attributes of sentences, those that are known."""
-        return self._extract(sentences, grow=False)
-
-    def _extract(self, sentences: Sequence[Sequence[Token]], *, grow: bool) -> Attributes:
+    def extract(self, sentences: Sequence[Sequence[Token]], *, grow: bool = False) -> Attributes:
+        """The attributes of sentences, those that are known; ``grow``: others become so."""
         starts = offsets([len(sentence) for sentence in sentences])
-        view = _View(self, sentences, starts)
-        table = np.array([view.pattern(pattern, grow) for pattern in self.patterns], np.int64)
+        view = _View(sentences, starts)
+        table = np.array([view.pattern(pattern, self.ids, grow) for pattern in self.patterns], np.int64)
         table = table.reshape(len(self.patterns), view.size).T
         owner, found = np.nonzero(table >= 0)[0], table[table >= 0]
         if len({pattern.texts for pattern in self.patterns}) < len(self.patterns):  # two can give the same attribute
@@ -196,25 +193,20 @@ class TokenFeatures:
             owner, found = owner[first], found[first]
         return starts, offsets(np.bincount(owner, minlength=view.size)), found
 
-    def known(self, text: str, grow: bool) -> int:
-        """The number of an attribute, a new one if asked for, else -1."""
-        return self.ids.setdefault(text, len(self.ids)) if grow else self.ids.get(text, -1)
-
 
 class _View:
     """Sentences as arrays; values of macros are numbers of texts."""
 
-    def __init__(self, features: TokenFeatures, sentences: Sequence[Sequence[Token]], starts: np.ndarray) -> None:
-        self._features, self._sentences = features, sentences
-        self.size = int(starts[-1])
+    def __init__(self, sentences: Sequence[Sequence[Token]], starts: np.ndarray) -> None:
+        self._sentences, self.size = sentences, int(starts[-1])
         lengths = np.diff(starts)
         self._first, self._end = np.repeat(starts[:-1], lengths), np.repeat(starts[1:], lengths)
         self._columns = dict[int, tuple[list[str], np.ndarray]]()
         self._values = dict[tuple[str, int, int], np.ndarray]()
         self._number: dict[str | None, int] = {None: -1}  # of texts
 
-    def pattern(self, pattern: Pattern, grow: bool) -> np.ndarray:
-        """int64 [T]: the attribute that a template gives for every token, -1 for none."""
+    def pattern(self, pattern: Pattern, known: dict[str, int], grow: bool) -> np.ndarray:
+        """int64 [T]: the attribute that a template gives for every token, -1 for none that is ``known``."""
         parts = [self._macro(macro) for macro in pattern.macros]
         key, there = np.zeros(self.size, np.int64), np.ones(self.size, np.bool_)
         for part in parts:
@@ -225,13 +217,19 @@ class _View:
         every, ids = [text or "" for text in self._number][1:], np.empty(first.size, np.int64)
         for k, row in enumerate(np.stack(parts, axis=-1)[there][first].tolist() if parts else [()] * first.size):
             filled = chain.from_iterable(zip(pattern.texts, (every[value] for value in row), strict=False))
-            ids[k] = self._features.known("".join(filled) + pattern.texts[-1], grow)
+            text = "".join(filled) + pattern.texts[-1]
+            ids[k] = known.setdefault(text, len(known)) if grow else known.get(text, -1)
         attribute[there] = ids[inverse] if first.size else -1
         return attribute
 
     def _macro(self, macro: Macro) -> np.ndarray:
         """int64 [T]: the number of the text that stands for a macro at every token, -1 for none."""
-        values = self._of_column(macro)
+        name, size, _, column = macro
+        if (name, size, column) not in self._values:
+            words, tokens = self._words(column)
+            texts = [self._text(FUNCTIONS[name](word, size)) for word in words]
+            self._values[name, size, column] = np.array(texts, np.int64)[tokens]
+        values = self._values[name, size, column]
         places = np.arange(self.size) + macro.row
         before, behind = self._first - places, places - self._end + 1
         values_there = values[np.clip(places, 0, max(self.size - 1, 0))] if self.size else values
@@ -239,15 +237,6 @@ class _View:
             values_there = np.where(before == away, self._text(f"_B-{away}"), values_there)
             values_there = np.where(behind == away, self._text(f"_B+{away}"), values_there)
         return values_there
-
-    def _of_column(self, macro: Macro) -> np.ndarray:
-        """int64 [T]: what the function of a macro gives for its column of every token."""
-        name, size, _, column = macro
-        key = name, size, column
-        if key not in self._values:
-            words, places = self._words(column)
-            self._values[key] = np.array([self._text(FUNCTIONS[name](word, size)) for word in words], np.int64)[places]
-        return self._values[key]
 
     def _words(self, column: int) -> tuple[list[str], np.ndarray]:
         """The different words in a column, and which of them every token has (int64 [T])."""

@@ -103,11 +103,6 @@ def chains_of(
     return Chains(**arrays, gold=frozen(np.asarray(known, np.int32)), attribute_count=attribute_count)
 
 
-def free_labels(K: int) -> np.ndarray:
-    """uint8 [K + 2, K]: every label may follow every other."""
-    return np.ones((K + 2, K), np.uint8)
-
-
 class ChainRoom(NamedTuple):
     """Space that kernels write, for M tokens of the longest example; all scores are of one type."""
 
@@ -195,23 +190,15 @@ def score_tokens(chains: Chains, i: int, state: Any, room: ChainRoom) -> int:
     return int(end - first)
 
 
-@kernel
-def add_cost(chains: Chains, i: int, tilt: float, room: ChainRoom) -> None:
-    """Add ``tilt`` to the scores of all labels that are wrong."""
-    first = chains.starts[i]
-    for t in range(chains.starts[i + 1] - first):
-        for y in range(room.highest.shape[0]):
-            if y != chains.gold[first + t]:
-                room.emissions[t, y] += room.highest.dtype.type(tilt)
-
-
 @by_type
 def best_labels(state: Any, tilt: float, i: int, room: ChainRoom, chains: Chains) -> float:
     """The labels of example i with the highest score + tilt·(how many are wrong) into ``room``; returns that score."""
     read_transitions(chains, state, room)
     length = score_tokens(chains, i, state, room)
-    if tilt != 0.0:
-        add_cost(chains, i, tilt, room)
+    for t in range(length if tilt != 0.0 else 0):
+        for y in range(room.highest.shape[0]):
+            if y != chains.gold[chains.starts[i] + t]:
+                room.emissions[t, y] += room.highest.dtype.type(tilt)
     if length == 0:
         return 0.0
     look_back(length, room)

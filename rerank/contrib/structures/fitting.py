@@ -18,13 +18,13 @@ from rerank.contrib.structures.attributes import (
     read_patterns,
     template_file,
 )
-from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of, decode, free_labels
+from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of, decode
 from rerank.contrib.structures.metrics import LabelMetric, has_spans, parts_of, span_form
 from rerank.contrib.structures.readers import SequenceReader, TaggedSentence, sentences_of, sequence_readers, slashed
 from rerank.contrib.structures.recipe import TaggingRecipe, TokenFeatureSettings, check_labels
 from rerank.contrib.structures.tagger import Tagger, Tagging
-from rerank.contrib.structures.training import require_structured, train_chains
-from rerank.learn.base import Learner, Weights
+from rerank.contrib.structures.training import train_chains
+from rerank.learn.base import Weights
 from rerank.learn.base_weight import make_learner
 from rerank.learn.folds import sections
 from rerank.learn.train import Training
@@ -45,13 +45,6 @@ Labelled: TypeAlias = PathLike | Iterable[Sequence[Sequence[str]]]
 def sequence_reader(settings: str | Settings, key: str = "data.reader") -> SequenceReader:
     """The reader that settings, or a name, describe."""
     return build(sequence_readers, named(settings, "conll"), key)
-
-
-def learner_of(recipe: TaggingRecipe) -> Learner:
-    """The learner of a recipe, one that can learn over structures."""
-    learner = make_learner(recipe.learner)
-    require_structured(learner)
-    return learner
 
 
 def label_metric(spec: Settings, labels: Collection[str]) -> LabelMetric:
@@ -84,7 +77,7 @@ def allowed_labels(labels: Sequence[str], how: str, sequences: Iterable[Sequence
     for any number of tokens: one may begin, follow itself, and end.
     """
     K = len(labels)
-    free = free_labels(K)
+    free = np.ones((K + 2, K), np.uint8)
     if how == "none":
         return free
     if not has_spans(labels):
@@ -118,7 +111,7 @@ def train_tagger(
 
     Raises DataError: sentences whose tokens have different columns.
     """
-    learner, settings = learner_of(recipe), recipe.training
+    settings = recipe.training
     width, every = len(train[0].tokens[0]), [*train, *(dev or ())]
     for sentence in every:
         if any(len(token) != width for token in sentence.tokens):
@@ -141,12 +134,12 @@ def train_tagger(
 
         def evaluate(weights: Weights) -> float:
             names = [labels[k] for k in decode(held, weights.w)]
-            reference, rows = metric.of_sentences((names[a:b] for a, b in pairwise(held.starts)), right)
+            reference, rows = metric.rows((names[a:b] for a, b in pairwise(held.starts)), right)
             return float(metric.scores(rows.sum(axis=0), reference.sum(axis=0)))
 
     training = train_chains(
-        learner, taught, evaluate=evaluate, epochs=settings.epochs, seed=recipe.seed, shuffle=settings.shuffle,
-        predictor=settings.predictor, patience=settings.patience,
+        make_learner(recipe.learner), taught, evaluate=evaluate, epochs=settings.epochs, seed=recipe.seed,
+        shuffle=settings.shuffle, predictor=settings.predictor, patience=settings.patience,
     )  # fmt: skip
     about = provenance(learner=str(recipe.learner["name"]), seed=recipe.seed, epochs=training.epoch)
     K, weights = len(labels), training.weights[settings.predictor].w.astype(np.float32)

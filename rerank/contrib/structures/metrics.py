@@ -99,28 +99,25 @@ class LabelMetric(TextMetric):
     def row(self, labels: Sequence[str], right: Sequence[str]) -> tuple[list[float], list[float]]:
         """The statistics of a sentence, [K], and of what is right, [R]."""
 
-    def rows(self, guessed: Iterable[Sequence[str]], right: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """float64 [R] and [N, K] of N guesses for one sentence.
+    def rows(self, guessed: Iterable[Sequence[str]], right: Iterable[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
+        """float64 [L, R] and [L, K] of L sentences with a guess each.
 
         Raises DataError: a guess for another number of words.
         """
-        rows, reference = list[list[float]](), self.row(right, right)[1]
-        for labels in guessed:
-            if len(labels) != len(right):
-                raise DataError(f"found {len(labels)} labels for {len(right)} words; expected one for each")
-            rows.append(self.row(labels, right)[0])
-        return np.array(reference, np.float64), np.array(rows, np.float64).reshape(-1, len(self.columns))
-
-    def of_sentences(
-        self, guessed: Iterable[Sequence[str]], right: Iterable[Sequence[str]]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """float64 [L, R] and [L, K] of L sentences with a guess each."""
-        pairs = [self.rows([labels], each) for labels, each in zip(guessed, right, strict=True)]
-        return np.stack([reference for reference, _ in pairs]), np.concatenate([rows for _, rows in pairs])
+        rows, references = list[list[float]](), list[list[float]]()
+        for labels, each in zip(guessed, right, strict=True):
+            if len(labels) != len(each):
+                raise DataError(f"found {len(labels)} labels for {len(each)} words; expected one for each")
+            row, reference = self.row(labels, each)
+            rows.append(row)
+            references.append(reference)
+        return np.array(references, np.float64), np.array(rows, np.float64).reshape(-1, len(self.columns))
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         check_references(references)
-        return self.rows(map(labels_of, texts), labels_of(references[0]))
+        right = labels_of(references[0])
+        (reference,), _ = self.rows([right], [right])
+        return reference, self.rows(map(labels_of, texts), [right] * len(texts))[1]
 
 
 @dataclass(frozen=True)
@@ -141,7 +138,7 @@ class SpanScore(LabelMetric):
     reference_columns = ("spans",)
 
     def row(self, labels: Sequence[str], right: Sequence[str]) -> tuple[list[float], list[float]]:
-        spans, others = {*spans_of(labels)}, {*spans_of(right)}
+        others, spans = {*spans_of(right)}, {*spans_of(labels)}
         return [len(spans & others), len(spans)], [len(others)]
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -201,18 +198,14 @@ class LabelView(NamedTuple):
     types: np.ndarray  # uint64 [S]
 
 
-def is_labelled(texts: Sequence[bytes]) -> bool:
-    """Whether all words of the first text have a label."""
-    words = texts[0].split() if texts else []
-    return bool(words) and all(0 < word.rfind(b"/") < len(word) - 1 for word in words)
-
-
 def label_view(texts: Sequence[bytes], hash_of: Callable[[str], int]) -> LabelView:
-    """What templates see of texts; a word without a slash has the label that it is."""
+    """What templates see of texts; nothing unless all words of the first one have a label. In the others, a word
+    without a slash has the label that it is."""
     hashes = dict[str, tuple[int, int]]()
     first, forms, labels = [0], list[int](), list[int]()
     span_first, spans, types = [0], list[tuple[int, int]](), list[int]()
-    labelled = is_labelled(texts)
+    words = texts[0].split() if texts else []
+    labelled = bool(words) and all(0 < word.rfind(b"/") < len(word) - 1 for word in words)
     for text in texts:
         names = list[str]()
         for word in decoded(text).split() if labelled else ():
@@ -227,9 +220,10 @@ def label_view(texts: Sequence[bytes], hash_of: Callable[[str], int]) -> LabelVi
             types.append(hash_of(kind))
         first.append(len(forms))
         span_first.append(len(spans))
-    words = np.array(first, np.int64), np.array(forms, np.uint64), np.array(labels, np.uint64)
-    inside = np.array(spans, np.int64).reshape(-1, 2)
-    return LabelView(*words, np.array(span_first, np.int64), inside, np.array(types, np.uint64))
+    return LabelView(
+        np.array(first, np.int64), np.array(forms, np.uint64), np.array(labels, np.uint64),
+        np.array(span_first, np.int64), np.array(spans, np.int64).reshape(-1, 2), np.array(types, np.uint64),
+    )  # fmt: skip
 
 
 class LabelTemplate(TextTemplate):

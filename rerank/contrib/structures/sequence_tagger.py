@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rerank.base.errors import DataError
 from rerank.base.ranges import Count
-from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of, decode, free_labels, k_best
+from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of, decode, k_best
 from rerank.contrib.structures.training import marginals, train_chains
 from rerank.data.corpus import FLOAT32_MAX, offsets
 from rerank.learn.contract import as_value_errors, check_parameters, learner_of, seed_of
@@ -145,10 +145,10 @@ def _parted(chains: Chains, rows: list[Any]) -> list[list[Any]]:
 def _chains(X: list[Any], y: Any, classes: Sequence[Any], known: dict[str, int], *, new: bool) -> Chains:
     """Sentences as arrays; with ``new``, attributes that are not ``known`` are added, else they are left out."""
     rows, ids, values = _lists_of_texts(X, known, new=new) or _any_tokens(X, known, new=new)
-    place = {label: number for number, label in enumerate(classes)}
+    place, K = {label: number for number, label in enumerate(classes)}, len(classes)
     return chains_of(
         offsets([*map(len, X)]), rows, ids, None if y is None else [place[label] for labels in y for label in labels],
-        free_labels(len(classes)), attribute_count=len(known), values=values,
+        np.ones((K + 2, K)), attribute_count=len(known), values=values,
     )  # fmt: skip
 
 

@@ -14,7 +14,9 @@ from rerank.contrib.structures.metrics import LabelMetric, SpanScore, counts_of
 from rerank.contrib.structures.readers import TaggedSentence, sentences_of
 from rerank.contrib.structures.recipe import RerankSettings, TaggingRecipe, check_labels
 from rerank.contrib.structures.tagger import Tagger
+from rerank.contrib.structures.training import structured
 from rerank.kernels.sources import COMPILATION
+from rerank.learn.base_weight import make_learner
 from rerank.learn.folds import FOLDS, sections
 from rerank.readers.problems import SkipCount
 from rerank.recipes.loading import read_settings
@@ -122,7 +124,7 @@ class TaggingSteps(Kind[TaggingRecipe]):
         self.singles = recipe.expand()
         fitting.sequence_reader(data.reader)
         for single in self.singles:
-            fitting.learner_of(single.recipe)
+            structured(make_learner(single.recipe.learner))
             fitting.token_features_of(single.recipe.features, 1)
         self.metric = fitting.label_metric(recipe.metric, ())  # auto: until labels are known
         self.splits = tuple(dict.fromkeys([*data.train, *([data.dev] if data.dev else []), *data.tests]))
@@ -317,7 +319,7 @@ class TaggingSteps(Kind[TaggingRecipe]):
 
     def _rows(self, split: str, guessed: Sequence[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
         """Statistics of guesses for a split, float64 [L, K], and of what is right, float64 [L, R]."""
-        reference, rows = self.metric.of_sentences(guessed, (each.labels for each in self.sentences[split]))
+        reference, rows = self.metric.rows(guessed, (each.labels for each in self.sentences[split]))
         return rows, reference
 
 

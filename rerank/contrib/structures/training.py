@@ -106,8 +106,8 @@ def pair_for(chains: Chains) -> tuple[ListArrays, Scratch]:
     )  # fmt: skip
 
 
-def require_structured(learner: Learner) -> None:
-    """Refuse a learner that cannot learn over outputs too many to list."""
+def structured(learner: Learner) -> Learner:
+    """``learner``, unless it cannot learn over outputs too many to list."""
     reason = ""
     if learner.batch and not isinstance(learner, Maxent):
         reason = "it looks at every candidate of a list at once, and outputs are too many to list"
@@ -117,6 +117,7 @@ def require_structured(learner: Learner) -> None:
         reason = f"its loss {getattr(learner, 'loss', '')} sums over all outputs; take the learner maxent, which does"
     if reason:
         raise RecipeError(f"the learner {learner.name!r} cannot train over structures: {reason}", key="learner")
+    return learner
 
 
 def penalties(learner: Maxent, chains: Chains) -> list[float]:
@@ -166,7 +167,7 @@ def train_chains(
     Raises RecipeError: the learner needs all outputs, or cannot keep a state for this many columns. DataError: a token
     of ``chains`` has no label.
     """
-    require_structured(accepted(learner))
+    structured(accepted(learner))
     if (chains.gold < 0).any():
         i = int(np.searchsorted(chains.starts, np.argmax(chains.gold < 0), "right"))
         raise DataError(f"example {i}: found a token without a label; expected one for every token to train on")
@@ -189,10 +190,7 @@ class ChainProblem:
             field = cast(Maxent, learner)
             of_each = [solve_chains(replace(field, l2=l2), self.corpus, state) for l2 in penalties(field, self.corpus)]
             return of_each[-1]
-        return self.learn(learner, epoch_order(self.corpus.example_count, self.seed, epoch, self.shuffle), state)
-
-    def learn(self, learner: Learner, order: np.ndarray, state: State) -> EpochStats:
-        """Pass over the examples ``order`` (int64) once and update ``state``; see ``Learner.epoch``."""
+        order = epoch_order(self.corpus.example_count, self.seed, epoch, self.shuffle)
         sums, loss, kind = learner.begin(self.corpus, order.size, state), learner.loss_type(), cast(Any, type(learner))
         self._room.stamp[0] = -1  # other transitions than those of an earlier state
         kernel, tally, tilt = kernel_of(chain_pass, kind, loss), new_tally(), float(issubclass(loss, Cost))
@@ -414,8 +412,10 @@ def solve_chains(learner: Maxent, chains: Chains, state: State) -> EpochStats:
     assert learner.l2 is not None
     l2, tally, room = learner.l2, new_tally(), marginal_room(chains)
     gradient, active = np.zeros(chains.width), np.empty(chains.labels, np.int64)
-    columns = seen_columns(chains)
-    scale = 1.0 / np.sqrt(l2 + CURVATURE * occurrences(chains)[columns // chains.labels])
+    columns, values = seen_columns(chains), np.square(chains.values.astype(np.float64)) if chains.values.size else None
+    attributes = np.bincount(chains.attributes, values, chains.attribute_count)
+    occurrences = np.concatenate([np.bincount(chains.gold, minlength=chains.labels), attributes])
+    scale = 1.0 / np.sqrt(l2 + CURVATURE * occurrences[columns // chains.labels])
 
     def penalised(u: np.ndarray) -> tuple[float, np.ndarray]:
         """L and its gradient by u = w / scale, of ``columns``."""
@@ -431,13 +431,6 @@ def solve_chains(learner: Maxent, chains: Chains, state: State) -> EpochStats:
     named(state).counts.updates += steps
     tally.lists = chains.example_count
     return EpochStats(*tally.item())
-
-
-def occurrences(chains: Chains) -> np.ndarray:
-    """float64 [K + A]: how much of each label there is to begin a transition, and then of each attribute."""
-    values = None if chains.values.size == 0 else np.square(chains.values.astype(np.float64))
-    attributes = np.bincount(chains.attributes, values, chains.attribute_count)
-    return np.concatenate([np.bincount(chains.gold, minlength=chains.labels), attributes]).astype(np.float64)
 
 
 def seen_columns(chains: Chains) -> np.ndarray:
@@ -459,16 +452,19 @@ def add_chain_loss(
     read_factors(room)
     for i in range(chains.starts.shape[0] - 1):
         length, first = score_tokens(chains, i, state, room.chain), chains.starts[i]
-        tally.loss += label_probabilities(length, True, FAINT, room) - gold_score(chains, i, room.chain)
-        wrong = False
+        log_z, score, wrong = label_probabilities(length, True, FAINT, room), 0.0, False
         for t in range(length):
             gold, row = np.int64(chains.gold[first + t]), room.forward[t]
+            score += room.chain.emissions[t, gold]
             for y in range(K):
                 wrong |= row[y] > row[gold]
             row[gold] -= 1.0
             add_token(chains, first + t, row, gradient, active)
             if t > 0:
-                gradient[np.int64(chains.gold[first + t - 1]) * K + gold] -= 1.0
+                before = np.int64(chains.gold[first + t - 1])
+                score += room.chain.transitions[gold, before]
+                gradient[before * K + gold] -= 1.0
+        tally.loss += log_z - score
         tally.mistakes += wrong
     for x in range(K):
         for y in range(K):
@@ -491,18 +487,6 @@ def add_token(chains: Chains, t: int, row: np.ndarray, gradient: np.ndarray, act
         else:
             for r in range(np.uint64(count)):
                 gradient[j + active[r]] += value * row[active[r]]
-
-
-@kernel
-def gold_score(chains: Chains, i: int, room: ChainRoom) -> float:
-    """The score of the right labels of example i, whose tokens were scored last."""
-    first, total = chains.starts[i], 0.0
-    for t in range(first, chains.starts[i + 1]):
-        gold = np.int64(chains.gold[t])
-        total += room.emissions[t - first, gold]
-        if t > first:
-            total += room.transitions[gold, np.int64(chains.gold[t - 1])]
-    return total
 
 
 def marginals(chains: Chains, weights: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from rerank.contrib.structures.attributes import (
     read_patterns,
     template_file,
 )
-from rerank.contrib.structures.metrics import SpanScore, TagAccuracy, counts_of, is_labelled, spans_of
+from rerank.contrib.structures.metrics import SpanScore, TagAccuracy, counts_of, label_view, spans_of
 from rerank.contrib.structures.readers import (
     ConllReader,
     ConlluReader,
@@ -158,13 +158,13 @@ GUESSED = (
 
 def test_the_published_example() -> None:
     right, guessed = RIGHT.split(), GUESSED.split()
-    reference, rows = SpanScore().rows([guessed], right)
-    assert (reference.tolist(), rows.tolist()) == ([15], [[14, 16]])
-    found = {name: round(100 * value, 2) for name, value in SpanScore().report(rows[0], reference).items()}
+    reference, rows = SpanScore().rows([guessed], [right])
+    assert (reference.tolist(), rows.tolist()) == ([[15]], [[14, 16]])
+    found = {name: round(100 * value, 2) for name, value in SpanScore().report(rows[0], reference[0]).items()}
     assert found == {"precision": 87.5, "recall": 93.33, "f1": 90.32}
     assert counts_of([guessed], [right], spans=True) == {"NP": [9, 9, 9], "PP": [2, 3, 2], "VP": [3, 4, 4]}
-    reference, rows = TagAccuracy().rows([guessed], right)
-    assert round(100 * float(TagAccuracy().scores(rows[0], reference)), 2) == 82.14
+    reference, rows = TagAccuracy().rows([guessed], [right])
+    assert round(100 * float(TagAccuracy().scores(rows[0], reference[0])), 2) == 82.14
 
 
 def conlleval(labels: list[str]) -> set[tuple[int, int, str]]:
@@ -199,9 +199,8 @@ def test_spans_are_conlleval_s(seed: int) -> None:
 def test_rows_add_up_for_significance() -> None:
     right = [["B-X", "I-X", "O"], ["O", "B-Y"], ["B-X"]] * 20
     a = [labels if k % 3 else ["B-X", "O", "O"] for k, labels in enumerate(right)]
-    rows = [SpanScore().rows([labels, gold], gold) for labels, gold in zip(a, right, strict=True)]
-    stats, reference = np.stack([row for _, row in rows]), np.stack([row for row, _ in rows])
-    found = compare(SpanScore(), stats[:, 0], stats[:, 1], reference, samples=1000)
+    (reference, rows), (_, others) = (SpanScore().rows(guessed, right) for guessed in (a, right))
+    found = compare(SpanScore(), rows, others, reference, samples=1000)
     assert found.difference == pytest.approx(2 * 40 / 120 - 1)
     assert found.p < 0.01
 
@@ -329,8 +328,7 @@ def test_templates_equal_their_twins(seed: int) -> None:
 def test_texts_without_labels_give_nothing() -> None:
     plain = Lines([], [One(["and/or", "it"], base=-1.0), One(["so", "it"], base=-2.0)])
     assert extracted(SPECS, plain) == [{}, {}]
-    assert not is_labelled([])
-    assert not is_labelled([b"/ a/"])
+    assert label_view([], len).labels.size == label_view([b"/ a/"], len).labels.size == 0
 
 
 def test_the_set_looks_at_labels_and_spans() -> None:
