@@ -80,7 +80,7 @@ def train_ensemble(task: RunTask) -> Run:
     log.info("ensemble of %d: dev %s", len(runs), metric.text(score))
     of_members = [
         {"learner": run.recipe.learner, "seed": run.recipe.seed, "dev": run.dev_score,
-         "deviation": spread(dev, run.weights[predictor]), "seconds": run.training["seconds"]}
+         "deviation": deviation_of(dev, scores(dev, run.weights[predictor])), "seconds": run.training["seconds"]}
         for run in runs
     ]  # fmt: skip
     base = runs[0].training["base"]
@@ -97,14 +97,9 @@ def summed(weights: Sequence[Weights], dev: Corpus) -> Weights:
     """The sum of weights, each divided by the deviation of its scores on ``dev``."""
     w, base = np.zeros_like(weights[0].w), 0.0
     for predictor in weights:
-        deviation = spread(dev, predictor)
+        deviation = deviation_of(dev, scores(dev, predictor))
         w, base = w + predictor.w / deviation, base + predictor.base / deviation
     return Weights(w, base)
-
-
-def spread(lists: Corpus, weights: Weights) -> float:
-    """``deviation_of`` the scores that ``weights`` give."""
-    return deviation_of(lists, scores(lists, weights))
 
 
 def deviation_of(lists: Corpus, scored: np.ndarray) -> float:

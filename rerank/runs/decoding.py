@@ -15,7 +15,6 @@ from rerank.data.corpus import Corpus, offsets
 from rerank.data.trees import Trees, brackets, picked
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base_weight import AUTO
-from rerank.learn.scoring import scores as scores_of
 from rerank.metrics import bracket_model
 from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.fusion import probabilities
@@ -28,7 +27,7 @@ from rerank.models.provenance import LEAST, Decoding, Kind
 from rerank.readers.base import ScoreColumns
 from rerank.readers.lists import numbered
 from rerank.recipes.recipe import DECODERS, ListRecipe
-from rerank.runs.combination import deviation_of, spread
+from rerank.runs.combination import deviation_of
 from rerank.runs.corpora import Data, RereadList, Visitor, last_lists, shared_lists, visit_lists
 from rerank.runs.run import Run, weight_counts
 from rerank.runs.training import NOT_BEATEN, base_alone
@@ -38,11 +37,6 @@ SHARPNESS = 2.0 ** (np.arange(-12, 25) / 4)  # in deviations of the scores
 THRESHOLDS = np.array([0.5, 0.55, 0.6, 0.65, 0.7])
 EQUAL = 1e-9  # scores that differ by less, which is rounding, are the same
 MEANT = 2.0  # the sharpness around which it is learned what scores mean
-
-
-def run_scores(run: Run, corpus: Corpus) -> np.ndarray:
-    """float64 [N]: the scores of all candidates by the run's predictor."""
-    return scores_of(corpus, run.weights[run.recipe.predictor])
 
 
 class Points(NamedTuple):
@@ -79,10 +73,11 @@ def by_gain(points: Points, how: Decoding | None, again: RereadList, scores: np.
 
 
 def by_fusion(
-    points: Points, metric: Parseval, model: BracketModel | None, again: RereadList, scores: np.ndarray
-) -> Decided | None:
-    """What is decided by fused trees, of brackets that ``model`` judges if that is given, or by candidates that are
-    worth nearly as much; of a list of failed parses alone by the best candidate."""
+    points: Points, metric: Parseval, models: Sequence[BracketModel | None], again: RereadList, scores: np.ndarray,
+    fold: int = 0,
+) -> Decided | None:  # fmt: skip
+    """What is decided by fused trees, of brackets that the model of the ``fold`` judges if there is one, or by
+    candidates that are worth nearly as much; of a list of failed parses alone by the best candidate."""
     if again.pair is None or again.evidence is None:
         return None
     nbest, (parsed, symbols, _), gold = again.pair.nbest, again.pair.content, again.pair.gold
@@ -90,7 +85,7 @@ def by_fusion(
     def stats(trees: Trees) -> np.ndarray:
         return np.asarray(metric.stats(gold, trees, symbols)[1])
 
-    fusion, judged = again.evidence.fusion, None
+    fusion, judged, model = again.evidence.fusion, None, models[fold]
     if not fusion.used.any():
         best = int(np.argmax(scores))
         return Decided(nbest.written(best), best, stats(picked(parsed, [best])))
@@ -120,14 +115,15 @@ class Sweep:
 
     def __init__(
         self, kind: str, points: Points, scores: np.ndarray, corpus: Corpus, metric: Metric,
-        model: BracketModel | None = None, how: Decoding | None = None,
+        models: Sequence[BracketModel | None], how: Decoding | None = None, folds: Sequence[np.ndarray] = (),
     ) -> None:  # fmt: skip
-        """model: of brackets, where the ``kind`` is learned; how: see ``by_gain``."""
+        """models: of brackets, where the ``kind`` is learned: one for all lists, or for those of each of the ``folds``,
+        whose numbers (int64 [L]) are then given; how: see ``by_gain``."""
         see: Callable[..., Decided | None] = partial(by_gain, points, how)
         if kind != "mbr":
             assert isinstance(metric, Parseval)
-            see = partial(by_fusion, points, metric, model if kind == "learned" else None)
-        self.points, self.visitor = points, Visitor(self.add, see, [scores])
+            see = partial(by_fusion, points, metric, models if kind == "learned" else [None])
+        self.points, self.visitor = points, Visitor(self.add, see, [scores], folds)
         self._starts, lists, K = corpus.lists, corpus.list_count, len(metric.columns)
         self.texts, self.candidates, self.decided = dict[int, bytes](), np.full(lists, -1, np.int64), True
         self.rows, self.sums = np.zeros((lists, K)), np.zeros((1, K))
@@ -250,7 +246,7 @@ def tune_decoding(recipe: ListRecipe, runs: Sequence[tuple[Data, Run]], metric: 
             run.training |= weight_counts(run.weights, run.recipe.training.predictor)
             again += [(one.data, run)] if recipe.decode.margin > 0 else []
         elif dev is None:  # scores of trainings on fewer lists are on another scale
-            final = spread(training, run.weights[recipe.predictor])
+            final = deviation_of(training, run.scores(training))
             tuned = {kind: (how.model_copy(update={"deviation": final}), dev) for kind, (how, dev) in tuned.items()}
         run.decodings = {kind: tuned[kind][0] for kind in get_args(Kind) if kind in tuned}
         use = _used(recipe, {kind: score for kind, (_, score) in tuned.items()}, best, metric)
@@ -272,7 +268,7 @@ def _tuning(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> Tuning 
     deviation, sweeps = deviation_of(extracted.corpus, scores), dict[str, Sweep]()
     for kind in recipe.decoders:
         points = Points(deviation, *_grid(recipe, kind, run.fused_at))
-        sweeps[kind] = Sweep(kind, points, scores, extracted.corpus, metric, run.brackets)
+        sweeps[kind] = Sweep(kind, points, scores, extracted.corpus, metric, [run.brackets])
     return Tuning(data, run, extracted, scores, sweeps)
 
 
@@ -281,10 +277,10 @@ def _tuned_on(recipe: ListRecipe, data: Data, run: Run) -> tuple[Extracted, np.n
     None if there are none. Where nothing is tuned, or the model is the base itself, all training lists."""
     if recipe.data.dev is not None:
         extracted = data.others[recipe.data.dev]
-        return extracted, run_scores(run, extracted.corpus)
+        return extracted, run.scores(extracted.corpus)
     training = shared_lists(data.training, run.recipe.training.share, run.recipe.seed)
     if recipe.decode.sharpness is not None or run.training["base"]["kept"]:
-        return training, run_scores(run, training.corpus)
+        return training, run.scores(training.corpus)
     return (last_lists(training, run.held.size), run.held) if run.held.size else None
 
 
@@ -342,9 +338,9 @@ class DecodedSplit:
         self.split, self.runs, self.chosen, self.sweeps = split, runs, chosen, list[Sweep]()
         self.extracted = extracted = data.others[split]
         for run, kind in tried(runs):
-            how, scores = run.decodings[kind], run_scores(run, extracted.corpus)
+            how, scores = run.decodings[kind], run.scores(extracted.corpus)
             points = Points(how.deviation, *(np.array([each]) for each in (how.sharpness, how.threshold, how.slack)))
-            self.sweeps.append(Sweep(kind, points, scores, extracted.corpus, metric, run.brackets, how))
+            self.sweeps.append(Sweep(kind, points, scores, extracted.corpus, metric, [run.brackets], how))
         visitors, columns = [sweep.visitor for sweep in self.sweeps], ScoreColumns.of_table(data.table.about)
         self._names, self._seen = tuple[str, ...](), list[tuple[int, np.ndarray, np.ndarray]]()
         if recipe.decoders and isinstance(metric, ColumnMetric | Match) and not metric.ordered and columns:

@@ -4,7 +4,6 @@ Each fifth of the training lists is scored by a training on the others, as a mod
 """
 
 import logging
-from collections.abc import Sequence
 from functools import partial
 from itertools import product
 
@@ -14,16 +13,15 @@ from rerank.base.errors import RecipeError
 from rerank.base.progress import DETAIL
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import SymbolTable
-from rerank.learn.base import Weights
 from rerank.learn.folds import FOLDS, sections
 from rerank.metrics import bracket_model
 from rerank.metrics.bracket_model import BracketColumns, BracketModel
 from rerank.metrics.fusion import Fusion
 from rerank.metrics.metric import Metric
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.combination import members, spread
-from rerank.runs.corpora import Data, RereadList, Visitor, part_of, shared_lists, visit_lists
-from rerank.runs.decoding import MEANT, Points, Sweep, run_scores
+from rerank.runs.combination import deviation_of, members
+from rerank.runs.corpora import Data, RereadList, Visitor, shared_lists, visit_lists
+from rerank.runs.decoding import MEANT, Points, Sweep
 from rerank.runs.run import Run, beside
 from rerank.runs.training import RunTask, trained_on, trained_once
 
@@ -83,12 +81,11 @@ class BracketReading:
         return bracket_model.fit(every, np.concatenate([self._right[i] for i in kept]), self._symbols, self._deviation)
 
 
-def best_fusion(sweeps: Sequence[Sweep], lists: Corpus, metric: Metric) -> tuple[float, float]:
-    """The threshold with the best score on all of the lists without slack, the smallest of equals; and, of the slacks
-    that cost nothing of that score, the one with the most trees that are entirely right. sweeps: of parts of them."""
-    total, points = lists.reference.sum(axis=0), sweeps[0].points
-    sums = sum((sweep.sums for sweep in sweeps), np.zeros((1, 1)))  # one row where a fold has no list
-    reports = [metric.report(row, total) for row in sums]
+def best_fusion(sweep: Sweep, lists: Corpus, metric: Metric) -> tuple[float, float]:
+    """The threshold with the best score on the lists without slack, the smallest of equals; and, of the slacks that
+    cost nothing of that score, the one with the most trees that are entirely right."""
+    total, points = lists.reference.sum(axis=0), sweep.points
+    reports = [metric.report(row, total) for row in sweep.sums]
     for (h, slack), report in zip(product(points.thresholds, points.slacks), reports, strict=True):
         measures = ", ".join(f"{key} {100 * report[key]:.2f}" for key in ("f1", "exact_match"))
         message = "learned fusion: threshold %g, slack %g, on folds of training: %s"
@@ -124,28 +121,25 @@ def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> 
         rest = corpus.take(np.concatenate([np.arange(first), np.arange(last, corpus.list_count)]))
         lists = f"{trained_on(run.data[0], run.recipe)} without {first} to {last}", *run.data[1:]
         kept = None if run.place is None else beside(run.place, f"fold-{fold}")
-        trained = trained_once(RunTask(run.name, single, rest, dev, lists, kept))
         held = corpus.slice(first, last)
-        scored.append(run_scores(trained, held) / spread(held, trained.weights[single.predictor]))
-    base, sharpness = spread(corpus, Weights(np.zeros(corpus.width), 1.0)), recipe.decode.sharpness or MEANT
+        own = trained_once(RunTask(run.name, single, rest, dev, lists, kept)).scores(held)
+        scored.append(own / deviation_of(held, own))
+    base, sharpness = deviation_of(corpus, corpus.base), recipe.decode.sharpness or MEANT
     folds = np.repeat(np.arange(FOLDS), [last - first for first, last in sections(corpus.list_count)])
-    reading = BracketReading(np.concatenate(scored), folds, base, sharpness)
+    every = np.concatenate(scored)
+    reading = BracketReading(every, folds, base, sharpness)
     visit_lists(recipe, data, recipe.data.training, [(training, [reading.visitor])])
     run.brackets = reading.fit()
     if recipe.decode.threshold is not None:
         run.fused_at = recipe.decode.threshold, 0.0
         return
-    points = Points(1.0, np.array([sharpness]), THRESHOLDS, SLACKS)
-    parts = [part_of(training, folds == number, f"{training.key} {number}") for number in range(FOLDS)]
     try:
-        sweeps = [
-            Sweep("learned", points, own, part.corpus, metric, reading.fit(number))
-            for number, (own, part) in enumerate(zip(scored, parts, strict=True))
-        ]
+        models = [reading.fit(number) for number in range(FOLDS)]
     except RecipeError:
         log.warning("learned fusion: too few lists to choose a threshold by folds; it is %g", EVEN)
         run.fused_at = EVEN, 0.0
         return
-    visits = [(part, [sweep.visitor]) for part, sweep in zip(parts, sweeps, strict=True)]
-    visit_lists(recipe, data, recipe.data.training, visits)
-    run.fused_at = best_fusion(sweeps, corpus, metric)
+    points = Points(1.0, np.array([sharpness]), THRESHOLDS, SLACKS)
+    sweep = Sweep("learned", points, every, corpus, metric, models, folds=[folds])
+    visit_lists(recipe, data, recipe.data.training, [(training, [sweep.visitor])])
+    run.fused_at = best_fusion(sweep, corpus, metric)

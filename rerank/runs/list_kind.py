@@ -21,8 +21,8 @@ from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted
 from rerank.learn.folds import FOLDS, sections
 from rerank.learn.pairs import pairs
-from rerank.learn.scoring import weighed_rows
 from rerank.learn.train import bytes_needed, require_source
+from rerank.metrics.metric import scored_rows
 from rerank.models.model import HEADER, Model, one_base, raw_weights
 from rerank.models.provenance import columns_seen, provenance
 from rerank.models.scorer import Scorer
@@ -325,8 +325,7 @@ class ListKind(Kind[ListRecipe]):
         by_share[training.share], by_split = chosen, dict[str, Compared]()
         for split in splits:
             lists = self.data.others[split].corpus
-            weights = {f"{share}": run.weights[run.recipe.predictor] for share, run in by_share.items()}
-            rows = {share: weighed_rows(lists, own, metric) for share, own in weights.items()}
+            rows = {f"{share}": scored_rows(lists, metric, run.scores(lists)) for share, run in by_share.items()}
             by_split[split] = Compared(metric, lists.reference, rows, **self.recipe.testing)
         points = [
             {"share": share, "lists": run.training["lists"], "dev": run.dev_score,

@@ -16,7 +16,7 @@ from rerank.extraction.extraction import Extracted
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, make_learner
 from rerank.learn.epoch import UpdateLog, Votes, in_memory
-from rerank.learn.scoring import best, scores, weighed_rows
+from rerank.learn.scoring import best, scores
 from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.metric import Metric, chosen_rows, list_gains, scored_rows, usual_scores
 from rerank.models.provenance import Decision, Decoding, Kind
@@ -69,6 +69,10 @@ class Run:
             return float(self.training["ensemble"]["dev"])
         line = next((line for line in self.history if line["epoch"] == self.training["epochs"]), {})
         return float(line["dev"]) if "dev" in line else None
+
+    def scores(self, corpus: Corpus) -> np.ndarray:
+        """float64 [N]: the scores of all candidates by the run's predictor."""
+        return scores(corpus, self.weights[self.recipe.predictor])
 
     def votes(self, corpus: Corpus) -> Votes | None:
         """The predictors, from the updates repeated on the training corpus; None where they were not kept."""
@@ -211,8 +215,7 @@ def choose(recipe: ListRecipe, runs: Sequence[Run], apart: Corpus | None, metric
     seeds, sign = len(recipe.run_seeds), metric.sign
     groups = {str(first): runs[first : first + seeds] for first in range(0, len(runs), seeds)}
     rows = {
-        key: np.stack([weighed_rows(apart, run.weights[run.recipe.predictor], metric) for run in group])
-        for key, group in groups.items()
+        key: np.stack([scored_rows(apart, metric, run.scores(apart)) for run in group]) for key, group in groups.items()
     }
     compared = Compared(metric, apart.reference, rows, oracles=(), samples=SAMPLES, seed=recipe.seed)
     best, points = max(rows, key=lambda key: sign * compared.score(key)), list[dict[str, Any]]()

@@ -13,13 +13,13 @@ import yaml
 from commands import Command, failed
 
 from rerank.base.errors import RecipeError
+from rerank.data.corpus import Corpus
 from rerank.extraction.kinds import metric_of
 from rerank.learn.scoring import corpus_score
 from rerank.metrics.metric import chosen_rows
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.settings import validate
 from rerank.runs import experiment
-from rerank.runs import run as choosing
 from rerank.runs.corpora import Data
 from rerank.runs.report.results import blind_note, choice_table
 from rerank.runs.run import choose
@@ -118,14 +118,13 @@ def test_settings_are_compared_on_lists_set_apart(tuned: tuple[Path, dict[str, A
 
 
 def fake(name: str, choice: np.ndarray, weights: int, dev: float) -> Any:
-    settings = SimpleNamespace(predictor="average")
-    training = {"nonzero_weights": weights}
-    return SimpleNamespace(name=name, recipe=settings, weights={"average": choice}, training=training, dev_score=dev)
+    def scores(corpus: Corpus) -> np.ndarray:
+        return np.isin(np.arange(corpus.candidate_count), choice).astype(np.float64)
+
+    return SimpleNamespace(name=name, scores=scores, training={"nonzero_weights": weights}, dev_score=dev)
 
 
-def test_the_simplest_within_an_error_is_taken(
-    small_data: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_simplest_within_an_error_is_taken(small_data: Path, workspace: Path) -> None:
     settings = recipe(small_data, data={"holdout": APART}, grid={"learner.base": [1, 2, 3]}, seeds=[1])
     data, metric = Data.load(settings, workspace / "rule", ("holdout",)), metric_of(settings)
     corpus = data.others["holdout"].corpus
@@ -134,7 +133,6 @@ def test_the_simplest_within_an_error_is_taken(
     nearly = best.copy()
     unlike = np.flatnonzero(corpus.gain[best] > corpus.gain[worst])
     nearly[unlike[0]] = worst[unlike[0]]  # one list: its error is as large as the difference
-    monkeypatch.setattr(choosing, "weighed_rows", lambda _, selection, metric: chosen_rows(corpus.stats, selection))  # noqa: ARG005
     runs = [fake("best", best, 300, 0.1), fake("nearly", nearly, 200, 0.0), fake("worst", worst, 1, 0.9)]
     chosen, found = choose(settings, runs, corpus, metric)
     assert (found["best"], found["chosen"], chosen.name) == ("best", "nearly", "nearly")

@@ -72,11 +72,10 @@ def test_threshold_and_slack_are_the_best_of_lists_judged_without_their_fold() -
         sums[fold, :, metric.columns.index("test")] = 20.0
         sums[fold, :, metric.columns.index("exact")] = np.tile([1, 2, 3], 3)
     sums[1, 5, metric.columns.index("matched")] = 17
-    sweeps: list[Any] = [Seen(sums[0]), Seen(sums[1]), Seen(0 * sums[0][:1])]  # the last of a fold without a list
     lists = replace(corpus_of([[({}, 0.0, 0.0)]] * 4), reference=reference)
-    assert best_fusion(sweeps, lists, metric) == (0.4, 0.1)
+    assert best_fusion(Seen(sums.sum(axis=0)), lists, metric) == (0.4, 0.1)
     sums[1, 5, metric.columns.index("matched")] = 18
-    assert best_fusion(sweeps, lists, metric) == (0.4, 0.2)
+    assert best_fusion(Seen(sums.sum(axis=0)), lists, metric) == (0.4, 0.2)
 
 
 @pytest.mark.parametrize("slack", [0.0, 1e6])
