@@ -331,22 +331,19 @@ class Searcher:
         np.divide(numbers, self.spread, out=out, where=self.spread > 0)
         return out
 
-    def random_start(self, random: np.random.Generator) -> np.ndarray:
-        """The start with noise on every feature."""
-        noise = random.uniform(-self.settings.noise, self.settings.noise, self.surface.width)
-        weights = np.abs(self.start * self.spread)[self.spread > 0]
-        unit = float(weights.mean()) if weights.any() else 1.0
-        return self.scaled(self.start + self.per_spread(noise * unit))
-
     def draw(self, random: np.random.Generator) -> list[Direction]:
         """Random directions, for features of unit variance."""
         drawn = self.per_spread(random.standard_normal((self.settings.random, self.surface.width)))
         return [self.direction(d) for d in drawn if d.any()]
 
     def search(self, run: int) -> Point:
-        """Search number ``run``: from the start for 0, else from a random point."""
-        random = np.random.default_rng([self.settings.seed, run])
-        start = self.start if run == 0 else self.random_start(random)
+        """Search number ``run``: from the start, for 0, or from there with noise on every feature."""
+        random, start = np.random.default_rng([self.settings.seed, run]), self.start
+        if run > 0:
+            noise = random.uniform(-self.settings.noise, self.settings.noise, self.surface.width)
+            weights = np.abs(start * self.spread)[self.spread > 0]
+            unit = float(weights.mean()) if weights.any() else 1.0
+            start = self.scaled(start + self.per_spread(noise * unit))
         point, drawn, draws = Point(start, self.surface.score(start), 0), self.draw(random), 1
         while point.steps < self.settings.iterations:
             check()

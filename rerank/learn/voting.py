@@ -134,7 +134,10 @@ def vote(
     Ties go to the higher base score, then the lower index. ``on_list``: called after each of the lists.
     """
     name, *levels = sort_levels(votes, corpus)
-    ranges = [range_of(side) for side in levels]
+    ranges = [  # by column, float64 [C]: the largest |level|, and the lowest bit of all levels
+        (np.maximum.reduceat(np.abs(side.level), side.first), np.minimum.reduceat(bits(side.level), side.first))
+        for side in levels
+    ]
     counted = np.zeros(corpus.candidate_count)
 
     def count(i: int) -> None:
@@ -185,13 +188,6 @@ def add_hashes(owner: np.ndarray, where: np.ndarray, bits: np.ndarray, hashes: n
     """Add hashes of a list's nonzeros to those of their columns: 64 bits, so that values need not be compared."""
     for e in range(owner.shape[0]):
         hashes[where[e]] += mix((np.uint64(owner[e]) << HALF) | np.uint64(bits[e]))
-
-
-def range_of(levels: Levels) -> tuple[np.ndarray, np.ndarray]:
-    """By column (float64 [C]): the largest |level|, and the lowest bit of all levels."""
-    return np.maximum.reduceat(np.abs(levels.level), levels.first), np.minimum.reduceat(
-        bits(levels.level), levels.first
-    )
 
 
 def bits(x: np.ndarray) -> np.ndarray:

@@ -25,6 +25,7 @@ import numpy as np
 from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
 from rerank.base.registry import nearest
+from rerank.contrib.structures.readers import Token
 from rerank.data.corpus import offsets
 from rerank.storage.streams import open_stream
 
@@ -160,7 +161,6 @@ def default_patterns(width: int) -> list[str]:
     return ["U:", *(f"U{number:02}:{text}" for number, text in enumerate(texts))]
 
 
-Token = tuple[str, ...]
 # int64 [L + 1], the first token of every sentence; int64 [T + 1], where the attributes of a token begin; int64 [nnz].
 Attributes = tuple[np.ndarray, np.ndarray, np.ndarray]
 

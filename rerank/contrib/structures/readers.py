@@ -7,7 +7,7 @@ with ``on_bad_list="skip"``, is left out and counted, as a list is: see ``rerank
 import re
 from abc import ABC
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Literal
 
@@ -197,7 +197,7 @@ class ConllReader(SequenceReader):
 
     separator: str | None = None
     label: Literal["last"] | Count = "last"
-    columns: tuple[int, ...] = field(default=())
+    columns: tuple[int, ...] = ()
     comments: str | None = None
 
     def __post_init__(self) -> None:
@@ -268,7 +268,7 @@ class ConlluReader(SequenceReader):
     """
 
     label: str = "upos"
-    columns: tuple[str, ...] = field(default=("form",))
+    columns: tuple[str, ...] = ("form",)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))

@@ -223,12 +223,9 @@ class MarginalRoom(NamedTuple):
 def marginal_room(chains: Chains) -> MarginalRoom:
     """Space for the marginals of ``chains``."""
     chain = room_for(chains)
-    M, K = chain.emissions.shape
-    square, wide = (K, K), (M, K)
-    return MarginalRoom(
-        chain, np.zeros(square), np.zeros(square), np.zeros(2), np.zeros(wide), np.zeros(wide), np.zeros(wide),
-        np.zeros(wide), np.zeros(K), np.zeros(square), np.zeros(square),
-    )  # fmt: skip
+    square, wide, (K,) = chain.transitions.shape, chain.emissions.shape, chain.highest.shape
+    shapes: list[Any] = [square, square, 2, wide, wide, wide, wide, K, square, square]
+    return MarginalRoom(chain, *map(np.zeros, shapes))
 
 
 @kernel
