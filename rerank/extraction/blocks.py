@@ -39,6 +39,7 @@ from rerank.storage.files import new_directory, new_file, read_array, remove, sa
 
 ABOUT = "about.json"  # in a block's directory
 TABLE = "table.npy"  # in the spool: the hashes of the table's features
+BLOCK_LISTS, BLOCK_BYTES = 1 << 9, 1 << 21  # at most this many lists, and bytes of texts, in a block
 T = TypeVar("T")
 
 
@@ -154,9 +155,6 @@ def _index(table: str, inode: int) -> HashIndex:  # noqa: ARG001 - inode: anothe
     return index_of(read_array(Path(table), np.uint64, 1))
 
 
-BLOCK_LISTS, BLOCK_BYTES = 1 << 9, 1 << 21  # at most this many lists, and bytes of texts, in a block
-
-
 class Block(NamedTuple):
     """A task: lists as they are read, or a stretch of a file. ``number`` counts blocks from 0; ``seen``: the places of
     earlier lists with ids that lists of the stretch have too; ``known``: what is known of its lists already."""
@@ -244,7 +242,7 @@ def cut(
 
 def carried_out(
     engine: Engine, function: Callable[[Block], Any], blocks: Iterable[Block]
-) -> Iterator[tuple[Block, Any]]:  # fmt: skip
+) -> Iterator[tuple[Block, Any]]:
     """Blocks with what ``function`` makes of each, in their order: by the workers of ``engine``.
 
     What it makes of a stretch tells the places of its lists, ``seen``: where earlier lists of the file have ids of

@@ -6,7 +6,7 @@ blocks, to the bit those that the same lists have one by one.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -22,12 +22,17 @@ from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric
 from rerank.readers.base import Problem, ScoreColumns, SkipCount, legible, make_reader, usable
 from rerank.readers.inputs import Attach, SplitFile, Stretch
-from rerank.readers.lists import Lists, few_of, one_by_one
+from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.sides import Side
 from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import AUTO, UNDERIVED
 from rerank.recipes.sections import SplitSettings, TemplateSettings
 from rerank.storage.streams import few_lists, in_memory, read_in
+
+T = TypeVar("T")
+SelectedTexts = tuple[Mapping[str, bytes], Sequence[bytes]]  # from a list, by selection, empty for none; its references
+SHOWN = 20  # names of score columns in a message
+user_templates: Registry[UserTemplate] = Registry("feature")
 
 
 class BlockFeatures(NamedTuple):
@@ -102,12 +107,6 @@ def flat_features(extractor: FeatureExtractor, symbols: SymbolTable, rows: Lists
     )  # fmt: skip
 
 
-T = TypeVar("T")
-SelectedTexts = tuple[Mapping[str, bytes], Sequence[bytes]]  # from a list, by selection, empty for none; its references
-SHOWN = 20  # names of score columns in a message
-user_templates: Registry[UserTemplate] = Registry("feature")
-
-
 class Pair(NamedTuple):
     """A list with what its candidates are, trees or words and phrases, and what they are measured against."""
 
@@ -171,10 +170,8 @@ class Content(ABC, Generic[T]):
         """All lists of a split in order with what other files hold for them, bad ones in their places; quick to send
         elsewhere, as nothing is looked into. If the split has several sources, their names precede the ids.
         """
-        return one_by_one(self._read(data, split))
-
-    def _read(self, data: SplitSettings, split: str) -> Iterator[Lists]:
-        return chain.from_iterable(self._of_source(data, *source) for source in _prefixed(data, split))
+        items = chain.from_iterable(self._of_source(data, *source) for source in _prefixed(data, split))
+        return one_by_one(items)
 
     def read_stretches(
         self, data: SplitSettings, split: str, lists: int, size: int, *, again: bool = False
@@ -182,7 +179,7 @@ class Content(ABC, Generic[T]):
         """``read``, as many lists at a time as are read at once; large files are stretches, of so many lists and bytes,
         that nobody has read yet, unless it is ``again``."""
         if (few := few_lists()) is not None:
-            yield from few_of(self._read(data, split), few)
+            yield from islice(self.read(data, split), few)
             return
         for source, prefix in _prefixed(data, split):
             read, file = self._of_source(data, source, prefix), None

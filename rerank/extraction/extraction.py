@@ -45,7 +45,12 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitSettings
 from rerank.storage.streams import Inputs
 
+log = logging.getLogger("rerank")
 RANGE = 1 << 21  # about how many counts are added up at once
+SMALL_TABLE = 1 << 20  # columns that fit into the memory of any machine
+COLUMN_BYTES = 200  # of memory that making a table takes at its peak, a column with symbols of its own
+MIXED = 0.05  # of lists, with answers whose candidates have several gains, is no accident
+LARGE = 1 << 22  # bytes of compressed lists that take long
 
 
 def count_range(spool: Spool, blocks: int, limits: np.ndarray, hashes: tuple[int, int]) -> KeptFeatures:
@@ -53,9 +58,7 @@ def count_range(spool: Spool, blocks: int, limits: np.ndarray, hashes: tuple[int
     return add_counts([spool.load(block, FeatureCounts).between(*hashes) for block in range(blocks)], limits)
 
 
-def name_features(
-    spool: Spool, task: tuple[int, np.ndarray]
-) -> tuple[tuple[np.ndarray, np.ndarray], dict[int, str]]:  # fmt: skip
+def name_features(spool: Spool, task: tuple[int, np.ndarray]) -> tuple[tuple[np.ndarray, np.ndarray], dict[int, str]]:
     """The symbols of features of a block, given its number and their hashes (see ``FeatureSymbols.some``), and the
     texts of these."""
     block, hashes = task
@@ -97,15 +100,6 @@ def check_width(columns: int) -> None:
         require(columns * COLUMN_BYTES, f"a table of {columns:,} columns", advice, "features.min_lists")
 
 
-log = logging.getLogger("rerank")
-
-
-SMALL_TABLE = 1 << 20  # columns that fit into the memory of any machine
-COLUMN_BYTES = 200  # of memory that making a table takes at its peak, a column with symbols of its own
-MIXED = 0.05  # of lists, with answers whose candidates have several gains, is no accident
-LARGE = 1 << 22  # bytes of compressed lists that take long
-
-
 @dataclass(frozen=True)
 class Extracted:
     """A split as the learners see it: its corpus, the ids of its lists, their places among all lists of the files,
@@ -139,15 +133,9 @@ class Extraction:
     """
 
     def __init__(
-        self,
-        recipe: ListRecipe,
-        split: str,
-        directory: Path | None,
-        spool: Path | None,
-        engine: Engine,
-        inputs: Inputs,
-        known: FeatureTable | None = None,
-    ) -> None:
+        self, recipe: ListRecipe, split: str, directory: Path | None, spool: Path | None, engine: Engine,
+        inputs: Inputs, known: FeatureTable | None = None,
+    ) -> None:  # fmt: skip
         self._recipe, self._split, self._engine, self._inputs = recipe, split, engine, inputs
         self._here = Engine() if spool is None else engine  # for what reads the blocks
         self._directory, self._start = directory, time.monotonic()
@@ -322,19 +310,14 @@ class Extraction:
 
 def extract_training(recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, FeatureTable]:
     """The training split in memory, and the table of the features that it keeps."""
-    return _in_memory(recipe, recipe.data.training, None, engine)
+    with Inputs() as inputs:
+        return Extraction(recipe, recipe.data.training, None, None, engine or Engine(), inputs).made()
 
 
 def extract_split(recipe: ListRecipe, split: str, table: FeatureTable, engine: Engine | None = None) -> Extracted:
     """A split in memory, with the columns of ``table``; features that it does not hold are left out."""
-    return _in_memory(recipe, split, table, engine)[0]
-
-
-def _in_memory(
-    recipe: ListRecipe, split: str, table: FeatureTable | None, engine: Engine | None
-) -> tuple[Extracted, FeatureTable]:
     with Inputs() as inputs:
-        return Extraction(recipe, split, None, None, engine or Engine(), inputs, table).made()
+        return Extraction(recipe, split, None, None, engine or Engine(), inputs, table).made()[0]
 
 
 def keeps_origins(recipe: ListRecipe, split: str) -> bool:

@@ -42,26 +42,23 @@ _GRAPH = re.compile(r"^\s*\(\s*\S+\s*(/|\(|:\w)|:ARG\d")
 Sides = Sequence[tuple[list[str], str]]  # the candidates, the base's choice first, and the reference of each list
 Way = tuple[str, Callable[[str], str], str]  # of writing both sides: its name, what it does, and what to do about it
 Inputs = dict[str, list[str]]  # the ids that are more than places, and the sources
-
-
-def joined(text: str) -> str:
-    """A text whose words are in pieces (``@@``, ``##``, ``▁``), with these joined."""
-    text = "".join(text.split()).replace("▁", " ") if "▁" in text else text
-    return re.sub(r"@@( |$)| ##|</s>", "", text)
-
-
 NORMAL: tuple[tuple[str, dict[Form, bool]], ...] = (
     ("without capitals", {"case": True}),
     ("without punctuation marks", {"marks": True}),
     ("without capitals and punctuation marks", {"case": True, "marks": True}),
     ("in Unicode's form NFKC", {"nfkc": True}),
 )
-
-
+# Parts of references that may be ids.
 _ENDS: Mapping[str, slice] = {
     "without the first token of each reference (an id?)": slice(1, None),
     "without the last token of each reference (an id, or the name of a database?)": slice(-1),
 }
+
+
+def joined(text: str) -> str:
+    """A text whose words are in pieces (``@@``, ``##``, ``▁``), with these joined."""
+    text = "".join(text.split()).replace("▁", " ") if "▁" in text else text
+    return re.sub(r"@@( |$)| ##|</s>", "", text)
 
 
 def _ways(metric: Metric | None, *, unspaced: bool) -> Iterator[Way]:
@@ -118,10 +115,8 @@ def doubts_of_lists(
     unscored = [nbest.scores[:, nbest.names.index(GAIN)] for nbest in few if nbest.unscored and GAIN in nbest.names]
     varied = [gains for gains in unscored if np.ptp(gains)]
     if len(varied) >= FEWEST and all(gains[0] > gains[1:].max() for gains in varied):
-        message = (
-            "The first candidate alone is the best of all lists, which have no base score: where their order comes "
-        )
-        found.append(f"{message}from the gain, shuffle the candidates.")
+        message = "The first candidate alone is the best of all lists, which have no base score: "
+        found.append(f"{message}where their order comes from the gain, shuffle the candidates.")
     by_gain = metric.measured if metric is not None else bool(few) and GAIN in few[0].names
     if REFERENCE not in (roles or {}).values() and not by_gain:
         sides = [([*map(decoded, [nbest.texts[nbest.base.argmax()], *nbest.texts])], decoded(nbest.references[0]))

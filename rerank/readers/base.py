@@ -73,12 +73,10 @@ class ScoreColumns:
 
     def without(self, names: Collection[str]) -> "ScoreColumns":
         """The columns except for those with these names."""
-
-        def left(columns: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(name for name in columns if name not in names)
-
-        sources = {source: left(columns) for source, columns in self.sources.items()}
-        return ScoreColumns(left(self.names), None if self.base in names else self.base, sources)
+        every = [self.names, *self.sources.values()]
+        left, *of_sources = (tuple(name for name in columns if name not in names) for columns in every)
+        sources = dict(zip(self.sources, of_sources, strict=True))
+        return ScoreColumns(left, None if self.base in names else self.base, sources)
 
 
 def check_names(found: object, key: str) -> None:

@@ -29,25 +29,13 @@ TABLES = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"  # how Parquet, and files and s
 TABLE = re.compile(r"\.(csv|parquet|arrow|feather)(\.\w+)?$", re.IGNORECASE)  # by the name of a file
 files = Registry[re.Pattern[str]]("files")  # by readers: how the names end of files that are theirs, whatever they hold
 
-
-def named_like(path: str) -> str | None:
-    """The reader of a file by its name alone."""
-    return next((name for name, ending in files if ending.search(path)), None)
-
-
 # Numbers by names, by names: two whole objects of them, as runs and judgements in JSON begin, and of grades alone.
 _BY_NAMES = rb'\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+%s\s*+(?:,|(?=\})))++\}\s*+[,}]){2}'
 _NESTED = re.compile(_BY_NAMES % rb"[-+.\deE]++")
 _GRADES = rb"query-id\tcorpus-id\tscore|" + _BY_NAMES % rb"\d{1,2}+"  # of documents, which could be lists too
 _JUDGEMENTS = _GRADES + rb"|\S+[ \t]+(0|Q0)[ \t]+\S+[ \t]+-?\d+\s*\n"
 _JUDGED = "judgements (qrels): name them behind the run that they judge, as rerank oracle RUN QRELS --metric ndcg@10"
-
-
-def holds_judgements(path: str) -> bool:
-    """Whether a file begins as one of TREC's, BEIR's or JSON's judgements of documents does."""
-    return bool(re.match(_JUDGEMENTS + rb"|\s*\{", _start(path) or b""))
-
-
+_NAMES = rb"(?!([^\t\n]*+\t).*\n\1)([-\d. ]*+[^-\d.\s][^\t\n]*+\t){2}[-\d. ]*+[^-\d.\s]"  # of columns
 _NUMBER = re.compile(rb"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 # What programs write that no reader reads, by how it starts: what it is and what to do instead; or the program, and how
@@ -91,6 +79,16 @@ _ROWS = (
 )
 Reader = Any  # that of ``base``, which asks for advice
 Readers = Iterable[tuple[str, type[Reader]]]
+
+
+def named_like(path: str) -> str | None:
+    """The reader of a file by its name alone."""
+    return next((name for name, ending in files if ending.search(path)), None)
+
+
+def holds_judgements(path: str) -> bool:
+    """Whether a file begins as one of TREC's, BEIR's or JSON's judgements of documents does."""
+    return bool(re.match(_JUDGEMENTS + rb"|\s*\{", _start(path) or b""))
 
 
 def advice_on(reader: Reader, others: Readers, path: str) -> str:
@@ -142,9 +140,7 @@ def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
     advice = advice_on(dict(readers)["jsonl"](), readers, path)
     if not advice:
         first, *_ = start.split(b"\n", 1)
-        if re.match(
-            rb"(?!([^\t\n]*+\t).*\n\1)([-\d. ]*+[^-\d.\s][^\t\n]*+\t){2}[-\d. ]*+[^-\d.\s]", start
-        ):  # names of columns
+        if re.match(_NAMES, start):
             return "table"
         tried = sorted(name for needing in (False, True) for name, _ in _made(readers, needing=needing))
         advice = f"the first line is {excerpt(first)}, and the first lists are of none of these forms: "

@@ -141,11 +141,9 @@ class Stretch(NamedTuple):
         lines.number, lines.records, lines.told = self.line, self.ordinal, dict(file.told)
         named = seen if lines.told.get("named") else {}
         found = file.reader.lists(lines, file.reader.records(lines), named)
-        checked = (
-            chain.from_iterable(map(legible, found)) if self.line else looked_into(file.reader, found, blocks=True)
-        )
+        lists = chain.from_iterable(map(legible, found)) if self.line else looked_into(file.reader, found, blocks=True)
         if self.entries:
             rows = zip(*self.entries, strict=True)
-            checked = (file.attach(nbest, row) for nbest, row in zip(one_by_one(checked), rows, strict=True))
-        for lists in checked:
-            yield lists.changed(ids=[f"{file.prefix}{name}" for name in lists.ids]) if file.prefix else lists
+            lists = (file.attach(nbest, row) for nbest, row in zip(one_by_one(lists), rows, strict=True))
+        for some in lists:
+            yield some.changed(ids=[f"{file.prefix}{name}" for name in some.ids]) if file.prefix else some

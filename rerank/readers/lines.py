@@ -14,6 +14,8 @@ from rerank.readers.base import Problem, Reader, excerpt
 from rerank.readers.lists import Lists
 from rerank.storage.streams import InputStream, PathLike, open_stream
 
+Place = tuple[str, int]  # a file and a line
+Part = tuple[bytes, int, int, int]  # a stretch, the numbers of lines and lists before it, and of its lists
 CHUNK = 1 << 20  # bytes read at a time
 LONGEST = 1 << 24  # bytes of one line or one tree; more than that is not a sentence but a wrong file
 
@@ -132,10 +134,6 @@ class Record(NamedTuple):
     id: str | None  # None: the place of the list in the file, from 0
     line: int  # where it starts
     content: Any  # what the list is made of, or the Problem that leaves nothing to make it of
-
-
-Place = tuple[str, int]  # a file and a line
-Part = tuple[bytes, int, int, int]  # a stretch, the numbers of lines and lists before it, and of its lists
 
 
 @dataclass(frozen=True)

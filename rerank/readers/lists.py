@@ -18,10 +18,12 @@ from rerank.readers.problems import Problem
 if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees
 
+T = TypeVar("T")
 NOTHING: Mapping[str, float] = {}
 MOST = 1 << 11  # lists in a block
 GAIN = "gain"  # the score column that holds gains
-
+ROOTS = ("", "TOP", "S1", "ROOT")  # labels of roots, which say nothing
+_ROOTS = [[label.encode()] for label in ROOTS if label]
 PRETERMINAL = re.compile(r"\(\s*([^\s()]*)\s+([^\s()]+)\s*\)")
 
 
@@ -85,13 +87,6 @@ class Candidate:
         numbers = {"score": self.score, "columns": dict(self.columns), "features": dict(self.features)}
         shown = "".join(f", {name}={value!r}" for name, value in numbers.items() if value or value == 0.0)
         return f"Candidate({self.text!r}{shown})"
-
-
-ROOTS = ("", "TOP", "S1", "ROOT")  # labels of roots, which say nothing
-
-T = TypeVar("T")
-
-_NOTHING = [[label.encode()] for label in ROOTS if label]
 
 
 class ListCandidate(Candidate):
@@ -333,7 +328,7 @@ class Lists:
             return self.texts
         texts = map(normal_text, self.texts) if normal else self.texts
         trees = (text.replace(b"(", b" ( ").replace(b")", b" ) ").split() for text in texts)
-        return [b" ".join([b"(", *tree[2:]] if tree[1:2] in _NOTHING else tree) for tree in trees]
+        return [b" ".join([b"(", *tree[2:]] if tree[1:2] in _ROOTS else tree) for tree in trees]
 
     @property
     def candidates(self) -> Candidates:
@@ -484,12 +479,3 @@ def first_filled(items: Iterable[Lists]) -> tuple[Lists | None, Iterator[Lists]]
 def one_by_one(items: Iterable[Lists]) -> Iterator[Lists]:
     """The lists of a stream one by one."""
     return chain.from_iterable(lists.each() for lists in items)
-
-
-def few_of(items: Iterable[Lists], count: int) -> Iterator[Lists]:
-    """The first ``count`` lists, as many at a time as are read at once."""
-    for lists in items:
-        yield lists.part(0, min(count, lists.list_count))
-        count -= lists.list_count
-        if count <= 0:
-            return

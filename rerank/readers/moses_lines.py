@@ -127,9 +127,6 @@ def unmark(texts: list[bytes]) -> tuple[list[bytes], list[bytes] | None]:
     return plain, segmentations if any(segmentations) else None
 
 
-# Labelled values
-
-
 class Key(NamedTuple):
     """What a value is: its place among those of its label, and how many these are. A label with another number of
     values has other columns, instead of values that are silently shifted."""
@@ -170,12 +167,6 @@ def read_values(fields: list[bytes], problems: dict[int, Problem]) -> Values:
 
     A label ends with ``=`` or ``:`` and precedes its values, or is joined to its only (or first) value.
     """
-    alike = _values_alike(fields)
-    return _values(fields, problems) if alike is None else alike
-
-
-def _values(fields: list[bytes], problems: dict[int, Problem]) -> Values:
-    """``read_values`` for any fields."""
     runs, order, of, texts = dict[tuple[bytes, int, bool], int](), list[int](), list[int](), list[bytes]()
     for row, field in enumerate(fields):
         for label, joined, more in _RUN.findall(_SEMICOLON.sub(rb"\1 ", field) if b";" in field else field):
@@ -211,7 +202,7 @@ def _values_alike(fields: list[bytes]) -> Values | None:
     """The values of fields that have the same labels at the same places, each before its values, as those of Moses: in
     a third of the time; None for other fields, and damaged ones."""
     damaged = dict[int, Problem]()
-    words, first = list(map(bytes.split, fields)), _values(fields[:1], damaged)
+    words, first = list(map(bytes.split, fields)), read_values(fields[:1], damaged)
     places = [k for k, word in enumerate(words[0]) if not word.endswith((b"=", b":"))] if words else []
     if len({*map(len, words)}) != 1 or damaged or first.inline.any() or not 0 < len(places) == first.which.size:
         return None
@@ -263,9 +254,6 @@ def find_columns(values: Values, total: int, asked: Sequence[str] | None) -> Col
     return Columns(names, keys, optional, tuple(name for name in dense if name in shared and name not in names))
 
 
-# Lists
-
-
 class File:
     """The findings about a file so far."""
 
@@ -313,13 +301,10 @@ class File:
         sides: dict[str, Sequence[Any]] = {
             "raw": [Pieces(self.layout, [line.text for line in lines[a:b]]) if a < b else None for a, b in spans],
             "duplicates": [repeats_of(every.texts[a:b]) for a, b in spans],
-            "absent": [
-                {name: n for name, n in zip(self.columns.names, filled[a:b].sum(axis=0).tolist(), strict=True) if n}
-                for a, b in spans
-            ]
-            if filled.any()
-            else [{}] * len(spans),
         }
+        if filled.any():
+            counts = (filled[a:b].sum(axis=0).tolist() for a, b in spans)
+            sides["absent"] = [{name: n for name, n in zip(self.columns.names, of, strict=True) if n} for of in counts]
         whole = every.changed(ids=ids, starts=starts, first=np.array(first), sides=sides)
         if nul:
             problems |= {y: Problem("nul", NUL) for y, one in enumerate(lines) if b"\0" in one.text}
@@ -355,7 +340,7 @@ class File:
         features = columns[layout.features] if layout.features >= 0 else [b""] * n
         if layout.words not in (-1, layout.features):
             features = list(map(b" ".join, zip(features, columns[layout.words], strict=True)))
-        values, words = read_values(features, problems), np.empty((n, 0))
+        values, words = _values_alike(features) or read_values(features, problems), np.empty((n, 0))
         if layout.words >= 0:
             own = np.array([key.label == WORD_SCORES for key in values.keys], np.bool_)[values.which]
             parts, values = values.some(own), values.some(~own)

@@ -19,6 +19,10 @@ from rerank.data.trees import changes
 
 NUL = "a NUL byte; the file is damaged or not a text file"
 UNJUDGED = "unjudged"  # the reason of lists that are left out whatever becomes of bad ones
+NEARLY, FEWEST = 0.9, 10  # the share of lists that tells costs from scores, and the least number of lists
+OnBadList = Literal["error", "skip"]
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Problem(DataError):  # noqa: N818 - a value as often as an error
@@ -75,13 +79,6 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
 def nameless(line: int) -> str:
     """A substitute for the id of a list whose own is unknown."""
     return f"line-{line}"
-
-
-NEARLY, FEWEST = 0.9, 10  # the share of lists that tells costs from scores, and the least number of lists
-
-OnBadList = Literal["error", "skip"]
-T = TypeVar("T")
-U = TypeVar("U")
 
 
 @dataclass

@@ -34,6 +34,18 @@ from rerank.readers.texts.text_list import NUMBERS, SCORE, Pieces, lists_of
 from rerank.readers.trees.treebank import SentenceText
 from rerank.storage.streams import InputStream
 
+# A text, (text, score), a dict (text or tree and what else a Candidate has), an ``nltk.Tree`` or a Candidate.
+CandidateLike: TypeAlias = Any
+# The keys of a candidate that is a dict.
+KEYS = "text", "tree", "score", "columns", "features", "segmentation", "alignment", "answer"
+JSON = JsonlReader()  # whose candidates those in memory are
+TWO_GAINS = f"the column {GAIN!r} does not hold the gains of the list; rename it"
+_PLAIN = {key.rstrip("s"): key for key in KEYS}
+_TAKEN = {*KEYS} - {SCORE}
+_FLOAT32 = Annotated[float, msgspec.Meta(ge=-FLOAT32_MAX, le=FLOAT32_MAX)]
+_AS_IT_IS = {str, float, int, type(None)}  # types of values that JSON has too
+MAPPINGS = dict, Mapping  # ``isinstance`` knows a dict at once, and asks the abstract class about others
+
 
 class GivenError(DataError):
     """The input that a program has given cannot be used; ``field`` says where that is, as "candidates[3].score"."""
@@ -80,12 +92,6 @@ def told(list_id: str | None = None) -> Iterator[None]:
         if isinstance(error, GivenError):
             raise GivenError(error.message, error.field, list_id=name) from None
         raise DataError(error.message, list_id=name) from None
-
-
-# A text, (text, score), a dict (text or tree and what else a Candidate has), an ``nltk.Tree`` or a Candidate.
-CandidateLike: TypeAlias = Any
-_AS_IT_IS = {str, float, int, type(None)}  # types of values that JSON has too
-MAPPINGS = dict, Mapping  # ``isinstance`` knows a dict at once, and asks the abstract class about others
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,9 +185,9 @@ def used(items: Iterable[Lists], on_bad_list: OnBadList) -> Iterator[Lists]:
     count.warn()
 
 
-def nbests(items: Iterable[Lists], rule: str | None = None) -> Iterator[NBest]:
-    """Lists as users see them; ``rule``: see ``NBest.of``."""
-    return (NBest.of(rows, rule=rule) for rows in one_by_one(items))
+def nbests(items: Iterable[Lists], on_bad_list: OnBadList, rule: str | None) -> Iterator[NBest]:
+    """Those that can be used as users see them; ``rule``: see ``NBest.of``."""
+    return (NBest.of(rows, rule=rule) for rows in one_by_one(used(items, on_bad_list)))
 
 
 @dataclass(frozen=True)
@@ -196,7 +202,7 @@ class ObjectLists:
 
     def __iter__(self) -> Iterator[NBest]:
         with told():
-            yield from nbests(used(self.blocks(), self.on_bad_list), self.answer)
+            yield from nbests(self.blocks(), self.on_bad_list, self.answer)
 
     def blocks(self) -> Iterator[Lists]:
         """The lists, bad ones in their places, in blocks where the reader gives some."""
@@ -231,15 +237,6 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "__float__"):
         return float(value)
     raise TypeError(f"found {type(value).__name__}")
-
-
-# The keys of a candidate that is a dict.
-KEYS = "text", "tree", "score", "columns", "features", "segmentation", "alignment", "answer"
-JSON = JsonlReader()  # whose candidates those in memory are
-TWO_GAINS = f"the column {GAIN!r} does not hold the gains of the list; rename it"
-_PLAIN = {key.rstrip("s"): key for key in KEYS}
-_TAKEN = {*KEYS} - {SCORE}
-_FLOAT32 = Annotated[float, msgspec.Meta(ge=-FLOAT32_MAX, le=FLOAT32_MAX)]
 
 
 def row_of(given: CandidateLike, k: int) -> dict[str, Any]:
@@ -324,7 +321,9 @@ def list_given(
                     raise _error(k, f"{message}; give one", "score")
                 if score is not None:
                     own.pop(SCORE, None) if base == SCORE else own.setdefault(base, score)
-        draft = JSON.knowing(columns or ScoreColumns(_written_numbers(rows))).draft({"candidates": rows})
+        keys = [key for key in (rows[0] if rows else {}) if key not in KEYS and not ID.search(key)]
+        written = tuple(key for key in keys if key_of(key, rows).is_numeric())  # as numbers, or as texts
+        draft = JSON.knowing(columns or ScoreColumns(written)).draft({"candidates": rows})
         if columns is None:
             sparse = {name for row in rows for name in row.get("features") or ()}
             shared = [
@@ -343,8 +342,8 @@ def list_given(
             draft.numbers[column] = of = [0.0] * len(rows) if column == base and unscored and not scored else of
             if None in of:
                 expected = f"a finite number of every candidate as {', '.join(map(repr, columns.names))}"
-                keys = ("score",) if column == base else ("columns", column)
-                raise _error(of.index(None) + 1, f"found no number as {column!r}; expected {expected}", *keys)
+                place = ("score",) if column == base else ("columns", column)
+                raise _error(of.index(None) + 1, f"found no number as {column!r}; expected {expected}", *place)
         draft.ids, draft.lines, draft.names, draft.unscored = [name], range(1, len(rows) + 1), columns.names, unscored
         draft.settled()
         lists = lists_of([draft], "", "jsonl" if texts else "")
@@ -354,12 +353,6 @@ def list_given(
             sources=columns.sources, others=tuple(others), of_trees=not texts,
             sparse=lists.sparse if texts else None, sides={"source": [held]} if texts else {},
         )  # fmt: skip
-
-
-def _written_numbers(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The keys of candidates whose values are numbers, however they are written."""
-    keys = [key for key in (rows[0] if rows else {}) if key not in KEYS and not ID.search(key)]
-    return tuple(key for key in keys if key_of(key, rows).is_numeric())
 
 
 class Plain(NamedTuple):

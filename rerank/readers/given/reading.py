@@ -29,7 +29,6 @@ from rerank.readers.given.nbest import (
     list_given,
     nbests,
     row_of,
-    used,
     with_gains,
 )
 from rerank.readers.lists import GAIN, Lists
@@ -269,7 +268,7 @@ class ListFile:
     answer: str | None = None  # the rule for answers
 
     def __iter__(self) -> Iterator[NBest]:
-        yield from nbests(used(self.blocks(), self.on_bad_list), self.answer)
+        yield from nbests(self.blocks(), self.on_bad_list, self.answer)
 
     def first_items(self) -> list[Lists]:
         """The first usable lists, as many as an account looks at; none of what can be read only once."""
@@ -296,15 +295,14 @@ class ListFile:
     def blocks(self, known: ScoreColumns | None = None, normal: bool = False) -> Iterator[Lists]:
         """The lists with their sources and references, bad ones in their places, in blocks where the format gives some
         and no other file holds anything for them; known, normal: see ``Reader``."""
-        return read_in(self.encoding, self._blocks(self.reader.knowing(known, normal=normal)))
-
-    def _blocks(self, reader: Reader) -> Iterator[Lists]:
+        reader = self.reader.knowing(known, normal=normal)
         if self.trees:
-            yield from lists_of_trees(reader, self.path, self.references and treebank_files(*self.references))
-            return
+            gold = self.references and treebank_files(*self.references)
+            return read_in(self.encoding, lists_of_trees(reader, self.path, gold))
         files: dict[str, Any] = {"references": self.references, "sources": self.sources, "form": self.form}
-        for nbest in lists_of_texts(reader, self.path, **files):
-            yield nbest if nbest.missing is None else nbest.left_out(nbest.missing)
+        found = lists_of_texts(reader, self.path, **files)
+        every = (nbest if nbest.missing is None else nbest.left_out(nbest.missing) for nbest in found)
+        return read_in(self.encoding, every)
 
 
 def read(

@@ -198,6 +198,7 @@ DOCUMENT = re.compile(
     r"^(pid|docno|url|asin|(doc|document|passage|corpus|item|product|page)[-_]?(id|no))$", re.IGNORECASE
 )
 OPTIONS = "choices", "options", "endings"  # among which one answers, unlike samples
+METRICS = "exact_match", "acc", "pass@1"
 PROGRAM = re.compile(r"^\s*(def|class|assert|import|from) ?\w", re.MULTILINE)
 NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*%?\s*")
 VERDICTS = {"pass": 1, "passed": 1, "true": 1, "correct": 1, "yes": 1,
@@ -281,9 +282,6 @@ def _values(values: Any) -> list[Any]:
     return list(values.values()) if isinstance(values, dict) else values if isinstance(values, list) else []
 
 
-METRICS = "exact_match", "acc", "pass@1"
-
-
 def _flat(values: Any) -> list[Any]:
     """The innermost entries of lists of lists, if each has one entry: the responses to a document."""
     while isinstance(values, list) and len(values) == 1 and isinstance(values[0], list):
@@ -352,13 +350,6 @@ def _sides(item: Object, best: str, other: str) -> Object:
     return {**item, "answers": sorted(answers, key=lambda one: str(one["text"])), "before": next(iter(before), None)}
 
 
-_ENDS = {FINISH: (FINISH, f"meta_info.{FINISH}"), "length": ("token_ids#", "meta_info.completion_tokens")}
-_MARKS = frozenset((
-    FINISH, "index", "message", "delta", "logprobs", "cumulative_logprob", "token_ids", "prompt_token_ids", "meta_info",
-))  # fmt: skip
-_GENERATED = {SCORE: ("cumulative_logprob", "meta_info.output_token_logprobs+"), **_ENDS}
-
-
 def _of_two(item: Object, texts: tuple[str, str], verdict: str, best: tuple[Sequence[Any], Sequence[Any]]) -> Object:
     """An object with the list of two answers under keys of their own; ``best``: the verdicts for each, any other is for
     none."""
@@ -367,6 +358,11 @@ def _of_two(item: Object, texts: tuple[str, str], verdict: str, best: tuple[Sequ
     return {**item, "two": two}
 
 
+_ENDS = {FINISH: (FINISH, f"meta_info.{FINISH}"), "length": ("token_ids#", "meta_info.completion_tokens")}
+_MARKS = frozenset((
+    FINISH, "index", "message", "delta", "logprobs", "cumulative_logprob", "token_ids", "prompt_token_ids", "meta_info",
+))  # fmt: skip
+_GENERATED = {SCORE: ("cumulative_logprob", "meta_info.output_token_logprobs+"), **_ENDS}
 _GITHUB, _HUB = "https://github.com/", "https://huggingface.co/datasets/"
 
 # Forms of answers under two keys, the better ones and the others.
@@ -441,8 +437,7 @@ FORMS = (
     ),
     Roles(
         "openai", {"choices": [dict]}, many="choices", marks=_MARKS, text=("text", "message.content"), source=(),
-        prepared=_choices,
-        right=("answer",),
+        prepared=_choices, right=("answer",),
         columns={name: (name,) for name in (SCORE, BASE_SCORE, *OF_WORDS[1:], FINISH, "gain", "answer")},
         about="https://platform.openai.com/docs/api-reference/ and servers like it: completions and chats, also in the "
         "output of a batch, by its `custom_id`; of log probabilities the sum is the score, beside mean, least, number",

@@ -12,10 +12,10 @@ from sys import float_info
 from typing import Any, Literal, cast
 
 import msgspec
-import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
+from rerank.data.corpus import FLOAT32_MAX
 from rerank.readers.base import excerpt, nameless
 from rerank.readers.lines import LineReader, Record
 from rerank.readers.lists import Lists, plain_texts
@@ -23,6 +23,13 @@ from rerank.readers.problems import NUL, Problem
 from rerank.readers.texts.text_list import Pieces, TextReader
 from rerank.storage.documents import as_json
 from rerank.storage.streams import Writable
+
+HIGHEST = float_info.max  # of a number
+FINISH, CUT = "finish_reason", "finish_length"  # how a sample ended, and the column: whether at the limit of its length
+LIMITS = ("length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete")  # as servers call it
+_DECODER = msgspec.json.Decoder()
+_BLANK = re.compile(r"\s*")
+ESCAPED = b"\\u003"  # the start of a colon that is none on the line
 
 
 @dataclass(frozen=True)
@@ -115,11 +122,6 @@ class LinePieces(Pieces):
             raise AttributeError(name)
         super().__init__(head := parse_object(self.line), head["candidates"])
         return vars(self)[name]
-
-
-_DECODER = msgspec.json.Decoder()
-_BLANK = re.compile(r"\s*")
-ESCAPED = b"\\u003"  # the start of a colon that is none on the line
 
 
 def parse_object(line: bytes) -> dict[str, Any]:
@@ -280,18 +282,12 @@ def is_conversation(value: Any) -> bool:
     return several and all(isinstance(one, dict) and one.keys() & {"role", "content", "parts"} for one in value)
 
 
-HIGHEST = float_info.max  # of a number
-MOST = float(np.finfo(np.float32).max)  # of a feature's value
-FINISH, CUT = "finish_reason", "finish_length"  # how a sample ended, and the column: whether at the limit of its length
-LIMITS = ("length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete")  # as servers call it
-
-
 STEPS: dict[str, Callable[[Sequence[float]], float]] = {
     "min": min,
     "mean": lambda values: math.fsum(values) / len(values),
     "last": lambda values: values[-1],
     # cut to what a feature can hold, as that of numbers that are no probabilities may be large
-    "prod": lambda values: 0.0 if 0.0 in values else max(-MOST, min(math.prod(values), MOST)),
+    "prod": lambda values: 0.0 if 0.0 in values else max(-FLOAT32_MAX, min(math.prod(values), FLOAT32_MAX)),
 }
 
 

@@ -48,10 +48,16 @@ from rerank.readers.texts.json_lines import (
     written,
 )
 from rerank.readers.texts.responses import as_lists
-from rerank.readers.texts.roles import check_roles
+from rerank.readers.texts.roles import WORDS
 from rerank.readers.texts.text_list import BASE_SCORE, LOOK, NUMBERS, PARTS, SCORE, Draft, Pieces
 from rerank.storage.places import fetched, is_url
 from rerank.storage.streams import PathLike, Writable, open_stream
+
+EXTRA = "pip install 'rerank-nbest[frames]'"
+UNLIKE, MANY_KEYS = "lists that are not alike", 64
+_NESTED = "columns", "features"
+_OTHERS = "text", *_NESTED  # keys of candidates that are no numbers
+_NUMERIC = {float, int, bool}
 
 
 @dataclass(frozen=True)
@@ -91,8 +97,12 @@ class JsonlReader(JsonReader):
         if self.dense is not None:
             check_names(self.dense, "dense")
         check_rule(self.answer)
-        check_roles(self.roles)
-        more = (key for key, role in (self.roles or {}).items() if role == "label")
+        more = list[str]()
+        for key, role in (self.roles or {}).items():
+            if role not in WORDS:
+                message = f"found {role!r} as the role of {key!r}; expected one of {', '.join(WORDS)}"
+                raise RecipeError(message, key="roles")
+            more += [key] * (role == "label")
         object.__setattr__(self, "labels", tuple(dict.fromkeys([*self.labels, *more])))
 
     def parts(self, told: Mapping[str, Any]) -> bool:
@@ -160,18 +170,15 @@ class JsonlReader(JsonReader):
             if not (finite := _are_finite(values)) and key in self.columns:
                 values = [as_number(one[0] if isinstance(one, list) and len(one) == 1 else one) for one in values]
                 finite = _are_finite(values)
+            score = key in NUMBERS and values.count(None) < len(values)
             if key in PARTS:
                 draft.parts[key] = draft.tried(values, partial(_part, key), None)
-            elif (
-                finite
-                or not _NUMERIC.isdisjoint(map(type, values))
-                or (key in NUMBERS and values.count(None) < len(values))
-            ):
+            elif finite or score or not _NUMERIC.isdisjoint(map(type, values)):
                 draft.numbers[key] = values if finite else draft.tried(values, partial(_number, key), None)
             if not finite and stepped(values):
                 steps.append(key)
         if not keys.keys().isdisjoint(_NESTED):
-            draft.put_features(draft.tried(rows, _nested, {}))
+            draft.put(draft.tried(rows, _nested, {}), sparse=True)
         if steps or FINISH in keys:
             draft.put(draft.tried(rows, lambda row, k: derived(row, steps, k), {}))
         if self.labels:
@@ -183,12 +190,6 @@ class JsonlReader(JsonReader):
         if several and (draft.bad or any(None in values for values in draft.parts.values())):
             raise Problem("columns", UNLIKE)
         return draft
-
-
-UNLIKE, MANY_KEYS = "lists that are not alike", 64
-_NESTED = "columns", "features"
-_OTHERS = "text", *_NESTED  # keys of candidates that are no numbers
-_NUMERIC = {float, int, bool}
 
 
 def _entries(content: Mapping[str, Any]) -> list[Any]:
@@ -227,7 +228,7 @@ def _number(name: str, value: Any, k: int) -> float | None:
 def _nested(entry: Mapping[str, Any], k: int) -> dict[str, float]:
     """The numbers of candidate ``k`` that stand under "columns" and "features". Raises Problem."""
     numbers = dict[str, float]()
-    for key in ("columns", "features"):
+    for key in _NESTED:
         nested = entry.get(key)
         if nested is None:
             continue
@@ -275,9 +276,6 @@ def _described(nbest: Lists) -> Pieces:
         entry |= {"features": values} if values else {}
         candidates.append(entry | {part: text for part in PARTS if (text := getattr(one, part)) is not None})
     return Pieces({**head, "candidates": []}, candidates)
-
-
-EXTRA = "pip install 'rerank-nbest[frames]'"
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ SAID = {*NAMES["text"]}.difference(("answer", "solution", "code", "body", "capti
 RESPONSES = SAID.difference(("text", "sentence", "sequence", "content", "passage", "document", "doc"))
 BESIDE = RESPONSES.union(("answer", "solution", "code"))
 RIGHT = "answers", "solutions"  # all that is right, beside a response; else, candidates
+_NUMBERS = "number", "true or false", "number written as text", "true or false written as text"
 HOLDERS = {*NAMES["candidates"], "choices", "hits", "docs"}  # of the candidates in a response
 ID = re.compile(r"(^|[_-])(id|idx|index|uuid|docid|docno|[pqu]id|hash|url|path|file|timestamp|at)s?$|^unnamed: \d+$",
                 re.IGNORECASE)  # fmt: skip
@@ -115,9 +116,6 @@ class JsonKey:
         kind = self.kinds.most_common(1)[0][0]
         first, _, rest = kind.partition(" ")
         return f"{kind if first == 'true' else f'{first}s {rest}'.strip()}, {len(self.values):,} of {self.of:,}"
-
-
-_NUMBERS = "number", "true or false", "number written as text", "true or false written as text"
 
 
 def _kind_of(value: Any) -> str:

@@ -81,13 +81,6 @@ VAGUE = {"source", "input", "instruction", "src", "doc_id"}  # may be what the q
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
 
 
-def check_roles(roles: Mapping[str, Any] | None) -> None:
-    """Raises RecipeError where a role is none of ``WORDS``."""
-    for key, role in (roles or {}).items():
-        if role not in WORDS:
-            raise RecipeError(f"found {role!r} as the role of {key!r}; expected one of {', '.join(WORDS)}", key="roles")
-
-
 def roles_given(given: str | Mapping[str, str]) -> dict[str, str]:
     """Roles by key, also of ``samples=candidates,response=text``."""
     if not isinstance(given, str):
@@ -286,8 +279,12 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
         return texts(value) or (is_of(value, [dict]) and texts([one.get("text") for one in value]))
 
     source, reference, ids = of("source", spoken), of("reference", said), form.group
-    if form.many and reference and _is_of_candidates(form, objects, reference[0]):
-        reference = ()
+    if form.many and reference:  # none where it is all candidates, as in a consensus, or the first, which one chose
+        values = [item.get(reference[0]) for item in objects]
+        firsts = [said_of(form.text_of(next(iter(item[form.many]), None))) for item in objects]
+        chosen = reference[0].lower() in ("transcript", "target") and values == firsts and len(objects) > 1
+        every = most(value == item[form.many] for value, item in zip(values, objects, strict=True))
+        reference = () if chosen or every else reference
     right = of("answer", lambda value: isinstance(value, int | float) or texts(value))
     named = [key for key, one in asked.items() if one in ("truth", "ordinal")] or called("truth", keys)
     tell = (_with_truth(form, objects, key, asked) for key in named if form.many and not reference)
@@ -303,14 +300,6 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
         right = right if "answer" in asked.values() else ()
     found = {"source": source, "reference": reference, "right": right, "id": ids}
     return found | {"truth": told.truth, "placed": told.placed, "ordinal": told.ordinal}
-
-
-def _is_of_candidates(form: Roles, objects: Sequence[Object], key: str) -> bool:
-    """Whether what is called as references are is all candidates, each of which is one in a consensus, or the first,
-    which a recogniser or a translator has chosen."""
-    firsts = [said_of(form.text_of(next(iter(item[form.many]), None))) for item in objects]
-    chosen = key.lower() in ("transcript", "target") and [item.get(key) for item in objects] == firsts
-    return (chosen and len(objects) > 1) or most(item.get(key) == item[form.many] for item in objects)
 
 
 def _with_truth(form: Roles, objects: Sequence[Object], key: str, asked: Mapping[str, str]) -> Roles | None:
@@ -357,6 +346,7 @@ def _with_columns(
             raise Problem("columns", message)
     likely = {key.name for key in free if key.is_gain and not used}
     gain, gains = _gain(form, [key for key in free if key.name not in asked], asked, likely)
+    known = {*likely, *gains, *form.along, *form.along.values()}
 
     def name_of(key: JsonKey) -> str:
         """What the numbers of a key are called; empty if they are no column."""
@@ -364,11 +354,7 @@ def _with_columns(
             return GAIN
         if role := asked.get(key.name):
             return {"column": key.name, "base": SCORE}.get(role, "")
-        if (
-            key.steady
-            or key.name in {*likely, *gains, *form.along, *form.along.values()}
-            or (form.form and not key.along)
-        ):
+        if key.steady or key.name in known or (form.form and not key.along):
             return ""
         if KNOWING.search(key.name) or singular(key.name) in OWN:
             return ""

@@ -4,7 +4,7 @@ them, before columns are chosen and bad candidates left out.
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, pairwise
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -17,6 +17,13 @@ from rerank.readers.base import Problem
 from rerank.readers.lines import LineReader, ListReader, Record
 from rerank.readers.lists import MOST, OF_LIST, Lists, SparseScores, repeats_of, stripped
 
+PARTS = "segmentation", "alignment", "answer"
+SCORE, BASE_SCORE = "score", "base_score"
+NUMBERS = (SCORE, BASE_SCORE, "gain")  # never sparse features
+OF_WORDS = "sum", "mean", "min", "length"  # the columns that the scores of a candidate's words give
+LOOK = 1000  # lists that tell the columns
+MOSTLY = 0.9  # the share of lists in which all candidates have a number, from which on it is a column
+LARGEST = 1 << 22  # bytes of texts in a block
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -77,12 +84,6 @@ class Draft:
         raws = [Pieces(fields.pop("head", None), fields.pop("pieces", items))]
         return Draft(raws, [one.text for one in entries], numbers, (), parts, bad, sides=sides, **fields)
 
-    @property
-    def ragged(self) -> bool:
-        """Whether some of several lists lack what others have."""
-        lacking = any(None in values for values in self.numbers.values())
-        return bool(self.sizes) and (lacking or any(one.keys() - self.numbers.keys() for one in self.features))
-
     def tried(self, items: Sequence[T], make: Callable[[T, int], U], otherwise: U) -> list[U]:
         """The results of ``make`` for what candidates have; what raises a Problem makes its candidate bad."""
         made = each(items, make)
@@ -91,17 +92,13 @@ class Draft:
                 self.bad.setdefault(k, one)
         return [otherwise if isinstance(one, Problem) else one for one in made]
 
-    def put_features(self, features: list[dict[str, float]]) -> None:
-        """Give candidates N mappings of numbers; what all have may be columns."""
-        some = [one for k, one in enumerate(features) if k not in self.bad]
+    def put(self, found: list[dict[str, float]], *, sparse: bool = False) -> None:
+        """Give candidates N mappings of numbers by name; of those that are ``sparse``, what all have may be columns."""
+        some = [one for k, one in enumerate(found) if k not in self.bad]
         shared = {*self.numbers, *NUMBERS, *set(some[0] if some else ()).intersection(*some[1:])}
-        self.put(features, shared)
-        self.features = features
-
-    def put(self, found: list[dict[str, float]], names: Collection[str] | None = None) -> None:
-        """Give candidates N mappings of numbers by name: those of ``names``, or all."""
+        self.features = found if sparse else self.features
         for name in dict.fromkeys(chain.from_iterable(found)):
-            if names is None or name in names:
+            if not sparse or name in shared:
                 values = self.numbers.get(name) or [None] * len(found)
                 self.numbers[name] = [one.get(name, value) for one, value in zip(found, values, strict=True)]
 
@@ -163,8 +160,7 @@ def lists_of(drafts: Sequence[Draft], path: str, form: str, roles: Any = None) -
     sides: dict[str, Sequence[Any]] = {
         key: every(one.sides.get(key, [OF_LIST[key]] * len(one.ids)) for one in drafts) for key in keys
     }
-    sides |= {"raw": every(draft.raws for draft in drafts)}
-    sides |= {"duplicates": [repeats_of(texts[a:b]) for a, b in spans]}
+    sides["raw"], sides["duplicates"] = every(one.raws for one in drafts), [repeats_of(texts[a:b]) for a, b in spans]
     alone = drafts[0].lines is None  # on the line of their list
     lines = np.repeat(starts, counts).tolist() if alone else every(draft.lines or () for draft in drafts)
 
@@ -189,16 +185,6 @@ def _sparse(drafts: Sequence[Draft]) -> SparseScores | None:
     pairs = [pair for features in numbers for pair in features.items()]
     values = np.array([value for _, value in pairs], np.float64)
     return SparseScores(offsets(list(map(len, numbers))), [encoded(key) for key, _ in pairs], values)
-
-
-PARTS = "segmentation", "alignment", "answer"
-SCORE, BASE_SCORE = "score", "base_score"
-
-NUMBERS = (SCORE, BASE_SCORE, "gain")  # never sparse features
-OF_WORDS = "sum", "mean", "min", "length"  # the columns that the scores of a candidate's words give
-LOOK = 1000  # lists that tell the columns
-MOSTLY = 0.9  # the share of lists in which all candidates have a number, from which on it is a column
-LARGEST = 1 << 22  # bytes of texts in a block
 
 
 class FileColumns(NamedTuple):
@@ -318,8 +304,11 @@ class TextReader(ListReader):
 
     def columns_of(self, drafts: Iterable[Draft | Problem]) -> FileColumns | None:
         """The columns that lists show; None where they have no candidates."""
-        some = (one for one in drafts if isinstance(one, Draft) and len(one.texts) > len(one.bad))
-        lists = list(chain.from_iterable(self._each(one) if one.ragged else [one] for one in some))
+        lists = list[Draft]()
+        for one in (one for one in drafts if isinstance(one, Draft) and len(one.texts) > len(one.bad)):
+            few = any(None in values for values in one.numbers.values())  # of several lists have what others lack
+            few = few or any(features.keys() - one.numbers.keys() for features in one.features)
+            lists += self._each(one) if few and one.sizes else [one]
         if not lists:
             return None
         counts = Counter(key for one in lists for key in one.shared(self.base) * len(one.ids))

@@ -35,6 +35,16 @@ from rerank.readers.lines import LineReader, ListReader, Record, numbers
 from rerank.readers.problems import NUL
 from rerank.storage.streams import Writable
 
+NextList = Callable[[LineReader], Record]  # of Parts
+Piece = tuple[int, bytes]  # a line, or several that belong together, with the number of the first
+PiecesOf = Callable[[Sequence[bytes], int], Iterable[Piece]]  # of lines, the first of which has the number
+_LOOK, _MOST = 1 << 8, 1 << 22  # lines looked at first, and at most, whatever a header claims
+_BODY = b"(", b"-"  # how nearly all lines of candidates start
+_HEADER = re.compile(rb"\s*(\d{1,9})(?:\s+(?!\(|\|\|\|)(\S.*))?\s*$")
+_COUNTED, GROUPS = "counted", "groups"
+_SCORED = " with scores"  # follows the variant
+_SHOWN = 1 << 8  # lines that show whether trees have scores
+
 
 class ScoredTree(NamedTuple):
     """A candidate before it is parsed."""
@@ -52,13 +62,6 @@ class Parts(NamedTuple):
     rows: Sequence[ScoredTree]
     form: str
     unscored: bool = False
-
-
-NextList = Callable[[LineReader], Record]  # of Parts
-Piece = tuple[int, bytes]  # a line, or several that belong together, with the number of the first
-PiecesOf = Callable[[Sequence[bytes], int], Iterable[Piece]]  # of lines, the first of which has the number
-
-_LOOK, _MOST = 1 << 8, 1 << 22  # lines looked at first, and at most, whatever a header claims
 
 
 @dataclass(frozen=True)
@@ -161,10 +164,6 @@ def score_text(nbest: Lists, i: int, scores: np.ndarray | None, *, old: bool = T
     return "\t".join(map(repr, new + nbest.scores[i].tolist() if old else new)).encode()
 
 
-_BODY = b"(", b"-"  # how nearly all lines of candidates start
-_HEADER = re.compile(rb"\s*(\d{1,9})(?:\s+(?!\(|\|\|\|)(\S.*))?\s*$")
-
-
 def _is_tree(line: bytes) -> bool:
     return line.lstrip()[:1] == b"("
 
@@ -230,18 +229,12 @@ class CharniakReader(ParseReader):
         out.write(b"".join([*parts, b"\n"]))
 
     def _grammar(self, lines: LineReader) -> NextList:  # noqa: ARG002 - there is only one
-        return lambda lines: next_counted(lines, 2, enumerate, _with_scores)
 
+        def with_scores(pieces: Sequence[Piece]) -> Parts:
+            pairs = zip(pieces[::2], pieces[1::2], strict=True)
+            return Parts([ScoredTree(scores, at, text, line) for (at, scores), (line, text) in pairs], "header")
 
-def _with_scores(pieces: Sequence[Piece]) -> Parts:
-    """The list of score lines and tree lines."""
-    pairs = zip(pieces[::2], pieces[1::2], strict=True)
-    return Parts([ScoredTree(scores, at, text, line) for (at, scores), (line, text) in pairs], "header")
-
-
-_COUNTED, GROUPS = "counted", "groups"
-_SHOWN = 1 << 8  # lines that show whether trees have scores
-_SCORED = " with scores"  # follows the variant
+        return partial(next_counted, each=2, pieces_of=enumerate, parts_of=with_scores)
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ from rerank.storage.places import is_url
 from rerank.storage.streams import PathLike, open_stream, split_paths, stream_name
 
 CHUNK = 1 << 18  # bytes read at once
+ENDINGS = (".mrg", ".prd", ".psd")
 _MARKS = re.compile(rb"[()\0]")
 _OUTSIDE = "text outside of a tree; a tree starts with '('"
 _MARKED = "a '(' in a line that starts with '<', as SGML has, which is passed over; put trees on lines of their own"
@@ -65,6 +66,11 @@ def read_trees(path: PathLike, *, chunk: int = CHUNK, empty_lines: bool = False)
 
         def fault(what: str, near: bytes) -> DataError:
             return DataError(f"{what} (near {excerpt(near[:40])})", path=stream.path, line=lines.number)
+
+        def unclosed(where: str) -> DataError:
+            message = f"the tree that starts here is not closed {where}: {depth} ')' missing"
+            inside = f"; line {margin} starts with '(' and is still inside of it, so look before that line"
+            return DataError(message + inside * (margin > 0), path=stream.path, line=start)
 
         for number, line in lines:
             end = 0  # of the last tree on the line, or where the open one begins
@@ -97,22 +103,12 @@ def read_trees(path: PathLike, *, chunk: int = CHUNK, empty_lines: bool = False)
                 tree.append(line[end:])
                 held += len(tree[-1])
                 if held > LONGEST:
-                    raise _unclosed(f"within {LONGEST >> 20} MiB", depth, margin, stream.path, start)
+                    raise unclosed(f"within {LONGEST >> 20} MiB")
             elif text := line[end:].lstrip():
                 raise fault(_OUTSIDE, text)
         if depth:
-            raise _unclosed("before the end of the file", depth, margin, stream.path, start)
+            raise unclosed("before the end of the file")
         yield from blanks(lines.number + 1)
-
-
-def _unclosed(where: str, depth: int, margin: int, path: str, line: int) -> DataError:
-    message = f"the tree that starts here is not closed {where}: {depth} ')' missing"
-    if margin:
-        message += f"; line {margin} starts with '(' and is still inside of it, so look before that line"
-    return DataError(message, path=path, line=line)
-
-
-ENDINGS = (".mrg", ".prd", ".psd")
 
 
 class SentenceText(NamedTuple):
