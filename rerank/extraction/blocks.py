@@ -59,11 +59,9 @@ class Texts(NamedTuple):
 
     def some(self, hashes: np.ndarray) -> dict[int, str]:
         """The texts of those ``hashes`` (uint64) that are here, by hash."""
-        texts = {}
-        for i in np.flatnonzero(np.isin(self.text_hashes, hashes)):
-            text = self.text_bytes[self.text_first[i] : self.text_first[i + 1]].tobytes()
-            texts[int(self.text_hashes[i])] = decoded(text)
-        return texts
+        places = np.flatnonzero(np.isin(self.text_hashes, hashes)).tolist()
+        spans = {i: slice(*self.text_first[i : i + 2].tolist()) for i in places}
+        return {int(self.text_hashes[i]): decoded(self.text_bytes[span].tobytes()) for i, span in spans.items()}
 
 
 @dataclass(frozen=True)

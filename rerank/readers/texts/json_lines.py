@@ -27,6 +27,13 @@ from rerank.storage.streams import Writable
 HIGHEST = float_info.max  # of a number
 FINISH, CUT = "finish_reason", "finish_length"  # how a sample ended, and the column: whether at the limit of its length
 LIMITS = ("length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete")  # as servers call it
+STEPS: dict[str, Callable[[Sequence[float]], float]] = {
+    "min": min,
+    "mean": lambda values: math.fsum(values) / len(values),
+    "last": lambda values: values[-1],
+    # cut to what a feature can hold, as that of numbers that are no probabilities may be large
+    "prod": lambda values: 0.0 if 0.0 in values else max(-FLOAT32_MAX, min(math.prod(values), FLOAT32_MAX)),
+}
 _DECODER = msgspec.json.Decoder()
 _BLANK = re.compile(r"\s*")
 ESCAPED = b"\\u003"  # the start of a colon that is none on the line
@@ -280,15 +287,6 @@ def is_conversation(value: Any) -> bool:
     """Whether it is a list of messages."""
     several = isinstance(value, list) and bool(value)
     return several and all(isinstance(one, dict) and one.keys() & {"role", "content", "parts"} for one in value)
-
-
-STEPS: dict[str, Callable[[Sequence[float]], float]] = {
-    "min": min,
-    "mean": lambda values: math.fsum(values) / len(values),
-    "last": lambda values: values[-1],
-    # cut to what a feature can hold, as that of numbers that are no probabilities may be large
-    "prod": lambda values: 0.0 if 0.0 in values else max(-FLOAT32_MAX, min(math.prod(values), FLOAT32_MAX)),
-}
 
 
 def derived(entry: Mapping[str, Any], stepped: Iterable[str], k: int = 0) -> dict[str, float]:
