@@ -25,7 +25,7 @@ from rerank.readers.inputs import Attach
 from rerank.readers.lists import GAIN, Lists
 from rerank.readers.sides import Side
 from rerank.readers.texts.answers import with_answers
-from rerank.readers.texts.text_files import lists_of_texts, text_list, text_sides, with_texts
+from rerank.readers.texts.text_files import complete, lists_of_texts, settle, text_list, text_sides, with_texts
 from rerank.recipes.recipe import TextDataSettings, TextRecipe
 from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings
@@ -59,20 +59,12 @@ class TextContent(Content[TextView | Lists]):
         return text_sides(**files), partial(with_texts, sourced=files["sources"] is not None)
 
     def pair(self, nbest: Lists, count: SkipCount) -> Pair | None:
-        nbest = text_list(nbest)
         try:
-            if nbest.problem is nbest.missing is None and not (self.metric.measured or nbest.references):
-                message = "no references: name their files with data.references, or use a format that holds them "
-                message += "(jsonl); of lists in memory, give references or gains"
-                raise nbest.fault(Problem("no reference", message))
-            nbest, content = self.open(nbest)
+            nbest, content = self.open(complete(text_list(nbest), needs_references=not self.metric.measured))
         except Problem as problem:
             count.bad(problem)
             return None
-        if nbest.missing is None:
-            count.good(nbest)
-        else:
-            count.bad(nbest.fault(nbest.missing))
+        settle(nbest, count)
         count.unknown.update(self.unknown(nbest))
         return Pair(nbest, content, nbest.references)
 

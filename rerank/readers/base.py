@@ -161,8 +161,7 @@ class Reader(ABC):
         """This reader, told which score columns to look for (its own options take precedence), how to compare, and
         whether a model is ``used``."""
         told = copy(self)
-        for name, value in (("known", columns), ("normal", normal), ("used", used)):
-            object.__setattr__(told, name, value)
+        vars(told).update(known=columns, normal=normal, used=used)
         return told
 
     @abstractmethod

@@ -18,6 +18,20 @@ from rerank.readers.problems import Problem
 if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees
 
+# What each list may have besides its candidates, and what it has otherwise.
+OF_LIST: Mapping[str, Any] = {
+    "source": None,  # the input (bytes)
+    "references": (),  # bytes each
+    "gold": None,  # the gold tree, a SentenceText
+    "unlisted": (),  # grades of documents that should be in the list, but are not
+    "missing": None,  # the Problem why an empty list takes the place of one that should be there
+    "raw": None,  # what the reader needs to write it back; has ``some`` if by candidate
+    "bad": (),  # Problems of candidates that were left out
+    "duplicates": 0,  # candidates that repeat an earlier one (or did, where they are dropped)
+    "absent": {},  # how many values are 0 because they are missing, by column
+    "problem": None,  # the Problem why the list was left out, which has no candidates here then
+}
+OF_CANDIDATES = "texts", "lines", "scores", "given", "answers", "segmentation", "alignment"  # N values each
 T = TypeVar("T")
 NOTHING: Mapping[str, float] = {}
 MOST = 1 << 11  # lists in a block
@@ -177,22 +191,6 @@ class SparseScores(NamedTuple):
         first = self.first[begin : end + 1]
         own = slice(int(first[0]), int(first[-1]))
         return SparseScores(first - own.start, self.names[own], self.values[own]) if own.stop > own.start else None
-
-
-# What each list may have besides its candidates, and what it has otherwise.
-OF_LIST: Mapping[str, Any] = {
-    "source": None,  # the input (bytes)
-    "references": (),  # bytes each
-    "gold": None,  # the gold tree, a SentenceText
-    "unlisted": (),  # grades of documents that should be in the list, but are not
-    "missing": None,  # the Problem why an empty list takes the place of one that should be there
-    "raw": None,  # what the reader needs to write it back; has ``some`` if by candidate
-    "bad": (),  # Problems of candidates that were left out
-    "duplicates": 0,  # candidates that repeat an earlier one (or did, where they are dropped)
-    "absent": {},  # how many values are 0 because they are missing, by column
-    "problem": None,  # the Problem why the list was left out, which has no candidates here then
-}
-OF_CANDIDATES = "texts", "lines", "scores", "given", "answers", "segmentation", "alignment"  # N values each
 
 
 def _besides(name: str) -> Any:

@@ -343,9 +343,8 @@ def rows_of(data: bytes, mark: str, path: str) -> Iterator[tuple[int, dict[str, 
 
 def is_table(path: Any) -> bool:
     """Whether a path is that of a table of Parquet or Arrow, by its ending."""
-    return isinstance(path, str | os.PathLike) and os.fspath(path).lower().partition("?")[0].endswith(
-        (".parquet", ".arrow", ".feather")
-    )
+    name = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
+    return name.lower().partition("?")[0].endswith((".parquet", ".arrow", ".feather"))
 
 
 def table(path: PathLike, data: bytes | None = None) -> Any:

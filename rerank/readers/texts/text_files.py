@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
-from rerank.readers.base import Problem, Reader, check_choice, excerpt, lists_of
+from rerank.readers.base import Problem, Reader, SkipCount, check_choice, counted, excerpt, lists_of
 from rerank.readers.lines import LineReader
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, say_once
@@ -255,6 +255,23 @@ def paired(first: TextFile, others: Sequence[TextFile]) -> list[list[Texts]]:
 def present(texts: Iterable[bytes]) -> Texts:
     """The references that are not missing."""
     return tuple(filter(None, texts)) or (b"",)
+
+
+def complete(nbest: Lists, *, needs_references: bool = True) -> Lists:
+    """The list, or a bad one ("no reference") if it lacks references that it needs."""
+    if nbest.problem is None and nbest.missing is None and needs_references and not nbest.references:
+        message = "no references: name their files with data.references, or use a format that holds them (jsonl); "
+        message += "of lists in memory, give references or gains"
+        return nbest.left_out(Problem("no reference", message))
+    return nbest
+
+
+def settle(nbest: Lists, count: SkipCount) -> Lists | None:
+    """Count a list as good, bad or missing; returns it, or None if it cannot be used."""
+    if nbest.missing is None:
+        return counted(nbest, count)
+    count.bad(nbest.fault(nbest.missing))
+    return nbest
 
 
 def lists_of_texts(reader: Reader, path: PathLike, **files: Any) -> Iterator[Lists]:
