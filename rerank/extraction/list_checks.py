@@ -48,8 +48,7 @@ NORMAL: tuple[tuple[str, dict[Form, bool]], ...] = (
     ("without capitals and punctuation marks", {"case": True, "marks": True}),
     ("in Unicode's form NFKC", {"nfkc": True}),
 )
-# Parts of references that may be ids.
-_ENDS: Mapping[str, slice] = {
+_ENDS: Mapping[str, slice] = {  # parts of references that may be no words of theirs
     "without the first token of each reference (an id?)": slice(1, None),
     "without the last token of each reference (an id, or the name of a database?)": slice(-1),
 }

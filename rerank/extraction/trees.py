@@ -90,9 +90,8 @@ class TreeContent(Content[Parses]):
 
     def extract(self, nbest: Lists, content: Parses) -> ListFeatures:
         candidates = nbest.candidates if self.user else ()
-        return self.extractor.features(
-            content.trees, nbest.base, candidates, rows=content.rows, symbols=content.symbols
-        )
+        trees, symbols, rows = content
+        return self.extractor.features(trees, nbest.base, candidates, rows=rows, symbols=symbols)
 
     def stats(self, nbest: Lists, content: Parses, gold: Trees) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
         return self.metric.stats(gold, content.trees, content.symbols)

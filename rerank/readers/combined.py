@@ -27,6 +27,7 @@ from rerank.storage.streams import PathLike, Writable, must_wait, open_stream, s
 log = logging.getLogger("rerank")
 JOINED = "joined"  # the source of joined columns
 Duplicates = Literal["drop", "keep"]
+Part = tuple["System", Lists]  # what a system has of a merged list
 
 
 @dataclass(frozen=True)
@@ -194,9 +195,6 @@ class System:
         if self.reader.offers("ids"):
             message += "; where ids differ and the order does not, the readers' option ids: ordinal numbers the lists"
         return DataError(message, path=one.path, line=one.line, list_id=one.id)
-
-
-Part = tuple[System, Lists]  # what a system has of a merged list
 
 
 def matched(systems: list[System]) -> Iterator[list[Part]]:

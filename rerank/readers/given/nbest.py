@@ -326,9 +326,7 @@ def list_given(
         draft = JSON.knowing(columns or ScoreColumns(written)).draft({"candidates": rows})
         if columns is None:
             sparse = {name for row in rows for name in row.get("features") or ()}
-            shared = [
-                name for name, of in draft.numbers.items() if name in NUMBERS or not (None in of or name in sparse)
-            ]
+            shared = [key for key, of in draft.numbers.items() if key in NUMBERS or not (None in of or key in sparse)]
             columns = ScoreColumns(tuple(dict.fromkeys((SCORE, *first, *shared))), SCORE)
         for k, problem in sorted(draft.bad.items()):
             raise _error(k + 1, problem.message, *problem.keys)
