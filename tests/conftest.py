@@ -1,7 +1,9 @@
 """Settings of all tests: no deadline, as an example may wait for a compilation; what several of them share."""
 
+import gc
 import io
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -35,6 +37,12 @@ typer.main.get_command = cache(typer.main.get_command)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # nor are kernels compiled ahead
 os.fsync = lambda _: None  # tests need not wait for disks; one of tests/storage looks at when they are waited for
+MEMORY = Path("/dev/shm")  # nor do some 50,000 small files, made and removed, have to reach one
+if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 << 30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+# Modules and kernels stay: looking through them for garbage would be a tenth of the time. Commands set this too.
+gc.set_threshold(50_000, 20, 100)
 
 # The same examples everywhere; `make test-random` draws others. Hypothesis would mix constants of the modules that
 # happen to be imported into its examples, which would make them depend on the selection of tests.
