@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -38,8 +39,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # nor are kernels compiled ahead
 os.fsync = lambda _: None  # tests need not wait for disks; one of tests/storage looks at when they are waited for
 MEMORY = Path("/dev/shm")  # nor do some 50,000 small files, made and removed, have to reach one
-if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 << 30:
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 << 30:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 # Modules and kernels stay: looking through them for garbage would be a tenth of the time. Commands set this too.
 gc.set_threshold(50_000, 20, 100)
