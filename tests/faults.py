@@ -90,7 +90,7 @@ def rerank(
         if (end is not None and time.monotonic() >= end) or time.monotonic() > latest:
             os.kill(child, signal.SIGKILL)
             end = None
-        time.sleep(0.002)
+        time.sleep(0.02)
     with os.fdopen(reading, encoding="utf-8") as stream:
         text = stream.read()
     said_last, found, counts = text.rpartition("STEPS ")

@@ -1,7 +1,6 @@
 """Formats are told from one another, and bad lists of all of them from good ones."""
 
 import io
-import subprocess
 import sys
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -433,10 +432,3 @@ def test_numbers_far_apart_are_an_error_and_not_a_million_empty_lists(tmp_path: 
         for policy in ("error", "skip"):
             with pytest.raises(DataError, match="at most 10,000"):
                 list(read_lists(make_reader("moses"), path, policy))
-
-
-def test_files_of_json_load_no_other_readers(tmp_path: Path) -> None:
-    (tmp_path / "lists.jsonl").write_text('{"id": "a", "candidates": [{"text": "x", "score": 1}]}\n')
-    code = "import rerank, sys; list(rerank.read('lists.jsonl')); print('rerank.readers.moses' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"

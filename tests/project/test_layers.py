@@ -180,11 +180,14 @@ except AttributeError as error:
     assert "lode" in str(error)
 else:
     raise AssertionError
+assert len(list(rerank.read(sys.argv[1]))) == 1
+assert "rerank.readers.moses" not in sys.modules
 """
 
 
-def test_importing_loads_nothing_heavy() -> None:
-    subprocess.run([sys.executable, "-c", LIGHT], check=True)
+def test_importing_loads_nothing_heavy_and_files_of_json_no_other_readers(tmp_path: Path) -> None:
+    (tmp_path / "lists.jsonl").write_text('{"id": "a", "candidates": [{"text": "x", "score": 1}]}\n')
+    subprocess.run([sys.executable, "-c", LIGHT, tmp_path / "lists.jsonl"], check=True)
 
 
 def test_every_public_name_is_there_and_described() -> None:
