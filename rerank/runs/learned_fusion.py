@@ -115,17 +115,16 @@ def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> 
     if corpus.list_count < FOLDS:
         message = f"found {corpus.list_count} training lists; expected {FOLDS} or more, one for each part to learn from"
         raise RecipeError(message, key="decode.kinds")
-    scored: list[np.ndarray] = []
+    scored, folds = list[np.ndarray](), np.zeros(corpus.list_count, np.int64)
     for fold, (first, last) in enumerate(sections(corpus.list_count)):
         log.info("learned fusion: fold %d of %d", fold + 1, FOLDS)
         rest = corpus.take(np.concatenate([np.arange(first), np.arange(last, corpus.list_count)]))
         lists = f"{trained_on(run.data[0], run.recipe)} without {first} to {last}", *run.data[1:]
         kept = None if run.place is None else beside(run.place, f"fold-{fold}")
-        held = corpus.slice(first, last)
+        held, folds[first:last] = corpus.slice(first, last), fold
         own = trained_once(RunTask(run.name, single, rest, dev, lists, kept)).scores(held)
         scored.append(own / deviation_of(held, own))
     base, sharpness = deviation_of(corpus, corpus.base), recipe.decode.sharpness or MEANT
-    folds = np.repeat(np.arange(FOLDS), [last - first for first, last in sections(corpus.list_count)])
     every = np.concatenate(scored)
     reading = BracketReading(every, folds, base, sharpness)
     visit_lists(recipe, data, recipe.data.training, [(training, [reading.visitor])])

@@ -21,7 +21,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry
 from rerank.data.corpus import Corpus, offsets, said_of_all
 from rerank.extraction.kinds import content_of
-from rerank.features.scores import means_of_answers, votes
+from rerank.features.scores import groups, means_of_answers, votes
 from rerank.learn.folds import best_trial, trials
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights, scores
@@ -134,12 +134,9 @@ def vote_winners(samples: ListSource, weight: np.ndarray) -> np.ndarray:
 
     Without an answer a candidate votes for none; if none has one, the heaviest is chosen; the first of equals.
     """
-    sizes = np.diff(samples.first)
-    group = samples.answers + np.repeat(np.arange(sizes.size), sizes) * (int(samples.answers.max(initial=0)) + 1)
-    answered = samples.answers >= 0
-    totals = np.bincount(group[answered], weight[answered], minlength=int(group.max(initial=0)) + 1)
-    winner = best_by(samples, np.where(answered, totals[group], -np.inf))
-    elected = samples.answers == np.repeat(samples.answers[winner], sizes)
+    (places, group), totals = groups(samples.first, samples.answers), np.full(weight.size, -np.inf)
+    totals[places] = np.bincount(group, weight[places])[group]
+    elected = samples.answers == np.repeat(samples.answers[best_by(samples, totals)], np.diff(samples.first))
     return best_by(samples, np.where(elected, weight, -np.inf))
 
 

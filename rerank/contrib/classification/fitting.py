@@ -188,12 +188,11 @@ def held_out_errors(spec: Spec, noisy: Labelled, clean: Labelled) -> list[list[f
 
 def _errors(spec: Spec, train_part: Labelled, test_part: Labelled) -> list[float]:
     """Held-out error after every epoch."""
-    settings = spec.tune
     if spec.baseline is not None:
         return [error_of(fit_baseline(spec.baseline, train_part)(test_part), test_part.label)]
     test = test_part.corpus()
     training = train_on(
-        spec, train_part.corpus(), train_part.label, epochs=settings.epochs, seed=settings.seed,
+        spec, train_part.corpus(), train_part.label, epochs=spec.tune.epochs, seed=spec.tune.seed,
         predictor=spec.recipe.training.predictor,
         observers=[score_on(lambda weights: float(np.mean(predicted(test, weights) == test_part.label)))],
     )  # fmt: skip
