@@ -42,17 +42,17 @@ MISSING = (
 
 @dataclass(frozen=True)
 class ExampleSet:
-    """One set: examples with fold numbers, or examples to train on and others to test on (``test``)."""
+    """One set: examples in ``folds`` (int64), or examples to train on and others to test on, ``test``, in one fold."""
 
     name: str
     examples: Labelled
-    test: Labelled | None = None
-    folds: np.ndarray | None = None
+    test: Labelled | None
+    folds: np.ndarray
 
     @property
     def splits(self) -> int:
         """The number of (training, test) divisions."""
-        return 1 if self.folds is None else int(np.unique(self.folds).size)
+        return int(np.unique(self.folds).size)
 
     @property
     def tested(self) -> Labelled:
@@ -71,12 +71,10 @@ class ExampleSet:
     def split(self, number: int, noise: float, seed: int) -> tuple[Labelled, Labelled, np.ndarray]:
         """Division ``number`` (from 0): a training part, whose labels may be noisy, a test part, and the indices of its
         examples in the set (int64)."""
-        noisy = self.noisy(noise, seed)
-        if self.test is not None:
-            return noisy, self.test, np.arange(self.test.label.size)
-        assert self.folds is not None
-        held = self.folds == np.unique(self.folds)[number]
+        noisy, held = self.noisy(noise, seed), self.folds == np.unique(self.folds)[number]
         index = np.flatnonzero(held)
+        if self.test is not None:
+            return noisy, self.test, index
         return noisy.take(np.flatnonzero(~held)), self.examples.take(index), index
 
 
@@ -163,10 +161,10 @@ def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) ->
     if len(examples.classes) < 2:
         classes = ", ".join(examples.classes)
         raise DataError(f"all labels are {classes!r}; expected at least two classes", path=path or None)
-    folds = None if test is not None or source.folds else draw_folds(examples.label, source.drawn, seed=1)
     if source.folds is not None:
         folds = read_folds(source.folds, examples.size)
-
+    else:
+        folds = draw_folds(examples.label, source.drawn, seed=1) if test is None else np.zeros(test.size, np.int64)
     if data.bias is not None:
         examples, test = examples.with_bias(data.bias), test and test.with_bias(data.bias)
     return ExampleSet(name, examples, test, folds)

@@ -69,9 +69,7 @@ class ExampleSteps(Kind[ClassificationRecipe]):
             on_set = [result for single in singles for result in self._results(single)]
             self.fitted += on_set
             drawn = self.sets.draw(name, self.recipe.run_seeds[0])  # still in memory
-            part, folds = drawn.tested, drawn.folds
-            folds = np.zeros(part.size, np.int64) if folds is None else folds
-            self.tested[name] = outcomes.Tested(part.label, part.classes, folds)
+            self.tested[name] = outcomes.Tested(drawn.tested.label, drawn.tested.classes, drawn.folds)
             work.append(line for result in on_set for line in result.lines())
         return {"results": len(self.fitted)}
 
