@@ -5,7 +5,7 @@ with ``on_bad_list="skip"``, is left out and counted, as a list is: see ``rerank
 """
 
 import re
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
@@ -84,9 +84,9 @@ class SequenceReader(Checked, ABC):
         """The sentence of a block, None if it holds none; a ``Problem`` if it cannot be used."""
         raise NotImplementedError
 
+    @abstractmethod
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
-        """Write a sentence with these labels: by default its words with labels behind slashes."""
-        out.write(encoded(slashed(sentence.words, labels) + "\n"))
+        """Write a sentence with these labels."""
 
 
 sequence_readers: Registry[type[SequenceReader]] = Registry("sequence_reader", SequenceReader)
@@ -353,3 +353,6 @@ class TaggedTrees(SequenceReader):
             if following >= k + size[k]:
                 inside |= {place: "I-NP" if place > start[k] else "B-NP" for place in range(start[k], end[k])}
         return list(zip(words, tags, strict=True)), [inside.get(start[k], "O") for k in leaves]
+
+    def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
+        out.write(encoded(slashed(sentence.words, labels) + "\n"))
