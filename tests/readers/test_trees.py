@@ -315,6 +315,21 @@ def test_what_is_written_is_what_was_read_and_new_scores_come_first(tmp_path: Pa
         assert last.id == ("wsj-1" if variant == "counted" else "0")
 
 
+def test_scores_behind_trees_are_scores(tmp_path: Path) -> None:
+    (nbest,) = read_lists(BareReader(), _file(tmp_path, b"(NN a) -1.5\n(S (NN a)) -2.5\n(()) -3\n"))
+    assert (nbest.texts, nbest.base.tolist()) == ([b"(NN a)", b"(S (NN a))"], [-1.5, -2.5])
+    (nbest,) = read_lists(BareReader(score=1), _file(tmp_path, b"-1.5 (NN a) 7\n-2.5 (S (NN a)) 8\n"))
+    assert (nbest.texts, nbest.scores.tolist()) == ([b"(NN a)", b"(S (NN a))"], [[-1.5, 7], [-2.5, 8]])
+
+
+def test_sentences_without_blank_lines_are_no_list(tmp_path: Path) -> None:
+    lines = b"".join(b"-1.5 (NN %s)\n" % word * 2 for word in (b"a", b"b", b"c"))
+    with pytest.raises(DataError, match="expected one behind the trees of each sentence"):
+        list(read_lists(BareReader(), _file(tmp_path, lines)))
+    (nbest,) = read_lists(BareReader(), _file(tmp_path, lines + b"\n"))
+    assert len(nbest) == 6
+
+
 def test_a_failed_parse_is_no_candidate(tmp_path: Path) -> None:
     lists = list(BareReader().read(_file(tmp_path, b"(())\n\n%s\n(())\n\n( () )\n\n" % ONE)))
     assert [one.texts for one in lists if one.problem is None] == [[], [ONE], []]

@@ -32,6 +32,7 @@ from rerank.base.ranges import Range
 from rerank.data.trees import is_failed
 from rerank.readers.base import Lists, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, ListReader, Record, numbers
+from rerank.readers.lists import Candidate
 from rerank.readers.problems import NUL
 from rerank.storage.streams import Writable
 
@@ -127,11 +128,17 @@ def blank(line: bytes, _: bytes = b"") -> bool:
     return not line or line.isspace()
 
 
-def failed(line: bytes) -> bool:
-    """Whether a line has what parsers write where they found no tree, ``(())``, alone or behind scores."""
-    before, bracket, tree = line.partition(b"(")
-    alone = blank(before) or numbers(before) is not None
-    return bool(bracket) and alone and not tree.strip(b"() \t") and is_failed(bracket + tree)
+def parted(line: bytes) -> tuple[bytes, bytes]:
+    """The scores before and behind the tree of a line, and the tree, which is empty without a bracket."""
+    start = line.find(b"(") % (len(line) + 1)
+    end = line.rfind(b")", start) + 1 or len(line)
+    return b" ".join(filter(None, (line[:start], line[end:]))), line[start:end]
+
+
+def failed(scores: bytes, tree: bytes) -> bool:
+    """Whether a line has what parsers write where they found no tree, ``(())``, alone or with scores."""
+    alone = blank(scores) or numbers(scores) is not None
+    return bool(tree) and alone and not tree.strip(b"() \t") and is_failed(tree)
 
 
 def parse_scores(rows: Sequence[ScoredTree], column: int) -> tuple[np.ndarray, dict[int, Problem]]:
@@ -253,7 +260,7 @@ class BareReader(ParseReader):
 
     A line that begins with white space continues the tree before it. The id is what follows the count, or else the
     ordinal of the list in the file, from 0. A failed parse, ``(())``, is not a candidate. All base scores are 0, unless
-    the trees of the file have scores before them, as in lists that were reranked.
+    trees have scores before or behind them, as in lists that were reranked.
 
     >>> (nbest,) = BareReader().parse(b"1\\twsj-1\\n(S1 (NN Art))\\n")
     >>> nbest.id, nbest.texts
@@ -273,7 +280,7 @@ class BareReader(ParseReader):
         out.write(b"".join(parts or [b"(())\n"]) + b"\n")
 
     def _grammar(self, lines: LineReader) -> NextList:
-        scored = any(numbers(line.partition(b"(")[0]) for line in lines.ahead(_SHOWN) if b"(" in line)
+        scored = any(numbers(parted(line)[0]) for line in lines.ahead(_SHOWN) if b"(" in line)
         if _HEADER.match(lines.ahead(1)[0]) is None:
             return partial(next_group, pieces_of=_pieces, form=GROUPS + _SCORED * scored, scored=scored)
         form = _COUNTED + _SCORED * scored
@@ -281,12 +288,16 @@ class BareReader(ParseReader):
 
 
 def next_group(lines: LineReader, pieces_of: PiecesOf, form: str, *, scored: bool) -> Record:
-    """The trees up to the next blank line; scored: whether there are scores before them."""
+    """The trees up to the next blank line; scored: whether they have scores."""
     first, rows = lines.number + 1, block(lines, blank)
     if not scored and b"(" not in rows[0]:
         message = f"found {excerpt(rows[0])} where a list starts; expected its first tree, '(...)'"
         return Record(None, first, Problem("header", message, first))
-    return Record(None, first, _parts(pieces_of(rows, first), form, scored))
+    parts = _parts(pieces_of(rows, first), form, scored)
+    if first == 1 and not lines.ahead(1) and len({(*Candidate(decoded(row.text)).tokens,) for row in parts.rows}) > 2:
+        message = "trees of different words and no blank line; expected one behind the trees of each sentence"
+        return Record(None, first, Problem("words", message, first))
+    return Record(None, first, parts)
 
 
 def _pieces(lines: Sequence[bytes], first: int) -> list[Piece]:
@@ -300,7 +311,8 @@ def _parts(pieces: Iterable[Piece], form: str, scored: bool) -> Parts:
     """The list of these candidates, without failed parses; a line without a bracket is scores and tree."""
     rows = list[ScoredTree]()
     for place, line in pieces:
-        if not failed(line):
-            scores, bracket, tree = line.partition(b"(") if scored else (b"0", line, b"")
-            rows.append(ScoredTree(scores, place, bracket + tree or scores, place))
+        scores, tree = parted(line)
+        if not failed(scores, tree):
+            found = (scores, tree or scores) if scored else (b"0", line)
+            rows.append(ScoredTree(found[0], place, found[1], place))
     return Parts(rows, form, unscored=not scored)
