@@ -57,7 +57,7 @@ def column_of(nbest: Lists, name: str, option: str) -> np.ndarray:
         message = f"{fault}; add it to the list or name another one (in a recipe: metric.{option})"
         if option == "column" and nbest.roles is not None:
             others = [other for k, other in enumerate(nbest.names) if k != nbest.column]
-            key = next(iter([*likely, *filter(REWARD.search, others), *others]), "KEY")
+            key = next(iter([*likely, *nbest.roles.doubtful, *filter(REWARD.search, others), "KEY"]))
             message += f", or say which key it is: --roles {key}=gain (data.roles)"
         message += "; what is right in them is measured by --metric match" if nbest.references else ""
         raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)

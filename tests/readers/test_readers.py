@@ -211,6 +211,44 @@ def test_candidates_beside_one_another_whose_text_is_named(tmp_path: Path) -> No
     assert (first.texts, first.scores[:, 1].tolist()) == ([b"a", b"b"], [1, 0])
 
 
+def test_numbers_in_objects_are_doubted_until_their_path_is_named(tmp_path: Path) -> None:
+    inner = [
+        {"prompt": f"{i}", "responses": [{"response": f"{k} {i}", "judge": {"n": 2, "lm": k}} for k in range(2)]}
+        for i in range(3)
+    ]
+    beside = [{"prompt": f"{i}", "responses": ["a", "b"], "judge": [{"lm": 0}, {"lm": 1}]} for i in range(3)]
+    for items, path in ((inner, "judge.lm"), (beside, "judge.lm")):
+        assert found(tmp_path / "lists", items)[0].roles.doubtful == (path,)
+        first, *_ = found(tmp_path / "lists", items, roles={path: "column"})
+        assert (first.names, first.scores[:, 1].tolist()) == (("score", path), [0, 1])
+        assert first.roles.doubtful == ()
+        problem = found(tmp_path / "lists", items, roles={"judge": "column"})[0].problem
+        assert f"--roles {path}=column" in problem.message
+
+
+def test_keys_with_dots_and_unused_answers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows = [{"in.q": f"{i}", "out.text": f"{k}", "ok.0": k, "n": i + k} for i in range(3) for k in range(2)]
+    first, *_ = found(tmp_path / "lists", rows, roles={"in.q": "group", "out.text": "text", "ok.0": "gain"})
+    assert (first.texts, sorted(first.names), first.roles.unused) == ([b"0", b"1"], ["gain", "n", "score"], {})
+    assert caplog.text == ""
+    own = {"candidates": [{"text": "a", "answer": [1]}, {"text": "b", "answer": [2]}]}
+    (first,) = found(tmp_path / "lists", [own], roles={"answer": "unused"})
+    assert (first.problem, first.answers) == (None, None)
+
+
+def test_what_is_said_of_an_answer_is_no_candidate_and_two_ids_are_not_one(tmp_path: Path) -> None:
+    said = [{"name": "Correctness", "score": 0.5}, {"name": "Style", "score": 0.25}]
+    rows = [
+        {"input": f"{i}", "actual_output": f"{i} {k}", "success": k == 0, "metrics": said}
+        for i in range(3)
+        for k in range(2)
+    ]
+    assert "--roles" in found(tmp_path / "lists", rows)[0].problem.message
+    rows = [{"doc_id": d, "sent_id": n, "hyp": f"{d}{n}{k}"} for d in range(3) for n in range(3) for k in range(2)]
+    assert "'doc_id' alone or with 'sent_id'" in found(tmp_path / "lists", rows)[0].problem.message
+    assert len(found(tmp_path / "lists", rows, roles={"doc_id": "group"})) == 3
+
+
 def test_numbers_at_places_are_what_the_user_says(tmp_path: Path) -> None:
     rows = [{"nbest": [["x", -1.5, "5,290"], ["y", -2.5, "1,300"]], "id": name} for name in "ab"]
     (first, _) = found(

@@ -118,6 +118,9 @@ def test_a_run_has_its_account_and_its_model_the_roles(tmp_path: Path, rerank: A
     recipe.write_text(f"name: r\ntask: ranking\nlearner: perceptron\nfeatures: {{set: dense}}\ndata: {{{lists}}}")
     refused = rerank(*command)
     assert (refused.code, "say which key it is: --roles reward=gain (data.roles)" in refused.err) == (2, True)
+    path.write_text(text.replace("reward", "am"))
+    assert "say which key it is: --roles KEY=gain (data.roles)" in rerank(*command).err
+    path.write_text(text)
     recipe.write_text(recipe.read_text()[:-1] + ", roles: {reward: gain}}")
     told = rerank(*command, "--json")
     assert "what is right: gain (reward), from 0 to 2" in told.err

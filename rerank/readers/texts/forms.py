@@ -91,13 +91,13 @@ class Roles:
     @property
     def inner(self) -> set[str]:
         """The keys of candidates that have a role."""
-        return {path.partition(".")[0].rstrip("#+") for path in chain(self.text, *self.columns.values())}
+        return _keys(self.text, *self.columns.values())
 
     @property
     def outer(self) -> set[str]:
         """The keys of objects that have a role."""
         sides = self.group, self.source, self.reference, self.right, self.truth, self.id
-        return {path.partition(".")[0] for path in chain(*sides)} | {*self.keys, self.many, *self.along.values()}
+        return _keys(*sides) | {*self.keys, self.many, *self.along.values()}
 
     def shared(self, item: Object) -> str:
         """What an object has in common with those of its list; empty if that is nothing."""
@@ -181,6 +181,11 @@ class Roles:
             yield made
 
 
+def _keys(*sides: Paths) -> set[str]:
+    """The keys that paths begin with, and those that have dots themselves."""
+    return {key for path in chain(*sides) for key in (path, path.partition(".")[0].rstrip("#+"))}
+
+
 def is_of(value: Any, kind: type | list[type]) -> bool:
     """Whether a value is of a kind; ``[dict]``: a list of objects, ``[str]``: one of texts."""
     if isinstance(kind, type):
@@ -202,7 +207,7 @@ METRICS = "exact_match", "acc", "pass@1"
 PROGRAM = re.compile(r"^\s*(def|class|assert|import|from) ?\w", re.MULTILINE)
 NUMERAL = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*%?\s*")
 VERDICTS = {"pass": 1, "passed": 1, "true": 1, "correct": 1, "yes": 1,
-            "fail": 0, "failed": 0, "false": 0, "incorrect": 0, "no": 0, "timeout": 0}  # fmt: skip
+            "fail": 0, "failed": 0, "false": 0, "incorrect": 0, "no": 0, "timeout": 0, "not_attempted": 0}  # fmt: skip
 
 
 def as_number(value: Any) -> Any:
@@ -224,6 +229,8 @@ def first_of(item: Any, paths: Paths) -> Any:
         for key in path.rstrip("#+").split("."):
             if isinstance(value, list) and key.isdigit():
                 value = value[int(key)] if int(key) < len(value) else None
+            elif is_of(value, [dict]) and any(key in one for one in value):  # beside the candidates
+                value = [one.get(key) for one in value]
             else:
                 value = value.get(key) if isinstance(value, dict) else None
         if path[-1] in "#+":

@@ -41,7 +41,8 @@ NAMES = {
 }  # fmt: skip
 # Gains that may be beyond 1, if they are whole numbers.
 GRADED = "label", "labels", "relevance", "grade", "rel", "qrel", "judgment", "judgement", "y_true"
-OWN = "answer", "predicted_answer", "extracted_answer", "extracted", "final_answer", "parsed_answer"  # of a candidate
+# What a candidate comes to.
+OWN = "answer", "predicted_answer", "extracted_answer", "extracted", "final_answer", "parsed_answer", "parsed"
 # What is measured against a reference, or says which is the best: nobody has it in use, so it is no column unless the
 # user says so.
 KNOWING = re.compile(
@@ -97,6 +98,14 @@ class JsonKey:
         return self.kinds["number in a list"] == len(self.values) > 0
 
     @property
+    def path(self) -> str:
+        """The key or, of objects of numbers, the path to the first of them that differs."""
+        if not self.is_mostly("object of numbers"):
+            return self.name
+        inner = (key for key in keys_of(self.values) if differ(first_of(value, (key,)) for value in self.values))
+        return f"{self.name}.{next(inner, next(iter(keys_of(self.values))))}"
+
+    @property
     def is_gain(self) -> bool:
         """Whether numbers of this name are gains, and no counts, which may be beyond 1."""
         name = self.name.lower().replace(" ", "_")
@@ -131,6 +140,8 @@ def _kind_of(value: Any) -> str:
         return "number written as text" if number else "verdict" if value.lower() in VERDICTS else "text"
     if isinstance(value, list) and value and all(isinstance(one, int | float) for one in value):
         return "number in a list" if len(value) == 1 else "list of numbers"
+    if isinstance(value, dict) and value and all(isinstance(one, int | float) for one in value.values()):
+        return "object of numbers"
     return "list" if isinstance(value, list) else "object"
 
 

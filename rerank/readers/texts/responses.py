@@ -106,7 +106,7 @@ def _missing(objects: Sequence[Object], asked: Mapping[str, str], needed: Sequen
     every = [*objects, *chain.from_iterable(entries_of([item], key) for item in objects for key in keys_of([item])
              if isinstance(item[key], list))]  # fmt: skip
     had = set(keys_of(every))
-    lacking = {key: role for key, role in asked.items() if role in needed and key.partition(".")[0] not in had}
+    lacking = {key: role for key, role in asked.items() if role in needed and not had & {key, key.partition(".")[0]}}
     return {key: role for key, role in lacking.items() if role == "candidates"} or lacking
 
 

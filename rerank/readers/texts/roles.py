@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice, pairwise
 from typing import Any, cast
 
@@ -78,6 +79,8 @@ PIECES = {"references", "refs", "gts", "segments", "tokens", "words", "steps", "
           "logprobs", "top_logprobs"}  # fmt: skip
 PLACE = re.compile(r"^(best|winner|preference|preferred)$|_(index|idx)$", re.IGNORECASE)  # a number so called is one
 VAGUE = {"source", "input", "instruction", "src", "doc_id"}  # may be what the questions of several lists share
+_LISTS = "list", "list of numbers", "number in a list"  # kinds that no answer is of
+_SERVED = "usage", "timings"  # what servers say of their work
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
 
 
@@ -173,6 +176,10 @@ def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | N
         first = _texts(entries, ("0", "1"))[:1] if "text" not in placed else []  # by their places, as pairs are
         if (found := placed.get("text") or next(iter(first), None) or _text(lists)) is None:
             return None
+        alike = not differ([said_of(first_of(entry, (found,))) for entry in entries] for entries in lists)
+        verdicts = (one for one in map(partial(key_of, objects=objects), keys_of(objects)) if one.is_gain)
+        if alike and "candidates" not in placed and any(one.is_mostly("true or false") for one in verdicts):
+            return None  # the names of metrics of a candidate
         text = (found,)
         columns = {SCORE: ("1" if found == "0" else "0",)} if first else {}
     whole = key == "candidates" and text in ((), ("text",))
@@ -252,6 +259,12 @@ def _rows_with(text: str, objects: Sequence[Object], placed: Mapping[str, str]) 
             message = f"{runs[0]!r} or {runs[1]!r} could tell the lists; say which, as --roles "
             raise Problem("text", f"{message}{runs[0]}=group (roles of the reader)")
         group = next(iter(runs), "")
+    for key in again if group.lower() in VAGUE and "group" not in placed else ():
+        both = [*zip(parts[group], parts[key], strict=True)]
+        parted = len({*parts[group]}) < len({*both}) < len(objects)
+        if parted and ID.search(key) and len({*both}) == sum(one != other for one, other in pairwise(both)) + 1:
+            message = f"{group!r} alone or with {key!r} could tell the lists; say --roles {group}=group (roles of the "
+            raise Problem("text", f"{message}reader), or write both under one key")
     return Roles(keys={group: object, text: object}, group=(group,), text=(text,)) if group else None
 
 
@@ -341,8 +354,9 @@ def _with_columns(
     taken = {*form.inner, *named, *_SPECIAL} | (set() if form.many else form.outer)
     free = [key for name, key in table.items() if name in asked or not (name in taken or ID.search(name))]
     for key in free:
-        if asked.get(key.name) == "column" and key.is_mostly("text"):
+        if asked.get(key.name) == "column" and key.is_mostly("text", "object", "object of numbers"):
             message = f"found {shown(key.values[0])} under {key.name!r}; expected numbers in a column, as 1234.5"
+            message += f"; of an object: --roles {key.path}=column" * (key.path != key.name)
             raise Problem("columns", message)
     likely = {key.name for key in free if key.is_gain and not used}
     gain, gains = _gain(form, [key for key in free if key.name not in asked], asked, likely)
@@ -377,14 +391,17 @@ def _with_columns(
         others = table.keys() - {*names, *named, *_SPECIAL}
         dropped = few | {key for key in others if table[key].is_numeric("verdict")}
         dropped |= {key for key, name in inner.items() if key != name}
+        dropped |= {key for key, role in asked.items() if role == "unused"}
         columns = {name: paths for name, paths in columns.items() if paths[0] not in few
                    and (name != paths[0] or not {*table[name].kinds} <= {"number", "true or false"})}  # fmt: skip
     elif not form.form:
         columns |= {FINISH: (FINISH,)} if FINISH in table else {}
-        own = [name for name, key in table.items() if singular(name) in OWN and not (key.steady or key.along)
+        answers = [name for name, key in table.items() if singular(name) in OWN and not key.is_mostly(*_LISTS)
+                   and asked.get(name, "answer") == "answer"]  # fmt: skip
+        own = [name for name in answers if not (table[name].steady or table[name].along)
                and name not in {*form.text, *form.right}]  # fmt: skip
         columns |= {"answer": tuple(sorted(own, key=lambda name: OWN.index(singular(name))))} if own else {}
-        beside = [name for name, key in table.items() if key.along and singular(name) in OWN and not own]
+        beside = [name for name in answers if table[name].along and not own]
         lists |= {"answer": beside[0]} if beside else {}
     columns |= {{"gain": GAIN, "base": SCORE}.get(role, path): (path,) for path, role in asked.items()
                 if "." in path and role in ("gain", "base", "column")}  # fmt: skip
@@ -422,9 +439,10 @@ def _with_unused(
     for key in keys_of(lists) if form.many else ():
         if key not in {*along, *form.outer}:
             unused[key] = f"{key_of(key, lists)} lists"
-    doubtful = [key.name for key in without
-                if not (form.form or key.steady or key.name in {*asked, *form.gains} or ID.search(key.name))
-                and (key.is_numeric() or stepped(key.values))]  # fmt: skip
+    doubtful = [key.path for key in without
+                if not (form.form or key.steady or ID.search(key.name) or key.name in _SERVED
+                        or {*asked, *form.gains}.intersection((key.name, key.path)))
+                and (key.is_numeric("object of numbers") or stepped(key.values))]  # fmt: skip
     entries = entries_of(lists, form.many)
     plain = form.whole and not (form.columns or form.along or form.dropped or form.truth or form.right) and all(
         isinstance(entry, str) or (isinstance(entry, dict) and "text" in entry) for entry in entries)  # fmt: skip
