@@ -229,7 +229,7 @@ def first_of(item: Any, paths: Paths) -> Any:
         for key in path.rstrip("#+").split("."):
             if isinstance(value, list) and key.isdigit():
                 value = value[int(key)] if int(key) < len(value) else None
-            elif is_of(value, [dict]) and any(key in one for one in value):  # beside the candidates
+            elif isinstance(value, list) and is_of(value, [dict]) and any(key in one for one in value):
                 value = [one.get(key) for one in value]
             else:
                 value = value.get(key) if isinstance(value, dict) else None
