@@ -121,7 +121,6 @@ def state_directory(state: str) -> str | None:
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
                 _check_owner(path)
             os.utime(place / state)  # used now
-            _drop_damaged(place / state)
         except OSError as error:
             problems.append(f"{place}: {reason(error)}")
         else:
@@ -184,11 +183,14 @@ def _compile_alone(dispatcher: Any, directory: str) -> None:
     dispatcher.compile = compile_alone
 
 
-def _drop_damaged(directory: Path) -> None:
-    """Remove kernels that are not as they were written: numba would fail over them, or run what they have become."""
+def _drop_damaged(directory: Path, name: str) -> None:
+    """Remove what is kept of functions of a name, where it is not as it was written: numba would fail over it, or run
+    what it has become."""
     version = pickle.dumps(numba.__version__, protocol=-1)  # which an index begins with
-    for path in directory.rglob("*.nb[ic]"):
-        content = path.read_bytes()
+    for path in directory.rglob(f"*{name}*.nb[ic]"):
+        content = b""
+        with suppress(OSError):  # another process has removed it, or it cannot be read
+            content = path.read_bytes()
         kept = content.removeprefix(version) if path.suffix == ".nbi" else content
         if sha256(kept[:-DIGEST]).digest() != kept[-DIGEST:]:
             path.unlink(missing_ok=True)
@@ -210,6 +212,7 @@ def compiled(function: Callable[..., Any], state: str | None) -> Any:
             config.CACHE_DIR = directory or before
             made = numba.njit(**OPTIONS, cache=bool(directory))(function)
             if directory:
+                _drop_damaged(Path(directory), function.__name__.strip("<>"))  # which numba leaves out of file names
                 seal(made)
                 _compile_alone(made, directory)
             return made
