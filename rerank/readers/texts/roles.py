@@ -178,7 +178,8 @@ def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | N
             return None
         alike = not differ([said_of(first_of(entry, (found,))) for entry in entries] for entries in lists)
         verdicts = (one for one in map(partial(key_of, objects=objects), keys_of(objects)) if one.is_gain)
-        if alike and "candidates" not in placed and any(one.is_mostly("true or false") for one in verdicts):
+        named = "candidates" in placed or key.lower() in HOLDERS
+        if alike and not named and any(one.is_mostly("true or false") for one in verdicts):
             return None  # the names of metrics of a candidate
         text = (found,)
         columns = {SCORE: ("1" if found == "0" else "0",)} if first else {}
