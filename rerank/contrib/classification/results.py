@@ -162,11 +162,6 @@ def load_results(work: Work, spec: Spec) -> list[Result] | None:
     return [Result(spec, own["seed"], [Fit(**fit) for fit in own["fits"]], own["tuned"]) for own in entries]
 
 
-def best_of(results: Sequence[Result]) -> Result:
-    """The result with the lowest error, the first of equals."""
-    return min(results, key=lambda result: result.error)
-
-
 def grouped(members: Iterable[M], key: Callable[[M], K]) -> dict[K, list[M]]:
     """The members by their keys, both in order."""
     groups: dict[K, list[M]] = {}
@@ -273,6 +268,6 @@ def compared_of(
         usual = np.bincount(label, minlength=len(classes)).argmax()
         predictions = {f"always {classes[usual]}": np.full_like(label, usual)}
         predictions |= {result.spec.name: result.predicted for result in alike}
-        how = {"against": best_of(alike).spec.name, **recipe.testing}
+        how = {"against": min(alike, key=lambda result: result.error).spec.name, **recipe.testing}
         tables[name_of(name, noise)] = selections_of(predictions, label, **how)
     return tables

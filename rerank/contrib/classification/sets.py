@@ -357,11 +357,9 @@ def zipf_examples(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _parted(points: np.ndarray, positive: np.ndarray, size: int) -> tuple[Labelled, Labelled]:
     """The first ``size`` of the dense rows ``points`` as examples, and the others."""
-    parts = []
-    for part in (slice(size), slice(size, None)):
-        matrix = csr_array(points[part])
-        parts.append(_binary(matrix.indptr, matrix.indices, matrix.data, positive[part], points.shape[1]))
-    return parts[0], parts[1]
+    parts = [(csr_array(points[part]), positive[part]) for part in (slice(size), slice(size, None))]
+    first, second = (_binary(x.indptr, x.indices, x.data, own, points.shape[1]) for x, own in parts)
+    return first, second
 
 
 def _binary(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, positive: np.ndarray, width: int) -> Labelled:

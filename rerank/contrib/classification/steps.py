@@ -28,9 +28,7 @@ from rerank.storage.outputs import RUNS, Work, key_of, output_file
 
 log = logging.getLogger("rerank")
 POOLED = "Errors over the test examples of all folds together, tested against the best run."
-SOURCES = (  # what results depend on
-    *COMPILATION, "data", "learn", "metrics", "readers", str(Path(__file__).parent),
-)  # fmt: skip
+SOURCES = *COMPILATION, "data", "learn", "metrics", "readers", str(Path(__file__).parent)  # what results depend on
 
 
 class ExampleSteps(Kind[ClassificationRecipe]):
@@ -145,7 +143,8 @@ class ExampleSteps(Kind[ClassificationRecipe]):
             return {"tiles": tiles, "sentence": f"{sentence}; {second[0]} follows with {fixed(second[1])}."}
         tiles, sentences = [], list[str]()
         for name, runs in groups.items():
-            best, error = outcomes.best_of(runs), Spread.of(outcomes.best_of(runs).own_errors)
+            best = min(runs, key=lambda result: result.error)
+            error = Spread.of(best.own_errors)
             folds = f"mean of {error.values} folds" if error.values > 1 else "of the test part"
             folds += f" ±{fixed(100 * error.error)}" if error.error is not None else ""
             sentence = f"On {name}, {best.spec.name} errs on {fixed(100 * error.mean)} % of the test examples ({folds})"
@@ -175,8 +174,6 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
 
 MARKS = {0.001: "†", 0.01: "*", 0.05: "★"}  # of results, by the highest p that they have
 TIE = 1e-12  # means that are this close are equal: they are sums of the same numbers in another order
-
-
 Shown = tuple[str, float, float | None]  # a cell's text, the number that it is compared by, and the paper's
 
 
