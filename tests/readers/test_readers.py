@@ -226,6 +226,23 @@ def test_numbers_in_objects_are_doubted_until_their_path_is_named(tmp_path: Path
         assert f"--roles {path}=column" in problem.message
 
 
+def test_numbers_of_an_object_whose_others_are_named_are_not_lost_in_silence(tmp_path: Path) -> None:
+    items = [
+        {
+            "prompt": f"{i}",
+            "responses": [{"response": f"{k} {i}", "judge": {"n": 2, "a": k, "b": -k}} for k in range(2)],
+        }
+        for i in range(3)
+    ]
+    first, *_ = found(tmp_path / "lists", items, roles={"judge.a": "column"})
+    assert (first.roles.unused, first.roles.doubtful) == (
+        {"judge.n": "numbers, 6 of 6", "judge.b": "numbers, 6 of 6"},
+        ("judge.b",),
+    )
+    first, *_ = found(tmp_path / "lists", items, roles={"judge.a": "column", "judge.b": "unused"})
+    assert first.roles.doubtful == ()
+
+
 def test_keys_with_dots_and_unused_answers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     rows = [{"in.q": f"{i}", "out.text": f"{k}", "ok.0": k, "n": i + k} for i in range(3) for k in range(2)]
     first, *_ = found(tmp_path / "lists", rows, roles={"in.q": "group", "out.text": "text", "ok.0": "gain"})

@@ -435,6 +435,12 @@ def _with_unused(
 ) -> Roles:
     """The form with the keys that have no role; taken: those that are used of candidates."""
     without = [key for name, key in table.items() if name not in taken and not (key.along and name in form.outer)]
+    paths = {*asked, *chain(form.text, *form.columns.values())}
+    for held in (key for key in table.values() if key.is_mostly("object of numbers")):
+        own = {f"{held.name}.{name}": key_of(name, held.values) for name in keys_of(held.values)}
+        if not paths.isdisjoint(own):
+            left = ((path, one) for path, one in own.items() if path not in paths)
+            without += [replace(one, name=path, steady=not differ(one.values)) for path, one in left]
     unused = {key.name: str(key) for key in without}
     along = {name for name, key in table.items() if key.along}
     for key in keys_of(lists) if form.many else ():
