@@ -6,7 +6,7 @@ blocks, to the bit those that the same lists have one by one.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, pairwise
+from itertools import chain, pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -22,7 +22,7 @@ from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric
 from rerank.readers.base import Problem, ScoreColumns, SkipCount, legible, make_reader, usable
 from rerank.readers.inputs import Attach, SplitFile, Stretch
-from rerank.readers.lists import Lists, one_by_one
+from rerank.readers.lists import Lists, few_of, one_by_one
 from rerank.readers.sides import Side
 from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import AUTO, UNDERIVED
@@ -170,8 +170,10 @@ class Content(ABC, Generic[T]):
         """All lists of a split in order with what other files hold for them, bad ones in their places; quick to send
         elsewhere, as nothing is looked into. If the split has several sources, their names precede the ids.
         """
-        items = chain.from_iterable(self._of_source(data, *source) for source in _prefixed(data, split))
-        return one_by_one(items)
+        return one_by_one(self._read(data, split))
+
+    def _read(self, data: SplitSettings, split: str) -> Iterator[Lists]:
+        return chain.from_iterable(self._of_source(data, *source) for source in _prefixed(data, split))
 
     def read_stretches(
         self, data: SplitSettings, split: str, lists: int, size: int, *, again: bool = False
@@ -179,7 +181,7 @@ class Content(ABC, Generic[T]):
         """``read``, as many lists at a time as are read at once; large files are stretches, of so many lists and bytes,
         that nobody has read yet, unless it is ``again``."""
         if (few := few_lists()) is not None:
-            yield from islice(self.read(data, split), few)
+            yield from few_of(self._read(data, split), few)
             return
         for source, prefix in _prefixed(data, split):
             read, file = self._of_source(data, source, prefix), None

@@ -474,6 +474,15 @@ def first_filled(items: Iterable[Lists]) -> tuple[Lists | None, Iterator[Lists]]
     return None, iter(ahead)
 
 
+def few_of(items: Iterable[Lists], count: int) -> Iterator[Lists]:
+    """The first ``count`` lists, as many at a time as are read at once."""
+    for lists in items:
+        yield lists.part(0, min(count, lists.list_count))
+        count -= lists.list_count
+        if count <= 0:
+            return
+
+
 def one_by_one(items: Iterable[Lists]) -> Iterator[Lists]:
     """The lists of a stream one by one."""
     return chain.from_iterable(lists.each() for lists in items)
