@@ -25,7 +25,7 @@ TEMPLATES = {  # by module; they are called like their classes
 METRICS = {
     "bleu": "ngrams:Bleu",
     "cer": "wer:Cer",
-    "chrf": "ngrams:Chrf",
+    "chrf": "chrf:Chrf",
     "counts": "gain:Counts",
     "gain": "gain:Gain",
     "match": "wer:Match",

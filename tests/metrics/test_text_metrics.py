@@ -18,8 +18,9 @@ from strategies_text import encode, plain, spaced, texts_with_references
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.extraction.texts import make_text_metric
+from rerank.metrics.chrf import Chrf
 from rerank.metrics.metric import chosen_rows, metrics
-from rerank.metrics.ngrams import Bleu, Chrf
+from rerank.metrics.ngrams import Bleu
 from rerank.metrics.text import NormalizingMetric, Ter, TextMetric, words, words_and_marks
 from rerank.metrics.wer import Cer, Match, Wer
 from rerank.readers.lists import Lists
