@@ -50,7 +50,7 @@ _OTHERS = (
      "M2, whose corrections are edits and no sentences: put what ERRANT counts of each candidate into the lists "
      "(correct, found, right; the metric counts), or write the corrected sentences one a line", ""),
     (_JUDGEMENTS, _JUDGED, ""),
-    (rb"[-+.\deE\s]*\(.*\)[-+.\deE\s]*\n[-+.\deE\s]*\(",
+    (rb"[-+.\deE\s]*\([^()\n]*\(.*\)\s*\)[-+.\deE\s]*\n[-+.\deE\s]*\([^()\n]*\(",
      "trees of several sentences: put a blank line behind those of each, and no id before their scores", ""),
     (rb"NBestList[12]\.0", "SRILM",
      "[('0', [(re.sub('</?s>', '', l.partition(')')[2]), float(l[1:].partition(')')[0])) for l in text[1:]])]"),

@@ -40,11 +40,12 @@ class LineReader:
         self._carry: list[bytes] = []
         self._ended = False
 
-    def ahead(self, count: int) -> list[bytes]:
-        """The next ``count`` lines without taking them; fewer only at the end of the stream."""
+    def ahead(self, count: int, most: int = 0) -> list[bytes]:
+        """The next ``count`` lines without taking them, fewer only at the end of the stream; up to ``most``, where more
+        have been read already."""
         while len(self._lines) - self._at < count and self._fill():
             pass
-        return self._lines[self._at : self._at + count]
+        return self._lines[self._at : self._at + max(count, most)]
 
     def take(self, count: int) -> None:
         """Advance past ``count`` lines that ``ahead`` has shown."""

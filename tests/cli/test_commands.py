@@ -159,6 +159,27 @@ def test_a_pipe_is_answered_list_by_list(tmp_path):
         assert running.wait(PATIENCE) == 0
 
 
+@pytest.mark.parametrize(
+    ("reader", "written"),
+    [
+        ("charniak", "1\t{0}\n-1\n(S1 (NN {0}))\n\n"),
+        ("trees", "1\t{0}\n-1\t(S1 (NN {0}))\n\n"),
+        ("trees", "-1\t(S1 (NN {0}))\n\n"),
+        ("trees", "-1\t(S1\n  (NN {0}))\n\n"),
+    ],
+    ids=["charniak", "counted", "groups", "indented"],
+)
+def test_a_pipe_of_trees_is_answered_list_by_list(model, reader, written):
+    with process("rank", model, "-", "--reader", reader, stderr=subprocess.DEVNULL) as running:
+        for word in ("first", "second", "third"):
+            running.stdin.write(written.format(word).encode())
+            running.stdin.flush()
+            assert select.select([running.stdout], [], [], 120)[0]
+            assert running.stdout.readline().split()[-1] == f"{word}))".encode()
+        running.stdin.close()
+        assert running.wait(PATIENCE) == 0
+
+
 def test_empty_lists_give_empty_lines(rerank, model):
     data = b"1\ta\n-1\n(S1 (NN x))\n\n0\tb\n\n1\tc\n-1\n(S1 (NN y))\n\n"
     result = rerank("rank", model, stdin=data)

@@ -251,7 +251,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (root / f"{name}.jsonl").write_text("\n".join(texts))
     lines = lines_of("train")
     shifted = [
-        {**line, "reference": next["reference"]} for line, next in zip(lines, lines[1:] + lines[:1], strict=True)
+        {**line, "reference": other["reference"]} for line, other in zip(lines, lines[1:] + lines[:1], strict=True)
     ]
     (root / "shifted.jsonl").write_text("\n".join(map(json.dumps, shifted)))
     return root

@@ -240,7 +240,7 @@ def test_numbers_of_an_object_whose_others_are_named_are_not_lost_in_silence(tmp
         ("judge.b",),
     )
     first, *_ = found(tmp_path / "lists", items, roles={"judge.a": "column", "judge.b": "unused"})
-    assert first.roles.doubtful == ()
+    assert (sorted(first.roles.unused), first.roles.doubtful) == (["judge.b", "judge.n"], ())
 
 
 def test_keys_with_dots_and_unused_answers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -435,7 +435,7 @@ def _with_unused(
 ) -> Roles:
     """The form with the keys that have no role; taken: those that are used of candidates."""
     without = [key for name, key in table.items() if name not in taken and not (key.along and name in form.outer)]
-    paths = {*asked, *chain(form.text, *form.columns.values())}
+    paths = {key for key, role in asked.items() if role != "unused"}.union(form.text, *form.columns.values())
     for held in (key for key in table.values() if key.is_mostly("object of numbers")):
         own = {f"{held.name}.{name}": key_of(name, held.values) for name in keys_of(held.values)}
         if not paths.isdisjoint(own):

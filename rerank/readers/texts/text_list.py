@@ -94,13 +94,14 @@ class Draft:
 
     def put(self, found: list[dict[str, float]], *, sparse: bool = False) -> None:
         """Give candidates N mappings of numbers by name; of those that are ``sparse``, what all have may be columns."""
-        some = [one for k, one in enumerate(found) if k not in self.bad]
-        shared = {*self.numbers, *NUMBERS, *set(some[0] if some else ()).intersection(*some[1:])}
-        self.features = found if sparse else self.features
-        for name in dict.fromkeys(chain.from_iterable(found)):
-            if not sparse or name in shared:
-                values = self.numbers.get(name) or [None] * len(found)
-                self.numbers[name] = [one.get(name, value) for one, value in zip(found, values, strict=True)]
+        names = list(dict.fromkeys(chain.from_iterable(found)))
+        if sparse:
+            some = [one for k, one in enumerate(found) if k not in self.bad]
+            shared = {*self.numbers, *NUMBERS, *set(some[0] if some else ()).intersection(*some[1:])}
+            self.features, names = found, [name for name in names if name in shared]
+        for name in names:
+            values = self.numbers.get(name) or [None] * len(found)
+            self.numbers[name] = [one.get(name, value) for one, value in zip(found, values, strict=True)]
 
     def shared(self, base: str) -> list[str]:
         """The names of the numbers that all candidates have, or all with a base score, if there are some."""

@@ -112,14 +112,22 @@ class ParseReader(ListReader):
 
 def block(lines: LineReader, ends: Callable[[bytes, bytes], bool]) -> list[bytes]:
     """Take the next line and those after it, up to the first that, given the line behind it, ``ends`` them."""
-    size, looked = 0, _LOOK
-    while size == 0:
-        look = lines.ahead(looked)
-        pairs = pairwise(look if len(look) == looked else [*look, b""])
-        whole = len(look) < looked or looked == _MOST
-        size = next((i for i, pair in enumerate(pairs) if i and ends(*pair)), len(look) * whole)
-        looked *= 2
-    lines.take(size)
+    found = list_ahead(lines, ends)
+    lines.take(len(found))
+    return found
+
+
+def list_ahead(lines: LineReader, ends: Callable[[bytes, bytes], bool]) -> list[bytes]:
+    """What ``block`` takes. No line is waited for behind an empty one, as a pipe may have no more before its answer."""
+    look, size = lines.ahead(1, _LOOK), 1
+    while size < _MOST:
+        if size + 1 >= len(look):
+            look = lines.ahead(size + 1, 2 * size + _LOOK)
+            if len(look) == size + 1 and not blank(look[size]):
+                look = lines.ahead(size + 2, 2 * size + _LOOK)
+        if size == len(look) or ends(look[size], look[size + 1] if size + 1 < len(look) else b""):
+            break
+        size += 1
     return look[:size]
 
 
@@ -280,8 +288,11 @@ class BareReader(ParseReader):
         out.write(b"".join(parts or [b"(())\n"]) + b"\n")
 
     def _grammar(self, lines: LineReader) -> NextList:
-        scored = any(numbers(parted(line)[0]) for line in lines.ahead(_SHOWN) if b"(" in line)
-        if _HEADER.match(lines.ahead(1)[0]) is None:
+        header, shown = _HEADER.match(lines.ahead(1)[0]), _SHOWN
+        if self.used:  # the first list: a pipe may have no more before its answer
+            shown = min(int(header[1]) + 1 if header else len(list_ahead(lines, blank)), _SHOWN)
+        scored = any(numbers(parted(line)[0]) for line in lines.ahead(shown) if b"(" in line)
+        if header is None:
             return partial(next_group, pieces_of=_pieces, form=GROUPS + _SCORED * scored, scored=scored)
         form = _COUNTED + _SCORED * scored
         return lambda lines: next_counted(lines, 1, _pieces, partial(_parts, form=form, scored=scored))
