@@ -20,9 +20,9 @@ from rerank.base.errors import RerankError
 if TYPE_CHECKING:
     from rerank.features.extract import feature
     from rerank.models.reranker import Ranking, Reranker, load
-    from rerank.readers.given.nbest import NBest
-    from rerank.readers.given.reading import example, read
     from rerank.readers.lists import Candidate
+    from rerank.readers.memory.nbest import NBest
+    from rerank.readers.memory.reading import example, read
     from rerank.runs.fitting import fit
     from rerank.runs.measuring import Evaluation, evaluate
     from rerank.runs.training import TrainingEvent
@@ -38,16 +38,16 @@ logging.getLogger("rerank").addFilter(PlainMessages())
 _PLACES = {
     "Candidate": "rerank.readers.lists",
     "Evaluation": "rerank.runs.measuring",
-    "NBest": "rerank.readers.given.nbest",
+    "NBest": "rerank.readers.memory.nbest",
     "Ranking": "rerank.models.reranker",
     "Reranker": "rerank.models.reranker",
     "TrainingEvent": "rerank.runs.training",
     "evaluate": "rerank.runs.measuring",
-    "example": "rerank.readers.given.reading",
+    "example": "rerank.readers.memory.reading",
     "feature": "rerank.features.extract",
     "fit": "rerank.runs.fitting",
     "load": "rerank.models.reranker",
-    "read": "rerank.readers.given.reading",
+    "read": "rerank.readers.memory.reading",
 }
 
 __all__ = [

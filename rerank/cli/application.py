@@ -294,7 +294,7 @@ class ListOptions(ReadOptions):
 
     def read(self, path: str, **more: Any) -> Any:
         """The lists of a file, see ``rerank.read``."""
-        from rerank.readers.given.reading import read
+        from rerank.readers.memory.reading import read
 
         return read(path, self.reader, on_bad_list=self.on_bad_list, roles=self.roles, **more)
 

@@ -136,8 +136,8 @@ def oracle(
     from rerank.metrics.metric import ListStatistics, measured_corpus
     from rerank.readers.base import Lists, SkipCount, format_of, judged_by, make_reader
     from rerank.readers.detection import MOST, Account, said_of, tell
-    from rerank.readers.given.reading import ListFile, read
     from rerank.readers.lists import one_by_one
+    from rerank.readers.memory.reading import ListFile, read
     from rerank.readers.trees.charniak import ParseReader
     from rerank.recipes.loading import measuring_recipe
     from rerank.runs.corpora import references_amiss, written_apart

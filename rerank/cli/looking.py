@@ -298,8 +298,8 @@ def look(
     from rerank.extraction.list_checks import doubts_of_lists
     from rerank.readers.base import SkipCount, counted, usable
     from rerank.readers.detection import MOST, Account, filled
-    from rerank.readers.given.reading import ListFile, read
     from rerank.readers.lists import one_by_one
+    from rerank.readers.memory.reading import ListFile, read
 
     lists = read(file, reading.reader, references=references or None, roles=reading.roles)
     count = SkipCount("skip")

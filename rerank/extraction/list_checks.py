@@ -22,7 +22,7 @@ from rerank.readers.lists import GAIN, Lists, one_by_one
 from rerank.storage.streams import read_once
 
 if TYPE_CHECKING:
-    from rerank.readers.given.reading import ListFile
+    from rerank.readers.memory.reading import ListFile
 
 LOOK, MANY = 1000, 10_000  # lists, the first, and their candidates that are looked at
 LACKING = 0.05  # the share of tokens that no candidate has, at the least, that says something

@@ -36,7 +36,7 @@ from rerank.readers.lists import ListCandidate, Lists
 
 if TYPE_CHECKING:
     from rerank.features.text.view import TextView
-    from rerank.readers.given.nbest import NBest
+    from rerank.readers.memory.nbest import NBest
 
 log = logging.getLogger("rerank")
 # A user's template: maps a candidate to its features by name.
@@ -326,7 +326,7 @@ def feature(function: Feature) -> Callable[[ListCandidate], Mapping[str, float]]
     The result can be named wherever users' templates can: in ``fit(features=...)``, and by import path in recipes. The
     list has neither references nor gains: where the model works, nobody knows them.
     """
-    from rerank.readers.given.nbest import NBest  # with the formats of a program's lists
+    from rerank.readers.memory.nbest import NBest  # with the formats of a program's lists
 
     @wraps(function)
     def template(candidate: ListCandidate) -> Mapping[str, float]:

@@ -21,9 +21,18 @@ from rerank.models.provenance import Trust
 from rerank.models.scorer import Contribution, Ranked, Scorer
 from rerank.models.weights import named_weights
 from rerank.readers.base import OnBadList, Problem, ScoreColumns, SkipCount, check_names, make_reader
-from rerank.readers.given.nbest import CandidateLike, GivenError, NBest, Plain, each_of, files_only, list_given, refusal
-from rerank.readers.given.reading import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.lists import Candidate, Lists
+from rerank.readers.memory.nbest import (
+    CandidateLike,
+    InputError,
+    NBest,
+    Plain,
+    as_error,
+    files_only,
+    iterate,
+    make_list,
+)
+from rerank.readers.memory.reading import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.texts.jsonl import is_table, table
 from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import ListRecipe, TextRecipe
@@ -337,9 +346,9 @@ class Reranker:
             yield from self._rank_file(lists, format, sources, on_bad_list)
             return
         if is_frame(lists):
-            raise GivenError("found a data frame; expected lists: score_frame ranks its rows", "lists")
+            raise InputError("found a data frame; expected lists: score_frame ranks its rows", "lists")
         files_only("lists in memory", format=format, sources=sources)
-        every = each_of(lists, "lists, in a list", "lists")
+        every = iterate(lists, "lists, in a list", "lists")
         taken = deque[Sequence[CandidateLike]]()
 
         def opened() -> Iterator[Pair]:
@@ -459,13 +468,13 @@ class Reranker:
             source = candidates.source if source is None else source
         elif is_frame(candidates):
             message = f"found {type(candidates).__name__}; expected several candidates, in a list"
-            raise GivenError(f"{message}; score_frame ranks the rows of a data frame", "candidates")
+            raise InputError(f"{message}; score_frame ranks the rows of a data frame", "candidates")
         else:
-            every = each_of(candidates, "several candidates, in a list", "candidates")
+            every = iterate(candidates, "several candidates, in a list", "candidates")
             originals, rows = candidates if isinstance(candidates, list | tuple) else list(every), None
         if source is not None and not self._texts:
             message = "the model ranks parses, which have no source; leave it out"
-            raise GivenError(message, "source", list_id=name or None)
+            raise InputError(message, "source", list_id=name or None)
         if rows is not None:
             if rows.of_trees == self._texts:
                 message = "trees, not texts" if rows.of_trees else "texts, not trees"
@@ -474,7 +483,7 @@ class Reranker:
                 rows = rows.changed(source=encoded(source).strip())
         else:
             texts, scored = self._texts, self._scorer.content.scored
-            rows = list_given(originals, self._columns, texts=texts, name=name, source=source, scored=scored)
+            rows = make_list(originals, self._columns, texts=texts, name=name, source=source, scored=scored)
         return originals, self._open(rows)
 
     def _plain(self, candidates: Candidates, name: str = "") -> Plain | None:
@@ -486,9 +495,9 @@ class Reranker:
         """The candidates of a list, all of them."""
         opened = self._scorer.open(nbest)
         if isinstance(opened, Problem):
-            raise refusal(opened)
+            raise as_error(opened)
         if len(opened.nbest.bad) > len(nbest.bad):
-            raise refusal(next(problem for problem in opened.nbest.bad if problem not in nbest.bad))
+            raise as_error(next(problem for problem in opened.nbest.bad if problem not in nbest.bad))
         self._tell_unknown(self._scorer.content.unknown(nbest))
         return opened
 

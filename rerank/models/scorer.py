@@ -22,8 +22,8 @@ from rerank.learn.scoring import scores as scores_of
 from rerank.models.model import Model, recipe_of
 from rerank.models.provenance import Decoding, compared, decodings_of
 from rerank.readers.base import ListWriter, Problem, Reader, ScoreColumns, SkipCount, make_reader, usable
-from rerank.readers.given.nbest import Plain
 from rerank.readers.lists import Lists
+from rerank.readers.memory.nbest import Plain
 from rerank.readers.sides import in_step
 from rerank.storage.streams import PathLike, Writable, read_in
 

@@ -17,20 +17,20 @@ from rerank.models.model import Model
 from rerank.models.reranker import Reranker
 from rerank.pool import open_engine
 from rerank.readers.base import ScoreColumns
-from rerank.readers.given.nbest import NBest, told, used
-from rerank.readers.given.reading import (
+from rerank.readers.inputs import Source
+from rerank.readers.lists import GAIN, first_filled
+from rerank.readers.memory.nbest import NBest, error_context, skip_bad
+from rerank.readers.memory.reading import (
     FrameColumns,
     FrameLists,
     ListFile,
-    blocks_given,
     check_keys,
     first_list,
     holds_trees,
     is_frame,
     lists_from,
+    memory_blocks,
 )
-from rerank.readers.inputs import Source
-from rerank.readers.lists import GAIN, first_filled
 from rerank.readers.texts.jsonl import is_table
 from rerank.recipes.loading import load_recipe, read_settings, task_named
 from rerank.recipes.recipe import METRICS, ListRecipe, TaskRecipe
@@ -150,7 +150,7 @@ def _fitted(
         message = f"the recipe needs a split {min(missing)!r}; found only {' and '.join(lists)}"
         tuning = "; MERT can tune on dev: say mert: {split: dev}" if getattr(recipe, "mert", None) else ""
         raise RecipeError(message + tuning, key="recipe")
-    with told(), open_engine(**recipe.engine.model_dump()) as engine:
+    with error_context(), open_engine(**recipe.engine.model_dump()) as engine:
         source = Inputs(lists, None if start is None else start.model)
         model: Model = experiment(recipe, source, None, until="train", engine=engine, callback=callback).served
     settled = model.settings["data"]  # files and splits of this process mean nothing to the users of a model
@@ -212,11 +212,11 @@ def _held(
             data |= {"sources": lists.sources and "{root}/{split}.src.gz", "form": lists.form}
             data |= {} if lists.references else {"references": None}
         return lists.blocks, data, None
-    with told():
-        blocks = blocks_given(lists, texts=texts, gains=gains, columns=columns)
+    with error_context():
+        blocks = memory_blocks(lists, texts=texts, gains=gains, columns=columns)
         kept = (
             item if item.list_count > 1 else item.repeated("keep")
-            for item in used(blocks, getattr(lists, "on_bad_list", "error"))
+            for item in skip_bad(blocks, getattr(lists, "on_bad_list", "error"))
         )
         rows = [item.without_raw() for item in kept]
     first, _ = first_filled(rows)

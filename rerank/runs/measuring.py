@@ -34,17 +34,17 @@ from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import SkipCount
 from rerank.readers.detection import MOST, Account, tell
-from rerank.readers.given.nbest import each_of, row_of, told
-from rerank.readers.given.reading import (
+from rerank.readers.lists import Lists, one_by_one
+from rerank.readers.memory.nbest import error_context, iterate, row_of
+from rerank.readers.memory.reading import (
     FrameColumns,
     FrameLists,
-    blocks_given,
     check_keys,
     first_list,
     is_frame,
     lists_from,
+    memory_blocks,
 )
-from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.texts.jsonl import is_table
 from rerank.recipes.loading import measuring_recipe
 from rerank.recipes.settings import Section, Seed, Settings, named, validate
@@ -188,13 +188,13 @@ def _measured(
             raise RecipeError(f"{content.metric.primary} measures orders; expected best", key="decode")
     else:
         what = ("a choice for every list", "the scores of every list's candidates")[ordered]
-        choices = each_of(model, f"a model, or {what}", "model")
+        choices = iterate(model, f"a model, or {what}", "model")
         take, by = _scores if ordered else _place, ""
         choose = lambda pairs: [take(next(choices, _MISSING), pair.nbest) for pair in pairs]  # noqa: E731
     count, seen = SkipCount(getattr(lists, "on_bad_list", "error")), SeenLists(content.held)
     how_given: Any = {"texts": isinstance(content, TextContent), "gains": isinstance(content.metric, Gain)}
-    with told():
-        usable = content.measured(one_by_one(blocks_given(lists, **how_given)), count)
+    with error_context():
+        usable = content.measured(one_by_one(memory_blocks(lists, **how_given)), count)
         while batch := list(islice(usable, BATCH)):
             for one, answer in zip(batch, choose([one.pair for one in batch if one.pair]), strict=True):
                 every.append((one.held.base, one.stats, one.reference))

@@ -18,8 +18,8 @@ from rerank.learn.folds import FOLDS
 from rerank.metrics.gain import LOWER, REWARD
 from rerank.readers.base import judged_by, lists_of, make_reader, readers, settings_of
 from rerank.readers.detection import Account, format_of, recognised
-from rerank.readers.given.reading import ListFile, read
 from rerank.readers.lists import GAIN, Lists
+from rerank.readers.memory.reading import ListFile, read
 from rerank.readers.texts.roles import ROWS, roles_given, with_roles
 from rerank.readers.texts.text_files import TextFile, lists_of_texts
 from rerank.recipes.loading import TaskFiles, read_settings, tasks

@@ -30,8 +30,8 @@ from rerank.metrics.metric import Metric, best_of_lists, oracles
 from rerank.readers.base import ScoreColumns, SkipCount, counted, usable
 from rerank.readers.detection import MOST as FIRST_LISTS
 from rerank.readers.detection import Account, said_of, tell
-from rerank.readers.given.reading import ListFile, blocks_given, lists_from
 from rerank.readers.lists import Lists, first_filled, numbered
+from rerank.readers.memory.reading import ListFile, lists_from, memory_blocks
 from rerank.recipes.loading import measuring_recipe
 from rerank.runs.compared import Compared, Scored, doubts_about
 from rerank.runs.report.table import TextTable, plain_text
@@ -202,7 +202,7 @@ def load_source(
     path, reader = getattr(file, "path", ""), dict(file.settings) if isinstance(file, ListFile) else {}
     data = {"answer": getattr(file, "answer", None)} | ({"reader": reader} if reader else {})
     recipe, count = measuring_recipe("ranking", metric, data), SkipCount(getattr(file, "on_bad_list", "error"))
-    blocks = (blocks_given(one, texts=True, gains=True) for one in every_one)
+    blocks = (memory_blocks(one, texts=True, gains=True) for one in every_one)
     first, rows = first_filled(chain.from_iterable(blocks))
     if first is None:
         list(usable(rows, counted, count))

@@ -21,7 +21,7 @@ from rerank.base.encoding import LONGEST, file_name, is_name
 from rerank.base.errors import DataError, ModelError, RecipeError, RerankError, RunError, StoppedError, UnforeseenError
 from rerank.extraction.trees import TreeContent
 from rerank.features.sink import TooLargeError
-from rerank.readers.given.nbest import GivenError
+from rerank.readers.memory.nbest import InputError
 from rerank.readers.problems import Problem
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.recipe import TextRecipe
@@ -179,7 +179,7 @@ def test_it_can_be_sent_and_stays_as_it_is() -> None:
     "error",
     [
         DataError("bad", path="a", line=3, list_id="x"), RecipeError("bad", key="k"), ModelError("bad", path="m"),
-        Problem("text", "bad", 3, path="a", place=1), GivenError("bad", "candidates[0]", list_id="x"),
+        Problem("text", "bad", 3, path="a", place=1), InputError("bad", "candidates[0]", list_id="x"),
         TooLargeError("bad", path="a"), StoppedError("bad", 130), RunError("bad"), UnforeseenError("bad", "Traceback"),
     ],
 )  # fmt: skip

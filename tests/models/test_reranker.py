@@ -17,7 +17,7 @@ import rerank
 from rerank.models.model import Model
 from rerank.models.scorer import Scorer
 from rerank.readers.base import SkipCount
-from rerank.readers.given.nbest import GivenError
+from rerank.readers.memory.nbest import InputError
 from rerank.runs import experiment
 from rerank.storage.streams import open_stream
 
@@ -157,7 +157,7 @@ def test_bad_candidates_are_named(models: dict[str, Path], kind: str, given: Any
         model.rank(given)
     assert message in str(caught.value)
     if isinstance(given, list) and isinstance(given[0], dict) and None in given[0].values():
-        assert isinstance(caught.value, GivenError)
+        assert isinstance(caught.value, InputError)
         assert caught.value.field == f"candidates[0].{next(iter(given[0]))}"
     if not isinstance(given, str):
         with pytest.raises(rerank.RerankError, match=r"^list seven: "):

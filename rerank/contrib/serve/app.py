@@ -35,8 +35,8 @@ from rerank.extraction.kinds import content_of
 from rerank.models.model import ModelRoute
 from rerank.models.provenance import Provenance
 from rerank.models.reranker import Reranker
-from rerank.readers.given.nbest import KEYS, GivenError, row_of
 from rerank.readers.lists import Candidate
+from rerank.readers.memory.nbest import KEYS, InputError, row_of
 from rerank.readers.texts.json_lines import plain_object
 from rerank.recipes.recipe import TextRecipe
 from rerank.recipes.settings import S, Section, first_fault
@@ -114,7 +114,7 @@ def answer(
             ranking = model.rank(asked.candidates, asked.source)
         if asked.explain >= max(2, len(ranking)):
             message = f"found {asked.explain}; the last place in the order is {len(ranking) - 1}"
-            raise GivenError(message, "explain")
+            raise InputError(message, "explain")
         best = ranking.best
         answer = {
             "id": keys.get("id"),
@@ -141,20 +141,20 @@ def answer_documents(
     _, asked = as_asked(DocumentsRequest, body)
     for name, value in (asked.model_extra or {}).items():
         if value is not None and name not in UNUSED:
-            raise GivenError(
+            raise InputError(
                 f"unknown field {name!r}; expected some of {', '.join(DocumentsRequest.model_fields)}", name
             )
     if not model.sees_source:
-        raise GivenError("the model has no features that look at a source; it cannot rank for a query", "query")
+        raise InputError("the model has no features that look at a source; it cannot rank for a query", "query")
     documents = asked.documents
     _check_candidates("documents", documents, model, limits)
     _check_size("query", asked.query, limits)
     try:
         with deadline:
             ranking = model.rank(documents, asked.query)
-    except GivenError as error:
+    except InputError as error:
         field = re.sub("^source", "query", re.sub("^candidates", "documents", error.field))
-        raise GivenError(error.message, field) from None
+        raise InputError(error.message, field) from None
     results: list[dict[str, Any]] = [
         {"index": y, "relevance_score": score}
         for y, score in zip(ranking.order.tolist(), ranking.scores.tolist(), strict=True)
@@ -193,7 +193,7 @@ def as_asked(kind: type[S], body: bytes) -> tuple[dict[str, Any], S]:
     except ValidationError as error:
         place, message = first_fault(kind, error)
         field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
-        raise (GivenError(message, field) if field else DataError(message)) from None
+        raise (InputError(message, field) if field else DataError(message)) from None
 
 
 def _check_names(
@@ -202,7 +202,7 @@ def _check_names(
     """Refuse a name that is not ``known`` and looks like one that is ``absent``; others are of no interest."""
     for name in names:
         if name not in known and (near := difflib.get_close_matches(name, absent, n=1, cutoff=0.7)):
-            raise GivenError(f"found {name!r}; did you mean {near[0]}?{more}", f"{place}{name}")
+            raise InputError(f"found {name!r}; did you mean {near[0]}?{more}", f"{place}{name}")
 
 
 def _check_candidates(field: str, candidates: Iterable[Any], model: Reranker, limits: Limits) -> None:
@@ -232,12 +232,12 @@ def _check_size(field: str, text: Any, limits: Limits, *, trees: bool = False) -
         return
     words = len(LEAF.findall(text) if trees else text.split())
     if words > limits.words:
-        raise GivenError(f"found {words:,} words; expected at most {limits.words:,} (--max-words)", field)
+        raise InputError(f"found {words:,} words; expected at most {limits.words:,} (--max-words)", field)
     data = np.frombuffer(encoded(text), np.uint8) if trees else np.zeros(0, np.uint8)
     levels = int(np.cumsum((data == OPEN).astype(np.int64) - (data == CLOSE)).max(initial=0))  # open at once
     if levels > limits.depth:
         message = f"found a tree of {levels:,} levels; expected at most {limits.depth:,} (--max-depth)"
-        raise GivenError(message, field)
+        raise InputError(message, field)
 
 
 def _hashed(kind: str) -> str:
@@ -357,7 +357,7 @@ def _rank(
         try:
             ranking, candidates = await ranked(headers, receive)
         except DataError as error:
-            raise RefusedError(400, str(error), error.field if isinstance(error, GivenError) else None) from None
+            raise RefusedError(400, str(error), error.field if isinstance(error, InputError) else None) from None
         except asyncio.CancelledError:
             raise RefusedError(503, "the service is shutting down") from None
         measures.candidates.inc(candidates)

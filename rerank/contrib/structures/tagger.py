@@ -22,7 +22,7 @@ from rerank.contrib.structures.readers import BATCH, Token
 from rerank.contrib.structures.training import marginals
 from rerank.models import model as models
 from rerank.models.provenance import Provenance, Trust, require_trusted_parts
-from rerank.readers.given.nbest import GivenError
+from rerank.readers.memory.nbest import InputError
 from rerank.recipes.settings import Section
 from rerank.storage.documents import as_json, read_object
 from rerank.storage.files import new_directory, read_array, save_arrays
@@ -220,10 +220,10 @@ def answer_tags(model: Tagger, asked: TagRequest, limits: Any) -> tuple[dict[str
     """The labels of sentences, or their best sequences of labels, and how many sentences there are."""
     for i, sentence in enumerate(asked.sentences):
         if len(sentence) > limits.words:
-            raise GivenError(f"found {len(sentence):,} words; at most {limits.words:,} are tagged", f"sentences[{i}]")
+            raise InputError(f"found {len(sentence):,} words; at most {limits.words:,} are tagged", f"sentences[{i}]")
         if len(sentence) * len(model.labels) * (asked.n or 1) > MOST_STEPS:
             message = f"{asked.n} sequences of labels of {len(sentence):,} words take too much room; ask for fewer"
-            raise GivenError(message, f"sentences[{i}]")
+            raise InputError(message, f"sentences[{i}]")
     if asked.n is None:
         return {"labels": list(model.tag_many(asked.sentences))}, len(asked.sentences)
     nbest = [[tagging._asdict() for tagging in best] for best in model.nbest_many(asked.sentences, asked.n)]

@@ -19,19 +19,19 @@ from rerank.data.answers import check_rule
 from rerank.readers import base, detection
 from rerank.readers.base import OnBadList, Reader, ScoreColumns, check_choice, check_names, readers
 from rerank.readers.detection import MOST, Account, filled
-from rerank.readers.given.nbest import (
+from rerank.readers.lists import GAIN, Lists
+from rerank.readers.memory.nbest import (
     NBest,
     ObjectLists,
-    checked_nbest,
-    each_of,
+    check_nbest,
     files_only,
-    given_rows,
-    list_given,
+    iterate,
+    make_list,
+    nbest_rows,
     nbests,
     row_of,
     with_gains,
 )
-from rerank.readers.lists import GAIN, Lists
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.forms import as_number
 from rerank.readers.texts.json_lines import JsonReader
@@ -133,7 +133,7 @@ class FrameLists:
             names["score"] = base
         if "columns" in names:
             columns = names["columns"]
-            names["columns"] = columns if isinstance(columns, str) else list(each_of(columns, "names", "columns"))
+            names["columns"] = columns if isinstance(columns, str) else list(iterate(columns, "names", "columns"))
             check_names(names["columns"], "columns")
         rule = None if names.get("answer") in present else names.pop("answer", None)
         _check(names, present, named=known is not None)
@@ -170,7 +170,7 @@ class FrameLists:
             source, right = (self._shared(name, key, [of_key[key][row] for row in rows]) if key in of_key else None
                              for key in ("source", "references"))  # fmt: skip
             gains = [of_key[GAIN][row] for row in rows] if GAIN in of_key else None
-            given = list_given([every[row] for row in rows], columns, name=name, texts=kind == "text")
+            given = make_list([every[row] for row in rows], columns, name=name, texts=kind == "text")
             candidates = with_answers(given, self.answer).candidates
             yield NBest(name, candidates, source, () if right is None else right, gains)
 
@@ -431,13 +431,13 @@ def lists_from(given: Any, columns: Mapping[str, Any]) -> Iterable[NBest]:
         return read(given, **columns)
     if isinstance(given, ListFile | FrameLists | ObjectLists):
         return given
-    rest = each_of(given, "lists: NBests in a list, what rerank.read gives, a data frame, or dicts", "lists")
+    rest = iterate(given, "lists: NBests in a list, what rerank.read gives, a data frame, or dicts", "lists")
     first = next(rest, None)
     every = given if rest is not given else chain([] if first is None else [first], rest)
     return read(every) if isinstance(first, Mapping) else every
 
 
-def blocks_given(
+def memory_blocks(
     lists: Iterable[Any], *, texts: bool, gains: bool, columns: ScoreColumns | None = None
 ) -> Iterator[Lists]:
     """Lists as readers give them, with sources and references and, if asked for, with gains as the column "gain"; in
@@ -449,9 +449,9 @@ def blocks_given(
     if isinstance(lists, ListFile) or (isinstance(lists, ObjectLists) and texts and lists.answer is None):
         yield from lists.blocks()
         return
-    for nbest in map(checked_nbest, lists):
+    for nbest in map(check_nbest, lists):
         try:
-            rows = given_rows(nbest, texts, columns)
+            rows = nbest_rows(nbest, texts, columns)
             if columns is None and nbest.rows is None and len(nbest):
                 shown = rows.named()
                 columns = ScoreColumns(shown.names, shown.names[shown.column])
@@ -464,7 +464,7 @@ def first_list(lists: Iterable[NBest]) -> tuple[NBest, Iterable[NBest]]:
     """The first list that has candidates, which there must be, and all lists, which can be gone through again."""
     again = isinstance(lists, FrameLists) or (isinstance(lists, ListFile) and "-" not in lists.files)
     again = again or (isinstance(lists, ObjectLists) and not isinstance(lists.objects, Iterator))
-    every = lists if again else list(map(checked_nbest, lists))
+    every = lists if again else list(map(check_nbest, lists))
     if (first := next((nbest for nbest in every if len(nbest)), None)) is None:
         raise DataError("no list with candidates", path=lists.path if isinstance(lists, ListFile) else None)
     return first, every

@@ -40,14 +40,14 @@ CandidateLike: TypeAlias = Any
 KEYS = "text", "tree", "score", "columns", "features", "segmentation", "alignment", "answer"
 JSON = JsonlReader()  # whose candidates those in memory are
 TWO_GAINS = f"the column {GAIN!r} does not hold the gains of the list; rename it"
-_PLAIN = {key.rstrip("s"): key for key in KEYS}
-_TAKEN = {*KEYS} - {SCORE}
+_KEY_OF_STEM = {key.rstrip("s"): key for key in KEYS}
+_NO_COLUMNS = {*KEYS} - {SCORE}
 _FLOAT32 = Annotated[float, msgspec.Meta(ge=-FLOAT32_MAX, le=FLOAT32_MAX)]
-_AS_IT_IS = {str, float, int, type(None)}  # types of values that JSON has too
+_JSON_TYPES = {str, float, int, type(None)}  # types of values that JSON has too
 MAPPINGS = dict, Mapping  # ``isinstance`` knows a dict at once, and asks the abstract class about others
 
 
-class GivenError(DataError):
+class InputError(DataError):
     """The input that a program has given cannot be used; ``field`` says where that is, as "candidates[3].score"."""
 
     def __init__(self, message: str, field: str, *, list_id: str | None = None) -> None:
@@ -55,12 +55,12 @@ class GivenError(DataError):
         self.field = field
 
 
-def each_of(given: Any, expected: str, field: str, *, list_id: str | None = None) -> Iterator[Any]:
+def iterate(given: Any, expected: str, field: str, *, list_id: str | None = None) -> Iterator[Any]:
     """Go through what is given, ``expected`` as the ``field``; it is an error if that is one thing."""
     with suppress(TypeError):
         if not isinstance(given, str | bytes | Mapping):
             return iter(given)
-    raise GivenError(f"found {type(given).__name__}; expected {expected}", field, list_id=list_id)
+    raise InputError(f"found {type(given).__name__}; expected {expected}", field, list_id=list_id)
 
 
 def files_only(found: str, **given: Any) -> None:
@@ -70,27 +70,27 @@ def files_only(found: str, **given: Any) -> None:
             raise RecipeError(f"found {value!r}, which is for files, and {found}; leave one of them out", key=name)
 
 
-def refusal(problem: Problem) -> GivenError:
+def as_error(problem: Problem) -> InputError:
     """A list or a candidate that was given and cannot be used, as an error."""
     k = 0 if problem.path else problem.line or 0  # the lines of a list that has no file are its candidates
     k = k if problem.place is None else problem.place + 1
     named = not k or re.search(rf"\bcandidate {k}\b", problem.message)
     message = problem.message if named else f"candidate {k}: {problem.message}"
-    return GivenError(message, f"candidates[{k - 1}]" if k else "candidates", list_id=problem.list_id or None)
+    return InputError(message, f"candidates[{k - 1}]" if k else "candidates", list_id=problem.list_id or None)
 
 
 @contextmanager
-def told(list_id: str | None = None) -> Iterator[None]:
+def error_context(list_id: str | None = None) -> Iterator[None]:
     """Within the block, errors in lists that have no file name the list and the candidate."""
     try:
         yield
     except DataError as error:
         if error.path:
             raise
-        error = refusal(error) if isinstance(error, Problem) else error
+        error = as_error(error) if isinstance(error, Problem) else error
         name = error.list_id or list_id
-        if isinstance(error, GivenError):
-            raise GivenError(error.message, error.field, list_id=name) from None
+        if isinstance(error, InputError):
+            raise InputError(error.message, error.field, list_id=name) from None
         raise DataError(error.message, list_id=name) from None
 
 
@@ -121,14 +121,14 @@ class NBest:
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str | int | np.integer) or isinstance(self.id, bool):
-            raise GivenError(f"found {self.id!r:.60} as the id; expected a name or a whole number", "id")
+            raise InputError(f"found {self.id!r:.60} as the id; expected a name or a whole number", "id")
         object.__setattr__(self, "id", str(self.id))
         for name in ("candidates", "references"):
             values = getattr(self, name)
             if name == "references" and (isinstance(values, str) or is_tree(values)):
                 values = (values,)
             if not isinstance(values, Sequence) or isinstance(values, str | bytes):
-                values = tuple(each_of(values, f"{name}, in a list", name, list_id=self.id))
+                values = tuple(iterate(values, f"{name}, in a list", name, list_id=self.id))
             object.__setattr__(self, name, values)
         if self.gains is not None:
             object.__setattr__(self, "gains", _gains(self.gains, self.id))
@@ -161,7 +161,7 @@ class NBest:
 
 def _gains(gains: Any, name: str) -> tuple[float, ...]:
     """Gains as float64, of whatever library their numbers are."""
-    values = list(each_of(gains, "gains, in a list", "gains", list_id=name))
+    values = list(iterate(gains, "gains, in a list", "gains", list_id=name))
     for k, gain in enumerate(values):
         try:
             values[k] = float(gain)
@@ -169,7 +169,7 @@ def _gains(gains: Any, name: str) -> tuple[float, ...]:
             values[k] = float("nan")
         if not isfinite(values[k]) or isinstance(gain, str):
             message = f"found {gain!r:.60} as the gain of candidate {k + 1}; expected a finite number"
-            raise GivenError(message, f"gains[{k}]", list_id=name)
+            raise InputError(message, f"gains[{k}]", list_id=name)
     return tuple(values)
 
 
@@ -178,7 +178,7 @@ def is_tree(value: Any) -> bool:
     return hasattr(value, "pformat") and hasattr(value, "leaves")
 
 
-def used(items: Iterable[Lists], on_bad_list: OnBadList) -> Iterator[Lists]:
+def skip_bad(items: Iterable[Lists], on_bad_list: OnBadList) -> Iterator[Lists]:
     """The lists that can be used; the others are errors, or are left out and logged."""
     count = SkipCount(on_bad_list)
     yield from usable(items, counted, count)
@@ -187,7 +187,7 @@ def used(items: Iterable[Lists], on_bad_list: OnBadList) -> Iterator[Lists]:
 
 def nbests(items: Iterable[Lists], on_bad_list: OnBadList, rule: str | None) -> Iterator[NBest]:
     """Those that can be used as users see them; ``rule``: see ``NBest.of``."""
-    return (NBest.of(rows, rule=rule) for rows in one_by_one(used(items, on_bad_list)))
+    return (NBest.of(rows, rule=rule) for rows in one_by_one(skip_bad(items, on_bad_list)))
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class ObjectLists:
     answer: str | None = None
 
     def __iter__(self) -> Iterator[NBest]:
-        with told():
+        with error_context():
             yield from nbests(self.blocks(), self.on_bad_list, self.answer)
 
     def blocks(self) -> Iterator[Lists]:
@@ -224,7 +224,7 @@ class ObjectLists:
 
 def _plain(value: Any) -> Any:
     """A value as JSON has it; numbers, lists and mappings may be those of other libraries."""
-    if type(value) is dict and _AS_IT_IS.issuperset(map(type, value.values())) and set(map(type, value)) <= {str}:
+    if type(value) is dict and _JSON_TYPES.issuperset(map(type, value.values())) and set(map(type, value)) <= {str}:
         return value.copy()
     if isinstance(value, MAPPINGS):
         return {str(key): _plain(one) for key, one in value.items()}
@@ -240,7 +240,7 @@ def _plain(value: Any) -> Any:
 
 
 def row_of(given: CandidateLike, k: int) -> dict[str, Any]:
-    """Candidate number ``k`` (from 1) of a list as a line of JSON holds one, whatever it was given as; a GivenError if
+    """Candidate number ``k`` (from 1) of a list as a line of JSON holds one, whatever it was given as; an InputError if
     it can be none."""
     if isinstance(given, str):
         return {"text": given}
@@ -264,7 +264,7 @@ def _of_mapping(given: Mapping[str, Any], k: int) -> dict[str, Any]:
     for key, value in given.items():
         if isinstance(key, str):
             with suppress(TypeError):  # what JSON does not have is not used
-                row[key] = value if type(value) in _AS_IT_IS else _plain(value)
+                row[key] = value if type(value) in _JSON_TYPES else _plain(value)
     key = "text" if "text" in given else "tree"
     if given[key] is None:
         raise _error(k, f"found None as its {key}; expected a string", key)
@@ -274,34 +274,34 @@ def _of_mapping(given: Mapping[str, Any], k: int) -> dict[str, Any]:
     return row
 
 
-def _error(k: int, message: str, *keys: str) -> GivenError:
+def _error(k: int, message: str, *keys: str) -> InputError:
     """The error about candidate number ``k``, or what it has under ``keys``."""
-    return GivenError(f"candidate {k}: {message}", ".".join([f"candidates[{k - 1}]", *keys]))
+    return InputError(f"candidate {k}: {message}", ".".join([f"candidates[{k - 1}]", *keys]))
 
 
 @lru_cache(maxsize=256)
 def _mistake(keys: tuple[Any, ...]) -> str:
     """The mistake in the keys of a candidate; empty if there is none."""
     for key in keys:
-        if (meant := _PLAIN.get(str(key).lower().rstrip("s"), key)) != key:
+        if (meant := _KEY_OF_STEM.get(str(key).lower().rstrip("s"), key)) != key:
             return f"found the key {key!r}; did you mean {meant!r}?"
     if ("text" in keys) == ("tree" in keys):
         return f"expected either 'text' or 'tree' among its keys, which are {', '.join(map(repr, keys)) or 'none'}"
     return ""
 
 
-def list_given(
+def make_list(
     given: Iterable[CandidateLike], columns: ScoreColumns | None = None, *, name: str, texts: bool,
     source: str | None = None, scored: bool = False, gains: Sequence[float] | None = None,
 ) -> Lists:  # fmt: skip
     """Candidates as a list of texts or of parses with ``columns``, by default "score" and those that they show; a
-    GivenError where one lacks a column, has something that is not a finite number, or is not a text.
+    InputError where one lacks a column, has something that is not a finite number, or is not a text.
 
     texts: whether they are texts. source: of a list of texts. scored: whether they must have base scores; if not, these
     are 0 where no candidate has one and they have no name of their own. gains: those of the candidates, where they are
     known; no column "gain" may say anything else.
     """
-    with told(name or None):
+    with error_context(name or None):
         held = source and _source(source)
         if texts and gains is None and columns and (plain := Plain.of(given, columns, name)) is not None:
             return plain.lists().changed(source=held)
@@ -365,9 +365,9 @@ class Plain(NamedTuple):
 
     @staticmethod
     def of(given: Iterable[CandidateLike], columns: ScoreColumns, name: str) -> "Plain | None":
-        """None for others, which ``list_given`` looks at one by one, and beyond what float32 holds."""
+        """None for others, which ``make_list`` looks at one by one, and beyond what float32 holds."""
         rows, names, base = given if type(given) is list else [], columns.names, columns.base or SCORE
-        if not rows or type(rows[0]) is not dict or base not in names or not _TAKEN.isdisjoint(names):
+        if not rows or type(rows[0]) is not dict or base not in names or not _NO_COLUMNS.isdisjoint(names):
             return None
         form, numbers = _form(names, base, nested="columns" in rows[0])
         try:
@@ -406,19 +406,19 @@ def _source(source: Any) -> bytes:
     try:
         return text_of(source, "the source")
     except Problem as problem:
-        raise GivenError(problem.message, "source") from None
+        raise InputError(problem.message, "source") from None
 
 
-def checked_nbest(given: Any) -> NBest:
+def check_nbest(given: Any) -> NBest:
     if not isinstance(given, NBest):
         raise DataError(f"found a list of the type {type(given).__name__}; expected rerank.NBest")
     return given
 
 
-def given_rows(nbest: NBest, texts: bool, columns: ScoreColumns | None) -> Lists:
+def nbest_rows(nbest: NBest, texts: bool, columns: ScoreColumns | None) -> Lists:
     rows = nbest.rows
     if rows is None:
-        rows = list_given(nbest.candidates, columns, texts=texts, name=nbest.id, gains=nbest.gains)
+        rows = make_list(nbest.candidates, columns, texts=texts, name=nbest.id, gains=nbest.gains)
         if unknown := set(rows.others) - {GAIN}:
             message = f"a candidate has the column {min(unknown)!r}, which the very first candidate lacks"
             raise DataError(f"{message}; numbers that few candidates have are 'features'")
