@@ -27,7 +27,7 @@ from rerank.learn.rules.dual_averaging import FTRL, RDA, AdaptiveRDA, VotedRDA
 from rerank.learn.scoring import score_rows
 from rerank.learn.train import epoch_order
 from rerank.metrics.metric import oracles
-from rerank.readers.base import SkipCount, usable
+from rerank.readers.base import SkipCount, filter_usable
 from rerank.recipes.recipe import TextRecipe
 
 
@@ -99,7 +99,7 @@ def measure(corpus: Corpus, epochs: int) -> dict[str, dict[str, float]]:
 def figures(recipe: TextRecipe) -> dict[str, float]:
     """CPU seconds of the final figures of the first, second, ... candidates of all lists, from sums and from texts."""
     content = TextContent(recipe)
-    pairs = list(usable(content.read(recipe.data, "dev"), content.pair, SkipCount("skip")))
+    pairs = list(filter_usable(content.read(recipe.data, "dev"), content.pair, SkipCount("skip")))
     lists = [pair.nbest for pair in pairs]
     names = [str(k) for k in range(6)]
     chosen = [

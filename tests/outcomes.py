@@ -4,7 +4,7 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from rerank.readers.base import Lists, Problem, Reader, SkipCount, counted, lists_of, usable
+from rerank.readers.base import Lists, Problem, Reader, SkipCount, count_usable, filter_usable, lists_of
 from rerank.readers.problems import OnBadList
 from rerank.storage.streams import PathLike
 
@@ -17,7 +17,7 @@ def read_lists(
     ``count``, if given, also sets the policy, and ``on_bad_list`` is ignored.
     """
     count = count if count is not None else SkipCount(on_bad_list)
-    yield from usable(lists_of(reader, path), counted, count)
+    yield from filter_usable(lists_of(reader, path), count_usable, count)
 
 
 def problem_of(found: Lists) -> Problem:

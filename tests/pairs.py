@@ -5,9 +5,9 @@ from typing import Any
 
 from rerank.data.symbols import SymbolTable
 from rerank.data.trees import Trees, unchanged
-from rerank.readers.base import Lists, Problem, Reader, SkipCount, usable
+from rerank.readers.base import Lists, Problem, Reader, SkipCount, filter_usable
 from rerank.readers.lists import one_by_one
-from rerank.readers.texts.text_files import complete, lists_of_texts, settle
+from rerank.readers.texts.text_files import complete, count_list, lists_of_texts
 from rerank.readers.trees.treebank import lists_of_trees, parse_pair, treebank_files
 from rerank.storage.streams import PathLike
 
@@ -17,7 +17,7 @@ def read_text_pairs(
 ) -> Iterator[Lists]:
     every = one_by_one(lists_of_texts(reader, path, **sides))
     lists = (complete(nbest, needs_references=needs_references) for nbest in every)
-    return usable(lists, settle, SkipCount() if count is None else count)
+    return filter_usable(lists, count_list, SkipCount() if count is None else count)
 
 
 def read_pairs(
@@ -35,4 +35,4 @@ def read_pairs(
         return pair
 
     told, count = reader.knowing(reader.known, normal=normalize), SkipCount() if count is None else count
-    return usable(lists_of_trees(told, path, treebank_files(gold)), take, count)  # type: ignore[arg-type]
+    return filter_usable(lists_of_trees(told, path, treebank_files(gold)), take, count)  # type: ignore[arg-type]

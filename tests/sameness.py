@@ -1,7 +1,7 @@
 """What must be the same, bit by bit, in two corpora, tables or extractions."""
 
 from rerank.data.corpus import Corpus, concatenate
-from rerank.extraction.extraction import Extracted
+from rerank.extraction.extraction import ExtractedSplit
 from rerank.features.table import FeatureTable
 
 ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
@@ -26,7 +26,7 @@ def assert_same_tables(found: FeatureTable, expected: FeatureTable) -> None:
     assert (found.texts, found.templates, found.about) == (expected.texts, expected.templates, expected.about)
 
 
-def assert_same_extracted(found: Extracted, expected: Extracted) -> None:
+def assert_same_extracted(found: ExtractedSplit, expected: ExtractedSplit) -> None:
     """All that is extracted of a split but how long it took."""
     assert_same(found.corpus, expected.corpus)
     assert (found.origins is None) == (expected.origins is None)

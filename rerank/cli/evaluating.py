@@ -134,8 +134,8 @@ def oracle(
     from rerank.extraction.list_checks import doubts_of_lists
     from rerank.extraction.seen import SeenLists
     from rerank.metrics.metric import ListStatistics, measured_corpus
-    from rerank.readers.base import Lists, SkipCount, format_of, judged_by, make_reader
-    from rerank.readers.detection import MOST, Account, said_of, tell
+    from rerank.readers.base import Lists, SkipCount, format_of, make_reader, with_judgements
+    from rerank.readers.detection import ACCOUNT_LISTS, Account, account_entry, log_account
     from rerank.readers.lists import one_by_one
     from rerank.readers.memory.reading import ListFile, read
     from rerank.readers.trees.charniak import ParseReader
@@ -145,7 +145,7 @@ def oracle(
 
     path, usual = stream_name(nbest), "charniak" if measuring.metric in (None, "parseval") else "moses"
     beside = [] if reference is None else [reference, *(measuring.references or [])]
-    form, golds = judged_by(reader_of(nbest, reading.reader, reading.roles, usual), beside)
+    form, golds = with_judgements(reader_of(nbest, reading.reader, reading.roles, usual), beside)
     bare = not golds and not isinstance(format_of(make_reader(form)), ParseReader)
     settings = measuring.settings("gain" if bare else "parseval")
     parses = settings["name"] == "parseval"
@@ -163,13 +163,13 @@ def oracle(
         for one in content.measured(track(one_by_one(lists.blocks(normal=measuring.normalize)), "read"), count):
             every.append((one.lists.base, one.stats, one.reference))
             seen.add(one.lists)
-            first += [one.lists][: MOST - len(first)]
+            first += [one.lists][: ACCOUNT_LISTS - len(first)]
     if not every:
         raise count.nothing(path)
     content.check(count)
-    tell(account := Account.of(path, first, measure=measure.words))
+    log_account(account := Account.of(path, first, measure=measure.words))
     amiss = doubts_of_lists(first, measure, form.get("roles"))
-    cli.show(*amiss, doubts=amiss, **said_of(account))
+    cli.show(*amiss, doubts=amiss, **account_entry(account))
     statistics = ListStatistics.of(measured_corpus(every, measure), measure)
     _show_statistics(statistics, count, measure)
     for line in references_amiss(measure, asdict(statistics), seen.finish().lengths, written_apart(amiss)):
@@ -263,7 +263,7 @@ def _evaluate_trees(
     """Show the scores of files of trees; returns their statistics."""
     from rerank.data.trees import changes, unchanged
     from rerank.metrics.evaluation import evaluate as evaluate_trees
-    from rerank.readers.detection import Account, said_of, tell
+    from rerank.readers.detection import Account, account_entry, log_account
     from rerank.readers.trees.treebank import gold_sentences, read_sentences, treebank_files
     from rerank.runs.report.table import TextTable
     from rerank.storage.streams import stream_name
@@ -282,8 +282,8 @@ def _evaluate_trees(
     account = Account(
         f"{', '.join(map(stream_name, systems))}: trees", size, "", right=right, measure=measure.signature
     )
-    tell(account)
-    cli.show(**said_of(account))
+    log_account(account)
+    cli.show(**account_entry(account))
     if sentences:
         cli.show(*results[0].table(), sentences=list(results[0].sentences()))
     for result in results:
@@ -311,27 +311,27 @@ def _evaluate_texts(
     import numpy as np
 
     from rerank.extraction.list_checks import doubts_of_references
-    from rerank.readers.detection import MOST, Account, quoted, said_of, tell
-    from rerank.readers.texts.text_files import TextFile, paired, present
+    from rerank.readers.detection import ACCOUNT_LISTS, Account, account_entry, log_account, quote
+    from rerank.readers.texts.text_files import TextFile, pair_texts, present_texts
     from rerank.runs.report.table import TextTable
     from rerank.storage.streams import stream_name
 
     files = [TextFile(path, form) for path in references]
     files += [TextFile(path, "lines" if form == "lines" else "auto") for path in systems]
-    columns = paired(files[0], files[1:])
-    golds = [present(chain(*one)) for one in zip(*columns[: len(references)], strict=True)]
+    columns = pair_texts(files[0], files[1:])
+    golds = [present_texts(chain(*one)) for one in zip(*columns[: len(references)], strict=True)]
     texts = [[text for text, *_ in one] for one in columns[len(references) :]]
     if not golds:
         raise DataError("no reference in the file", path=references[0])
     shown_golds = [list(map(decoded, gold)) for gold in golds]
     name, size = ", ".join(map(stream_name, systems)), amount(len(golds), "text")
-    right = f"references of {', '.join(map(stream_name, references))}, {quoted(shown_golds[0][0])}"
-    first = quoted(decoded(texts[0][0]))
+    right = f"references of {', '.join(map(stream_name, references))}, {quote(shown_golds[0][0])}"
+    first = quote(decoded(texts[0][0]))
     account = Account(f"{name}: texts", f"{size} each", first, right=right, measure=measure.signature)
-    tell(account)
-    sides = [([decoded(texts[0][k])], gold[0]) for k, gold in enumerate(shown_golds[:MOST])]
+    log_account(account)
+    sides = [([decoded(texts[0][k])], gold[0]) for k, gold in enumerate(shown_golds[:ACCOUNT_LISTS])]
     amiss = doubts_of_references(sides, measure)
-    cli.show(*amiss, doubts=amiss, **said_of(account))
+    cli.show(*amiss, doubts=amiss, **account_entry(account))
     stats, reports, reference = [], [], np.zeros((0, 0))
     for path, lines in zip(systems, texts, strict=True):
         rows = []

@@ -296,15 +296,15 @@ def look(
     It is what every command says before its results, with the keys that are not used; --roles overrules it.
     """
     from rerank.extraction.list_checks import doubts_of_lists
-    from rerank.readers.base import SkipCount, counted, usable
-    from rerank.readers.detection import MOST, Account, filled
+    from rerank.readers.base import SkipCount, count_usable, filter_usable
+    from rerank.readers.detection import ACCOUNT_LISTS, Account, with_candidates
     from rerank.readers.lists import one_by_one
     from rerank.readers.memory.reading import ListFile, read
 
     lists = read(file, reading.reader, references=references or None, roles=reading.roles)
     count = SkipCount("skip")
     assert isinstance(lists, ListFile)
-    first = list(filled(usable(islice(one_by_one(lists.blocks()), MOST), counted, count)))
+    first = list(with_candidates(filter_usable(islice(one_by_one(lists.blocks()), ACCOUNT_LISTS), count_usable, count)))
     if (account := Account.of(file, first, str(lists.settings["name"]))) is None:
         list(lists)  # says why no list is good, if there is one
         raise DataError("no list with candidates", path=file)

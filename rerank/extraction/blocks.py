@@ -213,7 +213,7 @@ class BlockJob:
         return content
 
 
-def cut(
+def cut_blocks(
     content: Content[Any], data: SplitSettings, split: str, failure: list[RerankError], *, again: bool = False
 ) -> Iterator[Block]:
     """The lists of a split in blocks; ``again``: of one that was read before, with what is needed to write them. A
@@ -238,7 +238,7 @@ def cut(
         yield Block(number, lists)
 
 
-def carried_out(
+def run_blocks(
     engine: Engine, function: Callable[[Block], Any], blocks: Iterable[Block]
 ) -> Iterator[tuple[Block, Any]]:
     """Blocks with what ``function`` makes of each, in their order: by the workers of ``engine``.

@@ -16,7 +16,7 @@ import numpy as np
 from rerank.base.encoding import file_name
 from rerank.base.errors import DataError, RerankError, RunError
 from rerank.data.corpus import Corpus
-from rerank.extraction.extraction import Extracted, Extraction, keeps_origins
+from rerank.extraction.extraction import ExtractedSplit, Extraction, keeps_origins
 from rerank.extraction.kinds import metric_of
 from rerank.extraction.seen import SeenSample
 from rerank.features.table import FeatureTable, load_table
@@ -45,16 +45,16 @@ class CorpusCache:
     def __init__(self, directory: Path, inputs: Inputs | None = None) -> None:
         self.directory, self._inputs = directory, inputs
 
-    def training(self, recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, FeatureTable, str]:
+    def training(self, recipe: ListRecipe, engine: Engine | None = None) -> tuple[ExtractedSplit, FeatureTable, str]:
         """The training split, its table, and the digest of both; extracted by ``engine`` if it is not cached yet."""
         entry = self._entry(recipe, recipe.data.training, None, None, engine)
-        return _whole(entry, _load), _whole(entry, load_table, "table"), entry.name
+        return _load_verified(entry, _load), _load_verified(entry, load_table, "table"), entry.name
 
     def split(
         self, recipe: ListRecipe, split: str, table: FeatureTable, training: str, engine: Engine | None = None
-    ) -> Extracted:
+    ) -> ExtractedSplit:
         """Another split with the columns of the training split ``training`` (its digest)."""
-        return _whole(self._entry(recipe, split, table, training, engine), _load)
+        return _load_verified(self._entry(recipe, split, table, training, engine), _load)
 
     def _entry(
         self, recipe: ListRecipe, split: str, table: FeatureTable | None, training: str | None, engine: Engine | None
@@ -62,10 +62,10 @@ class CorpusCache:
         """The directory of a split, which is written if need be."""
         place, files = self.directory / _settings_key(recipe, split, training), recipe.data.files(split)
         with nullcontext(self._inputs) if self._inputs is not None else Inputs() as inputs:
-            if (entry := _existing(place, files, inputs)) is not None:
+            if (entry := _find_entry(place, files, inputs)) is not None:
                 return entry
-            with _held(place), storage.scratch_directory(place) as new:
-                if (entry := _existing(place, files, inputs)) is not None:  # another process has just made it
+            with _locked(place), storage.scratch_directory(place) as new:
+                if (entry := _find_entry(place, files, inputs)) is not None:  # another process has just made it
                     return entry
                 with _blocks(place, files) as spool:
                     extracted, made = Extraction(recipe, split, new, spool, engine or Engine(), inputs, table).made()
@@ -78,11 +78,11 @@ class CorpusCache:
                 storage.save_arrays(new, {f"seen_{name}": array for name, array in extracted.seen._asdict().items()})
                 storage.seal(new)
                 held = {} if files else {"seen": extracted.seen.digests.tolist()}
-                return new.rename(_named(place, files, inputs, **held))
+                return new.rename(_entry_path(place, files, inputs, **held))
 
 
 @contextmanager
-def _held(place: Path) -> Iterator[None]:
+def _locked(place: Path) -> Iterator[None]:
     """Within the block, this process alone makes ``place``; others wait."""
     path = place.with_name(f".{place.name}.lock")
     with storage.reported(path):
@@ -124,15 +124,15 @@ def _blocks(place: Path, files: dict[str, list[str]]) -> Iterator[Path]:
             shutil.rmtree(kept, ignore_errors=True)
 
 
-def _existing(place: Path, files: dict[str, list[str]], inputs: Inputs) -> Path | None:
+def _find_entry(place: Path, files: dict[str, list[str]], inputs: Inputs) -> Path | None:
     """The entry of ``files``, whose digests are only taken if there is one with the same settings and code."""
     if not any(place.parent.glob(f"{glob.escape(place.name)}-*")):
         return None
-    entry = _named(place, files, inputs)
+    entry = _entry_path(place, files, inputs)
     return entry if entry.exists() else None
 
 
-def _whole(entry: Path, load: Callable[[Path], T], part: str = "") -> T:
+def _load_verified(entry: Path, load: Callable[[Path], T], part: str = "") -> T:
     """What ``load`` makes of an entry, or of a directory in it; a DataError if it is damaged."""
     try:
         storage.verify(entry / part)
@@ -142,19 +142,19 @@ def _whole(entry: Path, load: Callable[[Path], T], part: str = "") -> T:
         raise DataError(message, path=str(entry)) from None
 
 
-def _load(entry: Path) -> Extracted:
+def _load(entry: Path) -> ExtractedSplit:
     header = json.loads((entry / "split.json").read_text())
     corpus = Corpus.load(entry / "corpus", entry)
     origins = Corpus.load(entry / "origins", entry) if header["origins"] else None
     seen = SeenSample(*(storage.read_array(entry / f"seen_{name}.npy") for name in SeenSample._fields))
     ids, places = list(header["ids"]), np.array(header["places"], np.int64)
-    extracted = Extracted(corpus, ids, places, dict(header["about"]), seen, entry.name, origins)
+    extracted = ExtractedSplit(corpus, ids, places, dict(header["about"]), seen, entry.name, origins)
     if not len(ids) == places.size == corpus.list_count:
         raise ValueError(f"{len(extracted.ids)} ids for {corpus.list_count} lists")
     return extracted
 
 
-def _named(place: Path, files: dict[str, list[str]], inputs: Inputs, **held: Any) -> Path:
+def _entry_path(place: Path, files: dict[str, list[str]], inputs: Inputs, **held: Any) -> Path:
     """``place``, the name of which is that of settings and code, with the digest of the contents of ``files``, or of
     what is ``held`` of lists that no file has."""
     digests = {kind: [inputs.digest(path) for path in paths] for kind, paths in files.items()} | held

@@ -20,9 +20,9 @@ from rerank.features.sink import ListFeatures, TooLargeError, find_origin, narro
 from rerank.features.template import EITHER, SETS, Template, make_template
 from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric
-from rerank.readers.base import Problem, ScoreColumns, SkipCount, legible, make_reader, usable
+from rerank.readers.base import Problem, ScoreColumns, SkipCount, filter_usable, make_reader, only_utf8
 from rerank.readers.inputs import Attach, SplitFile, Stretch
-from rerank.readers.lists import Lists, few_of, one_by_one
+from rerank.readers.lists import Lists, one_by_one, take_lists
 from rerank.readers.sides import Side
 from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import AUTO, UNDERIVED
@@ -31,7 +31,7 @@ from rerank.storage.streams import few_lists, in_memory, read_in
 
 T = TypeVar("T")
 SelectedTexts = tuple[Mapping[str, bytes], Sequence[bytes]]  # from a list, by selection, empty for none; its references
-SHOWN = 20  # names of score columns in a message
+MAX_NAMES = 20  # names of score columns in a message
 user_templates: Registry[UserTemplate] = Registry("feature")
 
 
@@ -115,7 +115,7 @@ class Pair(NamedTuple):
     gold: Any = None  # what ``stats`` compares with
 
 
-class Measured(NamedTuple):
+class MeasuredLists(NamedTuple):
     """Lists that can be used, with the metric's statistics."""
 
     lists: Lists
@@ -173,7 +173,7 @@ class Content(ABC, Generic[T]):
         return one_by_one(self._read(data, split))
 
     def _read(self, data: SplitSettings, split: str) -> Iterator[Lists]:
-        return chain.from_iterable(self._of_source(data, *source) for source in _prefixed(data, split))
+        return chain.from_iterable(self._of_source(data, *source) for source in _source_prefixes(data, split))
 
     def read_stretches(
         self, data: SplitSettings, split: str, lists: int, size: int, *, again: bool = False
@@ -181,9 +181,9 @@ class Content(ABC, Generic[T]):
         """``read``, as many lists at a time as are read at once; large files are stretches, of so many lists and bytes,
         that nobody has read yet, unless it is ``again``."""
         if (few := few_lists()) is not None:
-            yield from few_of(self._read(data, split), few)
+            yield from take_lists(self._read(data, split), few)
             return
-        for source, prefix in _prefixed(data, split):
+        for source, prefix in _source_prefixes(data, split):
             read, file = self._of_source(data, source, prefix), None
             many = source in in_memory() or bool(data.encoding) or len(data.files_of(source)["nbest"]) > 1
             if not many and (beside := self.beside(data, source)) is not None:
@@ -193,7 +193,7 @@ class Content(ABC, Generic[T]):
 
     def _of_source(self, data: SplitSettings, source: str, prefix: str) -> Iterator[Lists]:
         held = in_memory().get(source)
-        items = chain.from_iterable(map(legible, held(self.shown, self.normalize))) if held else None
+        items = chain.from_iterable(map(only_utf8, held(self.shown, self.normalize))) if held else None
         for lists in read_in(data.encoding, items or self.read_source(data, source)):
             yield lists.changed(ids=[f"{prefix}{name}" for name in lists.ids]) if prefix else lists
 
@@ -214,11 +214,11 @@ class Content(ABC, Generic[T]):
         another."""
         return self.pair(nbest, SkipCount("skip"))
 
-    def measured(self, items: Iterable[Lists], count: SkipCount) -> Iterator[Measured]:
+    def measured(self, items: Iterable[Lists], count: SkipCount) -> Iterator[MeasuredLists]:
         """The usable lists, in blocks where these are ``flat``."""
-        return usable(chain.from_iterable(map(self._parts, items)), self._measured, count)
+        return filter_usable(chain.from_iterable(map(self._parts, items)), self._measured, count)
 
-    def _parts(self, lists: Lists) -> Iterator[Measured | Lists]:
+    def _parts(self, lists: Lists) -> Iterator[MeasuredLists | Lists]:
         """Several lists as a whole, or in parts, with those that cannot be in one on their own."""
         if lists.list_count == 1 or not self.flat:
             yield from lists.each()
@@ -228,8 +228,8 @@ class Content(ABC, Generic[T]):
             for first, last in pairwise((0, lists.list_count // 2, lists.list_count)):
                 yield from self._parts(lists.part(first, last))
 
-    def _measured(self, item: Measured | Lists, count: SkipCount) -> Measured | None:
-        if isinstance(item, Measured):
+    def _measured(self, item: MeasuredLists | Lists, count: SkipCount) -> MeasuredLists | None:
+        if isinstance(item, MeasuredLists):
             count.good(item.lists)
             count.unknown.update(dict.fromkeys(self.unknown(item.lists), item.lists.list_count))
             return item
@@ -238,14 +238,14 @@ class Content(ABC, Generic[T]):
             return None
         reference, stats = self.stats(*pair)
         count.refuse(self.refused(pair, stats))
-        return Measured(pair.nbest, pair.nbest, reference[None], stats, pair)
+        return MeasuredLists(pair.nbest, pair.nbest, reference[None], stats, pair)
 
     @property
     def flat(self) -> bool:
         """Whether blocks of lists stay whole unless something in them is wrong: see ``measured_block``."""
         return False
 
-    def measured_block(self, lists: Lists) -> Measured | None:  # noqa: ARG002
+    def measured_block(self, lists: Lists) -> MeasuredLists | None:  # noqa: ARG002
         """Several lists, where all of them can be used, and nothing in them is left out."""
         return None
 
@@ -282,7 +282,7 @@ class Content(ABC, Generic[T]):
         """The score columns of a list that are not among those ``shown``."""
         return unknown_columns(self.shown, nbest) if self.shown is not None else ()
 
-    def block_features(self, found: Measured) -> BlockFeatures:
+    def block_features(self, found: MeasuredLists) -> BlockFeatures:
         """The features of lists."""
         if found.pair is None:
             return flat_features(self.extractor, self.symbols, found.held, found.lists.first)
@@ -331,7 +331,7 @@ class Content(ABC, Generic[T]):
         return Description({}, {})
 
 
-def _prefixed(data: SplitSettings, split: str) -> list[tuple[str, str]]:
+def _source_prefixes(data: SplitSettings, split: str) -> list[tuple[str, str]]:
     """The sources of a split, and what precedes the ids of their lists."""
     sources = data.sources_of(split)
     return [(source, f"{source}/" if len(sources) > 1 else "") for source in sources]
@@ -339,7 +339,7 @@ def _prefixed(data: SplitSettings, split: str) -> list[tuple[str, str]]:
 
 def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Template], dict[str, UserTemplate]]:
     """The templates that a recipe (or a model) names for ``content`` ("trees" or "texts"), and users' functions."""
-    name = UNDERIVED if settings.set == AUTO else settings.set  # where no list has been seen: see ``with_set``
+    name = UNDERIVED if settings.set == AUTO else settings.set  # where no list has been seen: see ``resolve_features``
     if name is not None and name not in SETS:
         raise RecipeError(f"unknown template set {name!r}; {nearest(name, [*SETS, AUTO])}", key="features.set")
     if not name and not settings.templates and not settings.user and settings.set is None:
@@ -395,7 +395,7 @@ def _difference(columns: ScoreColumns, own: ScoreColumns) -> str | None:
     for whose, (names, there) in parts.items():
         if lacking := [name for name in names if name not in there]:
             what = f"score column{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}{whose}"
-            expected = f"{', '.join(names[:SHOWN])}{f' and {len(names) - SHOWN} more' * (len(names) > SHOWN)}"
+            expected = ", ".join(names[:MAX_NAMES]) + f" and {len(names) - MAX_NAMES} more" * (len(names) > MAX_NAMES)
             message = f"found no {what}; expected {expected}{' from there' * bool(whose)}, as in the training lists"
             return f"{message}: does the reader have the options of training?"
     if columns.base not in (None, own.base):

@@ -19,7 +19,7 @@ import numpy as np
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.data.corpus import MOST_COLUMNS, ColumnSpread, Corpus, concatenate, save_joined
-from rerank.extraction.blocks import Block, BlockJob, Numbering, Spool, Texts, carried_out, cut, extract_block
+from rerank.extraction.blocks import Block, BlockJob, Numbering, Spool, Texts, cut_blocks, extract_block, run_blocks
 from rerank.extraction.content import columns_of
 from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import doubts_of_lists, inputs_of, mixed_answers
@@ -38,7 +38,7 @@ from rerank.features.rows import ListRows, make_corpus
 from rerank.features.table import FeatureTable, HashedTable, dense_columns, hashed_columns
 from rerank.pool import Engine, require
 from rerank.readers.base import ScoreColumns, SkipCount, make_reader
-from rerank.readers.detection import MOST, Account, filled, said_of
+from rerank.readers.detection import ACCOUNT_LISTS, Account, account_entry, with_candidates
 from rerank.readers.lists import Lists
 from rerank.readers.texts.answers import with_answers
 from rerank.recipes.recipe import ListRecipe
@@ -49,8 +49,8 @@ log = logging.getLogger("rerank")
 RANGE = 1 << 21  # about how many counts are added up at once
 SMALL_TABLE = 1 << 20  # columns that fit into the memory of any machine
 COLUMN_BYTES = 200  # of memory that making a table takes at its peak, a column with symbols of its own
-MIXED = 0.05  # of lists, with answers whose candidates have several gains, is no accident
-LARGE = 1 << 22  # bytes of compressed lists that take long
+MAX_MIXED_SHARE = 0.05  # of lists, with answers whose candidates have several gains, is no accident
+LONG_READ_BYTES = 1 << 22  # bytes of compressed lists that take long
 
 
 def count_range(spool: Spool, blocks: int, limits: np.ndarray, hashes: tuple[int, int]) -> KeptFeatures:
@@ -101,7 +101,7 @@ def check_width(columns: int) -> None:
 
 
 @dataclass(frozen=True)
-class Extracted:
+class ExtractedSplit:
     """A split as the learners see it: its corpus, the ids of its lists, their places among all lists of the files,
     those left out included (int64 [L]), what was skipped, the time it took, and what its lists were like, those set
     apart included.
@@ -151,7 +151,7 @@ class Extraction:
         self._features = list[int]()  # of every block
         self._first = list[Lists]()  # lists, which tell what all were taken for
 
-    def made(self) -> tuple[Extracted, FeatureTable]:
+    def made(self) -> tuple[ExtractedSplit, FeatureTable]:
         """The split and its table."""
         self.read()
         return self.corpus(self.table() if self._known is None else self._known)
@@ -159,9 +159,9 @@ class Extraction:
     def read(self) -> None:
         """Read all lists, parse them, and leave what they hold in the spool."""
         failure: list[RerankError] = []
-        if self._inputs.size(paths_of(self._recipe.data, self._split)) >= LARGE:
+        if self._inputs.size(paths_of(self._recipe.data, self._split)) >= LONG_READ_BYTES:
             self._engine.expect_long()
-        blocks = cut(self._content, self._recipe.data, self._split, failure)
+        blocks = cut_blocks(self._content, self._recipe.data, self._split, failure)
         with counting(f"extract {self._split}") as progress:
             for lists in self._summaries(self._held(blocks)):
                 progress.advance(more=lists)
@@ -175,7 +175,7 @@ class Extraction:
                 raise self._count.nothing(files[0])
         self._content.check(self._count)
         mixed, every = mixed_answers(self._first)
-        if mixed > MIXED * every and {"Dense", "BaseScore"}.intersection(self._content.names):
+        if mixed > MAX_MIXED_SHARE * every and {"Dense", "BaseScore"}.intersection(self._content.names):
             found = f"in {mixed} of {every} lists some candidates with the same answer have different gains"
             advice = "features 'Dense(answers=own)' and 'BaseScore(answers=own)' tell them apart"
             log.warning("%s: %s, but numbers are means over those with the same answer; %s", self._split, found, advice)
@@ -196,14 +196,14 @@ class Extraction:
         ahead = list[Block]()
         while self._job.columns is None and (block := next(blocks, None)) is not None:
             ahead.append(block)
-            self._job = replace(self._job, columns=next(map(columns_of, filled(block.first)), None))
+            self._job = replace(self._job, columns=next(map(columns_of, with_candidates(block.first)), None))
         return chain(ahead, blocks)
 
     def _summaries(self, blocks: Iterator[Block]) -> Iterator[int]:
         """Add up the summaries of the blocks, of which the first lists are kept; yields how many lists each has."""
         warned = set[tuple[int, str]]()
-        for block, summary in carried_out(self._engine, partial(extract_block, self._job), blocks):
-            self._first += islice(filled(block.first), MOST - len(self._first))
+        for block, summary in run_blocks(self._engine, partial(extract_block, self._job), blocks):
+            self._first += islice(with_candidates(block.first), ACCOUNT_LISTS - len(self._first))
             passed = self._count.lists + self._count.skipped
             self._places += [passed + place for place in summary.places]
             self._ids += summary.ids
@@ -264,7 +264,7 @@ class Extraction:
         message = f"no feature is left: {said}; {advice}, or set features.set: base for the base score alone"
         raise RecipeError(message, key="features")
 
-    def corpus(self, table: FeatureTable) -> tuple[Extracted, FeatureTable]:
+    def corpus(self, table: FeatureTable) -> tuple[ExtractedSplit, FeatureTable]:
         """Write the corpus; the table with the scale of its free columns, which one that was known has already."""
         numbering = self._job.numbering or Numbering.of(table, self._job.spool, known=False)
         sizes, spread = list[np.ndarray](), ColumnSpread(table.free)
@@ -299,22 +299,22 @@ class Extraction:
         known = {**self._count.as_dict(), "seconds": time.monotonic() - self._start}
         account = Account.of("", self._first, measure=self._content.metric.words)
         roles = self._first[0].roles if self._first else None
-        known |= said_of(account) | {"roles": {} if roles is None else roles.found}
+        known |= account_entry(account) | {"roles": {} if roles is None else roles.found}
         named = getattr(self._recipe.data, "roles", None)
         known["amiss"] = doubts_of_lists(self._first, self._content.metric, named)
         known["inputs"] = inputs_of(make_reader(self._recipe.data.reader), self._first)
         seen = sample(self._job.spool.load(block, SeenSample) for block in range(len(self._features)))
         places = np.array(self._places, np.int64)
-        return Extracted(corpus, self._ids, places, known, seen, origins=origins[0] if origins else None), table
+        return ExtractedSplit(corpus, self._ids, places, known, seen, origins=origins[0] if origins else None), table
 
 
-def extract_training(recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, FeatureTable]:
+def extract_training(recipe: ListRecipe, engine: Engine | None = None) -> tuple[ExtractedSplit, FeatureTable]:
     """The training split in memory, and the table of the features that it keeps."""
     with Inputs() as inputs:
         return Extraction(recipe, recipe.data.training, None, None, engine or Engine(), inputs).made()
 
 
-def extract_split(recipe: ListRecipe, split: str, table: FeatureTable, engine: Engine | None = None) -> Extracted:
+def extract_split(recipe: ListRecipe, split: str, table: FeatureTable, engine: Engine | None = None) -> ExtractedSplit:
     """A split in memory, with the columns of ``table``; features that it does not hold are left out."""
     with Inputs() as inputs:
         return Extraction(recipe, split, None, None, engine or Engine(), inputs, table).made()[0]

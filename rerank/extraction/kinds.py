@@ -45,7 +45,7 @@ def metric_of(recipe: TaskRecipe) -> Metric:
     return build(metrics, recipe.metric, "metric")
 
 
-def with_set(recipe: ListRecipe) -> ListRecipe:
+def resolve_features(recipe: ListRecipe) -> ListRecipe:
     """``recipe`` with what the first training list with candidates decides: a named set in place of ``auto``, that of
     derivations if it has segmentations, and a source that they are of, else one that needs nothing but words; and
     decoding by answers, if it is a ranking and has any. The rule that the reader finds answers by, where lists say what

@@ -24,14 +24,14 @@ from rerank.storage.streams import read_once
 if TYPE_CHECKING:
     from rerank.readers.memory.reading import ListFile
 
-LOOK, MANY = 1000, 10_000  # lists, the first, and their candidates that are looked at
-LACKING = 0.05  # the share of tokens that no candidate has, at the least, that says something
-NEARLY = 0.9  # of lists
-FEWEST = 20  # lists of which a column tells all gains, at the least, where it is the gain again
+SAMPLE_LISTS, SAMPLE_CANDIDATES = 1000, 10_000  # lists, the first, and their candidates that are looked at
+MIN_LACKING_SHARE = 0.05  # the share of tokens that no candidate has, at the least, that says something
+MIN_SHARE = 0.9  # of lists
+MIN_GAIN_LISTS = 20  # lists of which a column tells all gains, at the least, where it is the gain again
 UNSUITED = "which words do not measure"
-WRITTEN = "of the references' tokens,"  # what the check says that references are written as candidates are
+LACKING_TOKENS = "of the references' tokens,"  # what the check says that references are written as candidates are
 REFERENCE = "reference"
-UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff]")  # letters of scripts without blanks
+UNSPACED_LETTERS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff]")  # of scripts without blanks
 _CODE = re.compile(r"^\s*(select\b.*\bfrom\b|(def|class|import) \w)|[;{]\s*$|^\s*(public|static|return|#include)\b",
                    re.IGNORECASE | re.MULTILINE)  # fmt: skip
 # Molecules: atoms, rings and branches; a letter before a bond, a ring or a branch tells them from words and numbers.
@@ -48,13 +48,13 @@ NORMAL: tuple[tuple[str, dict[Form, bool]], ...] = (
     ("without capitals and punctuation marks", {"case": True, "marks": True}),
     ("in Unicode's form NFKC", {"nfkc": True}),
 )
-_ENDS: Mapping[str, slice] = {  # parts of references that may be no words of theirs
+_TRIMMINGS: Mapping[str, slice] = {  # parts of references that may be no words of theirs
     "without the first token of each reference (an id?)": slice(1, None),
     "without the last token of each reference (an id, or the name of a database?)": slice(-1),
 }
 
 
-def joined(text: str) -> str:
+def join_pieces(text: str) -> str:
     """A text whose words are in pieces (``@@``, ``##``, ``▁``), with these joined."""
     text = "".join(text.split()).replace("▁", " ") if "▁" in text else text
     return re.sub(r"@@( |$)| ##|</s>", "", text)
@@ -71,7 +71,7 @@ def _ways(metric: Metric | None, *, unspaced: bool) -> Iterator[Way]:
             how = f"set the metric's lowercase: true (--metric '{{name: {metric.name}, lowercase: true}}')"
             how += "; bring lists and references to this form" * (len(forms) > 1)
         yield what, partial(normalized, forms=forms), how
-    yield "with word pieces joined", joined, "join them in the lists, or let the decoder write words"
+    yield "with word pieces joined", join_pieces, "join them in the lists, or let the decoder write words"
     if unspaced and metric is not None and metric.name in ("wer", "bleu"):
         how = "no blanks tell words apart: set metric: cer"
         yield "by characters", lambda text: " ".join("".join(text.split())), how
@@ -98,8 +98,8 @@ def doubts_of_lists(
     metric: what is measured; by default gains, where the lists have some. roles: those that the user has named.
     """
     few, size = list[Lists](), 0
-    for nbest in islice(lists, LOOK // 2):
-        if not nbest.of_trees and len(nbest) and size < MANY:
+    for nbest in islice(lists, SAMPLE_LISTS // 2):
+        if not nbest.of_trees and len(nbest) and size < SAMPLE_CANDIDATES:
             few.append(nbest)
             size += len(nbest)
     found = list[str]()
@@ -107,13 +107,13 @@ def doubts_of_lists(
         shown = "; ".join(f"{name!r} ({roles_found.unused.get(name, 'numbers in objects')})" for name in names)
         advice = f"Say what they are: --roles {names[0]}=column, gain or unused."
         found.append(f"Numbers that differ within lists are not used: {shown}. {advice}")
-    for name in sorted(telling(few) - {key for key, role in (roles or {}).items() if role in ("column", "base")}):
+    for name in sorted(gain_copies(few) - {key for key, role in (roles or {}).items() if role in ("column", "base")}):
         message = f"The column {name!r} orders the candidates of all lists as their gain does, as if it were the gain "
         message += f"again, which nobody knows in use: leave it out (--roles {name}=unused), or say that it is "
         found.append(f"{message}known: --roles {name}=column.")
     unscored = [nbest.scores[:, nbest.names.index(GAIN)] for nbest in few if nbest.unscored and GAIN in nbest.names]
     varied = [gains for gains in unscored if np.ptp(gains)]
-    if len(varied) >= FEWEST and all(gains[0] > gains[1:].max() for gains in varied):
+    if len(varied) >= MIN_GAIN_LISTS and all(gains[0] > gains[1:].max() for gains in varied):
         message = "The first candidate alone is the best of all lists, which have no base score: "
         found.append(f"{message}where their order comes from the gain, shuffle the candidates.")
     by_gain = metric.measured if metric is not None else bool(few) and GAIN in few[0].names
@@ -124,9 +124,9 @@ def doubts_of_lists(
     return found
 
 
-def telling(lists: Sequence[Lists]) -> set[str]:
+def gain_copies(lists: Sequence[Lists]) -> set[str]:
     """The columns that are most likely the gain again: they sort the candidates of all lists that have several gains,
-    FEWEST at least, as these do, and are as different among the best ones."""
+    MIN_GAIN_LISTS at least, as these do, and are as different among the best ones."""
     names = lists[0].names if lists and GAIN in lists[0].names else ()
     rising, falling, best = np.ones(len(names), bool), np.ones(len(names), bool), list[np.ndarray]()
     for nbest in lists if names else ():
@@ -137,7 +137,7 @@ def telling(lists: Sequence[Lists]) -> set[str]:
             rising &= (least[1:] > most[:-1]).all(axis=0)
             falling &= (most[1:] < least[:-1]).all(axis=0)
             best.append(rows[first[-1] :])
-    if len(best) < FEWEST:
+    if len(best) < MIN_GAIN_LISTS:
         return set()
     values = dict(zip(names, (np.unique(column).size for column in np.concatenate(best).T), strict=True))
     alike = zip(names, (rising | falling).tolist(), strict=True)
@@ -147,11 +147,11 @@ def telling(lists: Sequence[Lists]) -> set[str]:
 def doubts_of_references(sides: Sides, metric: Metric | None = None) -> list[str]:
     """``doubts_of_lists`` on references alone, each beside the texts that are compared with it."""
     words = metric is None or metric.name not in ("cer", "match")
-    found = [_written(sides, metric), _unsuited([right for _, right in sides]) if words else ""]
+    found = [_doubt_of_form(sides, metric), _doubt_of_metric([right for _, right in sides]) if words else ""]
     return [line for line in found if line]
 
 
-def _written(sides: Sides, metric: Metric | None) -> str:
+def _doubt_of_form(sides: Sides, metric: Metric | None) -> str:
     """What makes up for at least half of the tokens of references that no candidate has."""
     forms: dict[Form, bool] = {"case": getattr(metric, "lowercase", False), **getattr(metric, "normalize", {})}
     cut, measure = getattr(metric, "tokenize", "none") != "none", cast(Any, metric)
@@ -170,23 +170,23 @@ def _written(sides: Sides, metric: Metric | None) -> str:
             counts += [sum(one not in had for one in needed), sum(one not in first for one in needed), len(needed)]
         return np.asarray(counts[:2] / max(counts[2], 1))
 
-    if (before := lacking()).max() < LACKING:
+    if (before := lacking()).max() < MIN_LACKING_SHARE:
         return ""
-    unspaced = 2 * sum(UNSPACED.search(right) is not None for _, right in sides) > len(sides) and not cut
+    unspaced = 2 * sum(UNSPACED_LETTERS.search(right) is not None for _, right in sides) > len(sides) and not cut
     ways = [(lacking(change), what, how) for what, change, how in _ways(metric, unspaced=unspaced)]
     more = [len(right.split()) - sum(len(text.split()) for text in texts) / len(texts) for texts, right in sides]
     if sum(more) > len(more) / 2:  # an id is a token that candidates do not have
-        ways += [(lacking(part=part), what, "take it out") for what, part in _ENDS.items()]
+        ways += [(lacking(part=part), what, "take it out") for what, part in _TRIMMINGS.items()]
     for k, whose in enumerate(("No candidate has", "The base's choices lack")):
         least = min(after[k] for after, *_ in ways)
-        after, what, how = next(way for way in ways if way[0][k] <= least + LACKING * before[k])
-        if before[k] >= LACKING and after[k] <= before[k] / 2:
-            said = f"{whose} {100 * before[k]:.0f} % {WRITTEN} {what} {100 * after[k]:.0f} %: {how}"
+        after, what, how = next(way for way in ways if way[0][k] <= least + MIN_LACKING_SHARE * before[k])
+        if before[k] >= MIN_LACKING_SHARE and after[k] <= before[k] / 2:
+            said = f"{whose} {100 * before[k]:.0f} % {LACKING_TOKENS} {what} {100 * after[k]:.0f} %: {how}"
             return f"{said}, or say that they are as they should be: --roles reference={REFERENCE}."
     return ""
 
 
-def _unsuited(references: Sequence[str]) -> str:
+def _doubt_of_metric(references: Sequence[str]) -> str:
     """Why a metric of words does not suit references."""
     if not references:
         return ""
@@ -195,9 +195,9 @@ def _unsuited(references: Sequence[str]) -> str:
         "are code": lambda text: _CODE.search(text) is not None,
         "are graphs in brackets": lambda text: _GRAPH.search(text) is not None,
         "are chemical strings (SMILES)": lambda text: bonds > 0 and _ATOMS.fullmatch(text.replace(" ", "")) is not None,
-        "have one token each": lambda text: len(text.split()) == 1 and not UNSPACED.search(text),
+        "have one token each": lambda text: len(text.split()) == 1 and not UNSPACED_LETTERS.search(text),
     }
-    what = next((what for what, is_so in kinds.items() if sum(map(is_so, references)) > NEARLY * len(references)), "")
+    what = next((what for what, fits in kinds.items() if sum(map(fits, references)) > MIN_SHARE * len(references)), "")
     if not what:
         return ""
     advice = "measure what is right as a whole (--metric match), a gain of each candidate (gain), or cer"
@@ -207,7 +207,7 @@ def _unsuited(references: Sequence[str]) -> str:
 def inputs_of(reader: Reader, lists: Iterable[Lists]) -> Inputs:
     """The "ids" and "sources" of the first of ``lists``, which ``reader`` reads. Whole numbers that rise one by one, or
     count the inputs of a file, are places; keys of runs never are."""
-    good = [nbest for nbest in islice(one_by_one(lists), LOOK) if nbest.problem is None]
+    good = [nbest for nbest in islice(one_by_one(lists), SAMPLE_LISTS) if nbest.problem is None]
     numbers = [whole_number(nbest.id) for nbest in good]
     rising = all(b is not None and a is not None and b == a + 1 for a, b in pairwise(numbers)) and numbers[:1] != [None]
     placed = (rising or reader.order == "file") and not reader.offers("qrels")

@@ -1,8 +1,8 @@
 """A description of the lists of a split: a digest of each, and what its score columns hold.
 
-A digest tells a list that appears again, whatever file it is in. Of more than ``MOST`` lists those with the smallest
-digests are kept: a random sample, and one that has the lists which two splits share, if they are in it at all, on both
-sides (Broder 1997). Lists of fewer than two candidates, from which nothing is chosen, are left out.
+A digest tells a list that appears again, whatever file it is in. Of more than ``SAMPLE_SIZE`` lists those with the
+smallest digests are kept: a random sample, and one that has the lists which two splits share, if they are in it at all,
+on both sides (Broder 1997). Lists of fewer than two candidates, from which nothing is chosen, are left out.
 
 A score column has three measures in a list: its mean, its standard deviation, and its correlation with the base score.
 """
@@ -17,9 +17,9 @@ import numpy as np
 from rerank.data.corpus import FLOAT32_MAX
 from rerank.readers.lists import Lists
 
-MOST = 10_000
-MEASURES = 5  # of a column in a list, see ``measured``
-MEAN, SPREAD, AGREEMENT, LEAST, GREATEST = range(MEASURES)
+SAMPLE_SIZE = 10_000
+MEASURES = 5  # of a column in a list, see ``measure_columns``
+MEAN, SPREAD, AGREEMENT, LOWEST, HIGHEST = range(MEASURES)
 
 
 class SeenSample(NamedTuple):
@@ -37,10 +37,10 @@ class SeenSample(NamedTuple):
     @property
     def ranges(self) -> np.ndarray:
         """float64 [S, C, 2]: the least and the greatest value of every column."""
-        return self.measures[:, :, LEAST:]
+        return self.measures[:, :, LOWEST:]
 
 
-def measured(values: np.ndarray) -> np.ndarray:
+def measure_columns(values: np.ndarray) -> np.ndarray:
     """The measures of every column in lists of one size (``values`` float64 [..., N, C], float64 [..., C, MEASURES]):
     its mean, standard deviation and correlation with the first column, 0 where one of them is constant, its least and
     its greatest value.
@@ -49,9 +49,9 @@ def measured(values: np.ndarray) -> np.ndarray:
     """
     values, size = np.clip(values, -FLOAT32_MAX, FLOAT32_MAX), values.shape[-2]
     least, greatest = values.min(axis=-2), values.max(axis=-2)
-    mean = np.where(least == greatest, least, _summed(values) / size)
+    mean = np.where(least == greatest, least, _sum_rows(values) / size)
     apart = values - mean[..., None, :]
-    squares, products = _summed(apart**2), _summed(apart * apart[..., :1])
+    squares, products = _sum_rows(apart**2), _sum_rows(apart * apart[..., :1])
     spread = np.sqrt(squares / size)
     of_both = np.sqrt(squares * (spread[..., :1] * spread[..., :1] * size))
     agreement = np.divide(products, of_both, out=np.zeros(mean.shape), where=of_both > 0)
@@ -59,7 +59,7 @@ def measured(values: np.ndarray) -> np.ndarray:
     return np.stack([mean, spread, agreement, least, greatest], axis=-1)
 
 
-def _summed(rows: np.ndarray) -> np.ndarray:
+def _sum_rows(rows: np.ndarray) -> np.ndarray:
     """Sums of columns from the first row to the last, whatever order numpy would prefer."""
     return np.asarray(np.add.accumulate(rows, axis=-2)[..., -1, :])
 
@@ -92,7 +92,7 @@ class SeenLists:
         measures = np.zeros((lists.list_count, len(self._columns), MEASURES))
         for size in np.unique(sizes[sizes > 1]).tolist():
             alike = np.flatnonzero(sizes == size)
-            measures[alike] = measured(values[first[alike, None] + np.arange(size)])
+            measures[alike] = measure_columns(values[first[alike, None] + np.arange(size)])
         for i in np.flatnonzero(sizes > 1).tolist():
             a, b = first[i : i + 2].tolist()
             known = digest(sources[i], texts[a:b], bytes(held[a * row : b * row]))
@@ -114,13 +114,13 @@ def sample(parts: Iterable[SeenSample]) -> SeenSample:
 
 
 def _smallest(lists: SeenSample) -> SeenSample:
-    """At most ``MOST`` of the lists, in the order of their digests."""
-    kept = np.argsort(lists.digests, kind="stable")[:MOST]
+    """At most ``SAMPLE_SIZE`` of the lists, in the order of their digests."""
+    kept = np.argsort(lists.digests, kind="stable")[:SAMPLE_SIZE]
     return SeenSample(*(array[kept] for array in lists))
 
 
 def shared(known: np.ndarray, digests: np.ndarray) -> tuple[int, int]:
     """The number of lists of a sample (its ``digests``) that another has too, and of those for which that is known."""
-    limit = min((digest[-1] for digest in (known, digests) if digest.size >= MOST), default=np.uint64(-1 % (1 << 64)))
+    limit = min((own[-1] for own in (known, digests) if own.size >= SAMPLE_SIZE), default=np.uint64(-1 % (1 << 64)))
     looked_at = digests[digests <= limit]
     return int(np.isin(looked_at, known).sum()), int(looked_at.size)

@@ -11,7 +11,7 @@ from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.data.corpus import first_unfit
-from rerank.extraction.content import Content, Description, Measured, Pair, SelectedTexts
+from rerank.extraction.content import Content, Description, MeasuredLists, Pair, SelectedTexts
 from rerank.features.extract import TextExtractor
 from rerank.features.scores import unfit
 from rerank.features.sink import ListFeatures
@@ -25,13 +25,13 @@ from rerank.readers.inputs import Attach
 from rerank.readers.lists import GAIN, Lists
 from rerank.readers.sides import Side
 from rerank.readers.texts.answers import with_answers
-from rerank.readers.texts.text_files import complete, lists_of_texts, settle, text_list, text_sides, with_texts
+from rerank.readers.texts.text_files import complete, count_list, lists_of_texts, text_list, text_sides, with_texts
 from rerank.recipes.recipe import TextDataSettings, TextRecipe
 from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings
 
 log = logging.getLogger("rerank")
-CHECKED = 50  # lists of a split of which both this program's sums and the reference implementation make the figures
+CHECKED_LISTS = 50  # of a split: both this program's sums and the reference implementation make their figures
 
 
 class TextContent(Content[TextView | Lists]):
@@ -64,7 +64,7 @@ class TextContent(Content[TextView | Lists]):
         except Problem as problem:
             count.bad(problem)
             return None
-        settle(nbest, count)
+        count_list(nbest, count)
         count.unknown.update(self.unknown(nbest))
         return Pair(nbest, content, nbest.references)
 
@@ -80,7 +80,7 @@ class TextContent(Content[TextView | Lists]):
         """Whether all features are columns, for which nobody looks at a text."""
         return not self.user and all(template.gives_columns() for template in self.extractor.templates)
 
-    def measured_block(self, lists: Lists) -> Measured | None:
+    def measured_block(self, lists: Lists) -> MeasuredLists | None:
         if lists.sparse is not None or any(map(lists.sides.get, ("problem", "missing"))):
             return None
         try:
@@ -88,7 +88,7 @@ class TextContent(Content[TextView | Lists]):
             held = self.rows(lists)
             if unfit(held):
                 return None
-            return Measured(lists, held, *cast(ColumnMetric, self.metric).block_stats(lists), None)
+            return MeasuredLists(lists, held, *cast(ColumnMetric, self.metric).block_stats(lists), None)
         except DataError:  # of one of the lists
             return None
 
@@ -161,7 +161,7 @@ class TextContent(Content[TextView | Lists]):
             log.info("%s: no %s, as there are lists without references", split, named)
             return description
         for metric, total in sums:
-            few = next(iter(texts.values()), [])[:CHECKED]
+            few = next(iter(texts.values()), [])[:CHECKED_LISTS]
             known = references[: len(few)]
             summed = total.whole and metric.of_sums(*metric.summed(few, known)) == metric.corpus(few, known)
             if not summed:

@@ -11,7 +11,7 @@ from rerank.data.symbols import SymbolTable, known_hash
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import EITHER, RANK, Symbols, Template, mark
 from rerank.kernels.compile import kernel
-from rerank.readers.lists import Lists, numbered
+from rerank.readers.lists import Lists, answer_numbers
 from rerank.readers.problems import Problem
 
 BASE, GAP, BEST, MOST_BINS = mark("(base)"), mark("gap"), mark("best"), 64
@@ -68,7 +68,7 @@ def means_of_answers(lists: np.ndarray, answers: np.ndarray, values: np.ndarray)
 
 def shared(rows: Lists, lists: np.ndarray, values: np.ndarray) -> np.ndarray:
     """float64 [N, K]: ``values`` of the candidates, where they have answers the means of these."""
-    return values if rows.answers is None else means_of_answers(lists, numbered(rows), values)
+    return values if rows.answers is None else means_of_answers(lists, answer_numbers(rows), values)
 
 
 def unfit(nbest: Lists) -> dict[int, Problem]:
@@ -198,4 +198,4 @@ class SameAnswer(ScoreTemplate):
     """
 
     def columns(self, rows: Lists, lists: np.ndarray) -> dict[Symbols, np.ndarray]:
-        return {} if rows.answers is None else {(): votes(lists, numbered(rows))}
+        return {} if rows.answers is None else {(): votes(lists, answer_numbers(rows))}

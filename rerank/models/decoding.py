@@ -26,7 +26,7 @@ from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.fusion import Fusion, VotedBracket, probabilities
 from rerank.models.model import Model
 from rerank.models.provenance import Decoding
-from rerank.readers.lists import Lists, numbered
+from rerank.readers.lists import Lists, answer_numbers
 from rerank.recipes.recipe import ListRecipe
 
 TIES = 1e-12  # of an expected gain: of candidates as near as this to the best, the one with the best score is taken
@@ -59,7 +59,7 @@ def agreed(nbest: Lists, p: np.ndarray) -> tuple[list[tuple[str, float]], float]
     """The answers and the margin of a list, by the probabilities of its candidates (float64 [N]): see ``Decoded``."""
     if nbest.answers is None:
         return [], _lead(p)
-    (shares,) = shares_of(numbered(nbest), p[None])[:, :-1]
+    (shares,) = shares_of(answer_numbers(nbest), p[None])[:, :-1]
     texts = list(dict.fromkeys(decoded(answer) for answer in nbest.answers if answer is not None))
     order = np.argsort(-shares, kind="stable").tolist()
     return [(texts[v], float(shares[v])) for v in order], _lead(shares)
@@ -91,7 +91,7 @@ class Evidence:
         self._most, self._given = most, gains
         self.cut = False  # whether only the ``most`` best candidates were compared with one another
         # int32 [N]: the answers, where it is the gain that they are equal.
-        self.answers = numbered(nbest) if gains is None and nbest.answers is not None else None
+        self.answers = answer_numbers(nbest) if gains is None and nbest.answers is not None else None
         # No cached_property: its lock is one for all lists in Python 3.11, and a forked process may find it locked.
         self._all: np.ndarray | None = None  # float64 [N, N]: gains[r, y] is the gain of candidate y if r is right
         self._fusion: Fusion | None = None

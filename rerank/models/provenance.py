@@ -36,7 +36,7 @@ from pydantic import (
 from rerank import __version__
 from rerank.base.errors import ModelError
 from rerank.base.ranges import NotNegative, Positive, Range
-from rerank.extraction.seen import MOST, SeenSample, measured, values_of
+from rerank.extraction.seen import SAMPLE_SIZE, SeenSample, measure_columns, values_of
 from rerank.readers.base import reader_names
 from rerank.readers.lists import Lists
 from rerank.recipes.loading import read_settings
@@ -294,13 +294,13 @@ def columns_unlike(columns: Mapping[str, Any], measures: np.ndarray) -> list[str
 
 
 def compared(lists: Iterable[T], columns: Mapping[str, Any], of: Callable[[T], Any]) -> Iterator[T]:
-    """Pass ``lists`` on (``of`` each is a ``Lists``, or none) and log at the end how the first ``MOST`` of them are
+    """Pass ``lists`` on (``of`` each is a ``Lists``, or none) and log at the end how the first ``SAMPLE_SIZE`` are
     unlike training, whose ``columns`` are known, the base score's first."""
     names, seen = tuple(columns), list[np.ndarray]()
     for each in lists:
         nbest = of(each)
-        if names and isinstance(nbest, Lists) and len(nbest) > 1 and len(seen) < MOST:
-            seen.append(measured(values_of(nbest, names)))
+        if names and isinstance(nbest, Lists) and len(nbest) > 1 and len(seen) < SAMPLE_SIZE:
+            seen.append(measure_columns(values_of(nbest, names)))
         yield each
     for line in columns_unlike(columns, np.array(seen)):
         log.warning("%s", line)

@@ -28,9 +28,9 @@ from rerank.readers.memory.nbest import (
     NBest,
     Plain,
     as_error,
+    as_list,
     files_only,
     iterate,
-    make_list,
 )
 from rerank.readers.memory.reading import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.texts.jsonl import is_table, table
@@ -483,7 +483,7 @@ class Reranker:
                 rows = rows.changed(source=encoded(source).strip())
         else:
             texts, scored = self._texts, self._scorer.content.scored
-            rows = make_list(originals, self._columns, texts=texts, name=name, source=source, scored=scored)
+            rows = as_list(originals, self._columns, texts=texts, name=name, source=source, scored=scored)
         return originals, self._open(rows)
 
     def _plain(self, candidates: Candidates, name: str = "") -> Plain | None:

@@ -21,7 +21,7 @@ from rerank.learn.scoring import add_scores, dense_scores
 from rerank.learn.scoring import scores as scores_of
 from rerank.models.model import Model, recipe_of
 from rerank.models.provenance import Decoding, compared, decodings_of
-from rerank.readers.base import ListWriter, Problem, Reader, ScoreColumns, SkipCount, make_reader, usable
+from rerank.readers.base import ListWriter, Problem, Reader, ScoreColumns, SkipCount, filter_usable, make_reader
 from rerank.readers.lists import Lists
 from rerank.readers.memory.nbest import Plain
 from rerank.readers.sides import in_step
@@ -170,7 +170,7 @@ class Scorer:
             sides.append(source_lines(sources, getattr(self.recipe.data, "form", "auto")))
         told = reader.knowing(self.content.columns, normal=self.content.normalize, used=True)
         lists = read_in(self.recipe.data.encoding, in_step(told, path, sides))
-        return self.watched(usable(lists, self._counted, count))
+        return self.watched(filter_usable(lists, self._counted, count))
 
     def _counted(self, item: tuple[Lists, tuple[Any, ...]], count: SkipCount) -> Pair | Problem:
         nbest, source = item

@@ -25,16 +25,16 @@ from rerank.base.registry import Registry, build
 from rerank.data.trees import TRACE
 from rerank.readers.detection import advice_on, holds_judgements
 from rerank.readers.lists import Candidate, Lists, one_by_one
-from rerank.readers.problems import OnBadList, Problem, SkipCount, check_choice, nameless, usable
+from rerank.readers.problems import OnBadList, Problem, SkipCount, check_choice, filter_usable, line_id
 from rerank.storage.documents import read_yaml
 from rerank.storage.streams import PathLike, Writable, foreign, split_paths, start_alone
 
 __all__ = [
     "LARGEST_GAP", "TRACE", "Candidate", "Lists", "OnBadList", "Order", "Problem", "Reader", "Scores",
-    "SkipCount", "check_choice", "excerpt", "lists_of", "nameless", "readers", "usable",
+    "SkipCount", "check_choice", "excerpt", "filter_usable", "line_id", "lists_of", "readers",
 ]  # fmt: skip
 
-_KEYS = "scores", "base_score", "score_sources"  # what a table says about its columns
+_COLUMN_KEYS = "scores", "base_score", "score_sources"  # what a table says about its columns
 MINMAX = "minmax_"  # how columns begin whose numbers lie from 0 to 1 in every list
 FORMS = "openai", "parallel", "preferences"  # of JSON, of which one may think as formats
 
@@ -57,7 +57,7 @@ class ScoreColumns:
     @staticmethod
     def of_table(about: Mapping[str, Any]) -> "ScoreColumns | None":
         """The columns that ``as_dict`` has stored in what a table says about itself; None if there are none."""
-        names, base, sources = (about.get(key) for key in _KEYS)
+        names, base, sources = (about.get(key) for key in _COLUMN_KEYS)
         if not names or base is None:
             return None
         return ScoreColumns(tuple(names), base, {source: tuple(columns) for source, columns in (sources or {}).items()})
@@ -65,7 +65,7 @@ class ScoreColumns:
     def as_dict(self) -> dict[str, Any]:
         """A table of them."""
         sources = {source: list(names) for source, names in self.sources.items()}
-        return dict(zip(_KEYS, (list(self.names), self.base, sources), strict=True))
+        return dict(zip(_COLUMN_KEYS, (list(self.names), self.base, sources), strict=True))
 
     def of_source(self, source: str) -> "ScoreColumns | None":
         """The columns that a source provides, None if the source is unknown."""
@@ -208,12 +208,12 @@ def lists_of(reader: Reader, path: PathLike, *, blocks: bool = False) -> Iterato
     """``reader.read``, or ``reader.blocks``, where a file that starts with a list that is bad, or an error, is looked
     into: the message says what the file seems to be.
     """
-    return looked_into(reader, reader.blocks(path), blocks=blocks)
+    return add_advice(reader, reader.blocks(path), blocks=blocks)
 
 
-def looked_into(reader: Reader, items: Iterable[Lists], *, blocks: bool) -> Iterator[Lists]:
+def add_advice(reader: Reader, items: Iterable[Lists], *, blocks: bool) -> Iterator[Lists]:
     """``lists_of``, given what ``reader`` finds in a file from its beginning."""
-    several, asked = chain.from_iterable(map(legible, items)), False
+    several, asked = chain.from_iterable(map(only_utf8, items)), False
     lists: Iterator[Lists] = several if blocks else one_by_one(several)
     try:
         for nbest in lists:
@@ -230,23 +230,23 @@ def looked_into(reader: Reader, items: Iterable[Lists], *, blocks: bool) -> Iter
     yield from lists
 
 
-def legible(lists: Lists) -> Iterator[Lists]:
+def only_utf8(lists: Lists) -> Iterator[Lists]:
     """The lists without the candidates that are not UTF-8; a list of which anything else is not is bad."""
     sources = [source or b"" for source in lists.side("source")]
     beside = b"\n".join([*map(encoded, lists.ids), *sources, *chain(*lists.side("references"))])
-    message, texts = _illegible(beside), _illegible(b"\n".join(lists.texts))
+    message, texts = _utf8_fault(beside), _utf8_fault(b"\n".join(lists.texts))
     if message is None is texts:
         yield lists
     elif lists.list_count > 1:
-        yield from chain.from_iterable(map(legible, lists.each()))
+        yield from chain.from_iterable(map(only_utf8, lists.each()))
     elif message is not None:
         yield lists.left_out(Problem("encoding", message), lists.size)
     else:
-        messages = enumerate(map(_illegible, lists.texts))
+        messages = enumerate(map(_utf8_fault, lists.texts))
         yield lists.without({i: Problem("encoding", message) for i, message in messages if message is not None})
 
 
-def _illegible(text: bytes) -> str | None:
+def _utf8_fault(text: bytes) -> str | None:
     """The message about a text if it is not UTF-8. Half a surrogate pair, which JSON can hold, is."""
     try:
         text.decode("utf-8", "surrogatepass")
@@ -255,7 +255,7 @@ def _illegible(text: bytes) -> str | None:
     return None
 
 
-def counted(lists: Lists, count: SkipCount) -> Lists | None:
+def count_usable(lists: Lists, count: SkipCount) -> Lists | None:
     """The list, or lists, if they can be used; ``count`` knows of them either way."""
     if lists.problem is not None:
         count.bad(lists.problem)
@@ -310,14 +310,14 @@ class CostReader(Reader):
         return (self.inner,)
 
     def blocks(self, path: PathLike) -> Iterator[Lists]:
-        return map(_negated, self.inner.knowing(self.known, normal=self.normal, used=self.used).blocks(path))
+        return map(_negate, self.inner.knowing(self.known, normal=self.normal, used=self.used).blocks(path))
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New scores are written as costs too."""
-        self.inner.write(out, _negated(nbest), order, None if scores is None else 0.0 - scores)
+        self.inner.write(out, _negate(nbest), order, None if scores is None else 0.0 - scores)
 
 
-def _negated(nbest: Lists) -> Lists:
+def _negate(nbest: Lists) -> Lists:
     """A list with its base scores negated; 0 stays 0."""
     scores = nbest.scores.copy()
     scores[:, nbest.column] = 0.0 - scores[:, nbest.column]
@@ -356,7 +356,7 @@ def settings_of(spec: Any, key: str) -> dict[str, Any]:
     return {"name": spec} if isinstance(spec, str) else dict(spec)
 
 
-def judged_by(settings: dict[str, Any], references: Sequence[str]) -> tuple[dict[str, Any], Sequence[str]]:
+def with_judgements(settings: dict[str, Any], references: Sequence[str]) -> tuple[dict[str, Any], Sequence[str]]:
     """A reader's settings and files of references. Where its lists are judged in a file of judgements, such a file is
     one of its options, unless it names another, and no file of references. Raises DataError: there are several."""
     judged = references and settings.get("qrels") is None and make_reader(settings).offers("qrels")

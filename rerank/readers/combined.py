@@ -18,8 +18,8 @@ from rerank.base.ranges import Checked
 from rerank.data.corpus import offsets
 from rerank.readers.base import Order, Problem, Reader, Scores, check_names, drops_duplicates, format_of, make_reader
 from rerank.readers.lines import LineReader, scores_of, whole_number
-from rerank.readers.lists import Lists, SparseScores, answers_of, first_filled, stripped
-from rerank.readers.sides import LOOK, ById, Side, in_step
+from rerank.readers.lists import Lists, SparseScores, answers_of, first_with_candidates, strip_texts
+from rerank.readers.sides import SAMPLE_LISTS, ById, Side, in_step
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import Pieces, each
 from rerank.storage.streams import PathLike, Writable, must_wait, open_stream, split_paths, stream_name
@@ -104,8 +104,8 @@ class MergedReader(Checked, Reader):
     def blocks(self, path: PathLike) -> Iterator[Lists]:
         """A list that is bad in one system is bad."""
         systems = [System(k, reader, part) for k, (reader, part) in enumerate(self.systems(path), start=1)]
-        columns, empty, every = United.of(systems, self.base), Counter[str](), 0
-        for parts in matched(systems):
+        columns, empty, every = MergedColumns.of(systems, self.base), Counter[str](), 0
+        for parts in match_lists(systems):
             empty.update(system.path for system, one in parts if one.problem is None and not len(one))
             every += 1
             problems = (one.problem or system.other_columns(one) for system, one in parts)
@@ -153,9 +153,9 @@ class System:
 
     def __init__(self, number: int, reader: Reader, path: PathLike) -> None:
         self.number, self.reader, self.path = number, reader, stream_name(path)
-        first, lists = first_filled(map(self._named, reader.read(path)))
+        first, lists = first_with_candidates(map(self._named, reader.read(path)))
         self.names, self.base = ((), "") if first is None else (first.names, first.names[first.column])
-        ahead = list(islice(lists, 1 if must_wait(path) else LOOK))
+        ahead = list(islice(lists, 1 if must_wait(path) else SAMPLE_LISTS))
         self.lists = chain(ahead, lists)
         ids = [whole_number(one.id) for one in ahead if one.problem is None]
         rising = all(a is not None and b is not None and a < b for a, b in pairwise([-1, *ids]))
@@ -197,7 +197,7 @@ class System:
         return DataError(message, path=one.path, line=one.line, list_id=one.id)
 
 
-def matched(systems: list[System]) -> Iterator[list[Part]]:
+def match_lists(systems: list[System]) -> Iterator[list[Part]]:
     """The lists of every input, with the systems that have one."""
     if all(system.counted for system in systems):
         numbered = merge(*(system.numbered() for system in systems), key=itemgetter(0))
@@ -225,7 +225,7 @@ def matched(systems: list[System]) -> Iterator[list[Part]]:
             log.warning("%s has no list %s%s", system.path, names[0], more)
 
 
-class United(NamedTuple):
+class MergedColumns(NamedTuple):
     """The columns of merged lists: their names, the place of the base score, and which are those of each system."""
 
     names: tuple[str, ...]
@@ -233,7 +233,7 @@ class United(NamedTuple):
     sources: dict[str, tuple[str, ...]]
 
     @staticmethod
-    def of(systems: list[System], base: str | None) -> "United":
+    def of(systems: list[System], base: str | None) -> "MergedColumns":
         """The columns of all systems; ``base``: that of the base score, if it is not that of the first system."""
         shown = [system for system in systems if system.names]
         names = list(dict.fromkeys(name for system in shown for name in system.names)) or ["score"]
@@ -245,7 +245,7 @@ class United(NamedTuple):
             message = f"no system has the column {base!r}; the columns are {', '.join(names)}"
             raise RecipeError(message, key="base")
         sources = {system_name(system.number): system.names for system in shown}
-        return United((*names, *indicators), names.index(base), sources)
+        return MergedColumns((*names, *indicators), names.index(base), sources)
 
     def merged(self, parts: list[Part], duplicates: Duplicates, *, normal: bool) -> Lists:
         """One list from those of all systems that have one; normal: whether words are compared in normal form."""
@@ -269,7 +269,7 @@ class United(NamedTuple):
         base = scores[:, self.base]
         np.copyto(base, np.concatenate([nbest.base for nbest in lists]), where=np.isnan(base))
         scores[np.isnan(scores)] = 0.0
-        texts, given = stripped([nbest.written(i) for nbest in lists for i in range(len(nbest))])
+        texts, given = strip_texts([nbest.written(i) for nbest in lists for i in range(len(nbest))])
         raws = [nbest.raw for nbest in lists if isinstance(nbest.raw, Pieces)]
         pieces = [piece for raw in raws for piece in raw.candidates]
         before = accumulate((len(nbest) + len(nbest.bad) for nbest in lists), initial=0)
@@ -285,8 +285,8 @@ class United(NamedTuple):
             absent=sum((Counter(nbest.absent) for nbest in lists), Counter[str]()),
             unscored=all(nbest.unscored for nbest in lists),
             raw=Pieces(raws[0].head, pieces) if raws and len(pieces) == len(texts) else None,
-            answers=_chained(lists, "answers", None), segmentation=_chained(lists, "segmentation", b""),
-            alignment=_chained(lists, "alignment", b""), ended=any(nbest.ended for nbest in lists),
+            answers=_chain(lists, "answers", None), segmentation=_chain(lists, "segmentation", b""),
+            alignment=_chain(lists, "alignment", b""), ended=any(nbest.ended for nbest in lists),
             sparse=SparseScores(offsets(np.concatenate(counts)), joined, np.concatenate([one.values for one in few]))
             if few else None, form=lists[0].form if lists[0].of_trees else "merged",
             source=next((nbest.source for nbest in lists if nbest.source is not None), None),
@@ -297,7 +297,7 @@ class United(NamedTuple):
         return merged.changed(answers=answers_of(merged.answers or ()))
 
 
-def _chained(lists: Sequence[Lists], field: str, blank: bytes | None) -> list[Any] | None:
+def _chain(lists: Sequence[Lists], field: str, blank: bytes | None) -> list[Any] | None:
     """What candidates have in a field, ``blank`` for those of a list that has none; None if no list has it."""
     columns = [getattr(nbest, field) for nbest in lists]
     if all(column is None for column in columns):
@@ -365,7 +365,7 @@ class JoinedReader(Reader):
             numbered = ((number, (number, line)) for number, line in lines)
             side = Side([lines.path], numbered, ("line of scores", "lines of scores"), of="candidate")
             for nbest, (rows,) in in_step(inner, ",".join(names[:-1]), [side]):
-                yield nbest if nbest.problem is not None else _joined(nbest.named(), columns, rows, lines.path)
+                yield nbest if nbest.problem is not None else _join_scores(nbest.named(), columns, rows, lines.path)
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Writes as the reader of the lists does, without the joined columns."""
@@ -387,7 +387,7 @@ def _columns(lines: LineReader, names: tuple[str, ...]) -> tuple[str, ...]:
     return names or tuple(f"column_{k}" for look in lines.ahead(1) for k in range(1, len(look.split()) + 1))
 
 
-def _joined(nbest: Lists, names: tuple[str, ...], lines: list[tuple[int, bytes]], path: str) -> Lists:
+def _join_scores(nbest: Lists, names: tuple[str, ...], lines: list[tuple[int, bytes]], path: str) -> Lists:
     """A list with the scores in ``lines``, one for each of its candidates in the file, bad ones included.
 
     A list that its reader writes as it is, scores and all, is kept for it without them.

@@ -21,26 +21,26 @@ from rerank.storage.places import is_url
 from rerank.storage.streams import MADE, START, encoding, open_file, read_once, standard_input, start_alone
 
 log = logging.getLogger("rerank")
-MOST = 1000  # lists that are looked at
-LENGTH = 60  # characters of an example
-MOSTLY = 0.5  # a reader reads a file if it can use a larger share of these lists
+ACCOUNT_LISTS = 1000  # lists that are looked at
+QUOTE_LENGTH = 60  # characters of an example
+MIN_SHARE = 0.5  # a reader reads a file if it can use a larger share of these lists
 
 TABLES = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"  # how Parquet, and files and streams of Arrow, begin
 TABLE = re.compile(r"\.(csv|parquet|arrow|feather)(\.\w+)?$", re.IGNORECASE)  # by the name of a file
 files = Registry[re.Pattern[str]]("files")  # by readers: how the names end of files that are theirs, whatever they hold
 
 # Numbers by names, by names: two whole objects of them, as runs and judgements in JSON begin, and of grades alone.
-_BY_NAMES = rb'\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+%s\s*+(?:,|(?=\})))++\}\s*+[,}]){2}'
-_NESTED = re.compile(_BY_NAMES % rb"[-+.\deE]++")
-_GRADES = rb"query-id\tcorpus-id\tscore|" + _BY_NAMES % rb"\d{1,2}+"  # of documents, which could be lists too
+_TWO_OBJECTS = rb'\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+\{(?>\s*+"[^"]*+"\s*+:\s*+%s\s*+(?:,|(?=\})))++\}\s*+[,}]){2}'
+_NESTED = re.compile(_TWO_OBJECTS % rb"[-+.\deE]++")
+_GRADES = rb"query-id\tcorpus-id\tscore|" + _TWO_OBJECTS % rb"\d{1,2}+"  # of documents, which could be lists too
 _JUDGEMENTS = _GRADES + rb"|\S+[ \t]+(0|Q0)[ \t]+\S+[ \t]+-?\d+\s*\n"
-_JUDGED = "judgements (qrels): name them behind the run that they judge, as rerank oracle RUN QRELS --metric ndcg@10"
+_QRELS_USE = "judgements (qrels): name them behind the run that they judge, as rerank oracle RUN QRELS --metric ndcg@10"
 _NAMES = rb"(?!([^\t\n]*+\t).*\n\1)([-\d. ]*+[^-\d.\s][^\t\n]*+\t){2}[-\d. ]*+[^-\d.\s]"  # of columns
 _NUMBER = re.compile(rb"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 
 # What programs write that no reader reads, by how it starts: what it is and what to do instead; or the program, and how
 # three statements of Python go through the lines of ``text`` as ids with pairs of a text and a score.
-_OTHERS = (
+_FOREIGN_FORMATS = (
     (rb"(VERSION|V|UTTERANCE|U)=|[^\s=]+ *\n\d+\s\d+\s[^\n]*\d,[-\d.]+",
      "word lattices: let the recogniser write n-best lists", ""),
     (rb"\d+ ?\|\|\| (\(ROOT \(\[\d|[^\t\n]*\t\d+ \|\|\| |(?!.*\|\|\|).*\S)",
@@ -49,7 +49,7 @@ _OTHERS = (
     (rb"S [^\n]*\nA -?\d+ -?\d+\|\|\|",
      "M2, whose corrections are edits and no sentences: put what ERRANT counts of each candidate into the lists "
      "(correct, found, right; the metric counts), or write the corrected sentences one a line", ""),
-    (_JUDGEMENTS, _JUDGED, ""),
+    (_JUDGEMENTS, _QRELS_USE, ""),
     (rb"[-+.\deE\s]*\([^()\n]*\(.*\)\s*\)[-+.\deE\s]*\n[-+.\deE\s]*\([^()\n]*\(",
      "trees of several sentences: put a blank line behind those of each, and no id before their scores", ""),
     (rb"NBestList[12]\.0", "SRILM",
@@ -70,12 +70,12 @@ _OTHERS = (
      "enumerate([(l.split('\\t')[1], -float(l.split('\\t')[2])) for l in b.splitlines()] for b in '\\n'.join(text)"
      ".split('\\n\\n'))"),
 )  # fmt: skip
-_STATEMENTS = (
+_PROGRAM_CODE = (
     "import json, re; text = open({!r}).read()"
     '.splitlines(); [print(json.dumps({{"id": str(id), "candidates": [{{"text": t, "score": float(s)}} for t, s in '
     "found]}})) for id, found in {} if found]"
 )
-_ROWS = (
+_TABLE_CODE = (
     "import json; rows = [line.rstrip('\\n').split('\\t') for line in open({!r})]; open('lists.jsonl', 'w').writelines("
     "json.dumps(dict(zip(('group', 'text', 'score'), row))) + '\\n' for row in rows)"
 )
@@ -83,7 +83,7 @@ Reader = Any  # that of ``base``, which asks for advice
 Readers = Iterable[tuple[str, type[Reader]]]
 
 
-def named_like(path: str) -> str | None:
+def reader_by_name(path: str) -> str | None:
     """The reader of a file by its name alone."""
     return next((name for name, ending in files if ending.search(path)), None)
 
@@ -101,24 +101,24 @@ def advice_on(reader: Reader, others: Readers, path: str) -> str:
     start, leaves = _start(path), list(_leaves(reader))
     if start is None and not os.path.isdir(path):
         return _advice_on_several(reader, path.split(","), others)
-    if any(_share(leaf, path, start) > MOSTLY for leaf in leaves):
+    if any(_share(leaf, path, start) > MIN_SHARE for leaf in leaves):
         return ""
     kinds = _fitting(path, start, others)
     if any(type(leaf) in kinds.values() for leaf in leaves):  # what its options ask for is not there
         return ""
-    if (name := _meant(kinds)) is not None:
+    if (name := _narrowest(kinds)) is not None:
         return _looks_like(name, kinds[name], reader)
-    for form, what, lists in _OTHERS:
+    for form, what, lists in _FOREIGN_FORMATS:
         if re.match(form, start or b""):
-            made = f"a file of {what}, {MADE}: {_STATEMENTS.format(path, lists)}"
+            made = f"a file of {what}, {MADE}: {_PROGRAM_CODE.format(path, lists)}"
             return f"this looks like {made if lists else what}"
-    needing = (name for name, other in _made(others, needing=True) if _share(other, path, start) > MOSTLY)
+    needing = (name for name, other in _make_readers(others, needing=True) if _share(other, path, start) > MIN_SHARE)
     return next((_looks_like(name, dict(others)[name], reader) for name in needing), "")
 
 
-def recognised(path: str, readers: Readers) -> str | None:
+def recognise(path: str, readers: Readers) -> str | None:
     """The name of the reader, of those without options that have to be given, that a file is for; None: nobody's."""
-    return _meant(_fitting(path, _start(path), readers))
+    return _narrowest(_fitting(path, _start(path), readers))
 
 
 def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
@@ -132,22 +132,22 @@ def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
         return usual
     start = _start(path) or b""
     if re.match(_GRADES, start):
-        message = f"no known form: this looks like {_JUDGED}; if it is a run, --reader trec reads it"
+        message = f"no known form: this looks like {_QRELS_USE}; if it is a run, --reader trec reads it"
         raise DataError(message, path=path)
     if start.lstrip()[:1] in (b"{", b"["):
         others = readers if _NESTED.match(start) else ()  # which are not loaded for others
         return next((name for name, kind in others if kind.nested), "jsonl")
-    if (name := recognised(path, readers)) is not None or not start.strip():
+    if (name := recognise(path, readers)) is not None or not start.strip():
         return name or usual
     advice = advice_on(dict(readers)["jsonl"](), readers, path)
     if not advice:
         first, *_ = start.split(b"\n", 1)
         if re.match(_NAMES, start):
             return "table"
-        tried = sorted(name for needing in (False, True) for name, _ in _made(readers, needing=needing))
+        tried = sorted(name for needing in (False, True) for name, _ in _make_readers(readers, needing=needing))
         advice = f"the first line is {excerpt(first)}, and the first lists are of none of these forms: "
         advice += f"{', '.join(tried)}. If one is meant, --reader NAME says what is wrong. Python makes "
-        advice += f"JSON lines of an id, a candidate and perhaps a score, with tabs between: {_ROWS.format(path)}"
+        advice += f"JSON lines of an id, a candidate and perhaps a score, with tabs between: {_TABLE_CODE.format(path)}"
     raise DataError(f"no known form: {advice}", path=path)
 
 
@@ -158,13 +158,13 @@ def _fitting(path: str, start: bytes | None, others: Readers) -> dict[str, type[
     named = len(names) == len(row) > 1 and any(row) and not any(names)  # the columns, as in no run of TREC
     if named or (start or b"").startswith(TABLES) or TABLE.search(path):
         return {name: kind for name, kind in others if name == "table"}
-    shares = {name: (_share(other, path, start), type(other)) for name, other in _made(others, needing=False)}
+    shares = {name: (_share(other, path, start), type(other)) for name, other in _make_readers(others, needing=False)}
     best = max((share for share, _ in shares.values()), default=0.0)
-    kinds = {name: kind for name, (share, kind) in shares.items() if share == best > MOSTLY}
+    kinds = {name: kind for name, (share, kind) in shares.items() if share == best > MIN_SHARE}
     return {name: kind for name, kind in kinds.items() if not kind.general} or kinds
 
 
-def _meant(kinds: Mapping[str, type[Reader]]) -> str | None:
+def _narrowest(kinds: Mapping[str, type[Reader]]) -> str | None:
     """The first of them: a format that takes all files of another, and more, is not the one that is meant."""
     return next((name for name, kind in kinds.items() if not issubclass(kind, tuple({*kinds.values()} - {kind}))), None)
 
@@ -179,8 +179,8 @@ def _advice_on_several(reader: Reader, paths: Sequence[str], others: Readers) ->
     if len(paths) < 2 or not all(map(os.path.isfile, paths)):
         return ""
     start = _start(paths[0])
-    for name, other in _made(others, needing=False):
-        if other.beside and _share(other, paths[0], start) > MOSTLY:
+    for name, other in _make_readers(others, needing=False):
+        if other.beside and _share(other, paths[0], start) > MIN_SHARE:
             return _looks_like(name, type(other), reader, other.beside)
     message = "these are several files; --reader '{name: joined, of: ...}' reads lists and scores, "
     return f"{message}'{{name: merged, of: ...}}' the lists of several systems"
@@ -200,7 +200,7 @@ def _looks_like(name: str, kind: type[Reader], reader: Reader, needed: Iterable[
     return f"this looks like {name}: use --reader {quoted} (in a recipe: data.reader: {spec})"
 
 
-def _made(kinds: Readers, *, needing: bool) -> Iterator[tuple[str, Reader]]:
+def _make_readers(kinds: Readers, *, needing: bool) -> Iterator[tuple[str, Reader]]:
     """Readers of single files: those that need options or, on the contrary, those that do not."""
     for name, kind in kinds:
         try:
@@ -240,7 +240,7 @@ def _share(reader: Reader, path: str, start: bytes | None) -> float:
     token = start_alone.set(start)
     told = encoding.set(encoding.get() if start is None else None)  # the start has been recoded
     try:
-        for nbest in islice(reader.read(path), MOST):
+        for nbest in islice(reader.read(path), ACCOUNT_LISTS):
             if nbest.problem is not None or nbest.size:
                 whole = nbest.problem is None and not nbest.bad and (not reader.trial or nbest.base.any())
                 usable.append(bool(whole))
@@ -257,7 +257,7 @@ def _share(reader: Reader, path: str, start: bytes | None) -> float:
 
 @dataclass(frozen=True)
 class Account:
-    """What the first lists of a file, MOST at most, were taken for."""
+    """What the first lists of a file, ACCOUNT_LISTS at most, were taken for."""
 
     format: str  # the format, and the form of JSON where it is one that is known
     lists: str  # how many were looked at
@@ -271,7 +271,7 @@ class Account:
     @staticmethod
     def of(name: str, items: Iterable[Lists], format: str = "", measure: str = "") -> "Account | None":
         """That of lists called ``name``, by default like their file; None if none of them has candidates."""
-        every = list(islice(filled(items), MOST))
+        every = list(islice(with_candidates(items), ACCOUNT_LISTS))
         if not every:
             return None
         first = next((nbest for nbest in every if len(nbest) > 1), every[0])
@@ -284,10 +284,10 @@ class Account:
             unused = "; ".join(f"{key} ({what})" for key, what in roles.unused.items())
         sizes = [len(nbest) for nbest in every]
         size = " to ".join(f"{end}" for end in sorted({min(sizes), max(sizes)}))
-        shown = f"{amount(len(every), 'list')}{' or more' * (len(every) == MOST)} of {size}"
+        shown = f"{amount(len(every), 'list')}{' or more' * (len(every) == ACCOUNT_LISTS)} of {size}"
         return Account(
             f"{name or first.path or 'lists'}: {form}", f"{shown} candidates",
-            f"{key}{': ' * bool(key)}{quoted(decoded(first.written(0)))}", _base(first), _right(first, every),
+            f"{key}{': ' * bool(key)}{quote(decoded(first.written(0)))}", _base(first), _right(first, every),
             _columns(first), unused, measure,
         )  # fmt: skip
 
@@ -304,26 +304,26 @@ class Account:
         return [f"{self.format}, {self.lists}", *(f"{what}: {text}" for what, text in said.items() if text)]
 
 
-def said_of(account: Account | None) -> dict[str, Any]:
+def account_entry(account: Account | None) -> dict[str, Any]:
     """The account as a part of results."""
     return {} if account is None else {"account": account.as_data()}
 
 
-def tell(account: Account | None) -> None:
+def log_account(account: Account | None) -> None:
     """Say the account."""
     for line in [] if account is None else account.lines:
         log.info("%s", line)
 
 
-def filled(items: Iterable[Lists]) -> Iterator[Lists]:
+def with_candidates(items: Iterable[Lists]) -> Iterator[Lists]:
     """The lists with candidates."""
     return (nbest for nbest in one_by_one(items) if len(nbest))
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """The beginning of a text."""
     text = " ".join(text.split())
-    return f'"{text[:LENGTH]}{"..." * (len(text) > LENGTH)}"'
+    return f'"{text[:QUOTE_LENGTH]}{"..." * (len(text) > QUOTE_LENGTH)}"'
 
 
 def _base(nbest: Lists) -> str:
@@ -334,8 +334,8 @@ def _base(nbest: Lists) -> str:
 
 def _right(first: Lists, lists: Sequence[Lists]) -> str:
     if first.of_trees:
-        return f"gold trees, {quoted(decoded(first.gold.text))}" if first.gold is not None else ""
-    said = [f"references, {quoted(decoded(first.references[0]))}"] if first.references else []
+        return f"gold trees, {quote(decoded(first.gold.text))}" if first.gold is not None else ""
+    said = [f"references, {quote(decoded(first.references[0]))}"] if first.references else []
     if GAIN in first.names:
         values = np.concatenate([one.scores[:, one.names.index(GAIN)] for one in lists if GAIN in one.names])
         much, key = f"from {values.min():g} to {values.max():g}", ""

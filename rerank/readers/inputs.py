@@ -13,15 +13,15 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from rerank.base.errors import DataError
-from rerank.readers.base import Reader, ScoreColumns, legible, looked_into
-from rerank.readers.detection import MOST
+from rerank.readers.base import Reader, ScoreColumns, add_advice, only_utf8
+from rerank.readers.detection import ACCOUNT_LISTS
 from rerank.readers.lines import LineReader, ListReader, Place
 from rerank.readers.lists import Lists, one_by_one
-from rerank.readers.sides import LOOK, Side
+from rerank.readers.sides import SAMPLE_LISTS, Side
 from rerank.storage.places import is_url
 from rerank.storage.streams import CHANGED, RATIO, InputStream, encoding, open_file, open_stream, read_once
 
-SMALL = 1 << 26  # bytes of text that are read at once
+MIN_SPLIT_BYTES = 1 << 26  # bytes of text that are read at once
 
 Source = Callable[[ScoreColumns | None, bool], Iterator[Lists]]  # lists, given what ``Reader.knowing`` is told
 Attach = Callable[[Lists, Sequence[Any]], Lists]  # a list with what files beside it have for it
@@ -58,20 +58,20 @@ class SplitFile:
         try:
             with open_file(path) as stream:
                 packed = stream.compression != "plain"
-                if stream.size * (RATIO if packed else 1) < SMALL:
+                if stream.size * (RATIO if packed else 1) < MIN_SPLIT_BYTES:
                     return None
             with open_file(path) as stream:
                 lines = LineReader(stream)
-                found = one_by_one(chain.from_iterable(map(legible, reader.lists(lines, reader.records(lines)))))
+                found = one_by_one(chain.from_iterable(map(only_utf8, reader.lists(lines, reader.records(lines)))))
                 for nbest in found:
                     ahead.append(nbest.without_raw())
                     filled += len(nbest) > 0
-                    if filled == MOST or (again and reader.parts(lines.told)):
+                    if filled == ACCOUNT_LISTS or (again and reader.parts(lines.told)):
                         break
 
                 def ids() -> list[str]:
-                    ahead.extend(islice(found, max(0, LOOK - len(ahead))))
-                    return [nbest.id for nbest in ahead[:LOOK]]
+                    ahead.extend(islice(found, max(0, SAMPLE_LISTS - len(ahead))))
+                    return [nbest.id for nbest in ahead[:SAMPLE_LISTS]]
 
                 for side in sides:
                     side.settle(reader, ids)
@@ -141,7 +141,7 @@ class Stretch(NamedTuple):
         lines.number, lines.records, lines.told = self.line, self.ordinal, dict(file.told)
         named = seen if lines.told.get("named") else {}
         found = file.reader.lists(lines, file.reader.records(lines), named)
-        lists = chain.from_iterable(map(legible, found)) if self.line else looked_into(file.reader, found, blocks=True)
+        lists = chain.from_iterable(map(only_utf8, found)) if self.line else add_advice(file.reader, found, blocks=True)
         if self.entries:
             rows = zip(*self.entries, strict=True)
             lists = (file.attach(nbest, row) for nbest, row in zip(one_by_one(lists), rows, strict=True))

@@ -17,7 +17,7 @@ from rerank.storage.streams import InputStream, PathLike, open_stream
 Place = tuple[str, int]  # a file and a line
 Part = tuple[bytes, int, int, int]  # a stretch, the numbers of lines and lists before it, and of its lists
 CHUNK = 1 << 20  # bytes read at a time
-LONGEST = 1 << 24  # bytes of one line or one tree; more than that is not a sentence but a wrong file
+MAX_LINE = 1 << 24  # bytes of one line or one tree; more than that is not a sentence but a wrong file
 
 
 class LineReader:
@@ -111,9 +111,9 @@ class LineReader:
         self.nul = self.nul or b"\0" in data
         if data and b"\n" not in data:
             self._carry.append(data)
-            if sum(map(len, self._carry)) > LONGEST:
+            if sum(map(len, self._carry)) > MAX_LINE:
                 number = self.number + len(self._lines) - self._at + 1
-                message = f"a line of more than {LONGEST >> 20} MiB; expected a text file with one tree, sentence "
+                message = f"a line of more than {MAX_LINE >> 20} MiB; expected a text file with one tree, sentence "
                 raise DataError(f"{message}or candidate per line", path=self.path, line=number)
             return True
         text = b"".join([*self._carry, data])
@@ -161,7 +161,7 @@ class ListReader(Checked, Reader):
     def stretches(self, stream: InputStream, lists: int, size: int) -> Iterator[Part]:
         """A file in stretches of about as many lists and bytes at most; here each line is a list."""
         line, ordinal, rest, piece = 0, 0, b"", b"-"
-        while piece and len(rest) <= LONGEST + size:  # nobody reads further
+        while piece and len(rest) <= MAX_LINE + size:  # nobody reads further
             piece = stream.read(size)
             *whole, rest = (rest + piece).split(b"\n")
             for first in range(0, len(whole), lists):

@@ -34,7 +34,7 @@ OF_LIST: Mapping[str, Any] = {
 OF_CANDIDATES = "texts", "lines", "scores", "given", "answers", "segmentation", "alignment"  # N values each
 T = TypeVar("T")
 NOTHING: Mapping[str, float] = {}
-MOST = 1 << 11  # lists in a block
+BLOCK_LISTS = 1 << 11  # lists in a block
 GAIN = "gain"  # the score column that holds gains
 ROOTS = ("", "TOP", "S1", "ROOT")  # labels of roots, which say nothing
 _ROOTS = [[label.encode()] for label in ROOTS if label]
@@ -434,7 +434,7 @@ def answers_of(texts: Sequence[bytes | None]) -> list[bytes | None] | None:
     return [text or None for text in texts] if any(texts) else None
 
 
-def numbered(nbest: Lists) -> np.ndarray:
+def answer_numbers(nbest: Lists) -> np.ndarray:
     """int32 [N]: the answers of a list as numbers, equal for equal ones; -1 for none."""
     numbers: dict[bytes | None, int] = {None: -1}
     answers = nbest.answers or [None] * len(nbest)
@@ -450,7 +450,7 @@ def plain_texts(texts: Sequence[Any]) -> list[bytes] | None:
     return held if len(held) == len(texts) else None
 
 
-def stripped(given: list[bytes]) -> tuple[list[bytes], list[bytes] | None]:
+def strip_texts(given: list[bytes]) -> tuple[list[bytes], list[bytes] | None]:
     """The ``texts`` of a list, and those that are ``given`` where any is not the same."""
     texts = list(map(bytes.strip, given))  # what has no white space around it is not copied
     return texts, None if texts == given else given
@@ -463,7 +463,7 @@ def repeats_of(texts: Sequence[bytes]) -> int:
     return len(texts) - len(different) - (max(0, texts.count(b"") - 1) if b"" in different else 0)
 
 
-def first_filled(items: Iterable[Lists]) -> tuple[Lists | None, Iterator[Lists]]:
+def first_with_candidates(items: Iterable[Lists]) -> tuple[Lists | None, Iterator[Lists]]:
     """The first lists among which one has candidates, None if none has; and all ``items``, which are gone through
     once."""
     ahead, rest = list[Lists](), iter(items)
@@ -474,7 +474,7 @@ def first_filled(items: Iterable[Lists]) -> tuple[Lists | None, Iterator[Lists]]
     return None, iter(ahead)
 
 
-def few_of(items: Iterable[Lists], count: int) -> Iterator[Lists]:
+def take_lists(items: Iterable[Lists], count: int) -> Iterator[Lists]:
     """The first ``count`` lists, as many at a time as are read at once."""
     for lists in items:
         yield lists.part(0, min(count, lists.list_count))

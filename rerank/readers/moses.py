@@ -35,9 +35,9 @@ from rerank.readers.texts.text_list import Pieces
 from rerank.storage.streams import InputStream, Writable
 
 FIRST_BYTES = 1 << 24  # the first stretch has at least FIRST_LISTS lists, unless they are this large
-MOST_LINES, MOST_BYTES = 1 << 20, 1 << 28  # of a list; a line takes half a kilobyte of memory
-SCORED = 4  # bytes of lines for one of their texts
-OLD = b"BaseScore"  # the label of the total that a list had before it was reranked
+MAX_LINES, MAX_BYTES = 1 << 20, 1 << 28  # of a list; a line takes half a kilobyte of memory
+LINE_BYTES_PER_TEXT_BYTE = 4  # bytes of lines for one of their texts
+OLD_TOTAL = b"BaseScore"  # the label of the total that a list had before it was reranked
 _ENDS = {sign: re.compile(sign + rb"(?!\S)") for sign in (b"=", b":")}  # of labels that precede their values
 _OLD_LABEL = re.compile(rb"(?:^|[\s;])BaseScore[=:]")
 
@@ -104,13 +104,13 @@ class Moses(ListReader):
     def stretches(self, stream: InputStream, lists: int, size: int) -> Iterator[Part]:
         """Texts are a small part of their lines."""
         data, line, ordinal, piece = b"", 0, 0, b"-"
-        while piece and len(data) <= MOST_BYTES + size:  # nobody reads further
+        while piece and len(data) <= MAX_BYTES + size:  # nobody reads further
             piece = stream.read(size)
             data += piece
             cut = self.cut(data) if piece else len(data)
             names = map(self.name_of, map(fields_of, reversed(data[:cut].split(b"\n"))))
             count = max(0, next((int(name) for name in names if name is not None), -1) + 1 - self.first_id - ordinal)
-            if cut and (not piece or count >= lists or cut >= SCORED * size):
+            if cut and (not piece or count >= lists or cut >= LINE_BYTES_PER_TEXT_BYTE * size):
                 yield data[:cut], line, ordinal, count
                 data, line, ordinal = data[cut:], line + data.count(b"\n", 0, cut), ordinal + count
 
@@ -134,8 +134,8 @@ class Moses(ListReader):
                 yield Record(None, held[0].number, (held[:cut], begins))
                 held, begins = held[cut:], [0]
                 size = sum(len(one.text) for one in held)
-            if len(held) - begins[-1] > MOST_LINES or size > MOST_BYTES:
-                message = f"a list of more than {MOST_LINES:,} lines or {MOST_BYTES >> 20} MiB; do they have the ids "
+            if len(held) - begins[-1] > MAX_LINES or size > MAX_BYTES:
+                message = f"a list of more than {MAX_LINES:,} lines or {MAX_BYTES >> 20} MiB; do they have the ids "
                 message += "they should? Expected 'id ||| text ||| features ||| score'"
                 raise DataError(message, path=lines.path, line=held[begins[-1]].number)
         if held:
@@ -167,15 +167,15 @@ class Moses(ListReader):
             out.write(encoded(f"list-{nbest.id} |||\n"))
         known = nbest.raw.head if isinstance(nbest.raw, Pieces) and isinstance(nbest.raw.head, Layout) else None
         for i in range(len(nbest)) if order is None else order:
-            line = composed(nbest, i) if known is None else bytes(nbest.raw.candidates[i])
-            out.write((line if scores is None else rescored(known, line, float(scores[i]))) + b"\n")
+            line = compose(nbest, i) if known is None else bytes(nbest.raw.candidates[i])
+            out.write((line if scores is None else rescore(known, line, float(scores[i]))) + b"\n")
 
     def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:  # noqa: ARG002
         """Writes a line with an id, an empty text, and nothing else."""
         out.write(encoded(f"{bad.id} |||\n" if self.ids == "file" else f"list-{bad.id} |||\n"))
 
 
-def rescored(known: Layout | None, line: bytes, score: float) -> bytes:
+def rescore(known: Layout | None, line: bytes, score: float) -> bytes:
     """``line`` with another total; the old one is added to the features, unless they hold an earlier one.
 
     known: the layout of the file that the line is from; lists of several files may have several layouts.
@@ -196,16 +196,16 @@ def rescored(known: Layout | None, line: bytes, score: float) -> bytes:
         put(known.features, b"%s ||| %r" % (features, score))
         return b"|||".join(parts)
     old = fields[known.score]
-    put(known.score, b"%s= %s ||| %r" % (OLD, old, score) if known.features < 0 else b"%r" % score)
-    if known.features >= 0 and not (OLD in features and _OLD_LABEL.search(features)):
+    put(known.score, b"%s= %s ||| %r" % (OLD_TOTAL, old, score) if known.features < 0 else b"%r" % score)
+    if known.features >= 0 and not (OLD_TOTAL in features and _OLD_LABEL.search(features)):
         alone = b";" in features and len(features.split()) == 1  # label=value;label=value, as cdec writes them
         sign = b":" if b":" in features and b"=" not in features else b"="
-        label = OLD + sign + b" " * (sign not in features or _ENDS[sign].search(features) is not None)
+        label = OLD_TOTAL + sign + b" " * (sign not in features or _ENDS[sign].search(features) is not None)
         put(known.features, (features + (b";" if alone else b" ") + label + old).strip())
     return b"|||".join(parts)
 
 
-def composed(nbest: Lists, i: int) -> bytes:
+def compose(nbest: Lists, i: int) -> bytes:
     """A line for a candidate of another format: all scores except the base score become labelled values."""
     one = nbest.candidates[i]
     values = [*one.columns.items(), *one.features.items()]

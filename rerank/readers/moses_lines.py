@@ -19,7 +19,7 @@ from rerank.readers.problems import NUL, Problem
 from rerank.readers.texts.text_list import OF_WORDS, Pieces
 
 FIRST_LISTS, LAYOUT_LINES = 20, 1000  # at first, and lines of these, looked at to decide on columns and the layout
-ROLE_VALUES, MOST_FIELDS = 100, 8  # looked at to decide on the roles of further fields; of a line that tells the layout
+ROLE_VALUES, MAX_FIELDS = 100, 8  # looked at to decide on the roles of further fields; of a line that tells the layout
 TOTAL = "score"  # the column of totals
 WORD_SCORES = b"WordScores"  # Marian's label of the scores of words
 SEGMENTATION = re.compile(rb"\d+(-\d+)?=\d+(-\d+)?(\s+\d+(-\d+)?=\d+(-\d+)?)*")
@@ -29,7 +29,7 @@ _SOFT = re.compile(rb"(?=\S*,)[\d.,eE+-]+(\s+[\d.,eE+-]+)*")  # weights of sourc
 MARK = re.compile(rb"(?<!\S)\|(\d+)(?:-(\d+))?(?:,[^|]*)?\|(?!\S)")
 BAR = re.compile(rb"(?<!\S)\|\|\|(?!\S)")
 _ID = re.compile(rb"\d{1,18}(?=\|\|\|(?!\S))")  # a whole number that bars follow directly, as old Moses writes it
-_LABELLED = re.compile(rb"\S+[=:][-+.\deE]*(\s+(\S+[=:])?[-+.\deE]*)*")  # values behind labels
+_VALUE_RUNS = re.compile(rb"\S+[=:][-+.\deE]*(\s+(\S+[=:])?[-+.\deE]*)*")  # values behind labels
 _SEMICOLON = re.compile(rb"(\S+?=%s);+" % DECIMAL)  # after a whole label=value it separates
 # A label, which ends at the last sign of its word, with its values, or the values that precede the first label.
 _RUN = re.compile(rb"(?:(\S+)[=:](\S*)|(?=\S))((?:\s*+(?=\S)[=:]?[^\s=:]*+(?!\S))*+)")
@@ -99,7 +99,7 @@ def layout_of(fields: Sequence[bytes]) -> Layout:
         if words < 0 and b" %s=" % WORD_SCORES in b" " + fields[features]:
             words = features
         return Layout(count, features, features + 1, words=words)
-    if count > 4 and _LABELLED.fullmatch(two) and not _LABELLED.fullmatch(one) and as_number(fields[4]) is not None:
+    if count > 4 and _VALUE_RUNS.fullmatch(two) and not _VALUE_RUNS.fullmatch(one) and as_number(fields[4]) is not None:
         return Layout(count, 3, 4, text=2)
     return Layout(count, 2, -1) if count == 3 or _DERIVATION.fullmatch(two) else Layout(count, 2, 3)
 
@@ -280,7 +280,7 @@ class File:
         """
         if self.layout is None:  # that of most of the first lines that may have one
             first_lines = lines[: begins[: FIRST_LISTS + 1][-1]][:LAYOUT_LINES]
-            layouts = Counter(layout_of(one.fields) for one in first_lines if 3 <= len(one.fields) <= MOST_FIELDS)
+            layouts = Counter(layout_of(one.fields) for one in first_lines if 3 <= len(one.fields) <= MAX_FIELDS)
             self.layout = next((layout for layout, _ in layouts.most_common(1)), None)
         ids, starts, first, failure = list[str](), list[int](), [0], None
         for begin, end in pairwise(begins):

@@ -19,7 +19,7 @@ from rerank.data.trees import changes
 
 NUL = "a NUL byte; the file is damaged or not a text file"
 UNJUDGED = "unjudged"  # the reason of lists that are left out whatever becomes of bad ones
-NEARLY, FEWEST = 0.9, 10  # the share of lists that tells costs from scores, and the least number of lists
+COST_SHARE, MIN_COST_LISTS = 0.9, 10  # the share of lists that tells costs from scores, and the least number of lists
 OnBadList = Literal["error", "skip"]
 T = TypeVar("T")
 U = TypeVar("U")
@@ -64,7 +64,7 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
     @property
     def name(self) -> str:
         """An id for a list that takes the place of a bad one, different from all others in the file."""
-        return nameless(self.line or 0) if self.reason in ("header", "duplicate id") else self.id
+        return line_id(self.line or 0) if self.reason in ("header", "duplicate id") else self.id
 
     def advised(self) -> "Problem":
         """The same as an error that ends with advice: its own or else how to continue without it."""
@@ -76,7 +76,7 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
         return advised
 
 
-def nameless(line: int) -> str:
+def line_id(line: int) -> str:
     """A substitute for the id of a list whose own is unknown."""
     return f"line-{line}"
 
@@ -119,7 +119,7 @@ class SkipCount:
     @property
     def like_costs(self) -> bool:
         """Whether the first candidate of nearly every list has the lowest base score."""
-        return self.compared >= FEWEST and self.lowest_first >= NEARLY * self.compared
+        return self.compared >= MIN_COST_LISTS and self.lowest_first >= COST_SHARE * self.compared
 
     def good(self, lists: Any, changed: Mapping[str, int] | None = None) -> None:
         """Count usable ``Lists``, a type that knows of problems, the candidates left out, and words that have been
@@ -218,7 +218,7 @@ class SkipCount:
         return "\n".join(map(plain, lines))
 
 
-def usable(items: Iterable[T], take: Callable[[T, SkipCount], U | None], count: SkipCount) -> Iterator[U]:
+def filter_usable(items: Iterable[T], take: Callable[[T, SkipCount], U | None], count: SkipCount) -> Iterator[U]:
     """The results of ``take`` for lists (or for lists and what goes with them), where it has one; it counts a list as
     good or bad."""
     return (result for item in items if (result := take(item, count)) is not None)

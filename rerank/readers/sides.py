@@ -13,13 +13,13 @@ import numpy as np
 
 from rerank.base.encoding import amount
 from rerank.base.errors import DataError
-from rerank.readers.base import Problem, Reader, lists_of, nameless
+from rerank.readers.base import Problem, Reader, line_id, lists_of
 from rerank.readers.lines import whole_number
 from rerank.readers.lists import Lists
 from rerank.storage.streams import PathLike, must_wait, single_stdin, stream_name
 
 Item = TypeVar("Item")
-LOOK = 1000  # lists, the first, whose ids tell whether a file beside them has these
+SAMPLE_LISTS = 1000  # lists, the first, whose ids tell whether a file beside them has these
 
 
 class ById(Generic[Item]):
@@ -62,7 +62,7 @@ class Progress:
         if nbest.problem is None:
             self.like, self.late = nbest, self.late or (self.count == 0 and len(nbest) == 0)
         else:
-            self.bad, self.nameless = self.bad or nbest.problem, self.nameless + (nbest.id == nameless(nbest.line))
+            self.bad, self.nameless = self.bad or nbest.problem, self.nameless + (nbest.id == line_id(nbest.line))
         self.count, self.last = self.count + 1, nbest
 
     def missing(self, name: str, message: str) -> Lists:
@@ -154,16 +154,16 @@ def in_step(
     missing: whether entries that no list has get empty lists; those left over at the end are an error otherwise.
     """
     single_stdin(path, *[name for side in sides for name in side.paths])
-    lists, found, ahead = Progress(reader, path), lists_of(reader, path), list[Lists]()
+    lists, found, head = Progress(reader, path), lists_of(reader, path), list[Lists]()
 
     def ids() -> list[str]:
-        while not (ahead and must_wait(path)) and len(ahead) < LOOK and (nbest := next(found, None)) is not None:
-            ahead.append(nbest)
-        return [nbest.id for nbest in ahead]
+        while not (head and must_wait(path)) and len(head) < SAMPLE_LISTS and (nbest := next(found, None)) is not None:
+            head.append(nbest)
+        return [nbest.id for nbest in head]
 
     for side in sides:
         side.settle(reader, ids)
-    for nbest in chain(ahead, found):
+    for nbest in chain(head, found):
         lists.add(nbest)
         entries = tuple(side.take_for(nbest, lists) for side in sides)
         lacking = next((side for side, entry in zip(sides, entries, strict=True) if entry is None), None)

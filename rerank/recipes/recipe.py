@@ -14,7 +14,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import texts_in
 from rerank.parts import trees
 from rerank.readers.base import make_reader, readers
-from rerank.readers.detection import named_like
+from rerank.readers.detection import reader_by_name
 from rerank.readers.trees.treebank import treebank_files
 from rerank.recipes.sections import (
     DecodeSettings,
@@ -353,7 +353,7 @@ class TextDataSettings(SplitSettings):
         where they hold the right answers the rule for answers is the reader's too."""
         if not isinstance(values, dict) or not isinstance(reader := named(values.get("reader", {})), dict):
             return values
-        if "name" not in reader and (like := named_like(str(values.get("nbest")))):
+        if "name" not in reader and (like := reader_by_name(str(values.get("nbest")))):
             reader = {"name": like, **reader}
         if "name" not in reader and _JSON.search(str(values.get("nbest"))):
             reader = {"name": "jsonl", **reader}
@@ -436,7 +436,7 @@ class TextRecipe(ListRecipe):
         data = values.get("data") if isinstance(values, dict) else None
         if not isinstance(data, dict) or not isinstance(reader := named(data.get("reader", {})), dict):
             return values
-        if not _of_search(reader.get("name", named_like(str(data.get("nbest"))))):
+        if not _of_search(reader.get("name", reader_by_name(str(data.get("nbest"))))):
             return values
         return values | {"features": named(values.get("features", {}), "dense", "set")}
 

@@ -21,13 +21,13 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError, RerankError
 from rerank.base.progress import counting
 from rerank.data.corpus import said_of, share_of
-from rerank.extraction.blocks import Block, BlockJob, Spool, carried_out, cut
+from rerank.extraction.blocks import Block, BlockJob, Spool, cut_blocks, run_blocks
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content import Content, Pair
-from rerank.extraction.extraction import Extracted, extract_split, extract_training
-from rerank.extraction.list_checks import WRITTEN
+from rerank.extraction.extraction import ExtractedSplit, extract_split, extract_training
+from rerank.extraction.list_checks import LACKING_TOKENS
 from rerank.extraction.list_checks import shared as same_inputs
-from rerank.extraction.seen import LEAST, MOST, SeenSample, shared
+from rerank.extraction.seen import LOWEST, SAMPLE_SIZE, SeenSample, shared
 from rerank.features.table import FeatureTable
 from rerank.metrics.metric import ListStatistics, Metric
 from rerank.models.decoding import Evidence, gain_functions
@@ -52,9 +52,9 @@ class Data:
     """The corpora of a recipe: its training split, table, and the other splits by name; engine: whose workers extract
     them, and read their lists again."""
 
-    training: Extracted
+    training: ExtractedSplit
     table: FeatureTable
-    others: dict[str, Extracted]
+    others: dict[str, ExtractedSplit]
     engine: Engine
 
     @staticmethod
@@ -70,7 +70,7 @@ class Data:
         all runs beside ``place`` share; without a place they are in memory. start: a model with the table to use."""
         store = None if place is None else CorpusCache(place.absolute().parent / ".cache", inputs)
 
-        def extracted(split: str, table: FeatureTable, key: str) -> Extracted:
+        def extracted(split: str, table: FeatureTable, key: str) -> ExtractedSplit:
             """A split with the columns of ``table``, which is that of lists, or of a model, with this ``key``."""
             if store is None:
                 return extract_split(recipe, split, table, engine)
@@ -119,7 +119,7 @@ def table_of(start: Model, recipe: ListRecipe) -> FeatureTable:
     return start.table
 
 
-def set_apart(extracted: Extracted, share: float) -> tuple[Extracted, Extracted]:
+def set_apart(extracted: ExtractedSplit, share: float) -> tuple[ExtractedSplit, ExtractedSplit]:
     """(training lists, lists set apart) of the training split: a share of them, drawn by their ids."""
     names, place = np.unique(np.array(extracted.ids, dtype=np.str_), return_inverse=True)
     if names.size < 2:
@@ -130,7 +130,7 @@ def set_apart(extracted: Extracted, share: float) -> tuple[Extracted, Extracted]
     return part_of(extracted, ~chosen, about), part_of(extracted, chosen, f"{about} apart")
 
 
-def shared_lists(extracted: Extracted, share: float, seed: int) -> Extracted:
+def shared_lists(extracted: ExtractedSplit, share: float, seed: int) -> ExtractedSplit:
     """The share of the lists that ``share_of`` draws."""
     if share == 1:
         return extracted
@@ -139,13 +139,13 @@ def shared_lists(extracted: Extracted, share: float, seed: int) -> Extracted:
     return part_of(extracted, chosen, f"{extracted.key} {share!r} {seed}")
 
 
-def last_lists(extracted: Extracted, candidates: int) -> Extracted:
+def last_lists(extracted: ExtractedSplit, candidates: int) -> ExtractedSplit:
     """The last lists, which have this many candidates together."""
     sizes = np.diff(extracted.corpus.lists)
     return part_of(extracted, np.cumsum(sizes[::-1])[::-1] <= candidates, f"{extracted.key} last {candidates}")
 
 
-def part_of(extracted: Extracted, chosen: np.ndarray, key: str) -> Extracted:
+def part_of(extracted: ExtractedSplit, chosen: np.ndarray, key: str) -> ExtractedSplit:
     """The lists of a split where ``chosen`` (bool [L]) holds."""
     ids = [name for name, taken in zip(extracted.ids, chosen, strict=True) if taken]
     corpus, places = extracted.corpus.take(np.flatnonzero(chosen)), extracted.places[chosen]
@@ -188,7 +188,7 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
     table, lines = data.table, list[str]()
     whole = {table.name(j).partition("|")[2]: 1 / table.scale[j] for j in range(table.free)}
     for name in columns:
-        low, high = train.seen.measures[:, content.held.index(name), LEAST:].T
+        low, high = train.seen.measures[:, content.held.index(name), LOWEST:].T
         said = said_of(f"the score column {name!r}", low, high, whole.get(name, 0.0))
         lines += [f"{recipe.data.training}: {line}" for line in said]
     for split, extracted in {recipe.data.training: train, **data.others}.items():
@@ -224,14 +224,14 @@ def unlike_training(
 def repeats(lists: SeenSample, digests: np.ndarray, those: str = "training lists") -> list[str]:
     """A line if some of the ``lists`` are ``those`` with these digests, or a sample of them."""
     same, looked_at = shared(digests, lists.digests)
-    sampled = "a sample of " if MOST in (digests.size, lists.digests.size) else ""
+    sampled = "a sample of " if SAMPLE_SIZE in (digests.size, lists.digests.size) else ""
     line = f"{same:,} of {sampled}{looked_at:,} lists are {those}; what is measured on them tells nothing of others"
     return [line] if same else []
 
 
 def written_apart(amiss: Iterable[str]) -> str:
     """The failed check that says that references are written in another way; empty if none does."""
-    return next((line for line in amiss if WRITTEN in line), "")
+    return next((line for line in amiss if LACKING_TOKENS in line), "")
 
 
 def references_amiss(metric: Metric, counts: Mapping[str, Any], lengths: np.ndarray, apart: str) -> list[str]:
@@ -298,7 +298,7 @@ class Visitor(NamedTuple):
     whole: bool = False
 
 
-Visit = tuple[Extracted, Sequence[Visitor]]  # lists of a split, all that the files have or some, and who looks at them
+Visit = tuple[ExtractedSplit, Sequence[Visitor]]  # lists of a split, all or some of them, and who looks at them
 
 
 class Known(NamedTuple):
@@ -369,14 +369,14 @@ def visit_lists(recipe: ListRecipe, data: Data, split: str, visits: Sequence[Vis
 
     def blocks() -> Iterator[Block]:
         nonlocal count
-        for block in cut(job.content(), recipe.data, split, failure, again=True):
+        for block in cut_blocks(job.content(), recipe.data, split, failure, again=True):
             begin, count = count, count + block.list_count
             known = [Known.of(visit, begin, count) for visit in visits]
             if whole or any(each.lists for each in known):
                 yield block._replace(known=(begin, known))
 
     with counting(f"read {split} again", total=places.size) as progress:
-        for _, result in carried_out(data.engine, partial(reread, job), blocks()):
+        for _, result in run_blocks(data.engine, partial(reread, job), blocks()):
             for place, by_visit in result.lists:
                 for (_, visitors), of_visit, (number, found) in zip(visits, seen, by_visit, strict=True):
                     if number >= 0:

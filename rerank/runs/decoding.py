@@ -13,7 +13,7 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus, offsets
 from rerank.data.trees import Trees, brackets, picked
-from rerank.extraction.extraction import Extracted
+from rerank.extraction.extraction import ExtractedSplit
 from rerank.learn.base_weight import AUTO
 from rerank.metrics import bracket_model
 from rerank.metrics.bracket_model import BracketModel
@@ -25,7 +25,7 @@ from rerank.metrics.wer import Match
 from rerank.models.decoding import agreed, best_expected, gain_functions, require_trees, settled
 from rerank.models.provenance import LEAST, Decoding, Kind
 from rerank.readers.base import ScoreColumns
-from rerank.readers.lists import numbered
+from rerank.readers.lists import answer_numbers
 from rerank.recipes.recipe import DECODERS, ListRecipe
 from rerank.runs.combination import deviation_of
 from rerank.runs.corpora import Data, RereadList, Visitor, last_lists, shared_lists, visit_lists
@@ -143,7 +143,7 @@ def answers_of(names: Sequence[str], again: RereadList) -> tuple[np.ndarray, np.
     if again.pair is None:
         return None
     nbest = again.pair.nbest.named()
-    return numbered(nbest), nbest.scores[:, [nbest.names.index(name) for name in names]].T
+    return answer_numbers(nbest), nbest.scores[:, [nbest.names.index(name) for name in names]].T
 
 
 def votes_of(
@@ -205,7 +205,7 @@ class Tuning(NamedTuple):
 
     data: Data
     run: Run
-    lists: Extracted
+    lists: ExtractedSplit
     scores: np.ndarray
     sweeps: dict[str, Sweep]
 
@@ -272,7 +272,7 @@ def _tuning(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> Tuning 
     return Tuning(data, run, extracted, scores, sweeps)
 
 
-def _tuned_on(recipe: ListRecipe, data: Data, run: Run) -> tuple[Extracted, np.ndarray] | None:
+def _tuned_on(recipe: ListRecipe, data: Data, run: Run) -> tuple[ExtractedSplit, np.ndarray] | None:
     """The lists that decoding is tuned on and the scores of their candidates (float64 [N]) by a training without them;
     None if there are none. Where nothing is tuned, or the model is the base itself, all training lists."""
     if recipe.data.dev is not None:

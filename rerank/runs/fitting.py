@@ -18,7 +18,7 @@ from rerank.models.reranker import Reranker
 from rerank.pool import open_engine
 from rerank.readers.base import ScoreColumns
 from rerank.readers.inputs import Source
-from rerank.readers.lists import GAIN, first_filled
+from rerank.readers.lists import GAIN, first_with_candidates
 from rerank.readers.memory.nbest import NBest, error_context, skip_bad
 from rerank.readers.memory.reading import (
     FrameColumns,
@@ -219,7 +219,7 @@ def _held(
             for item in skip_bad(blocks, getattr(lists, "on_bad_list", "error"))
         )
         rows = [item.without_raw() for item in kept]
-    first, _ = first_filled(rows)
+    first, _ = first_with_candidates(rows)
     if first is None:
         raise DataError("no list with candidates")
     names = first.named().names

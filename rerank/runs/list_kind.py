@@ -12,8 +12,8 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.extraction.content import Content, SelectedTexts
-from rerank.extraction.extraction import Extracted, paths_of
-from rerank.extraction.kinds import content_of, metric_of, with_set
+from rerank.extraction.extraction import ExtractedSplit, paths_of
+from rerank.extraction.kinds import content_of, metric_of, resolve_features
 from rerank.features.table import FeatureTable
 from rerank.kernels.sources import TRAINING
 from rerank.learn.base import Learner, Weights
@@ -28,7 +28,7 @@ from rerank.models.provenance import columns_seen, provenance
 from rerank.models.scorer import Scorer
 from rerank.pool import check_visible, require
 from rerank.readers.base import ScoreColumns, make_reader, says_scores
-from rerank.readers.detection import Account, tell
+from rerank.readers.detection import Account, log_account
 from rerank.recipes.recipe import ListRecipe, Single, TextRecipe, tree_learner
 from rerank.recipes.sections import HOLDOUT
 from rerank.recipes.settings import Settings, files_named
@@ -77,7 +77,7 @@ class ListKind(Kind[ListRecipe]):
         for single in recipe.expand():
             check_single(single.recipe, self._start(single.recipe))
         open_files(recipe, self.inputs)
-        self.recipe = recipe = with_set(recipe)
+        self.recipe = recipe = resolve_features(recipe)
         self.singles = recipe.expand()
         self.metric = metric_of(recipe)
         self.tested = recipe.data.tests if self.tests else ()
@@ -95,7 +95,7 @@ class ListKind(Kind[ListRecipe]):
         names = tuple(dict.fromkeys([*filter(None, [recipe.data.dev]), *tuned, *self.tested]))
         self.data = Data.load(recipe, self.place, names, self.engine, self.inputs, self._start(recipe))
         about, lists = self.data.training.about, self.data.training.corpus
-        tell(Account(**about["account"]) if "account" in about else None)
+        log_account(Account(**about["account"]) if "account" in about else None)
         if about["duplicates"] >= OFTEN * lists.candidate_count:
             message = "%s: %s of %s candidates repeat another of their list, and are learned from as often as they "
             message += "stand there; the reader's option duplicates: drop keeps the first of each"
@@ -265,7 +265,7 @@ class ListKind(Kind[ListRecipe]):
         predictions.finish(answers)
         self.answers.append(predictions)
 
-    def _describe(self, split: str, extracted: Extracted) -> None:
+    def _describe(self, split: str, extracted: ExtractedSplit) -> None:
         """Add what needs the texts of a split to the results of the chosen run; those of selections that nobody knew
         when its lists were read are read now."""
         choices, texts, self.signatures[split] = self.chosen.choices[split], self.texts.get(split, ()), {}

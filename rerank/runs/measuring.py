@@ -13,7 +13,7 @@ from rerank.base.encoding import amount, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
 from rerank.data.corpus import Corpus
-from rerank.extraction.content import Content, Measured, Pair
+from rerank.extraction.content import Content, MeasuredLists, Pair
 from rerank.extraction.kinds import content_of
 from rerank.extraction.seen import SeenLists, SeenSample
 from rerank.extraction.texts import TextContent
@@ -33,7 +33,7 @@ from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import SkipCount
-from rerank.readers.detection import MOST, Account, tell
+from rerank.readers.detection import ACCOUNT_LISTS, Account, log_account
 from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.memory.nbest import error_context, iterate, row_of
 from rerank.readers.memory.reading import (
@@ -200,9 +200,9 @@ def _measured(
                 every.append((one.held.base, one.stats, one.reference))
                 rows.append(_row_of(content, one, answer))
                 seen.add(one.lists)
-                looked_at += [one.lists][: MOST - len(looked_at)]
+                looked_at += [one.lists][: ACCOUNT_LISTS - len(looked_at)]
         count.warn()
-    tell(Account.of("", looked_at, measure=content.metric.words))
+    log_account(Account.of("", looked_at, measure=content.metric.words))
     sample = seen.finish()
     if scorer is not None:
         for line in unlike_training(sample, content, scorer.model.about.get("columns", {}), scorer.model.seen):
@@ -231,7 +231,7 @@ def _doubts(
     return " ".join(doubts)
 
 
-def _row_of(content: Content[Any], one: Measured, answer: Answer) -> np.ndarray:
+def _row_of(content: Content[Any], one: MeasuredLists, answer: Answer) -> np.ndarray:
     """float64 [K]: the statistics of the answer to a list."""
     if isinstance(answer, bytes):
         assert one.pair is not None

@@ -13,14 +13,14 @@ from rerank.base.encoding import decoded, is_name
 from rerank.base.errors import DataError
 from rerank.base.registry import imported
 from rerank.extraction.kinds import content_of
-from rerank.extraction.list_checks import UNSPACED, UNSUITED, Inputs, doubts_of_lists, inputs_of, shared
+from rerank.extraction.list_checks import UNSPACED_LETTERS, UNSUITED, Inputs, doubts_of_lists, inputs_of, shared
 from rerank.learn.folds import FOLDS
 from rerank.metrics.gain import LOWER, REWARD
-from rerank.readers.base import judged_by, lists_of, make_reader, readers, settings_of
-from rerank.readers.detection import Account, format_of, recognised
+from rerank.readers.base import lists_of, make_reader, readers, settings_of, with_judgements
+from rerank.readers.detection import Account, format_of, recognise
 from rerank.readers.lists import GAIN, Lists
 from rerank.readers.memory.reading import ListFile, read
-from rerank.readers.texts.roles import ROWS, roles_given, with_roles
+from rerank.readers.texts.roles import ROWS, parse_roles, with_roles
 from rerank.readers.texts.text_files import TextFile, lists_of_texts
 from rerank.recipes.loading import TaskFiles, read_settings, tasks
 from rerank.recipes.recipe import TASKS, ListRecipe
@@ -104,7 +104,7 @@ def new_recipe(
     settings, shown = _looked_at(files, reader, roles)
     trees, format_name = shown.of_trees, str(settings["name"])
     use, judged = readers.get(format_name).use if format_name in readers else "", _judged(format_name)
-    settings, references = judged_by(settings, references)
+    settings, references = with_judgements(settings, references)
     if judged and not settings.get("qrels"):
         message = "runs need their judgements; name one file of qrels, for all of them, with --references"
         raise DataError(message, path=files[0])
@@ -186,7 +186,7 @@ def _measure(task: str, use: str, first: Sequence[Lists], chosen: str | None) ->
     if chosen is not None:
         return [f"metric: {chosen}"]
     texts = [text for nbest in first[:FEW] for text in nbest.texts]
-    unspaced = 10 * sum(UNSPACED.search(decoded(text)) is not None for text in texts) > len(texts)
+    unspaced = 10 * sum(UNSPACED_LETTERS.search(decoded(text)) is not None for text in texts) > len(texts)
     marked = 2 * sum(MARKED.search(text) is not None for text in texts) > len(texts)
     if use == "search":
         return ["metric: ndcg@10  # or map, mrr, recall@100; gain: of the first alone"]
@@ -235,7 +235,7 @@ def _systems(
     if None not in words and len({word[0] for word in words if word}) == len(files):  # splits, whose ids begin again
         return [[path] for path in files], ""
     alone = len(set(files)) < 2 or len(set(files)) < len(files) or any(map(read_once, files))
-    named = format_of if roles else recognised  # which without roles may be no list
+    named = format_of if roles else recognise  # which without roles may be no list
     name, *others = {None} if alone else {reader or named(path, readers) for path in files}
     if name is None or others:
         return [[path] for path in files], ""
@@ -317,7 +317,7 @@ def _looked_at(files: Sequence[str], reader: str | None, roles: str | None) -> t
     if len(formats := set(names.values())) > 1:
         said = ", ".join(f"{path} {name}" for path, name in names.items())
         raise DataError(f"found the formats {', '.join(map(str, sorted(map(str, formats))))} ({said}); expected one")
-    settings = settings_of(names[files[0]], "--reader") | ({} if roles is None else {"roles": roles_given(roles)})
+    settings = settings_of(names[files[0]], "--reader") | ({} if roles is None else {"roles": parse_roles(roles)})
     problem = None
     for nbest in lists_of(make_reader(settings, "reader"), files[0]):
         if nbest.problem is None and len(nbest):

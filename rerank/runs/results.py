@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rerank.extraction.content import SelectedTexts
-from rerank.extraction.extraction import Extracted
+from rerank.extraction.extraction import ExtractedSplit
 from rerank.extraction.kinds import metric_of
 from rerank.learn.base import Weights
 from rerank.learn.scoring import scores as scores_of
@@ -65,7 +65,7 @@ def predicted(
     (1) or worse (-1) than the base candidate, and the list itself if so, else without its candidates.
 
     The scores that are written are those of features' plain values, so that lists can be compared: ``added`` makes them
-    such, see ``Extracted``. gains: of base candidate and, where lists are not decoded, of answer.
+    such, see ``ExtractedSplit``. gains: of base candidate and, where lists are not decoded, of answer.
     """
     nbest, decided, (before, after) = again.nbest, None, gains
     if leading is not None and (decided := again.found[leading]) is not None:
@@ -95,7 +95,7 @@ class Predictions:
     texts: list[bytes] | None
 
     def __init__(
-        self, out: Writable, recipe: ListRecipe, extracted: Extracted, run: Run, split: str, model: Model,
+        self, out: Writable, recipe: ListRecipe, extracted: ExtractedSplit, run: Run, split: str, model: Model,
         leading: int | None,
     ) -> None:  # fmt: skip
         corpus, weights = extracted.corpus, run.weights[recipe.predictor]

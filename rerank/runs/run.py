@@ -12,7 +12,7 @@ import numpy as np
 
 from rerank.base.progress import counting
 from rerank.data.corpus import Corpus
-from rerank.extraction.extraction import Extracted
+from rerank.extraction.extraction import ExtractedSplit
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, make_learner
 from rerank.learn.epoch import UpdateLog, Votes, in_memory
@@ -87,7 +87,7 @@ class Run:
         self._votes = None
 
     def evaluate(
-        self, split: str, extracted: Extracted, training: Corpus, metric: Metric, others: Mapping[str, Weights]
+        self, split: str, extracted: ExtractedSplit, training: Corpus, metric: Metric, others: Mapping[str, Weights]
     ) -> None:
         """Choose from the lists of a split by base score, oracle, all predictors, and those that are no part of it."""
         corpus, weights = extracted.corpus, {**self.weights, **others}
@@ -108,7 +108,7 @@ class Run:
                 bound[f"vote_error_{split}"] = float(np.mean(worse))
         self.choices[split], self.selections[split] = choices, self._compared(extracted, rows, metric)
 
-    def take_over(self, split: str, extracted: Extracted, parts: Sequence["Run"], metric: Metric) -> None:
+    def take_over(self, split: str, extracted: ExtractedSplit, parts: Sequence["Run"], metric: Metric) -> None:
         """Score on a split what runs like this one, trained without a section of it each, selected from theirs.
 
         Where one has no such predictor, as where nothing was learned, its best candidates take the place.
@@ -130,7 +130,7 @@ class Run:
         self.choices[split], self.selections[split] = chosen, self._compared(extracted, every, metric)
         self.training |= {key: value for key, value in parts[0].training.items() if key == "votes"}
 
-    def _compared(self, lists: Extracted, rows: dict[str, np.ndarray], metric: Metric) -> Compared:
+    def _compared(self, lists: ExtractedSplit, rows: dict[str, np.ndarray], metric: Metric) -> Compared:
         return Compared(metric, lists.corpus.reference, rows, ids=lists.ids, **self.recipe.testing)
 
     def entry(self, *, tested: bool = True) -> dict[str, Any]:

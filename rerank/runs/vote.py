@@ -27,10 +27,10 @@ from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import Weights, scores
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import Metric, best_of_lists, oracles
-from rerank.readers.base import ScoreColumns, SkipCount, counted, usable
-from rerank.readers.detection import MOST as FIRST_LISTS
-from rerank.readers.detection import Account, said_of, tell
-from rerank.readers.lists import Lists, first_filled, numbered
+from rerank.readers.base import ScoreColumns, SkipCount, count_usable, filter_usable
+from rerank.readers.detection import ACCOUNT_LISTS as FIRST_LISTS
+from rerank.readers.detection import Account, account_entry, log_account
+from rerank.readers.lists import Lists, answer_numbers, first_with_candidates
 from rerank.readers.memory.reading import ListFile, lists_from, memory_blocks
 from rerank.recipes.loading import measuring_recipe
 from rerank.runs.compared import Compared, Scored, doubts_about
@@ -203,9 +203,9 @@ def load_source(
     data = {"answer": getattr(file, "answer", None)} | ({"reader": reader} if reader else {})
     recipe, count = measuring_recipe("ranking", metric, data), SkipCount(getattr(file, "on_bad_list", "error"))
     blocks = (memory_blocks(one, texts=True, gains=True) for one in every_one)
-    first, rows = first_filled(chain.from_iterable(blocks))
+    first, rows = first_with_candidates(chain.from_iterable(blocks))
     if first is None:
-        list(usable(rows, counted, count))
+        list(filter_usable(rows, count_usable, count))
         raise count.nothing(path)
     if first.of_trees:
         raise DataError("found a list of trees; expected texts; `rerank run` is for parses", path=first.path)
@@ -224,7 +224,7 @@ def load_source(
         seen, empty = [*seen, *block.lists.each()][:FIRST_LISTS], empty + int((sizes == 0).sum())
         if len(nbest):
             own = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))
-            found = numbered(nbest), own, block.stats, block.reference[sizes > 0], _columns(nbest, names)
+            found = answer_numbers(nbest), own, block.stats, block.reference[sizes > 0], _columns(nbest, names)
             parts.append((sizes[sizes > 0], *found))
     count.warn()
     if empty:
@@ -245,7 +245,7 @@ def load_source(
     for line in said_of_all(map("the score column {!r}".format, names), held, starts):
         log.warning("%s", line)
     doubts = doubts_about(seen, content.metric, reader, base, starts, gain, scores)
-    tell(account := Account.of("", seen, measure=content.metric.words))
+    log_account(account := Account.of("", seen, measure=content.metric.words))
     return ListSource(
         starts, answers, tuple(names), held, gain, np.random.default_rng(seed).permutation(sizes.size) % folds,
         content.metric, stats, reference, scores, base, " ".join(doubts), account,
@@ -307,7 +307,7 @@ class SourceTable:
         """The table as JSON."""
         source = self.source
         counts = {"lists": source.fold.size, "candidates": source.gain.size, "doubt": self.compared.doubt}
-        rows = {"rows": self.compared.as_data(), **said_of(source.account), "folds": self.folds}
+        rows = {"rows": self.compared.as_data(), **account_entry(source.account), "folds": self.folds}
         curve = {} if self.curve is None else {"curve": self.curve}
         return {"metric": source.metric.signature, **counts, **rows, **curve}
 

@@ -329,7 +329,7 @@ def lines_recipe(root: Path, case: str, policy: str) -> TextRecipe:
 
 def in_stretches(monkeypatch: pytest.MonkeyPatch, lists: int = 8, size: int = 1 << 12) -> None:
     """Stretches of so many lists and bytes, of the smallest files too."""
-    monkeypatch.setattr(inputs, "SMALL", 0)
+    monkeypatch.setattr(inputs, "MIN_SPLIT_BYTES", 0)
     monkeypatch.setattr(blocks, "BLOCK_LISTS", lists)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", size)
 
@@ -422,7 +422,7 @@ def test_lists_of_moses_and_the_texts_beside_them_are_read_in_stretches(case, po
     whole, used = outcome(Engine()), list[int]()
     in_stretches(monkeypatch)
     if isinstance(whole, str):  # no account
-        monkeypatch.setattr(inputs, "MOST", 5)
+        monkeypatch.setattr(inputs, "ACCOUNT_LISTS", 5)
     monkeypatch.setattr(inputs.Stretch, "lists", lambda self, seen: used.append(self.at) or read(self, seen))
     assert [outcome(Engine()), outcome(Pickling())] == [whole, whole]
     assert len(set(used)) > 1

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rerank.extraction import seen
-from rerank.extraction.seen import SeenLists, SeenSample, digest, measured, sample, shared, values_of
+from rerank.extraction.seen import SeenLists, SeenSample, digest, measure_columns, sample, shared, values_of
 from rerank.readers.lists import Lists
 
 NUMBERS = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
@@ -31,14 +31,14 @@ def twin(values: np.ndarray) -> np.ndarray:
 
 @given(arrays(np.float64, st.tuples(st.integers(1, 9), st.integers(1, 4)), elements=NUMBERS))
 def test_measures_equal_those_of_numpy(values: np.ndarray) -> None:
-    found = measured(values)
+    found = measure_columns(values)
     assert found == pytest.approx(twin(values), rel=1e-6, abs=1e-6)
-    assert np.array_equal(measured(np.stack([values, values[::-1]]))[0], found)
+    assert np.array_equal(measure_columns(np.stack([values, values[::-1]]))[0], found)
 
 
 def test_what_is_constant_is_so_exactly_and_numbers_of_any_size_give_finite_measures() -> None:
-    assert measured(np.full((7, 2), 0.1))[:, :3].tolist() == [[0.1, 0.0, 0.0]] * 2
-    assert np.isfinite(measured(np.array([[1e308, -1e308], [-1e308, 1e300]]))).all()
+    assert measure_columns(np.full((7, 2), 0.1))[:, :3].tolist() == [[0.1, 0.0, 0.0]] * 2
+    assert np.isfinite(measure_columns(np.array([[1e308, -1e308], [-1e308, 1e300]]))).all()
 
 
 def test_columns_are_found_by_name_the_base_score_first() -> None:
@@ -76,7 +76,7 @@ def test_parts_give_the_sample_of_the_whole(numbers: list[int], cut: int, most: 
         return found.finish()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(seen, "MOST", most)
+        patch.setattr(seen, "SAMPLE_SIZE", most)
         whole = sample([of(every)])
         parts = sample([of(every[first : first + cut]) for first in range(0, max(len(every), 1), cut)])
         assert all(map(np.array_equal, whole, parts))
@@ -97,7 +97,7 @@ def test_shared_lists_are_counted_in_samples_too(monkeypatch: pytest.MonkeyPatch
     first, second = np.sort(np.concatenate([both, left])), np.sort(np.concatenate([both, right]))
     assert shared(first, second) == (both.size, second.size)
     assert shared(first, np.zeros(0, np.uint64)) == (0, 0)
-    monkeypatch.setattr(seen, "MOST", 400)
+    monkeypatch.setattr(seen, "SAMPLE_SIZE", 400)
     same, looked_at = shared(first[:400], second[:400])
     assert looked_at > 300
     assert same / looked_at == pytest.approx(both.size / second.size, abs=0.07)

@@ -17,13 +17,13 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.data.corpus import free_values
 from rerank.extraction.content import Content, Pair, SelectedTexts
 from rerank.extraction.extraction import extract_split, extract_training
-from rerank.extraction.kinds import with_set
+from rerank.extraction.kinds import resolve_features
 from rerank.extraction.texts import TextContent, final_metrics, without_columns
 from rerank.metrics.gain import Gain
 from rerank.metrics.ngrams import Bleu
 from rerank.metrics.wer import Match, Wer
 from rerank.models.model import Model
-from rerank.readers.base import SkipCount, usable
+from rerank.readers.base import SkipCount, filter_usable
 from rerank.readers.lists import OF_LIST, ListCandidate, Lists
 from rerank.readers.texts import json_lines, text_list
 from rerank.readers.texts.jsonl import JsonlReader
@@ -106,7 +106,7 @@ def test_pairs_hold_sources_and_references(data: Path) -> None:
 
 def pairs(content: Content[Any], data: Any, count: SkipCount) -> Iterator[Pair]:
     """The usable test lists with their references."""
-    return usable(content.read(data, "test"), content.pair, count)
+    return filter_usable(content.read(data, "test"), content.pair, count)
 
 
 def chosen(content: TextContent, settings: TextRecipe, **places: list[int]) -> Iterator[SelectedTexts]:
@@ -200,13 +200,13 @@ AUTO = {"set": "auto", "min_lists": 1}
 )
 def test_derivations_decide(derivations: Path, settings: dict[str, object], expected: str) -> None:
     recipe = small_texts.recipe(derivations, features=AUTO, data=settings)
-    assert with_set(recipe).features.model_dump() == {**recipe.features.model_dump(), "set": expected}
+    assert resolve_features(recipe).features.model_dump() == {**recipe.features.model_dump(), "set": expected}
 
 
 @pytest.mark.parametrize("given", ["dense", "translation", None])
 def test_a_set_that_is_named_stays(derivations: Path, given: str | None) -> None:
     recipe = small_texts.recipe(derivations, features={"set": given, "templates": ["Length"]})
-    assert with_set(recipe) is recipe
+    assert resolve_features(recipe) is recipe
 
 
 def test_a_run_and_its_model_have_the_set_that_was_found(derivations: Path, workspace: Path) -> None:
@@ -214,7 +214,7 @@ def test_a_run_and_its_model_have_the_set_that_was_found(derivations: Path, work
     recipe = small_texts.recipe(derivations, features=AUTO, training={"epochs": 1, "vote": False})
     experiment.run(recipe, directory)
     assert Model.load(directory / "model").settings["features"]["set"] == "text"
-    assert load_recipe(directory / "recipe.yaml") == with_set(recipe)
+    assert load_recipe(directory / "recipe.yaml") == resolve_features(recipe)
 
 
 ODD = (  # values in JSON that few keys take
@@ -305,7 +305,7 @@ def test_blocks_give_what_lists_give(features: dict[str, Any], tmp_path: Path, m
         others = [extract_split(made, split, table) for split in ("2", "3")]
     assert sum(taken) > 300
     monkeypatch.setattr(TextContent, "flat", property(lambda _: False))
-    monkeypatch.setattr(text_list, "MOST", 1)
+    monkeypatch.setattr(text_list, "BLOCK_LISTS", 1)
     monkeypatch.setattr(JsonlReader, "most", 1)
     expected, known = extract_training(made)
     assert_same_extracted(extracted, expected)
@@ -334,7 +334,7 @@ def test_runs_are_read_as_lists_are(seed: int, options: dict[str, Any], tmp_path
 
     found = told(reader.read(place))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_list, "MOST", 1)
+        patch.setattr(text_list, "BLOCK_LISTS", 1)
         patch.setattr(JsonlReader, "most", 1)
         patch.setattr(json_lines, "parse_object", json_lines._parse_strictly)
         expected = told(reader.read(place))

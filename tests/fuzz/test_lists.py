@@ -31,10 +31,10 @@ from rerank.extraction.kinds import content_of
 from rerank.features.text.view import make_view
 from rerank.metrics.evaluation import evaluate
 from rerank.metrics.parseval import Parseval
-from rerank.readers.base import Problem, Reader, SkipCount, format_of, make_reader, readers, usable
+from rerank.readers.base import Problem, Reader, SkipCount, filter_usable, format_of, make_reader, readers
 from rerank.readers.lists import Lists
 from rerank.readers.texts.jsonl import TableReader
-from rerank.readers.texts.text_files import FORMS, TextFile, paired
+from rerank.readers.texts.text_files import FORMS, TextFile, pair_texts
 from rerank.readers.trees.treebank import parse_list, read_sentences
 from rerank.recipes.settings import validate
 
@@ -231,7 +231,7 @@ def check_prm(place: Path, _: Draw) -> None:
 
 def check_references(place: Path, draw: Draw) -> None:
     first, *others = (TextFile(str(place / name), draw(FORMS)) for name in ("one", "two"))
-    for texts in chain(*paired(first, others)):
+    for texts in chain(*pair_texts(first, others)):
         assert texts
         assert all(b"\n" not in text for text in texts)
     list(TextFile(place / "one", "lines").by_place())
@@ -272,7 +272,7 @@ def check_pairs(kind: str) -> Callable[[Path, Draw], None]:
     def check(place: Path, draw: Draw) -> None:
         recipe = recipe_of(kind, place, {"on_bad_list": draw(["error", "skip"])}, **draw(PAIRS[kind]))
         content, count, found = content_of(recipe), SkipCount(recipe.data.on_bad_list), 0
-        for nbest, candidates, gold in usable(content.read(recipe.data, "train"), content.pair, count):
+        for nbest, candidates, gold in filter_usable(content.read(recipe.data, "train"), content.pair, count):
             reference, stats = content.stats(nbest, candidates, gold)
             gain = content.metric.gain(stats, np.broadcast_to(reference, (len(nbest), reference.size)))
             features = content.features(nbest, candidates)

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 import rerank
 from rerank.base.errors import DataError
 from rerank.data.symbols import text_hash
-from rerank.extraction.seen import AGREEMENT, MEAN, SPREAD, SeenLists, SeenSample, measured, values_of
+from rerank.extraction.seen import AGREEMENT, MEAN, SPREAD, SeenLists, SeenSample, measure_columns, values_of
 from rerank.features.table import FeatureTable, HashedTable
 from rerank.features.template import TEXTS
 from rerank.learn.base import Weights
@@ -298,7 +298,7 @@ def changed(nbest: Lists, how: str) -> Lists:
 
 def unlike(known: dict[str, Any], lists: list[Lists]) -> set[str]:
     """The columns of lists that are unlike those of training."""
-    measures = np.array([measured(values_of(nbest, COLUMNS)) for nbest in lists])
+    measures = np.array([measure_columns(values_of(nbest, COLUMNS)) for nbest in lists])
     return {line.split("'")[1] for line in columns_unlike(known, measures)}
 
 

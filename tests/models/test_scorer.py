@@ -33,7 +33,7 @@ from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer, rank, write_ranked
 from rerank.readers.base import Lists, Problem, SkipCount
-from rerank.readers.memory.nbest import make_list
+from rerank.readers.memory.nbest import as_list
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.loading import load_recipe, read_settings
@@ -242,7 +242,7 @@ def scorer(metric: str, **features: Any) -> Scorer:
 
 def answer(metric: str, texts: list[str], scores: list[float], gains: Any = None, **how: Any) -> Decoded:
     own, candidates = scorer(metric), zip(texts, map(float, scores), strict=True)
-    nbest = make_list(candidates, own.content.columns, texts=metric != "parseval", name="one")
+    nbest = as_list(candidates, own.content.columns, texts=metric != "parseval", name="one")
     settings = {"kind": "mbr", "sharpness": 1.0, **how}
     return own.answer(own.open(nbest), Decoding.model_validate(settings), gains)  # type: ignore[arg-type]
 
@@ -252,7 +252,7 @@ def test_the_answer_with_most_probability_wins(scores: list[int], sharpness: flo
     N, own = len(scores), scorer("gain")
     answers = data.draw(st.lists(st.sampled_from(["", "4", "5", "6"]), min_size=N, max_size=N))
     given = [{"text": str(y), "score": float(scores[y]), "answer": answers[y]} for y in range(N)]
-    opened = own.open(make_list(given, own.content.columns, texts=True, name="one"))
+    opened = own.open(as_list(given, own.content.columns, texts=True, name="one"))
     p = reference.softmax(np.array(scores, float), sharpness)
     shares = {a: sum(p[y] for y in range(N) if answers[y] == a) for a in answers if a}
     votes = [shares.get(a, 0.0) for a in answers] if shares else list(p)
@@ -345,7 +345,7 @@ def test_what_cannot_be_decoded() -> None:
         answer("bleu", ["a", "b"], [0.0, 0.0], kind="fuse")
     own = scorer("bleu")
     with pytest.raises(DataError, match="no candidates"):
-        decode(Decoding(kind="mbr", sharpness=1.0), own.content, make_list([], texts=True, name="x"), None, np.zeros(0))
+        decode(Decoding(kind="mbr", sharpness=1.0), own.content, as_list([], texts=True, name="x"), None, np.zeros(0))
 
 
 @pytest.fixture(scope="module")

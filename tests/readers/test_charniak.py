@@ -132,7 +132,7 @@ def test_bad_lists_one_after_the_other(tmp_path: Path) -> None:
 
 
 def test_many_candidates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(charniak, "_LOOK", 8)
+    monkeypatch.setattr(charniak, "_FIRST_LINES", 8)
     for count in (*range(12), 100):
         data = b"%d\tx\n" % count + b"".join(b"-%d\n(NN x%d)\n" % (i, i) for i in range(count))
         for blank in (b"", b"\n"):

@@ -16,7 +16,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import ScoreColumns, SkipCount, make_reader, readers
 from rerank.readers.combined import JoinedReader
 from rerank.readers.detection import format_of
-from rerank.readers.memory.nbest import InputError, make_list
+from rerank.readers.memory.nbest import InputError, as_list
 
 LISTS = b"0 ||| a b ||| LM= -1 ||| -3\n0 ||| a c ||| LM= -2 ||| -4\n2 ||| z ||| LM= 0 ||| -1\n"
 SCORES = b"# nmt back\n-1.5 2\n-2.5\t3\n 4 5e-1 \n"
@@ -339,11 +339,11 @@ def test_candidates_in_memory_have_what_lines_have(tmp_path: Path) -> None:
         {"text": "b", "prm": [0.75], "finish_reason": {"type": "stop"}, "ids": [1]},
     ]
     one = good(*sampled(tmp_path, "jsonl", {"candidates": entries}))
-    given = make_list(entries, texts=True, name="0")
+    given = as_list(entries, texts=True, name="0")
     assert set(given.names) == set(one.names)
     assert given.scores[:, [given.names.index(name) for name in one.names]].tolist() == one.scores.tolist()
     with pytest.raises(DataError, match="found NaN; expected a score under 'prm' of candidate 1 as a finite number"):
-        make_list([{"text": "a", "prm": [0.5, float("nan")]}], texts=True, name="0")
+        as_list([{"text": "a", "prm": [0.5, float("nan")]}], texts=True, name="0")
 
 
 COLUMNS = ScoreColumns(("score", "length", "reward"), "score")
@@ -373,21 +373,21 @@ NAMED = ScoreColumns(("logprob", "reward"), "logprob")
 )
 def test_candidates_that_are_alike_are_the_list_that_others_are(columns: ScoreColumns, rows: list[Any]) -> None:
     """A tuple of them is looked at candidate by candidate."""
-    alike, one_by_one = (vars(make_list(each, columns, texts=True, name="0")) for each in (rows, tuple(rows)))
+    alike, one_by_one = (vars(as_list(each, columns, texts=True, name="0")) for each in (rows, tuple(rows)))
     given = ("scores", "first", "lines", "sides")
     assert {key: value for key, value in alike.items() if key not in given} == {
         key: value for key, value in one_by_one.items() if key not in given
     }
     for key in ("scores", "first", "lines"):
         assert np.array_equal(alike[key], one_by_one[key])
-    plain = make_list([{**rows[0], key: 1} for key in [list(rows[0])[1]]], columns, texts=True, name="0").scores
+    plain = as_list([{**rows[0], key: 1} for key in [list(rows[0])[1]]], columns, texts=True, name="0").scores
     for number in ("1", True, np.True_):  # as in files
-        one = make_list([{**rows[0], list(rows[0])[1]: number}], columns, texts=True, name="0").scores
+        one = as_list([{**rows[0], list(rows[0])[1]: number}], columns, texts=True, name="0").scores
         assert np.array_equal(one, plain)
     for wrong in ("high", None, float("inf")):
         messages = list[str]()
         for each in ([*rows, {**rows[0], list(rows[0])[1]: wrong}], (*rows, {**rows[0], list(rows[0])[1]: wrong})):
             with pytest.raises(InputError) as raised:
-                make_list(each, columns, texts=True, name="0")
+                as_list(each, columns, texts=True, name="0")
             messages.append(str(raised.value))
         assert messages[0] == messages[1]

@@ -16,7 +16,7 @@ from pairs import read_pairs, read_text_pairs
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.kinds import content_of
-from rerank.readers.base import SkipCount, make_reader, usable
+from rerank.readers.base import SkipCount, filter_usable, make_reader
 from rerank.readers.combined import MergedReader
 from rerank.readers.lists import Lists
 from rerank.readers.moses import Moses
@@ -271,7 +271,7 @@ def test_trees_of_the_same_words_in_normal_form_are_equal(spec: dict[str, Any], 
         data = {"reader": spec, "nbest": path, "gold": str(tmp_path / "gold"), "normalize": normalize}
         about = small.recipe(tmp_path, data=data)
         content = content_of(about)
-        (pair,) = usable(content.read(about.data, "dev"), content.pair, SkipCount())
+        (pair,) = filter_usable(content.read(about.data, "dev"), content.pair, SkipCount())
         ((found, *_),) = read_pairs(make_reader(spec), path, tmp_path / "gold", SymbolTable(), normalize=normalize)
         for nbest in (pair.nbest, found):
             of_systems = [name.startswith("system_") for name in nbest.names]

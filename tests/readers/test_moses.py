@@ -304,7 +304,7 @@ def test_errors_that_stop(tmp_path: Path, data: bytes, reader: Moses, message: s
         read(tmp_path, data, reader)
 
 
-@pytest.mark.parametrize(("name", "most"), [("MOST_LINES", 5), ("MOST_BYTES", 200)])
+@pytest.mark.parametrize(("name", "most"), [("MAX_LINES", 5), ("MAX_BYTES", 200)])
 def test_a_list_without_end_is_refused(tmp_path: Path, name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moses_reader, name, most)
     monkeypatch.setattr(moses_reader, "FIRST_BYTES", 0)

@@ -283,7 +283,7 @@ def test_looking_ahead_takes_nothing() -> None:
 
 
 def test_endless_lines_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines_module, "LONGEST", 1 << 20)
+    monkeypatch.setattr(lines_module, "MAX_LINE", 1 << 20)
     assert len(lines_of(b"x" * (1 << 19), 1 << 16)) == 1
     with pytest.raises(DataError, match="file:2: a line of more than 1 MiB"):
         lines_of(b"short\n" + b"x" * (1 << 21), 1 << 16)

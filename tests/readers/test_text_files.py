@@ -13,7 +13,7 @@ from rerank.contrib.formats.translation import FairseqReader
 from rerank.readers.base import SkipCount
 from rerank.readers.moses import Moses
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.text_files import TextFile, paired
+from rerank.readers.texts.text_files import TextFile, pair_texts
 
 NAMES = ("utt-c1", "utt-a1", "utt-b1")
 BESIDE = {name: f"right {name[4:]}" for name in sorted(NAMES)}  # in another order than the lists
@@ -46,7 +46,7 @@ def test_lines_of_one_file_and_of_several(tmp_path: Path) -> None:
     packed = tmp_path / "packed"
     packed.write_bytes(gzip.compress(paths[1].read_bytes()))
     for path in (paths[1], packed):
-        assert paired(TextFile(paths[0]), [TextFile(path)])[1] == [(b"a house",), (b"hello",), (b"it is raining",)]
+        assert pair_texts(TextFile(paths[0]), [TextFile(path)])[1] == [(b"a house",), (b"hello",), (b"it is raining",)]
     lists = of_lists(tmp_path, (0, 1, 2), paths[0].read_bytes(), paths[1].read_bytes())
     assert lists["1"] == (b"hello",)
     assert lists["2"] == (b"it rains", b"it is raining")
@@ -175,7 +175,7 @@ def test_several_references_of_one_id(tmp_path: Path) -> None:
 def test_files_beside_one_another(tmp_path: Path) -> None:
     def evaluated(*contents: bytes) -> list[list[tuple[bytes, ...]]]:
         first, *others = map(TextFile, write(tmp_path, *contents))
-        return paired(first, others)
+        return pair_texts(first, others)
 
     found = evaluated(b"u1 a b\nu2 c\n", b"c d (u2)\na (u1)\n", b"a x\nc x\n")
     assert found == [[(b"a b",), (b"c",)], [(b"a",), (b"c d",)], [(b"a x",), (b"c x",)]]

@@ -229,11 +229,11 @@ def test_a_hint_is_about_the_open_tree_only(tmp_path: Path) -> None:
 
 
 def test_endless_trees_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(treebank, "LONGEST", 1 << 20)
+    monkeypatch.setattr(treebank, "MAX_LINE", 1 << 20)
     path = write(tmp_path, b"(S (NN a)\n" + b"(NN b)\n" * 300_000)
     with pytest.raises(DataError, match=r"gold\.mrg:1: .*within 1 MiB.*line 2 starts"):
         list(read_trees(path))
-    monkeypatch.setattr(treebank, "LONGEST", 100)
+    monkeypatch.setattr(treebank, "MAX_LINE", 100)
     many = write(tmp_path, b"(S (NN a)\n  (NN b))\n" * 2000)  # the limit is one of a tree, not of a file
     assert sum(1 for _ in read_trees(many, chunk=30)) == 2000
 

@@ -14,7 +14,7 @@ from commands import Command
 
 import rerank
 from rerank.contrib.serve.app import answer
-from rerank.extraction.kinds import with_set
+from rerank.extraction.kinds import resolve_features
 from rerank.recipes.loading import read_settings
 
 TRAINING: dict[str, Any] = {"features": ["Dense", "SameAnswer", "Given"], "metric": "gain", "epochs": 3, "seed": 1}
@@ -101,7 +101,8 @@ def test_a_model_finds_answers_as_those_of_its_lists_were_found(lines: list[str]
     assert rerank.fit(forms, **TRAINING).to_json() == model.to_json()
     files = {"root": str(tmp_path), "nbest": "{root}/{split}.jsonl", "train": "forms"}
     recipe = read_settings({"task": "ranking", "name": "r", "data": files})
-    assert with_set(recipe).data == recipe.changed({"data.answer": "last-number", "data.reader.answer": None}).data
+    expected = recipe.changed({"data.answer": "last-number", "data.reader.answer": None})
+    assert resolve_features(recipe).data == expected.data
 
 
 def test_nested_numbers_say_the_same(lines: list[str], model: rerank.Reranker) -> None:

@@ -29,7 +29,7 @@ KINDS = ["trees", "texts", "lines", "answers", "one file"]
 
 def in_blocks(monkeypatch: pytest.MonkeyPatch, lists: int = 8) -> None:
     """Blocks of so many lists, and stretches of the smallest files."""
-    monkeypatch.setattr(inputs, "SMALL", 0)
+    monkeypatch.setattr(inputs, "MIN_SPLIT_BYTES", 0)
     monkeypatch.setattr(blocks, "BLOCK_LISTS", lists)
 
 

@@ -14,7 +14,7 @@ from rerank.readers.base import LARGEST_GAP, Order, Problem, Scores, excerpt
 from rerank.readers.lines import LineReader, Record, numbers, score_of, scores_of, word_scores
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
-from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, written
+from rerank.readers.texts.json_lines import JsonReader, as_bytes, json_line, number_of, show
 from rerank.readers.texts.text_list import NUMBERS, OF_WORDS, SCORE, Draft, Entry, TextReader
 from rerank.storage.streams import Writable
 
@@ -435,8 +435,8 @@ class SockeyeReader(JsonReader):
             message = f"translation {k} has {len(row.values)} scores; most of the list have {len(names)}"
             raise Problem("columns", message)
         if not isinstance(row.factors, dict):
-            raise Problem("columns", f"found {shown(row.factors)} under {_FACTORS!r}; expected objects")
-        text = written(row.text, f"translation {k}")
+            raise Problem("columns", f"found {show(row.factors)} under {_FACTORS!r}; expected objects")
+        text = as_bytes(row.text, f"translation {k}")
         what = f"the score of translation {k}"
         numbers = [number_of(value, what) for value in row.values]
         signed = [0.0 - number for number in numbers] if self.scores == "cost" else numbers
@@ -457,10 +457,10 @@ def _rows(item: dict[str, Any]) -> list[_Row]:
     texts, scores = item["translations"], item.get("scores")
     factors = item.get(_FACTORS)
     if not isinstance(texts, list):
-        raise Problem("text", f"found {shown(texts)} under 'translations'; expected a list of texts")
+        raise Problem("text", f"found {show(texts)} under 'translations'; expected a list of texts")
     for key, values in (("scores", scores), (_FACTORS, [{}] * len(texts) if factors is None else factors)):
         if not isinstance(values, list) or len(values) != len(texts):
-            said = f"{len(values)} entries" if isinstance(values, list) else shown(values)
+            said = f"{len(values)} entries" if isinstance(values, list) else show(values)
             raise Problem("columns", f"found {said} under {key!r}; expected one for each of {len(texts)} translations")
     rows = []
     for k, (text, score) in enumerate(zip(texts, scores or [], strict=True)):

@@ -21,7 +21,7 @@ import numpy as np
 from rerank.base.encoding import DECIMAL
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.svmlight import Rows, parse_rows
-from rerank.readers.base import Order, Problem, Scores, excerpt, nameless
+from rerank.readers.base import Order, Problem, Scores, excerpt, line_id
 from rerank.readers.lines import LineReader, Record, score_of
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL
@@ -92,7 +92,7 @@ class LetorReader(TextReader):
             every = [row for _, row in pairs]
             if query is None:
                 problem = Problem("id", f"found {excerpt(every[0].line)}; expected {FORM}")
-                yield Record(nameless(every[0].number), every[0].number, problem)
+                yield Record(line_id(every[0].number), every[0].number, problem)
             else:
                 yield Record(query, every[0].number, (every, columns, parsed))
 

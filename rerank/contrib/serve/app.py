@@ -55,7 +55,7 @@ Work = Callable[..., tuple[bytes, int]]  # an answer as JSON, and how many candi
 PAGE = files(__package__).joinpath("page.html").read_text("utf-8")
 MOST = 100_000  # candidates of a request
 LEAF = re.compile(r"[^\s()]\s*\)")
-Several = Annotated[list[Any], Field(min_length=1, max_length=MOST)]  # texts and objects, which ``list_given`` checks
+Several = Annotated[list[Any], Field(min_length=1, max_length=MOST)]  # texts and objects, which ``as_list`` checks
 
 
 class RankRequest(Section):

@@ -11,7 +11,7 @@ from rerank.base.errors import DataError
 from rerank.base.ranges import Count, Range
 from rerank.contrib.structures.readers import TaggedSentence, sequence_readers
 from rerank.readers.base import readers, settings_of
-from rerank.readers.detection import recognised
+from rerank.readers.detection import recognise
 from rerank.recipes.loading import Task, TaskFiles
 from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.sections import RunSettings, SignificanceSettings, SplitName, different_names
@@ -203,7 +203,7 @@ runs:  # the best on dev is the tagger
 def new_recipe(files: TaskFiles) -> list[str]:
     """What `rerank new` makes of files of sentences with labels; see ``Task``."""
     settings, quoted = {} if files.reader is None else settings_of(files.reader, "--reader"), files.quoted
-    if not settings and not any(recognised(path, readers) for path in files.paths):
+    if not settings and not any(recognise(path, readers) for path in files.paths):
         told = next((each for each in FORMATS if all(_holds_sentences(each, path) for path in files.paths)), None)
         settings = {"name": told} if told else {}
     if settings.get("name") not in sequence_readers.names():

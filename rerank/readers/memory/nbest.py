@@ -21,9 +21,9 @@ import numpy as np
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.corpus import FLOAT32_MAX
-from rerank.readers.base import OnBadList, ScoreColumns, SkipCount, counted, usable
+from rerank.readers.base import OnBadList, ScoreColumns, SkipCount, count_usable, filter_usable
 from rerank.readers.lines import LineReader
-from rerank.readers.lists import GAIN, Candidate, Candidates, Lists, one_by_one, plain_texts, repeats_of, stripped
+from rerank.readers.lists import GAIN, Candidate, Candidates, Lists, one_by_one, plain_texts, repeats_of, strip_texts
 from rerank.readers.problems import Problem
 from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.forms import as_number
@@ -181,7 +181,7 @@ def is_tree(value: Any) -> bool:
 def skip_bad(items: Iterable[Lists], on_bad_list: OnBadList) -> Iterator[Lists]:
     """The lists that can be used; the others are errors, or are left out and logged."""
     count = SkipCount(on_bad_list)
-    yield from usable(items, counted, count)
+    yield from filter_usable(items, count_usable, count)
     count.warn()
 
 
@@ -290,7 +290,7 @@ def _mistake(keys: tuple[Any, ...]) -> str:
     return ""
 
 
-def make_list(
+def as_list(
     given: Iterable[CandidateLike], columns: ScoreColumns | None = None, *, name: str, texts: bool,
     source: str | None = None, scored: bool = False, gains: Sequence[float] | None = None,
 ) -> Lists:  # fmt: skip
@@ -365,7 +365,7 @@ class Plain(NamedTuple):
 
     @staticmethod
     def of(given: Iterable[CandidateLike], columns: ScoreColumns, name: str) -> "Plain | None":
-        """None for others, which ``make_list`` looks at one by one, and beyond what float32 holds."""
+        """None for others, which ``as_list`` looks at one by one, and beyond what float32 holds."""
         rows, names, base = given if type(given) is list else [], columns.names, columns.base or SCORE
         if not rows or type(rows[0]) is not dict or base not in names or not _NO_COLUMNS.isdisjoint(names):
             return None
@@ -379,7 +379,7 @@ class Plain(NamedTuple):
 
     def lists(self) -> Lists:
         """The list as readers give lists."""
-        texts, given = stripped(self.texts)
+        texts, given = strip_texts(self.texts)
         return Lists.one(
             self.id, "", 0, texts, range(1, len(texts) + 1), np.array(self.numbers), self.base, form="jsonl",
             names=self.columns.names, sources=self.columns.sources, given=given,
@@ -418,7 +418,7 @@ def check_nbest(given: Any) -> NBest:
 def nbest_rows(nbest: NBest, texts: bool, columns: ScoreColumns | None) -> Lists:
     rows = nbest.rows
     if rows is None:
-        rows = make_list(nbest.candidates, columns, texts=texts, name=nbest.id, gains=nbest.gains)
+        rows = as_list(nbest.candidates, columns, texts=texts, name=nbest.id, gains=nbest.gains)
         if unknown := set(rows.others) - {GAIN}:
             message = f"a candidate has the column {min(unknown)!r}, which the very first candidate lacks"
             raise DataError(f"{message}; numbers that few candidates have are 'features'")

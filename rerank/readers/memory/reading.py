@@ -18,15 +18,15 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.data.answers import check_rule
 from rerank.readers import base, detection
 from rerank.readers.base import OnBadList, Reader, ScoreColumns, check_choice, check_names, readers
-from rerank.readers.detection import MOST, Account, filled
+from rerank.readers.detection import ACCOUNT_LISTS, Account, with_candidates
 from rerank.readers.lists import GAIN, Lists
 from rerank.readers.memory.nbest import (
     NBest,
     ObjectLists,
+    as_list,
     check_nbest,
     files_only,
     iterate,
-    make_list,
     nbest_rows,
     nbests,
     row_of,
@@ -36,7 +36,7 @@ from rerank.readers.texts.answers import with_answers
 from rerank.readers.texts.forms import as_number
 from rerank.readers.texts.json_lines import JsonReader
 from rerank.readers.texts.jsonl import EXTRA, JsonlReader, is_table, table
-from rerank.readers.texts.roles import roles_given, with_option, with_roles
+from rerank.readers.texts.roles import parse_roles, with_option, with_roles
 from rerank.readers.texts.text_files import lists_of_texts
 from rerank.readers.texts.text_list import SCORE
 from rerank.readers.trees.charniak import ParseReader
@@ -170,7 +170,7 @@ class FrameLists:
             source, right = (self._shared(name, key, [of_key[key][row] for row in rows]) if key in of_key else None
                              for key in ("source", "references"))  # fmt: skip
             gains = [of_key[GAIN][row] for row in rows] if GAIN in of_key else None
-            given = make_list([every[row] for row in rows], columns, name=name, texts=kind == "text")
+            given = as_list([every[row] for row in rows], columns, name=name, texts=kind == "text")
             candidates = with_answers(given, self.answer).candidates
             yield NBest(name, candidates, source, () if right is None else right, gains)
 
@@ -274,7 +274,7 @@ class ListFile:
         """The first usable lists, as many as an account looks at; none of what can be read only once."""
         if any(map(read_once, self.files)):
             return []
-        return list(islice(filled(self.blocks()), MOST))
+        return list(islice(with_candidates(self.blocks()), ACCOUNT_LISTS))
 
     @property
     def account(self) -> Account | None:
@@ -349,7 +349,7 @@ def read(
     check_choice("on_bad_list", on_bad_list, ("error", "skip"))
     named = {key: value for key, value in columns.items() if key != "answer"}
     if named and isinstance(given, str | os.PathLike) and not is_table(given):
-        roles = {**_roles_of_rows(named, os.fspath(given)), **roles_given(roles or {})}
+        roles = {**_roles_of_rows(named, os.fspath(given)), **parse_roles(roles or {})}
     elif named or is_frame(given):
         files_only("a data frame", format=format, sources=sources, encoding=encoding)
         right: dict[str, Any] = {} if references is None else {"references": references}
@@ -366,9 +366,9 @@ def read(
         return ObjectLists(given, reader, on_bad_list, answer)
     path = os.fspath(given)
     if format is None:
-        format = detection.named_like(path) or detection.format_of(path, readers)
+        format = detection.reader_by_name(path) or detection.format_of(path, readers)
     many = [references] if isinstance(references, str | os.PathLike) else references or ()
-    settings, right_files = base.judged_by(_reader(format, answer, roles)[0], [*map(os.fspath, many)])
+    settings, right_files = base.with_judgements(_reader(format, answer, roles)[0], [*map(os.fspath, many)])
     reader = base.make_reader(settings, "format")
     try:
         encoding = None if encoding is None else check_encoding(encoding)

@@ -12,7 +12,7 @@ from rerank.data.answers import MATH, REACH, SECONDS, WORD, boxed_in, finder, le
 from rerank.readers.lists import Lists
 from rerank.readers.problems import Problem, say_once
 
-UNLIKE = 0.1  # the difference between two means from which on one of them is doubted
+MAX_MEAN_DIFFERENCE = 0.1  # the difference between two means from which on one of them is doubted
 
 
 def with_answers(nbest: Lists, rule: str | None) -> Lists:
@@ -102,7 +102,7 @@ class Grader:
         if not n["right"]:
             say_once(f"{path}all gains by answers are 0; {advice}", logging.WARNING)
         means = [n["right"] / n["all"], n["first"] / max(n["logs"], 1)]
-        if n["logs"] and min(abs(n["logged"] / n["logs"] - mean) for mean in means) > UNLIKE:
+        if n["logs"] and min(abs(n["logged"] / n["logs"] - mean) for mean in means) > MAX_MEAN_DIFFERENCE:
             log = f"the log's own exact_match {n['logged'] / n['logs']:.2f}"
             say_once(f"{path}the mean gain by answers is {means[0]:.2f}, {log}; {advice}", logging.WARNING)
 

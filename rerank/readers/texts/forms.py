@@ -18,7 +18,7 @@ from typing import Any
 from rerank.readers.lines import word_scores
 from rerank.readers.problems import Problem
 from rerank.readers.texts.answers import Grader
-from rerank.readers.texts.json_lines import FINISH, is_conversation, shown
+from rerank.readers.texts.json_lines import FINISH, is_conversation, show
 from rerank.readers.texts.text_list import BASE_SCORE, OF_WORDS, SCORE
 
 Object = dict[str, Any]
@@ -123,13 +123,13 @@ class Roles:
             place = self.place_of(first_of(head, self.truth), texts, head[self.many])
             for k, one in enumerate(candidates):
                 one["gain"] = int(k == place or (place is not None and texts[k] == texts[place]))
-        once = {"id": first_of(head, self.id), "source": said_of(first_of(head, self.source), every=True)}
+        once = {"id": first_of(head, self.id), "source": text_in(first_of(head, self.source), every=True)}
         reference = first_of(head, self.reference)
         if is_of(reference, [dict]):
             reference = [first_of(one, ("text",)) for one in reference]
         many = head.get(self.many) or [None]
         if isinstance(reference, list) and is_of(self.text_of(many[0]), [str]):
-            reference = said_of(reference)
+            reference = text_in(reference)
         once["references" if isinstance(reference, list) else "reference"] = reference
         read = {self.many, *[key for key in self.reference if head.get(key) is not None][:1]}  # of two, one is a fault
         made = {key: value for key, value in head.items() if key not in read} if self.whole else {}
@@ -162,13 +162,13 @@ class Roles:
         along = {name: row[key] for name, key in self.along.items() if row.get(key) is not None}
         for name, of_list in along.items():
             if not isinstance(of_list, list) or len(of_list) != len(entries):
-                found = f"{len(of_list)} entries" if isinstance(of_list, list) else shown(of_list)
+                found = f"{len(of_list)} entries" if isinstance(of_list, list) else show(of_list)
                 key = self.along[name]
                 raise Problem("columns", f"found {found} under {key!r}; expected one for each of {len(entries)} texts")
         for k, entry in enumerate(entries):
             inner = isinstance(entry, dict)
             made = {key: entry[key] for key in entry if key not in self.dropped} if self.whole and inner else {}
-            text = said_of(self.text_of(entry))
+            text = text_in(self.text_of(entry))
             text = str(text) if is_whole(text) and DOCUMENT.match(self.text[0]) else text
             if text is not None or not self.group:
                 made["text"] = text
@@ -245,7 +245,7 @@ def first_of(item: Any, paths: Paths) -> Any:
     return None
 
 
-def said_of(value: Any, *, every: bool = False) -> Any:
+def text_in(value: Any, *, every: bool = False) -> Any:
     """The text of a message, or of the last one of a conversation, or of every one, a line each; tokens with blanks
     between them; other values as they are."""
     if is_of(value, [str]) and not every:
@@ -266,7 +266,7 @@ def _content(content: Any) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _logged(item: Object) -> Object:
+def _from_log(item: Object) -> Object:
     """The responses that lm-evaluation-harness logs of a document."""
     texts, filtered = _flat(item["resps"]), _flat(item.get("filtered_resps"))
     prompt, options = (*_values(next(iter(_values(item.get("arguments"))), [])), None, None)[:2]
@@ -299,7 +299,7 @@ def _flat(values: Any) -> list[Any]:
 def _response(item: Object) -> Object:
     """The text of a response of OpenAI's."""
     if item.get("error"):
-        error = shown(first_of(item, ("error.message", "error")))
+        error = show(first_of(item, ("error.message", "error")))
         raise Problem("text", f"the request has no response: {error}; send it again")
     contents = [one.get("content") for one in item["output"] if isinstance(one, dict)]
     parts = [part for content in contents if isinstance(content, list) for part in content]
@@ -344,13 +344,13 @@ def _sides(item: Object, best: str, other: str) -> Object:
         texts = item[side] if several else [item[side]]
         named = {key.removeprefix(f"{side}_").removesuffix(f"_{side}"): value for key, value in item.items()}
         for k, text in enumerate(texts):
-            if is_conversation(text) and (said := said_of(text[:-1], every=True)):
+            if is_conversation(text) and (said := text_in(text[:-1], every=True)):
                 before[said] = None
             own = {
                 name: value[k] if several and isinstance(value, list) and len(value) == len(texts) else value
                 for name, value in named.items() if name not in item
             }  # fmt: skip
-            answers.append({**own, "text": said_of(text), "gain": gain})
+            answers.append({**own, "text": text_in(text), "gain": gain})
     if len(before) > 1:
         message = "the answers come after different messages; they need to be answers to the same prompt"
         raise Problem("text", message)
@@ -361,12 +361,12 @@ def _of_two(item: Object, texts: tuple[str, str], verdict: str, best: tuple[Sequ
     """An object with the list of two answers under keys of their own; ``best``: the verdicts for each, any other is for
     none."""
     pairs = zip(texts, best, strict=True)
-    two = [{"text": said_of(item[key]), "gain": int(item.get(verdict) in verdicts)} for key, verdicts in pairs]
+    two = [{"text": text_in(item[key]), "gain": int(item.get(verdict) in verdicts)} for key, verdicts in pairs]
     return {**item, "two": two}
 
 
 _ENDS = {FINISH: (FINISH, f"meta_info.{FINISH}"), "length": ("token_ids#", "meta_info.completion_tokens")}
-_MARKS = frozenset((
+_CHOICE_KEYS = frozenset((
     FINISH, "index", "message", "delta", "logprobs", "cumulative_logprob", "token_ids", "prompt_token_ids", "meta_info",
 ))  # fmt: skip
 _GENERATED = {SCORE: ("cumulative_logprob", "meta_info.output_token_logprobs+"), **_ENDS}
@@ -384,7 +384,7 @@ PAIRS = (
 )  # fmt: skip
 
 # Forms of two answers under keys of their own: these, that of the verdict, its values for each, that of the source.
-TWO = (
+PAIRS_BY_VERDICT = (
     ("chatbot arena", ("conversation_a", "conversation_b"), "winner", (["model_a"], ["model_b"]), "conversation_a.0",
      f"{_HUB}lmsys/chatbot_arena_conversations: a tie has no gain"),
     ("helpsteer3", ("response1", "response2"), "overall_preference", (range(-3, 0), range(1, 4)), "context",
@@ -398,7 +398,7 @@ TWO = (
 FORMS = (
     Roles(
         "lm-evaluation-harness", {"doc_id": object, "resps": list}, many="texts", group=("doc_id", "doc_hash"),
-        along={"answer": "answer", "gain": "gain"}, right=("target",), prepared=_logged,
+        along={"answer": "answer", "gain": "gain"}, right=("target",), prepared=_from_log,
         about=f"{_GITHUB}EleutherAI/lm-evaluation-harness, `--log_samples`: the answers are those of the first filter",
     ),
     Roles(
@@ -429,7 +429,7 @@ FORMS = (
         about=f"{_GITHUB}ZubinGou/math-evaluation-harness, and Qwen2.5-Math's: its verdicts are the gain",
     ),
     Roles(
-        "vllm", {"outputs": [dict]}, many="outputs", marks=_MARKS, columns=_GENERATED, right=("answer",),
+        "vllm", {"outputs": [dict]}, many="outputs", marks=_CHOICE_KEYS, columns=_GENERATED, right=("answer",),
         id=("request_id", "id"),
         about="https://docs.vllm.ai/en/latest/api/vllm/outputs/ and others",
     ),
@@ -443,7 +443,7 @@ FORMS = (
         about="https://platform.openai.com/docs/api-reference/responses",
     ),
     Roles(
-        "openai", {"choices": [dict]}, many="choices", marks=_MARKS, text=("text", "message.content"), source=(),
+        "openai", {"choices": [dict]}, many="choices", marks=_CHOICE_KEYS, text=("text", "message.content"), source=(),
         prepared=_choices, right=("answer",),
         columns={name: (name,) for name in (SCORE, BASE_SCORE, *OF_WORDS[1:], FINISH, "gain", "answer")},
         about="https://platform.openai.com/docs/api-reference/ and servers like it: completions and chats, also in the "
@@ -475,6 +475,6 @@ FORMS = (
             name, dict.fromkeys((*texts, verdict), object), many="two", columns={"gain": ("gain",)}, source=(source,),
             prepared=partial(_of_two, texts=texts, verdict=verdict, best=best), id=("question_id",), about=about,
         )
-        for name, texts, verdict, best, source, about in TWO
+        for name, texts, verdict, best, source, about in PAIRS_BY_VERDICT
     ),
 )  # fmt: skip

@@ -16,7 +16,7 @@ import msgspec
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.data.corpus import FLOAT32_MAX
-from rerank.readers.base import excerpt, nameless
+from rerank.readers.base import excerpt, line_id
 from rerank.readers.lines import LineReader, Record
 from rerank.readers.lists import Lists, plain_texts
 from rerank.readers.problems import NUL, Problem
@@ -24,8 +24,8 @@ from rerank.readers.texts.text_list import Pieces, TextReader
 from rerank.storage.documents import as_json
 from rerank.storage.streams import Writable
 
-HIGHEST = float_info.max  # of a number
-FINISH, CUT = "finish_reason", "finish_length"  # how a sample ended, and the column: whether at the limit of its length
+MAX_NUMBER = float_info.max  # of a number
+FINISH, FINISH_LENGTH = "finish_reason", "finish_length"  # how a sample ended; the column: whether at its limit
 LIMITS = ("length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete")  # as servers call it
 STEPS: dict[str, Callable[[Sequence[float]], float]] = {
     "min": min,
@@ -36,7 +36,7 @@ STEPS: dict[str, Callable[[Sequence[float]], float]] = {
 }
 _DECODER = msgspec.json.Decoder()
 _BLANK = re.compile(r"\s*")
-ESCAPED = b"\\u003"  # the start of a colon that is none on the line
+ESCAPED_COLON = b"\\u003"  # the start of a colon that is none on the line
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class JsonReader(TextReader):
                     raise Problem("id", f"{message}; the reader's option ids: ordinal ignores ids")
                 yield Record(name, number, item)
             except Problem as problem:
-                yield Record(nameless(number) if named else None, number, problem)
+                yield Record(line_id(number) if named else None, number, problem)
 
     def objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
         """The objects of a file, or what is wrong with them, each with the line where it begins."""
@@ -153,7 +153,7 @@ def plain_object(line: bytes) -> dict[str, Any] | None:
     if keys == colons:  # all of them are behind keys
         return item
     # A repeated key would hide a value: the line has then more colons than the object as it would be written.
-    return item if msgspec.json.encode(item).count(b":") == colons and ESCAPED not in line else None
+    return item if msgspec.json.encode(item).count(b":") == colons and ESCAPED_COLON not in line else None
 
 
 def items_of(lines: LineReader) -> Iterator[tuple[int, bytes]]:
@@ -195,7 +195,7 @@ def items_of(lines: LineReader) -> Iterator[tuple[int, bytes]]:
 def _parse_strictly(line: bytes) -> dict[str, Any]:
     """``parse_object``, with all that Python's own parser takes, and what is wrong where something is."""
     try:
-        item = json.loads(line.decode("utf-8", "surrogateescape"), object_pairs_hook=_unique)
+        item = json.loads(line.decode("utf-8", "surrogateescape"), object_pairs_hook=_unique_keys)
     except RecursionError:
         raise Problem("json", f"the JSON value {excerpt(line)} is nested too deeply; expected an object") from None
     except ValueError as error:  # also raised for a number of thousands of digits
@@ -215,19 +215,19 @@ def list_id(item: dict[str, Any], key: str) -> str | None:
     if isinstance(value, str) and value:
         return value
     if type(value) is int:
-        return shown(value)
-    raise Problem("id", f"found {shown(value)} under {key!r}; expected a text that is not empty, or a whole number")
+        return show(value)
+    raise Problem("id", f"found {show(value)} under {key!r}; expected a text that is not empty, or a whole number")
 
 
 def text_of(value: Any, what: str) -> bytes:
     """A JSON text as bytes, stripped. Raises Problem."""
-    return written(value, what).strip()
+    return as_bytes(value, what).strip()
 
 
-def written(value: Any, what: str) -> bytes:
+def as_bytes(value: Any, what: str) -> bytes:
     """A JSON text as bytes, as it stands. Raises Problem."""
     if not isinstance(value, str):
-        raise Problem("text", f"found {shown(value)}; expected {what} as a string")
+        raise Problem("text", f"found {show(value)}; expected {what} as a string")
     if "\0" in value:
         raise Problem("nul", f"in {what}: {NUL}")
     return encoded(value)
@@ -236,7 +236,7 @@ def written(value: Any, what: str) -> bytes:
 def texts_of(value: Any, what: str) -> tuple[bytes, ...]:
     """A JSON list of texts. Raises Problem."""
     if not isinstance(value, list):
-        raise Problem("text", f"found {shown(value)}; expected {what} as a list of strings")
+        raise Problem("text", f"found {show(value)}; expected {what} as a list of strings")
     if (held := plain_texts(value)) is not None:
         return tuple(map(bytes.strip, held))
     return tuple(text_of(one, what) for one in value)
@@ -245,10 +245,10 @@ def texts_of(value: Any, what: str) -> tuple[bytes, ...]:
 def number_of(value: Any, what: str, reason: str = "score", keys: tuple[str, ...] = ()) -> float:
     """A JSON number; true and false are 1 and 0. Raises Problem, with ``reason`` and ``keys``, if it is not one."""
     numeric = isinstance(value, int | float)
-    if numeric and abs(value) <= HIGHEST:
+    if numeric and abs(value) <= MAX_NUMBER:
         return float(value)
     finite = "a finite number" if numeric else "a number"
-    problem = Problem("infinite score" if numeric else reason, f"found {shown(value)}; expected {what} as {finite}")
+    problem = Problem("infinite score" if numeric else reason, f"found {show(value)}; expected {what} as {finite}")
     problem.keys = keys
     raise problem
 
@@ -262,7 +262,7 @@ def json_line(item: dict[str, Any], nbest: Lists | Problem) -> bytes:
         raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id) from None
 
 
-def shown(value: Any) -> str:
+def show(value: Any) -> str:
     """The start of a JSON value for a message."""
     if isinstance(value, dict | list):
         return "a list" if isinstance(value, list) else "an object"
@@ -273,13 +273,13 @@ def shown(value: Any) -> str:
     return (text if len(text) <= 40 else f"{text[:40]}...").encode("utf-8", "replace").decode()
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object without repeated keys, which would hide values."""
     item = dict(pairs)
     if len(item) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for place, key in enumerate(keys) if key in keys[:place])
-        raise Problem("json", f"the key {shown(twice)} appears twice in one object; remove one of them")
+        raise Problem("json", f"the key {show(twice)} appears twice in one object; remove one of them")
     return item
 
 
@@ -289,18 +289,18 @@ def is_conversation(value: Any) -> bool:
     return several and all(isinstance(one, dict) and one.keys() & {"role", "content", "parts"} for one in value)
 
 
-def derived(entry: Mapping[str, Any], stepped: Iterable[str], k: int = 0) -> dict[str, float]:
-    """The numbers that follow from how candidate ``k`` ended, and from scores of its steps under the keys ``stepped``.
+def derive(entry: Mapping[str, Any], steps: Iterable[str], k: int = 0) -> dict[str, float]:
+    """The numbers that follow from how candidate ``k`` ended, and from scores of its steps under the keys ``steps``.
     Raises Problem."""
     numbers = dict[str, float]()
     if FINISH in entry:  # a text or, as SGLang has it, an object with a type
         reason = entry[FINISH]
-        numbers[CUT] = float((reason.get("type") if isinstance(reason, dict) else reason) in LIMITS)
-    for key in stepped:
+        numbers[FINISH_LENGTH] = float((reason.get("type") if isinstance(reason, dict) else reason) in LIMITS)
+    for key in steps:
         if key in entry:
             values = entry[key]
             if not isinstance(values, list) or not values:
-                found = "an empty list" if values == [] else shown(values)
+                found = "an empty list" if values == [] else show(values)
                 message = f"found {found} as {key!r} of candidate {k}; expected the scores of its steps, numbers"
                 raise Problem("columns", message)
             values = [number_of(value, f"a score under {key!r} of candidate {k}", "columns") for value in values]
@@ -308,7 +308,7 @@ def derived(entry: Mapping[str, Any], stepped: Iterable[str], k: int = 0) -> dic
     return numbers
 
 
-def stepped(values: Iterable[Any]) -> bool:
+def has_steps(values: Iterable[Any]) -> bool:
     """Whether any of the values are scores of steps: a list of numbers which, unlike ids of tokens, are not all
     whole."""
     return any(float in set(map(type, value)) <= {float, int} for value in values if type(value) is list)

@@ -29,7 +29,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.data.answers import check_rule, plain
 from rerank.readers.base import Order, Scores, check_names
 from rerank.readers.detection import TABLES
-from rerank.readers.lines import LONGEST, LineReader
+from rerank.readers.lines import MAX_LINE, LineReader
 from rerank.readers.lists import Lists, plain_texts
 from rerank.readers.problems import Problem
 from rerank.readers.texts.forms import NUMERAL, as_number
@@ -38,25 +38,25 @@ from rerank.readers.texts.json_lines import (
     JsonReader,
     LinePieces,
     Object,
-    derived,
+    as_bytes,
+    derive,
+    has_steps,
     json_line,
     number_of,
-    shown,
-    stepped,
+    show,
     text_of,
     texts_of,
-    written,
 )
 from rerank.readers.texts.responses import as_lists
 from rerank.readers.texts.roles import WORDS
-from rerank.readers.texts.text_list import BASE_SCORE, LOOK, NUMBERS, PARTS, SCORE, Draft, Pieces
+from rerank.readers.texts.text_list import BASE_SCORE, COLUMN_SAMPLE_LISTS, NUMBERS, PARTS, SCORE, Draft, Pieces
 from rerank.storage.places import fetched, is_url
 from rerank.storage.streams import PathLike, Writable, open_stream
 
 EXTRA = "pip install 'rerank-nbest[frames]'"
-UNLIKE, MANY_KEYS = "lists that are not alike", 64
+UNLIKE_LISTS, MANY_KEYS = "lists that are not alike", 64
 _NESTED = "columns", "features"
-_OTHERS = "text", *_NESTED  # keys of candidates that are no numbers
+_NO_NUMBERS = "text", *_NESTED  # keys of candidates that are no numbers
 _NUMERIC = {float, int, bool}
 
 
@@ -116,7 +116,7 @@ class JsonlReader(JsonReader):
         """
         pieces = nbest.raw if isinstance(nbest.raw, Pieces) else None
         if pieces is None or not isinstance(pieces.head, dict) or "candidates" not in pieces.head:
-            pieces = _described(nbest)
+            pieces = _describe(nbest)
         chosen = range(len(nbest)) if order is None else order
         candidates = [pieces.candidates[i] for i in chosen]
         for k, i in enumerate(chosen):
@@ -149,7 +149,7 @@ class JsonlReader(JsonReader):
         if not keys.keys() >= set().union(*rows):
             keys = dict.fromkeys(chain.from_iterable(rows))
         if several and (len(keys) > MANY_KEYS or not all(every)):
-            raise Problem("columns", UNLIKE)
+            raise Problem("columns", UNLIKE_LISTS)
         references, sources = list(map(_references, contents)), [item.get("source") for item in contents]
         if (texts := plain_texts(sources)) is not None:
             sources = list(map(bytes.strip, texts))
@@ -165,7 +165,7 @@ class JsonlReader(JsonReader):
         if texts is None:
             draft.texts = draft.tried(rows, _text, b"")
         steps = list[str]()
-        for key in (key for key in keys if key not in _OTHERS):
+        for key in (key for key in keys if key not in _NO_NUMBERS):
             values = [row.get(key) for row in rows]
             if not (finite := _are_finite(values)) and key in self.columns:
                 values = [as_number(one[0] if isinstance(one, list) and len(one) == 1 else one) for one in values]
@@ -175,12 +175,12 @@ class JsonlReader(JsonReader):
                 draft.parts[key] = draft.tried(values, partial(_part, key), None)
             elif finite or score or not _NUMERIC.isdisjoint(map(type, values)):
                 draft.numbers[key] = values if finite else draft.tried(values, partial(_number, key), None)
-            if not finite and stepped(values):
+            if not finite and has_steps(values):
                 steps.append(key)
         if not keys.keys().isdisjoint(_NESTED):
-            draft.put(draft.tried(rows, _nested, {}), sparse=True)
+            draft.put(draft.tried(rows, _nested_numbers, {}), sparse=True)
         if steps or FINISH in keys:
-            draft.put(draft.tried(rows, lambda row, k: derived(row, steps, k), {}))
+            draft.put(draft.tried(rows, lambda row, k: derive(row, steps, k), {}))
         if self.labels:
             features = draft.features or [{}] * len(rows)
             draft.features = [
@@ -188,7 +188,7 @@ class JsonlReader(JsonReader):
                 for one, row in zip(features, rows, strict=True)
             ]
         if several and (draft.bad or any(None in values for values in draft.parts.values())):
-            raise Problem("columns", UNLIKE)
+            raise Problem("columns", UNLIKE_LISTS)
         return draft
 
 
@@ -196,7 +196,7 @@ def _entries(content: Mapping[str, Any]) -> list[Any]:
     """The candidates of an object. Raises Problem."""
     entries = content.get("candidates")
     if not isinstance(entries, list):
-        message = f"found {shown(entries)} under 'candidates'; expected a list of texts or objects. If other keys hold "
+        message = f"found {show(entries)} under 'candidates'; expected a list of texts or objects. If other keys hold "
         message += f"lists or texts, say so, as --roles query=group,answer=text; found {', '.join([*content][:20])}"
         raise Problem("text", message)
     return entries
@@ -207,7 +207,7 @@ def _text(row: Mapping[str, Any], k: int) -> bytes:
     if row.get("text") is None:
         message = f"candidate {k} has no 'text'; if it stands under another key, say so, as --roles answer=text"
         raise Problem("text", message)
-    return written(row["text"], f"candidate {k}")
+    return as_bytes(row["text"], f"candidate {k}")
 
 
 def _are_finite(values: list[Any]) -> bool:
@@ -225,7 +225,7 @@ def _number(name: str, value: Any, k: int) -> float | None:
     return number_of(value, f"{name!r} of candidate {k}", keys=(name,))
 
 
-def _nested(entry: Mapping[str, Any], k: int) -> dict[str, float]:
+def _nested_numbers(entry: Mapping[str, Any], k: int) -> dict[str, float]:
     """The numbers of candidate ``k`` that stand under "columns" and "features". Raises Problem."""
     numbers = dict[str, float]()
     for key in _NESTED:
@@ -233,7 +233,7 @@ def _nested(entry: Mapping[str, Any], k: int) -> dict[str, float]:
         if nested is None:
             continue
         if not isinstance(nested, dict):
-            raise Problem("columns", f"found {shown(nested)} as {key!r} of candidate {k}; expected an object")
+            raise Problem("columns", f"found {show(nested)} as {key!r} of candidate {k}; expected an object")
         what = key.removesuffix("s")
         for name, value in nested.items():
             if name in numbers or isinstance(entry.get(name), float | int):
@@ -246,7 +246,7 @@ def _part(key: str, value: Any, _: int) -> bytes | None:
     """The text under ``key``, if there is one; an answer may be a number. Raises Problem."""
     if key == "answer" and isinstance(value, int | float) and not isinstance(value, bool):
         if not abs(value) < float("inf"):
-            raise Problem("infinite score", f"found {shown(value)}; expected 'answer' as a string or a finite number")
+            raise Problem("infinite score", f"found {show(value)}; expected 'answer' as a string or a finite number")
         return plain(str(value)).encode()
     return None if value is None else text_of(value, f"'{key}'")
 
@@ -261,7 +261,7 @@ def _references(item: Mapping[str, Any]) -> tuple[bytes, ...]:
     return () if many is None else texts_of(many, "the references")
 
 
-def _described(nbest: Lists) -> Pieces:
+def _describe(nbest: Lists) -> Pieces:
     """The object for a list that was read in another format."""
     head: dict[str, Any] = {"id": nbest.id}
     head |= {} if nbest.source is None else {"source": decoded(nbest.source)}
@@ -304,7 +304,7 @@ class TableReader(JsonlReader):
 
     @property
     def look(self) -> int:
-        return LOOK
+        return COLUMN_SAMPLE_LISTS
 
     def found(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
         """The rows of a table, each with its line, or its number in a table that has no lines."""
@@ -319,7 +319,7 @@ class TableReader(JsonlReader):
 
 def rows_of(data: bytes, mark: str, path: str) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
     """The rows below a line of names, each with its line; ``mark`` parts their fields. Raises DataError."""
-    csv.field_size_limit(LONGEST)
+    csv.field_size_limit(MAX_LINE)
     text = data.decode("utf-8", "surrogateescape")
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
     try:

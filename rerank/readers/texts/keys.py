@@ -10,9 +10,9 @@ from typing import Any
 
 from rerank.readers.lists import GAIN
 from rerank.readers.texts.forms import NUMERAL, VERDICTS, Object, Paths, Roles, as_number, first_of
-from rerank.readers.texts.text_list import MOSTLY, SCORE
+from rerank.readers.texts.text_list import MIN_COLUMN_SHARE, SCORE
 
-MOST = 20_000  # candidates that tell the roles
+SAMPLE_CANDIDATES = 20_000  # candidates that tell the roles
 # What keys of a role are usually called, the likeliest first, without regard to capitals.
 NAMES = {
     role: tuple(names.split()) for role, names in {
@@ -42,21 +42,21 @@ NAMES = {
 # Gains that may be beyond 1, if they are whole numbers.
 GRADED = "label", "labels", "relevance", "grade", "rel", "qrel", "judgment", "judgement", "y_true"
 # What a candidate comes to.
-OWN = "answer", "predicted_answer", "extracted_answer", "extracted", "final_answer", "parsed_answer", "parsed"
+ANSWER_KEYS = "answer", "predicted_answer", "extracted_answer", "extracted", "final_answer", "parsed_answer", "parsed"
 # What is measured against a reference, or says which is the best: nobody has it in use, so it is no column unless the
 # user says so.
-KNOWING = re.compile(
+REFERENCE_BASED = re.compile(
     r"(?<![a-z])([a-z]*bleu|[wctm]er|[a-z]*chrf|rouge[a-z]*|meteor|bert_?score|edit_distance|bleurt|gleu|f0\.?5(?!\d)|"
     r"comet(?!.?(kiwi|qe))|(num|n)_(errors|edits)|best|gold|oracle|human|winner|win|won|chosen|preferred|"
     r"^(target|preference|choice)$)(?![a-z])",
     re.IGNORECASE,
 )
 # Of a candidate that stands alone; what is called otherwise may be the right answer beside a response.
-SAID = {*NAMES["text"]}.difference(("answer", "solution", "code", "body", "caption", "target"))
+TEXT_KEYS = {*NAMES["text"]}.difference(("answer", "solution", "code", "body", "caption", "target"))
 # Of several beside one another, where no right answer is called so; pairs of others are what is compared, as in GLUE.
-RESPONSES = SAID.difference(("text", "sentence", "sequence", "content", "passage", "document", "doc"))
-BESIDE = RESPONSES.union(("answer", "solution", "code"))
-RIGHT = "answers", "solutions"  # all that is right, beside a response; else, candidates
+RESPONSES = TEXT_KEYS.difference(("text", "sentence", "sequence", "content", "passage", "document", "doc"))
+NUMBERED_TEXTS = RESPONSES.union(("answer", "solution", "code"))
+RIGHT_ANSWERS = "answers", "solutions"  # all that is right, beside a response; else, candidates
 _NUMBERS = "number", "true or false", "number written as text", "true or false written as text"
 HOLDERS = {*NAMES["candidates"], "choices", "hits", "docs"}  # of the candidates in a response
 ID = re.compile(r"(^|[_-])(id|idx|index|uuid|docid|docno|[pqu]id|hash|url|path|file|timestamp|at)s?$|^unnamed: \d+$",
@@ -86,7 +86,7 @@ class JsonKey:
         return Counter(_kind_of(value) for value in self.values if value != [])
 
     def is_mostly(self, *kinds: str) -> bool:
-        return sum(self.kinds[kind] for kind in kinds) >= MOSTLY * self.kinds.total() > 0
+        return sum(self.kinds[kind] for kind in kinds) >= MIN_COLUMN_SHARE * self.kinds.total() > 0
 
     def is_numeric(self, *kinds: str) -> bool:
         """Whether the values are numbers, or of other ``kinds``."""
@@ -167,7 +167,7 @@ def table_of(form: Roles, lists: Sequence[Object]) -> dict[str, JsonKey]:
     for key in keys_of(lists) if form.many else ():
         had = [(item[key], item[form.many]) for item in lists if item.get(key) is not None]
         like = [each for each, many in had if isinstance(each, list) and len(each) == len(many)]
-        mostly = 2 * len(had) > len(lists) and len(like) >= MOSTLY * len(had)
+        mostly = 2 * len(had) > len(lists) and len(like) >= MIN_COLUMN_SHARE * len(had)
         if mostly and any(len(each) > 1 for each in like) and key not in {form.many, *form.keys, *NAMES["reference"]}:
             values = [one for each in like for one in each if one is not None]
             table[key] = JsonKey(key, values, len(entries), along=True)
@@ -179,7 +179,7 @@ def keys_of(objects: Iterable[Any]) -> list[str]:
 
 
 def entries_of(objects: Sequence[Object], key: str) -> list[Any]:
-    return list(islice(chain.from_iterable(item[key] if key else [item] for item in objects), MOST))
+    return list(islice(chain.from_iterable(item[key] if key else [item] for item in objects), SAMPLE_CANDIDATES))
 
 
 def varies(rows: Sequence[Object], group: Paths, key: str) -> bool:
@@ -188,12 +188,12 @@ def varies(rows: Sequence[Object], group: Paths, key: str) -> bool:
     return any(seen.setdefault(repr(first_of(row, group)), (own := first_of(row, (key,)))) != own for row in rows)
 
 
-def most(flags: Iterable[bool]) -> bool:
+def majority(flags: Iterable[bool]) -> bool:
     every = list(flags)
     return 2 * sum(every) > len(every)
 
 
-def called(role: str, keys: Iterable[str]) -> list[str]:
+def likely_keys(role: str, keys: Iterable[str]) -> list[str]:
     """Those of the ``keys`` that are called as one of a role is, the likeliest first."""
     named = [(key.lower().replace(" ", "_"), key) for key in keys][::-1]  # as spreadsheets have them
     return [key for name in NAMES[role] for lower, key in named if lower == name]

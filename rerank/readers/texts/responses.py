@@ -13,27 +13,27 @@ from typing import Any
 from rerank.readers.lines import LineReader
 from rerank.readers.problems import Problem, say_once
 from rerank.readers.texts.answers import Grader
-from rerank.readers.texts.forms import Object, Roles, as_number, first_of, is_of, said_of
-from rerank.readers.texts.json_lines import shown
+from rerank.readers.texts.forms import Object, Roles, as_number, first_of, is_of, text_in
+from rerank.readers.texts.json_lines import show
 from rerank.readers.texts.keys import (
-    BESIDE,
     HOLDERS,
     NAMES,
-    RIGHT,
-    SAID,
+    NUMBERED_TEXTS,
+    RIGHT_ANSWERS,
+    TEXT_KEYS,
     are_candidates,
-    called,
     differ,
     entries_of,
     keys_of,
-    most,
+    likely_keys,
+    majority,
     singular,
 )
 from rerank.readers.texts.roles import WORDS, known_form, of_rows, roles_of
 
-NEEDED = "candidates", "text", "group", "source", "base"  # in use; a column that is missing is refused
-COLUMNAR = {*NAMES["candidates"]}.difference((*RIGHT, "texts", "text"))  # whose candidates may stand in columns
-_NUMBERED = re.compile(r"(.+?)(?:[_ ]?(\d{1,3})|[_ ]([a-eA-E]))")
+REQUIRED_ROLES = "candidates", "text", "group", "source", "base"  # in use; a column that is missing is refused
+COLUMN_HOLDERS = {*NAMES["candidates"]}.difference((*RIGHT_ANSWERS, "texts", "text"))  # whose candidates may be columns
+_NUMBERED_KEY = re.compile(r"(.+?)(?:[_ ]?(\d{1,3})|[_ ]([a-eA-E]))")
 
 
 def as_lists(
@@ -46,18 +46,18 @@ def as_lists(
     asked: the roles of keys, by the user; lines: those of the objects, which then have the roles. rule: for answers.
     named: what else is kept of candidates. look: how many objects tell the roles. used: see ``roles_of``.
     """
-    said = BESIDE.union(key.lower() for key, role in asked.items() if role == "text")
+    said = NUMBERED_TEXTS.union(key.lower() for key, role in asked.items() if role == "text")
     paths = [key for key in asked if "." in key]
 
     def opened(items: Iterable[tuple[int, Object | Problem]]) -> Iterator[tuple[int, Object | Problem]]:
-        return ((number, _by_place(_opened_up(item, said, paths))) for number, item in items)
+        return ((number, _with_index_keys(_unwrap_response(item, said, paths))) for number, item in items)
 
     rest = opened(objects)
     head, sound, roles = list[tuple[int, Object | Problem]](), list[Object](), lines.told.get("roles")
     while roles is None and len(sound) < look and (entry := next(rest, None)) is not None:
         head.append(entry)
         sound += [] if isinstance(entry[1], Problem) else [entry[1]]
-    if len(sound) == 1 and (lists := _alone(sound[0], asked))[0] is not sound[0]:
+    if len(sound) == 1 and (lists := _lists_in(sound[0], asked))[0] is not sound[0]:
         beyond = list(islice(rest, 1))
         rest = chain(beyond, rest)
         if not beyond:
@@ -73,7 +73,7 @@ def as_lists(
         yield from ((number, problem) for number, _ in chain(head, rest))
         return
     plain = used and any("candidates" in item for item in sound)  # in use, lists that need no roles
-    needed = NEEDED if used else WORDS[:-1]
+    needed = REQUIRED_ROLES if used else WORDS[:-1]
     for key, role in _missing(sound, asked, needed).items() if asked and sound and not plain else ():
         where = "training" if used else "roles"
         message = f"{key!r} is missing, the {role} in {where}; if it has another name: --roles NAME={role}"
@@ -92,12 +92,12 @@ def as_lists(
         if shared and (own is not None or roles.group):  # a row that lacks something is a bad candidate of its list
             groups.setdefault(shared, (number, own or roles, []))[2].append(item)
         elif own is None and "candidates" not in item and (lacking := roles.lacking(item) or "") != "candidates":
-            yield number, Problem("text", f"found {shown(item.get(lacking))} under {lacking!r}, unlike in most objects")
+            yield number, Problem("text", f"found {show(item.get(lacking))} under {lacking!r}, unlike in most objects")
         else:
-            yield number, item if own is None else _made(own, [item], grader, named)
+            yield number, item if own is None else _make_list(own, [item], grader, named)
     for number, form, rows in groups.values():
         first = repr(rows[0].get("filter"))
-        yield number, _made(form, [row for row in rows if repr(row.get("filter")) == first], grader, named)
+        yield number, _make_list(form, [row for row in rows if repr(row.get("filter")) == first], grader, named)
     grader.say(lines.path)
 
 
@@ -110,7 +110,7 @@ def _missing(objects: Sequence[Object], asked: Mapping[str, str], needed: Sequen
     return {key: role for key, role in lacking.items() if role == "candidates"} or lacking
 
 
-def _opened_up(item: Object | Problem, said: Set[str], paths: Sequence[str]) -> Object | Problem:
+def _unwrap_response(item: Object | Problem, said: Set[str], paths: Sequence[str]) -> Object | Problem:
     """An object, or the response in it that holds the candidates; said: the names of candidates' texts; paths: into the
     object, which become keys of its own."""
     if isinstance(item, Problem):
@@ -118,34 +118,34 @@ def _opened_up(item: Object | Problem, said: Set[str], paths: Sequence[str]) -> 
     item = {**item, **{at: found for at in paths if (found := first_of(item, (at,))) is not None}} if paths else item
     if "candidates" in item or known_form([item]):
         return item
-    item = {key: value if _holds_candidates(value) or key.lower() not in COLUMNAR
-            else _by_name(value) or _rows_of(value) or value
-            for key, value in _beside(item, said).items()}  # fmt: skip
+    item = {key: value if _holds_candidates(value) or key.lower() not in COLUMN_HOLDERS
+            else _entries_by_name(value) or _rows_of(value) or value
+            for key, value in _list_numbered(item, said).items()}  # fmt: skip
     if "custom_id" in item and "response" in item:
         body = first_of(item, ("response.body",))
         if isinstance(body, dict) and not body.keys().isdisjoint(("choices", "output")):
             return {**body, "id": item["custom_id"]}
         error = first_of({**item, "of": body}, ("error.message", "error", "of.error.message", "of.error"))
-        return Problem("text", f"the request has no response: {shown(error)}; send it again")
+        return Problem("text", f"the request has no response: {show(error)}; send it again")
     within = {key: opened for key, value in item.items()
-              if isinstance(value, dict) and key.lower() not in RIGHT
-              and (opened := _opened(value)) is not None}  # fmt: skip
+              if isinstance(value, dict) and key.lower() not in RIGHT_ANSWERS
+              and (opened := _response_in(value)) is not None}  # fmt: skip
     if len(within) == 1:
         ((name, response),) = within.items()
         rest = {key: value for key, value in item.items() if key != name}
-        if not any(key.lower() in SAID or are_candidates(value) for key, value in rest.items()):
+        if not any(key.lower() in TEXT_KEYS or are_candidates(value) for key, value in rest.items()):
             lost = {f"{name}.{key}": value for key, value in response.items() if rest.get(key, value) != value}
             return {**response, **lost, **rest}
     return item
 
 
-def _opened(value: Any) -> Object | None:
+def _response_in(value: Any) -> Object | None:
     """The object in a response that holds the candidates; None where none does, or several."""
     if isinstance(value, list) and len(value) == 1:
-        return _opened(value[0])
+        return _response_in(value[0])
     if not isinstance(value, dict) or _holds_candidates(value):
         return value if isinstance(value, dict) else None
-    found = [one for one in map(_opened, value.values()) if one is not None]
+    found = [one for one in map(_response_in, value.values()) if one is not None]
     return found[0] if len(found) == 1 else None
 
 
@@ -153,17 +153,17 @@ def _holds_candidates(value: Any) -> bool:
     return isinstance(value, dict) and any(key.lower() in HOLDERS and are_candidates(one) for key, one in value.items())
 
 
-def _beside(item: Object, said: Set[str]) -> Object:
+def _list_numbered(item: Object, said: Set[str]) -> Object:
     """An object whose candidates stand beside one another, as ``response_1`` and ``response_2`` or ``output_a`` and
     ``output_b``, with a list of them, each with all that has its number or letter, and the place of the one that is
     right."""
     parts = {
         key: (found[1], (found[2] or found[3]).lower()) for key in item
-        if (key[-1:].isdecimal() or key[-2:-1] in ("_", " ")) and (found := _NUMBERED.fullmatch(key))
+        if (key[-1:].isdecimal() or key[-2:-1] in ("_", " ")) and (found := _NUMBERED_KEY.fullmatch(key))
     }  # fmt: skip
     counts = Counter(name for name, _ in parts.values() if name.lower() in said)
     text = next((name for name, count in counts.items() if count > 1), "")
-    if not text or not (SAID | said | HOLDERS).isdisjoint(map(str.lower, item)):
+    if not text or not (TEXT_KEYS | said | HOLDERS).isdisjoint(map(str.lower, item)):
         return item
     entries = {label: Object() for key, (name, label) in parts.items() if name == text and item[key] is not None}
     for key, (name, label) in parts.items():
@@ -171,22 +171,22 @@ def _beside(item: Object, said: Set[str]) -> Object:
             entries[label][name] = item[key]
     used = {key for key, (name, label) in parts.items() if name == text or label in entries}
     rest = {key: value for key, value in item.items() if key not in used}
-    for key in called("truth", rest):
+    for key in likely_keys("truth", rest):
         number, label = as_number(rest[key]), str(rest[key]).lower().rpartition("_")[2]
         if isinstance(number, float) and number.is_integer():
             rest[key] = int(number)  # which may count from 0, or say that none is right
         elif label in entries and not isinstance(number, int):
-            rest[key] = said_of(entries[label][text])
+            rest[key] = text_in(entries[label][text])
     return {**rest, f"{text}_*": list(entries.values())}
 
 
-def _by_place(item: Object | Problem) -> Object | Problem:
+def _with_index_keys(item: Object | Problem) -> Object | Problem:
     """An object whose candidates that are lists of a text and numbers are objects, with their places as keys."""
 
     def are_places(entries: Any) -> bool:
-        if not is_of(entries, [list]) or any(isinstance(said_of(entry), str) for entry in entries):
+        if not is_of(entries, [list]) or any(isinstance(text_in(entry), str) for entry in entries):
             return False
-        return all(any(isinstance(said_of(part), str) for part in entry[:2]) for entry in entries)
+        return all(any(isinstance(text_in(part), str) for part in entry[:2]) for entry in entries)
 
     if isinstance(item, Problem) or "columns" in item:  # the names of what stands in rows
         return item
@@ -195,11 +195,11 @@ def _by_place(item: Object | Problem) -> Object | Problem:
     return {**item, **placed} if placed else item
 
 
-def _by_name(entries: Any) -> list[Object]:
+def _entries_by_name(entries: Any) -> list[Object]:
     """Candidates that stand under the names of systems, or under their numbers; none where no texts are in all."""
     if not isinstance(entries, dict) or not is_of([*entries.values()], [dict]):
         return []
-    every = {name: one for name, one in entries.items() if called("text", one)}
+    every = {name: one for name, one in entries.items() if likely_keys("text", one)}
     return [{"id": name, **one} for name, one in every.items()] if len(every) == len(entries) else []
 
 
@@ -220,7 +220,7 @@ def _rows_of(columns: Any, asked: Container[str] = ()) -> list[Object]:
     return [dict(zip(names, row, strict=True)) for row in zip(*every, strict=True)]
 
 
-def _alone(item: Object, asked: Container[str]) -> list[Object]:
+def _lists_in(item: Object, asked: Container[str]) -> list[Object]:
     """The lists, or their candidates, that the only object of a file holds, or an object in it, in columns, under one
     key or by their ids; itself where its keys are those of one list."""
     if _asks(rows := _rows_of(item, asked)):
@@ -228,19 +228,19 @@ def _alone(item: Object, asked: Container[str]) -> list[Object]:
     if any(key in asked for key in item):
         return [item]
     every = [item, *(value for value in item.values() if isinstance(value, dict))]
-    known = any(called(role, item) for role in NAMES)
+    known = any(likely_keys(role, item) for role in NAMES)
 
     def are_lists(rows: Any) -> bool:
         if not is_of(rows, [dict]):
             return False
-        found = not known and called("group", keys_of(rows)) and of_rows(rows, {})
+        found = not known and likely_keys("group", keys_of(rows)) and of_rows(rows, {})
         several = found and differ(first_of(row, found.group) for row in rows)
-        return bool(known_form(rows) or _asks(rows) or several or (not known and all(map(_opened, rows))))
+        return bool(known_form(rows) or _asks(rows) or several or (not known and all(map(_response_in, rows))))
 
     tables: list[list[Object]] = [*filter(are_lists, chain.from_iterable(place.values() for place in every))]
     if len(tables) == 1:
         return tables[0]
-    by_ids = [place for place in every if most(_holds_candidates(one) or (
+    by_ids = [place for place in every if majority(_holds_candidates(one) or (
         are_candidates(one) and (isinstance(one[0], dict) or not known)) for one in place.values())]  # fmt: skip
     if len(by_ids) != 1 or sum((by_ids[0] is item, known, len(by_ids[0]) < 2)) > 1:  # what speaks against it
         return [item]
@@ -253,11 +253,11 @@ def _alone(item: Object, asked: Container[str]) -> list[Object]:
 
 def _asks(entries: Sequence[Object]) -> bool:
     """Whether entries are about several questions, and so no candidates of one list."""
-    keys = (key for key in called("source", keys_of(entries)) if key.lower() not in ("source", "context"))
+    keys = (key for key in likely_keys("source", keys_of(entries)) if key.lower() not in ("source", "context"))
     return any(differ(entry.get(key) for entry in entries) for key in keys)
 
 
-def _made(roles: Roles, rows: list[Object], grader: Grader, named: Sequence[str]) -> Object | Problem:
+def _make_list(roles: Roles, rows: list[Object], grader: Grader, named: Sequence[str]) -> Object | Problem:
     try:
         return roles.list_of(rows, grader, named)
     except Problem as problem:

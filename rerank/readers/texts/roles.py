@@ -43,26 +43,26 @@ from rerank.readers.texts.forms import (
     first_of,
     is_of,
     is_whole,
-    said_of,
+    text_in,
 )  # fmt: skip
-from rerank.readers.texts.json_lines import FINISH, shown, stepped
+from rerank.readers.texts.json_lines import FINISH, has_steps, show
 from rerank.readers.texts.keys import (
+    ANSWER_KEYS,
     HOLDERS,
     ID,
-    KNOWING,
-    MOST,
     NAMES,
-    OWN,
+    REFERENCE_BASED,
     RESPONSES,
-    RIGHT,
+    RIGHT_ANSWERS,
+    SAMPLE_CANDIDATES,
     JsonKey,
     are_candidates,
-    called,
     differ,
     entries_of,
     key_of,
     keys_of,
-    most,
+    likely_keys,
+    majority,
     singular,
     table_of,
     varies,
@@ -73,18 +73,18 @@ log = logging.getLogger("rerank")
 ROWS = ("jsonl", "table")  # readers that find roles
 WORDS = ("candidates", "text", "group", "id", "source", "reference", "gain", "base", "column", "answer", "label",
          "truth", "ordinal", "unused")  # fmt: skip
-SURELY = 0.98  # the share of numbers that are places where they stand for one
+MIN_INDEX_SHARE = 0.98  # the share of numbers that are places where they stand for one
 # Lists that hold no candidates, but parts of one, or what is said of all.
 PIECES = {"references", "refs", "gts", "segments", "tokens", "words", "steps", "turns", "tags", "keywords", "languages",
           "logprobs", "top_logprobs"}  # fmt: skip
-PLACE = re.compile(r"^(best|winner|preference|preferred)$|_(index|idx)$", re.IGNORECASE)  # a number so called is one
-VAGUE = {"source", "input", "instruction", "src", "doc_id"}  # may be what the questions of several lists share
+INDEX_KEY = re.compile(r"^(best|winner|preference|preferred)$|_(index|idx)$", re.IGNORECASE)  # of a number that is one
+VAGUE_GROUPS = {"source", "input", "instruction", "src", "doc_id"}  # may be what the questions of several lists share
 _LISTS = "list", "list of numbers", "number in a list"  # kinds that no answer is of
-_SERVED = "usage", "timings"  # what servers say of their work
+_SERVER_KEYS = "usage", "timings"  # what servers say of their work
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
 
 
-def roles_given(given: str | Mapping[str, str]) -> dict[str, str]:
+def parse_roles(given: str | Mapping[str, str]) -> dict[str, str]:
     """Roles by key, also of ``samples=candidates,response=text``."""
     if not isinstance(given, str):
         return dict(given)
@@ -112,15 +112,15 @@ def with_option(reader: Mapping[str, Any], key: str, value: Any) -> dict[str, An
 def with_roles(reader: Mapping[str, Any], given: str | Mapping[str, str] | None) -> dict[str, Any]:
     """A reader's settings with roles that the user has given, if any."""
     if given is None or "of" in reader:
-        return dict(reader) if given is None else with_option(reader, "roles", roles_given(given))
-    return {**reader, "roles": {**reader.get("roles", {}), **roles_given(given)}}
+        return dict(reader) if given is None else with_option(reader, "roles", parse_roles(given))
+    return {**reader, "roles": {**reader.get("roles", {}), **parse_roles(given)}}
 
 
 def known_form(objects: Sequence[Object]) -> Roles | None:
     """The known form of most objects."""
     counts = Counter(chain.from_iterable(objects))
     often = (form for form in FORMS if all(2 * counts[key] > len(objects) for key in form.keys))
-    return next((form for form in often if most(map(form.fits, objects))), None)
+    return next((form for form in often if majority(map(form.fits, objects))), None)
 
 
 def roles_of(
@@ -153,16 +153,16 @@ def roles_of(
 
 def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
     """The roles where an object is a list."""
-    sure = objects[0] == objects[-1] or called("truth", keys_of(objects))  # else, a list that all have holds none
+    sure = objects[0] == objects[-1] or likely_keys("truth", keys_of(objects))  # else, a list that all have holds none
     alone = _texts(objects, (key for key in keys_of(objects) if key.lower() in RESPONSES))
     several = [key for key in keys_of(objects)
-               if key not in PIECES and not (alone and key.lower() in RIGHT)
-               and most(are_candidates(item.get(key)) for item in objects)
+               if key not in PIECES and not (alone and key.lower() in RIGHT_ANSWERS)
+               and majority(are_candidates(item.get(key)) for item in objects)
                and (sure or key.lower() in HOLDERS or differ(item.get(key) for item in objects))]  # fmt: skip
     beside = alone and several and "candidates" not in placed and HOLDERS.isdisjoint(map(str.lower, several))
     if beside and of_rows(objects, placed):
         return None  # tokens or steps of the response
-    key = placed.get("candidates") or next(iter(called("candidates", several)), "")
+    key = placed.get("candidates") or next(iter(likely_keys("candidates", several)), "")
     if not key and len(several) > 1 and "text" not in placed:
         message = f"{several[0]!r} or {several[1]!r} could be the candidates; say which, as --roles "
         raise Problem("text", f"{message}{several[0]}=candidates (roles of the reader)")
@@ -170,13 +170,13 @@ def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | N
         return None
     key = key or several[0]
     lists = [item[key] for item in objects if isinstance(item.get(key), list)]
-    entries, text = list(islice(chain.from_iterable(lists), MOST)), cast(Paths, ())
+    entries, text = list(islice(chain.from_iterable(lists), SAMPLE_CANDIDATES)), cast(Paths, ())
     columns: dict[str, Paths] = {}
     if any(isinstance(entry, dict) for entry in entries):
         first = _texts(entries, ("0", "1"))[:1] if "text" not in placed else []  # by their places, as pairs are
         if (found := placed.get("text") or next(iter(first), None) or _text(lists)) is None:
             return None
-        alike = not differ([said_of(first_of(entry, (found,))) for entry in entries] for entries in lists)
+        alike = not differ([text_in(first_of(entry, (found,))) for entry in entries] for entries in lists)
         verdicts = (one for one in map(partial(key_of, objects=objects), keys_of(objects)) if one.is_gain)
         named = "candidates" in placed or key.lower() in HOLDERS
         if alike and not named and any(one.is_mostly("true or false") for one in verdicts):
@@ -194,7 +194,7 @@ def _texts(entries: Sequence[Object], keys: Iterable[str]) -> list[str]:
         values = key_of(key, entries).values
         if {*map(type, values)} == {str}:
             return 2 * len(values) > len(entries)
-        return most(isinstance(said_of(first_of(entry, (key,))), str) for entry in entries)
+        return majority(isinstance(text_in(first_of(entry, (key,))), str) for entry in entries)
 
     return list(filter(holds_texts, keys))
 
@@ -202,7 +202,7 @@ def _texts(entries: Sequence[Object], keys: Iterable[str]) -> list[str]:
 def _text(lists: Sequence[list[Any]]) -> str | None:
     """The key of a candidate's text: by its name, best of one that differs within lists, or, if there is no other but
     ids and what all share, the one that holds texts."""
-    entries = [entry for entry in islice(chain.from_iterable(lists), MOST) if isinstance(entry, dict)]
+    entries = [entry for entry in islice(chain.from_iterable(lists), SAMPLE_CANDIDATES) if isinstance(entry, dict)]
     named, alone = _texts(entries, _text_keys(entries)), max(map(len, lists)) < 2
     # Tokens are one text, sentences are not.
     single = (key for key in keys_of(entries) if not any(" " in token for tokens in key_of(key, entries).values
@@ -219,14 +219,14 @@ def _text(lists: Sequence[list[Any]]) -> str | None:
 def _documents(objects: Sequence[Object]) -> list[str]:
     """The keys of names or numbers of what was found."""
     keys = filter(DOCUMENT.match, keys_of(objects))
-    return [key for key in keys if most(isinstance(item.get(key), str | int) for item in objects)]
+    return [key for key in keys if majority(isinstance(item.get(key), str | int) for item in objects)]
 
 
 def _text_keys(objects: Sequence[Object]) -> list[str]:
     """The keys that are called as texts are, also those of objects within."""
     keys = keys_of(objects)
-    within = ((key, called("text", keys_of(item.get(key) for item in objects))) for key in keys)
-    return called("text", keys) + [f"{key}.{name}" for key, names in within for name in names]
+    within = ((key, likely_keys("text", keys_of(item.get(key) for item in objects))) for key in keys)
+    return likely_keys("text", keys) + [f"{key}.{name}" for key, names in within for name in names]
 
 
 def of_rows(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
@@ -243,13 +243,13 @@ def of_rows(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | Non
 
 def _rows_with(text: str, objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
     """The roles of rows with this text, if something tells which are of one list."""
-    keys = [key for key in keys_of(objects) if key != text and most(key in item for item in objects)]
+    keys = [key for key in keys_of(objects) if key != text and majority(key in item for item in objects)]
     parts = {key: [repr(item.get(key)) for item in objects] for key in keys}
     again = [key for key in keys if len(set(parts[key])) < len(objects)]
-    asked = [key for key in called("source", keys) if key != "context"]
-    clear = [key for key in asked if key.lower() not in VAGUE]
-    sure = (key for key in called("group", again) if not any(varies(objects, (key,), other) for other in
-            (asked if key.lower() in VAGUE else clear) if other != key))  # fmt: skip
+    asked = [key for key in likely_keys("source", keys) if key != "context"]
+    clear = [key for key in asked if key.lower() not in VAGUE_GROUPS]
+    sure = (key for key in likely_keys("group", again) if not any(varies(objects, (key,), other) for other in
+            (asked if key.lower() in VAGUE_GROUPS else clear) if other != key))  # fmt: skip
     group = placed.get("group") or next(sure, "")
     if not group:
         runs = [key for key in again
@@ -260,7 +260,7 @@ def _rows_with(text: str, objects: Sequence[Object], placed: Mapping[str, str]) 
             message = f"{runs[0]!r} or {runs[1]!r} could tell the lists; say which, as --roles "
             raise Problem("text", f"{message}{runs[0]}=group (roles of the reader)")
         group = next(iter(runs), "")
-    for key in again if group.lower() in VAGUE and "group" not in placed else ():
+    for key in again if group.lower() in VAGUE_GROUPS and "group" not in placed else ():
         both = [*zip(parts[group], parts[key], strict=True)]
         parted = len({*parts[group]}) < len({*both}) < len(objects)
         if parted and ID.search(key) and len({*both}) == sum(one != other for one, other in pairwise(both)) + 1:
@@ -277,14 +277,14 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
     def of(role: str, fits: Callable[[Any], bool]) -> Paths:
         if given := [key for key, one in asked.items() if one == role]:
             return tuple(given[:1])
-        found = (key for key in called(role, keys) if most(fits(item.get(key)) for item in objects))
+        found = (key for key in likely_keys(role, keys) if majority(fits(item.get(key)) for item in objects))
         shared = [key for key in found if (form.many or not varies(objects, form.group, key))
                   and (role != "reference" or asked.get(key) != "group")]  # fmt: skip
         unlike = (key for key in shared if role == "source" and differ(item.get(key) for item in objects))
         return tuple(islice(chain(unlike, shared), 1))  # all have the same name of a data set
 
     def spoken(value: Any) -> bool:
-        return isinstance(said_of(value, every=True), str)
+        return isinstance(text_in(value, every=True), str)
 
     def texts(value: Any) -> bool:
         return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
@@ -295,12 +295,12 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
     source, reference, ids = of("source", spoken), of("reference", said), form.group
     if form.many and reference:  # none where it is all candidates, as in a consensus, or the first, which one chose
         values = [item.get(reference[0]) for item in objects]
-        firsts = [said_of(form.text_of(next(iter(item[form.many]), None))) for item in objects]
+        firsts = [text_in(form.text_of(next(iter(item[form.many]), None))) for item in objects]
         chosen = reference[0].lower() in ("transcript", "target") and values == firsts and len(objects) > 1
-        every = most(value == item[form.many] for value, item in zip(values, objects, strict=True))
+        every = majority(value == item[form.many] for value, item in zip(values, objects, strict=True))
         reference = () if chosen or every else reference
     right = of("answer", lambda value: isinstance(value, int | float) or texts(value))
-    named = [key for key, one in asked.items() if one in ("truth", "ordinal")] or called("truth", keys)
+    named = [key for key, one in asked.items() if one in ("truth", "ordinal")] or likely_keys("truth", keys)
     tell = (_with_truth(form, objects, key, asked) for key in named if form.many and not reference)
     told = next(filter(None, tell), form)
     if form.many or ids[0] not in NAMES["id"]:
@@ -326,13 +326,13 @@ def _with_truth(form: Roles, objects: Sequence[Object], key: str, asked: Mapping
     values = [item.get(key) for item in objects]
     whole = sum(map(is_whole, values))
     plain = sum(isinstance(value, int) for value in values)
-    placed = key in asked or form.many in OPTIONS or PLACE.search(key) is not None
+    placed = key in asked or form.many in OPTIONS or INDEX_KEY.search(key) is not None
     placed |= 2 * plain > len(values) and key.lower() not in {*NAMES["answer"], "correct"}
 
     def places(*, ordinal: bool) -> tuple[Roles, list[int | None]]:
         how = replace(form, truth=(key,), placed=placed, ordinal=ordinal)
         every = [item[form.many] for item in objects]
-        texts = [[said_of(form.text_of(entry)) for entry in entries] for entries in every]
+        texts = [[text_in(form.text_of(entry)) for entry in entries] for entries in every]
         return how, list(map(how.place_of, values, texts, every))
 
     (how, found), (other, from_1) = places(ordinal=False), places(ordinal=True)
@@ -340,7 +340,7 @@ def _with_truth(form: Roles, objects: Sequence[Object], key: str, asked: Mapping
     unsure = counts[0] == counts[1] and found != from_1 and key not in asked
     if asked[key] == "ordinal" if key in asked else counts[1] > counts[0]:
         how, found, counts = other, from_1, counts[::-1]
-    if counts[0] <= max(len(objects) / 2, SURELY * whole - 1 if placed else 0) or not any(found):
+    if counts[0] <= max(len(objects) / 2, MIN_INDEX_SHARE * whole - 1 if placed else 0) or not any(found):
         return None
     if unsure:
         log.warning("%r is the place of the right candidate, 0 for the first; if 1: --roles %s=ordinal", key, key)
@@ -356,7 +356,7 @@ def _with_columns(
     free = [key for name, key in table.items() if name in asked or not (name in taken or ID.search(name))]
     for key in free:
         if asked.get(key.name) == "column" and key.is_mostly("text", "object", "object of numbers"):
-            message = f"found {shown(key.values[0])} under {key.name!r}; expected numbers in a column, as 1234.5"
+            message = f"found {show(key.values[0])} under {key.name!r}; expected numbers in a column, as 1234.5"
             message += f"; of an object: --roles {key.path}=column" * (key.path != key.name)
             raise Problem("columns", message)
     likely = {key.name for key in free if key.is_gain and not used}
@@ -371,11 +371,11 @@ def _with_columns(
             return {"column": key.name, "base": SCORE}.get(role, "")
         if key.steady or key.name in known or (form.form and not key.along):
             return ""
-        if KNOWING.search(key.name) or singular(key.name) in OWN:
+        if REFERENCE_BASED.search(key.name) or singular(key.name) in ANSWER_KEYS:
             return ""
         if key.along and not form.form and singular(key.name) == SCORE and key.is_numeric():
             return SCORE
-        steps = not key.along and stepped(key.values)
+        steps = not key.along and has_steps(key.values)
         return key.name if key.is_numeric() or steps else ""
 
     columns = dict(form.columns)
@@ -397,11 +397,11 @@ def _with_columns(
                    and (name != paths[0] or not {*table[name].kinds} <= {"number", "true or false"})}  # fmt: skip
     elif not form.form:
         columns |= {FINISH: (FINISH,)} if FINISH in table else {}
-        answers = [name for name, key in table.items() if singular(name) in OWN and not key.is_mostly(*_LISTS)
+        answers = [name for name, key in table.items() if singular(name) in ANSWER_KEYS and not key.is_mostly(*_LISTS)
                    and asked.get(name, "answer") == "answer"]  # fmt: skip
         own = [name for name in answers if not (table[name].steady or table[name].along)
                and name not in {*form.text, *form.right}]  # fmt: skip
-        columns |= {"answer": tuple(sorted(own, key=lambda name: OWN.index(singular(name))))} if own else {}
+        columns |= {"answer": tuple(sorted(own, key=lambda name: ANSWER_KEYS.index(singular(name))))} if own else {}
         beside = [name for name in answers if table[name].along and not own]
         lists |= {"answer": beside[0]} if beside else {}
     columns |= {{"gain": GAIN, "base": SCORE}.get(role, path): (path,) for path, role in asked.items()
@@ -447,9 +447,9 @@ def _with_unused(
         if key not in {*along, *form.outer}:
             unused[key] = f"{key_of(key, lists)} lists"
     doubtful = [key.path for key in without
-                if not (form.form or key.steady or ID.search(key.name) or key.name in _SERVED
+                if not (form.form or key.steady or ID.search(key.name) or key.name in _SERVER_KEYS
                         or {*asked, *form.gains}.intersection((key.name, key.path)))
-                and (key.is_numeric("object of numbers") or stepped(key.values))]  # fmt: skip
+                and (key.is_numeric("object of numbers") or has_steps(key.values))]  # fmt: skip
     entries = entries_of(lists, form.many)
     plain = form.whole and not (form.columns or form.along or form.dropped or form.truth or form.right) and all(
         isinstance(entry, str) or (isinstance(entry, dict) and "text" in entry) for entry in entries)  # fmt: skip

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
-from rerank.readers.base import Problem, Reader, SkipCount, check_choice, counted, excerpt, lists_of
+from rerank.readers.base import Problem, Reader, SkipCount, check_choice, count_usable, excerpt, lists_of
 from rerank.readers.lines import LineReader
 from rerank.readers.lists import Lists
 from rerank.readers.problems import NUL, say_once
@@ -39,7 +39,7 @@ from rerank.storage.streams import PathLike, open_stream, stream_name
 
 FORMS = ("auto", "lines", "tab", "id")
 Texts = tuple[bytes, ...]  # those of a list: one, or several references
-Named = dict[str, tuple[int, Texts]]  # texts by id, each with its line
+TextsById = dict[str, tuple[int, Texts]]  # texts by id, each with its line
 JSON_OVER_LINES = re.compile(rb'\s*(?:\[\s*["{\[].*|[\[{]\s*$)')
 _EDIT = re.compile(rb"A -?\d+ -?\d+\|\|\|")
 _STM = re.compile(rb"\S+\s+\S+\s+\S+\s+\d+(\.\d+)?\s+\d+(\.\d+)?\s+<[^<>]*>")
@@ -155,9 +155,9 @@ class TextFile:
         self._lines, self._held = _lines_of(path, look=form != "lines"), list[tuple[int, bytes]]()
         self.ways = self._look() if form in ("auto", "id") else {}
 
-    def _look(self) -> dict[Way, Named]:
+    def _look(self) -> dict[Way, TextsById]:
         """The ways in which all lines are written, and what they hold by id."""
-        ways = {way: Named() for way in WAYS if self.form == "auto" or way != COLUMNS}
+        ways = {way: TextsById() for way in WAYS if self.form == "auto" or way != COLUMNS}
         for number, line in self._lines:
             self._held.append((number, line))
             for way, named in [*ways.items()] if line else ():
@@ -169,7 +169,7 @@ class TextFile:
                 if found is None or (not way.sure and found[0] in named and self.form == "auto"):
                     del ways[way]
                 elif found[0]:
-                    named[found[0]] = number, present((*named.get(found[0], (0, ()))[1], *found[1]))
+                    named[found[0]] = number, present_texts((*named.get(found[0], (0, ()))[1], *found[1]))
             if not ways and self.form == "id":
                 message = f"found {excerpt(line)}; expected an id and a text, written as on the lines before"
                 raise DataError(message, path=self.path, line=number)
@@ -183,7 +183,7 @@ class TextFile:
         left = [*ways.items()] if any(line for _, line in self._held) else []
         return dict(left[:1] if self.form == "id" else left)
 
-    def by_id(self, ids: Sequence[str], *, own: bool) -> Named | None:
+    def by_id(self, ids: Sequence[str], *, own: bool) -> TextsById | None:
         """The texts by the ids of lists, of which the first are given; None where places tell what goes together.
 
         own: whether these are ids of their own, and not the places of lists.
@@ -222,12 +222,12 @@ class TextFile:
             return
         for number, line in chain(self._held, self._lines):
             if way is None:
-                yield number, present(map(bytes.strip, line.split(b"\t"))) if self.form == "tab" else (line,)
+                yield number, present_texts(map(bytes.strip, line.split(b"\t"))) if self.form == "tab" else (line,)
             elif line and (found := way.split(line)) is not None:
-                yield number, present(found[1])
+                yield number, present_texts(found[1])
 
 
-def paired(first: TextFile, others: Sequence[TextFile]) -> list[list[Texts]]:
+def pair_texts(first: TextFile, others: Sequence[TextFile]) -> list[list[Texts]]:
     """The texts of all files in the order of the first: by ids where files have the same, else by their places.
 
     Raises
@@ -252,7 +252,7 @@ def paired(first: TextFile, others: Sequence[TextFile]) -> list[list[Texts]]:
     return found
 
 
-def present(texts: Iterable[bytes]) -> Texts:
+def present_texts(texts: Iterable[bytes]) -> Texts:
     """The references that are not missing."""
     return tuple(filter(None, texts)) or (b"",)
 
@@ -266,10 +266,10 @@ def complete(nbest: Lists, *, needs_references: bool = True) -> Lists:
     return nbest
 
 
-def settle(nbest: Lists, count: SkipCount) -> Lists | None:
+def count_list(nbest: Lists, count: SkipCount) -> Lists | None:
     """Count a list as good, bad or missing; returns it, or None if it cannot be used."""
     if nbest.missing is None:
-        return counted(nbest, count)
+        return count_usable(nbest, count)
     count.bad(nbest.fault(nbest.missing))
     return nbest
 
@@ -303,7 +303,7 @@ def with_texts(nbest: Lists, entries: Sequence[Any], *, sourced: bool) -> Lists:
         return nbest
     found = {"source": entries[0][0]} if sourced and entries[0] is not None else {}
     if len(entries) > sourced:
-        found["references"] = present(chain(*filter(None, entries[sourced:])))
+        found["references"] = present_texts(chain(*filter(None, entries[sourced:])))
     return text_list(nbest).changed(**found)
 
 

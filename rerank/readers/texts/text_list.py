@@ -15,15 +15,15 @@ from rerank.base.encoding import encoded
 from rerank.data.corpus import offsets
 from rerank.readers.base import Problem
 from rerank.readers.lines import LineReader, ListReader, Record
-from rerank.readers.lists import MOST, OF_LIST, Lists, SparseScores, repeats_of, stripped
+from rerank.readers.lists import BLOCK_LISTS, OF_LIST, Lists, SparseScores, repeats_of, strip_texts
 
 PARTS = "segmentation", "alignment", "answer"
 SCORE, BASE_SCORE = "score", "base_score"
 NUMBERS = (SCORE, BASE_SCORE, "gain")  # never sparse features
 OF_WORDS = "sum", "mean", "min", "length"  # the columns that the scores of a candidate's words give
-LOOK = 1000  # lists that tell the columns
-MOSTLY = 0.9  # the share of lists in which all candidates have a number, from which on it is a column
-LARGEST = 1 << 22  # bytes of texts in a block
+COLUMN_SAMPLE_LISTS = 1000  # lists that tell the columns
+MIN_COLUMN_SHARE = 0.9  # the share of lists in which all candidates have a number, from which on it is a column
+MAX_BLOCK_BYTES = 1 << 22  # bytes of texts in a block
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -156,7 +156,7 @@ def lists_of(drafts: Sequence[Draft], path: str, form: str, roles: Any = None) -
     scores, spans = np.zeros((int(first[-1]), len(names))), list(pairwise(first.tolist()))
     for k, name in enumerate(names):
         scores[:, k] = every(draft.numbers.get(name) or [np.nan] * len(draft.texts) for draft in drafts)
-    texts, given = stripped(every(draft.texts for draft in drafts))
+    texts, given = strip_texts(every(draft.texts for draft in drafts))
     keys = {key for draft in drafts for key in draft.sides}
     sides: dict[str, Sequence[Any]] = {
         key: every(one.sides.get(key, [OF_LIST[key]] * len(one.ids)) for one in drafts) for key in keys
@@ -220,7 +220,7 @@ class TextReader(ListReader):
     @property
     def look(self) -> int:
         """How many lists tell what all hold: one where a model says it, whose lists are answered as they come."""
-        return 1 if self.used else LOOK
+        return 1 if self.used else COLUMN_SAMPLE_LISTS
 
     @abstractmethod
     def draft(self, content: Any) -> Draft:
@@ -256,7 +256,7 @@ class TextReader(ListReader):
                 if isinstance(one, Lists):
                     yield one
                     continue
-                full = (full if run else 0.0) + len(one.ids) / MOST + sum(map(len, one.texts)) / LARGEST
+                full = (full if run else 0.0) + len(one.ids) / BLOCK_LISTS + sum(map(len, one.texts)) / MAX_BLOCK_BYTES
                 run.append(one)
                 if full >= 1 or (self.used and not lines.held):
                     yield block()
@@ -314,7 +314,7 @@ class TextReader(ListReader):
             return None
         counts = Counter(key for one in lists for key in one.shared(self.base) * len(one.ids))
         total = sum(len(one.ids) for one in lists)
-        shared = {key for key, n in counts.items() if n >= (0.5 if key in self.usual else MOSTLY) * total}
+        shared = {key for key, n in counts.items() if n >= (0.5 if key in self.usual else MIN_COLUMN_SHARE) * total}
         names = [name for name in lists[0].numbers if name in shared.union(NUMBERS)]
         names, dense = [*names, *sorted(shared.difference(names))], self.dense
         others: tuple[str, ...] = ()

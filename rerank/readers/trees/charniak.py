@@ -39,12 +39,12 @@ from rerank.storage.streams import Writable
 NextList = Callable[[LineReader], Record]  # of Parts
 Piece = tuple[int, bytes]  # a line, or several that belong together, with the number of the first
 PiecesOf = Callable[[Sequence[bytes], int], Iterable[Piece]]  # of lines, the first of which has the number
-_LOOK, _MOST = 1 << 8, 1 << 22  # lines looked at first, and at most, whatever a header claims
-_BODY = b"(", b"-"  # how nearly all lines of candidates start
+_FIRST_LINES, _MAX_LIST_LINES = 1 << 8, 1 << 22  # lines looked at first, and at most, whatever a header claims
+_CANDIDATE_STARTS = b"(", b"-"  # how nearly all lines of candidates start
 _HEADER = re.compile(rb"\s*(\d{1,9})(?:\s+(?!\(|\|\|\|)(\S.*))?\s*$")
-_COUNTED, GROUPS = "counted", "groups"
-_SCORED = " with scores"  # follows the variant
-_SHOWN = 1 << 8  # lines that show whether trees have scores
+_HEADERS, GROUPS = "counted", "groups"
+_WITH_SCORES = " with scores"  # follows the variant
+_SCORE_SAMPLE_LINES = 1 << 8  # lines that show whether trees have scores
 
 
 class ScoredTree(NamedTuple):
@@ -119,12 +119,12 @@ def block(lines: LineReader, ends: Callable[[bytes, bytes], bool]) -> list[bytes
 
 def list_ahead(lines: LineReader, ends: Callable[[bytes, bytes], bool]) -> list[bytes]:
     """What ``block`` takes. No line is waited for behind an empty one, as a pipe may have no more before its answer."""
-    look, size = lines.ahead(1, _LOOK), 1
-    while size < _MOST:
+    look, size = lines.ahead(1, _FIRST_LINES), 1
+    while size < _MAX_LIST_LINES:
         if size + 1 >= len(look):
-            look = lines.ahead(size + 1, 2 * size + _LOOK)
+            look = lines.ahead(size + 1, 2 * size + _FIRST_LINES)
             if len(look) == size + 1 and not blank(look[size]):
-                look = lines.ahead(size + 2, 2 * size + _LOOK)
+                look = lines.ahead(size + 2, 2 * size + _FIRST_LINES)
         if size == len(look) or ends(look[size], look[size + 1] if size + 1 < len(look) else b""):
             break
         size += 1
@@ -136,14 +136,14 @@ def blank(line: bytes, _: bytes = b"") -> bool:
     return not line or line.isspace()
 
 
-def parted(line: bytes) -> tuple[bytes, bytes]:
+def split_scores(line: bytes) -> tuple[bytes, bytes]:
     """The scores before and behind the tree of a line, and the tree, which is empty without a bracket."""
     start = line.find(b"(") % (len(line) + 1)
     end = line.rfind(b")", start) + 1 or len(line)
     return b" ".join(filter(None, (line[:start], line[end:]))), line[start:end]
 
 
-def failed(scores: bytes, tree: bytes) -> bool:
+def is_failed_parse(scores: bytes, tree: bytes) -> bool:
     """Whether a line has what parsers write where they found no tree, ``(())``, alone or with scores."""
     alone = blank(scores) or numbers(scores) is not None
     return bool(tree) and alone and not tree.strip(b"() \t") and is_failed(tree)
@@ -183,7 +183,7 @@ def _is_tree(line: bytes) -> bool:
     return line.lstrip()[:1] == b"("
 
 
-def next_counted(
+def next_with_header(
     lines: LineReader, each: int, pieces_of: PiecesOf, parts_of: Callable[[Sequence[Piece]], Parts]
 ) -> Record:
     """A header and its list, up to a blank line or the next header; every candidate is of so many pieces. What follows
@@ -197,7 +197,7 @@ def next_counted(
         return found is not None and (not named or found[2] is not None) and not (each == 2 and _is_tree(after))
 
     def ends(line: bytes, after: bytes) -> bool:
-        return line[:1] not in _BODY and (blank(line) or is_header(line, after, named))
+        return line[:1] not in _CANDIDATE_STARTS and (blank(line) or is_header(line, after, named))
 
     first, (head, *rest) = lines.number + 1, block(lines, ends)
     pieces = list(pieces_of(rest, first + 1))
@@ -249,7 +249,7 @@ class CharniakReader(ParseReader):
             pairs = zip(pieces[::2], pieces[1::2], strict=True)
             return Parts([ScoredTree(scores, at, text, line) for (at, scores), (line, text) in pairs], "header")
 
-        return partial(next_counted, each=2, pieces_of=enumerate, parts_of=with_scores)
+        return partial(next_with_header, each=2, pieces_of=enumerate, parts_of=with_scores)
 
 
 @dataclass(frozen=True)
@@ -278,8 +278,8 @@ class BareReader(ParseReader):
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New scores come before the trees, with old ones where there are any."""
         chosen = range(len(nbest)) if order is None else order
-        scored, parts = nbest.form.endswith(_SCORED), list[bytes]()
-        if nbest.form.startswith(_COUNTED):
+        scored, parts = nbest.form.endswith(_WITH_SCORES), list[bytes]()
+        if nbest.form.startswith(_HEADERS):
             parts.append(encoded(f"{len(chosen)}\t{nbest.id}\n"))
         for i in chosen:
             if scored or scores is not None:
@@ -288,14 +288,14 @@ class BareReader(ParseReader):
         out.write(b"".join(parts or [b"(())\n"]) + b"\n")
 
     def _grammar(self, lines: LineReader) -> NextList:
-        header, shown = _HEADER.match(lines.ahead(1)[0]), _SHOWN
+        header, shown = _HEADER.match(lines.ahead(1)[0]), _SCORE_SAMPLE_LINES
         if self.used:  # the first list: a pipe may have no more before its answer
-            shown = min(int(header[1]) + 1 if header else len(list_ahead(lines, blank)), _SHOWN)
-        scored = any(numbers(parted(line)[0]) for line in lines.ahead(shown) if b"(" in line)
+            shown = min(int(header[1]) + 1 if header else len(list_ahead(lines, blank)), _SCORE_SAMPLE_LINES)
+        scored = any(numbers(split_scores(line)[0]) for line in lines.ahead(shown) if b"(" in line)
         if header is None:
-            return partial(next_group, pieces_of=_pieces, form=GROUPS + _SCORED * scored, scored=scored)
-        form = _COUNTED + _SCORED * scored
-        return lambda lines: next_counted(lines, 1, _pieces, partial(_parts, form=form, scored=scored))
+            return partial(next_group, pieces_of=_pieces, form=GROUPS + _WITH_SCORES * scored, scored=scored)
+        form = _HEADERS + _WITH_SCORES * scored
+        return lambda lines: next_with_header(lines, 1, _pieces, partial(_parts, form=form, scored=scored))
 
 
 def next_group(lines: LineReader, pieces_of: PiecesOf, form: str, *, scored: bool) -> Record:
@@ -322,8 +322,8 @@ def _parts(pieces: Iterable[Piece], form: str, scored: bool) -> Parts:
     """The list of these candidates, without failed parses; a line without a bracket is scores and tree."""
     rows = list[ScoredTree]()
     for place, line in pieces:
-        scores, tree = parted(line)
-        if not failed(scores, tree):
+        scores, tree = split_scores(line)
+        if not is_failed_parse(scores, tree):
             found = (scores, tree or scores) if scored else (b"0", line)
             rows.append(ScoredTree(found[0], place, found[1], place))
     return Parts(rows, form, unscored=not scored)

@@ -37,7 +37,7 @@ from rerank.data.trees import (
     yield_words,
 )
 from rerank.readers.base import TRACE, Candidate, Lists, Problem, Reader, excerpt
-from rerank.readers.lines import LONGEST, LineReader
+from rerank.readers.lines import MAX_LINE, LineReader
 from rerank.readers.problems import NUL
 from rerank.readers.sides import Progress, Side, in_step
 from rerank.storage.files import compression_of_name
@@ -48,7 +48,7 @@ CHUNK = 1 << 18  # bytes read at once
 ENDINGS = (".mrg", ".prd", ".psd")
 _MARKS = re.compile(rb"[()\0]")
 _OUTSIDE = "text outside of a tree; a tree starts with '('"
-_MARKED = "a '(' in a line that starts with '<', as SGML has, which is passed over; put trees on lines of their own"
+_IN_MARKUP = "a '(' in a line that starts with '<', as SGML has, which is passed over; put trees on lines of their own"
 
 
 def read_trees(path: PathLike, *, chunk: int = CHUNK, empty_lines: bool = False) -> Iterator[tuple[bytes, int]]:
@@ -76,7 +76,7 @@ def read_trees(path: PathLike, *, chunk: int = CHUNK, empty_lines: bool = False)
             end = 0  # of the last tree on the line, or where the open one begins
             if not depth and line[:1] in (b"*", b"<"):
                 if line[:1] == b"<" and b"(" in line:
-                    raise fault(_MARKED, line[line.index(b"(") :])
+                    raise fault(_IN_MARKUP, line[line.index(b"(") :])
                 yield from blanks(number)
                 after = number + 1
                 continue
@@ -102,8 +102,8 @@ def read_trees(path: PathLike, *, chunk: int = CHUNK, empty_lines: bool = False)
             if depth:
                 tree.append(line[end:])
                 held += len(tree[-1])
-                if held > LONGEST:
-                    raise unclosed(f"within {LONGEST >> 20} MiB")
+                if held > MAX_LINE:
+                    raise unclosed(f"within {MAX_LINE >> 20} MiB")
             elif text := line[end:].lstrip():
                 raise fault(_OUTSIDE, text)
         if depth:
@@ -122,7 +122,7 @@ class SentenceText(NamedTuple):
 def treebank_files(*names: PathLike) -> list[str]:
     """The files of a treebank, in order."""
     parts = [part for name in names for part in ([os.fspath(name)] if os.path.exists(name) else split_paths(name))]
-    files = [path for part in parts for path in _named(part)]
+    files = [path for part in parts for path in _matches(part)]
     real = dict[str, str]()
     for path in files:
         if (before := real.setdefault(os.path.realpath(path), path)) is not path:
@@ -130,21 +130,21 @@ def treebank_files(*names: PathLike) -> list[str]:
     return files
 
 
-def _named(name: str) -> list[str]:
+def _matches(name: str) -> list[str]:
     """The files that one name stands for, in the order of their paths."""
     if os.path.isdir(name):
-        files = set(_folder(name))
+        files = set(_tree_files(name))
     elif is_url(name) or os.path.exists(name) or not glob.has_magic(name):
         return [name]
     else:
         matches = glob.glob(name, recursive=True)
-        files = {path for match in matches for path in (_folder(match) if os.path.isdir(match) else [match])}
+        files = {path for match in matches for path in (_tree_files(match) if os.path.isdir(match) else [match])}
     if not files:
         raise DataError("no file matches this pattern; check the name, or quote it for the shell", path=name)
     return sorted(files, key=lambda path: path.split(os.sep))
 
 
-def _folder(name: str) -> Iterable[str]:
+def _tree_files(name: str) -> Iterable[str]:
     """The files of trees below a folder; links to folders are followed."""
 
     def unreadable(error: OSError) -> None:

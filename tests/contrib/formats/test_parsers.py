@@ -95,7 +95,7 @@ def test_the_first_line_tells_the_variant(tmp_path: Path) -> None:
 
 
 def test_large_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(charniak, "_LOOK", 4)
+    monkeypatch.setattr(charniak, "_FIRST_LINES", 4)
     for size in (1, 3, 4, 5, 8, 9, 100):
         group = b"".join(b"-%d\t(NN x%d)\n" % (i, i) for i in range(size))
         assert outline(berkeley(tmp_path, group + b"\n" + group)) == [("0", size), ("1", size)]
