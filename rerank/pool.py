@@ -1,4 +1,4 @@
-"""What a machine, or several, have for work: workers for tasks, memory and time.
+"""Workers for tasks, memory and time: what a machine, or several, have for work.
 
 An ordered, lazy map over tasks has one window of futures, whoever computes them; no result depends on who does. Workers
 are processes of this machine (by loky) or those of a Dask cluster. What a piece of work has taken is measured with the
@@ -31,13 +31,13 @@ log = logging.getLogger("rerank")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 PATIENCE = 5.0  # seconds: starting workers takes two or three, and memory
-ANY = "127.0.0.1:0"  # a port that is free
-SECONDS = 10  # within which a scheduler and the first of its workers must answer
+FREE_PORT = "127.0.0.1:0"  # a port that is free
+CONNECT_SECONDS = 10  # in which a scheduler and the first of its workers must answer
 LIBRARIES = ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR", "NUMBA")
 THREADS = {f"{library}_NUM_THREADS": "1" for library in LIBRARIES}  # there are as many workers as cores
-GROUPS, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
-INTERVAL = 0.1  # seconds between two memory samples
-SHARE = 0.02  # of the time, at most, goes into looking at processes, which is slow where many run
+GROUPS, OWN_GROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+SAMPLE_INTERVAL = 0.1  # seconds between two memory samples
+SAMPLING_SHARE = 0.02  # of the time, at most, goes into looking at processes, which is slow where many run
 
 
 class Engine:
@@ -52,7 +52,7 @@ class Engine:
         self.workers: int = 1 if pool is None or patience else pool.workers
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
-        """The results of ``function`` on ``tasks``, in their order; what it raises comes in place of its result.
+        """Yield the results of ``function`` on ``tasks``, in their order; what it raises comes in place of its result.
 
         function: defined at module level, and pure: a task whose worker dies is carried out again. tasks: small values
         that can be pickled, with data given by path; at most 2 · workers + 1 are drawn ahead of the results.
@@ -64,10 +64,10 @@ class Engine:
         from rerank.base.progress import Compilation  # rich: only where there is work
 
         pool, rest, spent = self._pool, iter(tasks), 0.0
-        while (pool is None or spent < self._patience) and (drawn := list(islice(rest, 1))):
-            begun = time.monotonic() - Compilation.seconds  # compiling is soon over
-            result = function(*drawn)
-            spent += time.monotonic() - Compilation.seconds - begun
+        while (pool is None or spent < self._patience) and (batch := list(islice(rest, 1))):
+            clock = time.monotonic() - Compilation.seconds  # compiling is soon over
+            result = function(*batch)
+            spent += time.monotonic() - Compilation.seconds - clock
             yield result
         start = list(islice(rest, 2))
         if len(start) < 2:  # a single task is not worth a worker
@@ -104,11 +104,11 @@ def _first(window: deque[Any], pool: Any, function: Callable[[Any], Any]) -> Any
     """Take the first task out of ``window``, log its warnings, and return its result; where its worker has died, it is
     tried again by itself: then no other can be to blame."""
     task, future = window.popleft()
-    for left in reversed(range(pool.tries)):
+    for retries in reversed(range(pool.tries)):
         try:
             result, warnings = future.result()
         except pool.death:
-            if left:
+            if retries:
                 wait([other for _, other in window])
                 with deferred():
                     future = pool.submit(carry_out, function, task)
@@ -134,7 +134,7 @@ class Processes:
         self._executor: Any = None
 
     def submit(self, *call: Any) -> Any:
-        """A future of ``call``, a function and its arguments."""
+        """Return a future of ``call``, a function and its arguments."""
         from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
         with held_back():
@@ -143,8 +143,8 @@ class Processes:
                     return self._executor.submit(*call)
             except BrokenExecutor:
                 self.shutdown(kill_workers=True)
-            own = (os.getpid(),)
-            self._executor = ProcessPoolExecutor(self.workers, initializer=become_worker, initargs=own, env=THREADS)
+            parent = (os.getpid(),)
+            self._executor = ProcessPoolExecutor(self.workers, initializer=become_worker, initargs=parent, env=THREADS)
             return self._executor.submit(*call)
 
     def shutdown(self, kill_workers: bool) -> None:
@@ -182,23 +182,23 @@ class Dask:
         resource_tracker.ensure_running()  # which would let interrupts through again
         try:
             if address:  # a client that reaches nobody is not always willing to end
-                place = distributed.comm.parse_host_port(address.rpartition("://")[2])
-                socket.create_connection(place, SECONDS).close()
-            with ExitStack() as opened, dask.config.set(settings), held_back():
-                cluster = address or opened.enter_context(distributed.LocalCluster(dashboard_address=ANY, **local))
-                client = opened.enter_context(distributed.Client(cluster, timeout=SECONDS, set_as_default=False))
-                client.wait_for_workers(1, timeout=SECONDS)
+                endpoint = distributed.comm.parse_host_port(address.rpartition("://")[2])
+                socket.create_connection(endpoint, CONNECT_SECONDS).close()
+            with ExitStack() as stack, dask.config.set(settings), held_back():
+                cluster = address or stack.enter_context(distributed.LocalCluster(dashboard_address=FREE_PORT, **local))
+                client = stack.enter_context(distributed.Client(cluster, timeout=CONNECT_SECONDS, set_as_default=False))
+                client.wait_for_workers(1, timeout=CONNECT_SECONDS)
                 self.workers, self.death = sum(client.nthreads().values()), distributed.KilledWorker
                 # Not its executor: that takes a result for an error whose worker died after sending it.
-                self.submit, self._opened = partial(client.submit, pure=False), opened.pop_all()
+                self.submit, self._cluster = partial(client.submit, pure=False), stack.pop_all()
         # MemoryError: something else answers. AssertionError: the client's loop did not start in 10 s.
         except (OSError, ValueError, MemoryError, AssertionError) as error:
-            said = f"no Dask scheduler with workers answers ({str(error) or 'its client did not start in time'})"
-            raise RunError(f"{address}: {said}; start it, or correct --address") from None
+            message = f"no Dask scheduler with workers answers ({str(error) or 'its client did not start in time'})"
+            raise RunError(f"{address}: {message}; start it, or correct --address") from None
 
     def shutdown(self, kill_workers: bool) -> None:  # noqa: ARG002 - nobody waits for their tasks
         """Free the workers."""
-        self._opened.close()
+        self._cluster.close()
 
 
 def carry_out(function: Callable[[Any], Any], task: Any) -> tuple[Any, Warnings]:
@@ -245,7 +245,7 @@ def cores() -> int:
 
 
 def open_engine(name: str = "auto", workers: int | None = None, address: str | None = None) -> Engine:
-    """An engine, to be used as a context manager; see ``EngineSettings`` of recipes."""
+    """Return an engine, to be used as a context manager; see ``EngineSettings`` of recipes."""
     if address is not None and name != "dask":
         raise RecipeError(f"the engine {name} has no address; use dask", key="engine.address")
     if name == "local" and workers not in (None, 1):
@@ -269,7 +269,7 @@ class Usage:
     def __init__(self) -> None:
         self.seconds = self.cpu_seconds = 0.0
         self.peak_memory_bytes = 0
-        self._own, self._cpu = psutil.Process(), dict[int, float]()  # by process, which may have ended
+        self._process, self._cpu = psutil.Process(), dict[int, float]()  # by process, which may have ended
         self._stop = threading.Event()
         self._sampler = threading.Thread(target=self._sample, name="usage", daemon=True)
 
@@ -292,20 +292,20 @@ class Usage:
         return {**times, "peak_memory_bytes": self.peak_memory_bytes}
 
     def _sample(self) -> None:
-        pause = INTERVAL
+        pause = SAMPLE_INTERVAL
         while not self._stop.wait(pause):
-            begun = time.monotonic()
+            start = time.monotonic()
             self._look()
-            pause = max(INTERVAL, (time.monotonic() - begun) / SHARE)
+            pause = max(SAMPLE_INTERVAL, (time.monotonic() - start) / SAMPLING_SHARE)
 
     def _look(self) -> None:
         """Take the memory of all processes, and the time that they have taken."""
-        held = 0
+        memory = 0
         with suppress(psutil.Error):  # one that ended meanwhile: the next look finds the others
-            for process in (self._own, *self._own.children(recursive=True)):
-                held += own_memory(process)
+            for process in (self._process, *self._process.children(recursive=True)):
+                memory += own_memory(process)
                 self._cpu[process.pid] = sum(process.cpu_times()[:2])
-        self.peak_memory_bytes = max(self.peak_memory_bytes, held)
+        self.peak_memory_bytes = max(self.peak_memory_bytes, memory)
 
 
 def own_memory(process: psutil.Process) -> int:
@@ -314,15 +314,15 @@ def own_memory(process: psutil.Process) -> int:
     return int(info.rss - getattr(info, "shared", 0))
 
 
-def allowed() -> int:
+def memory_limit() -> int:
     """The bytes that this process may take: the memory of the machine, or a lower limit of its control group, of the
     groups around it, or of its address space."""
     limits: list[int] = [psutil.virtual_memory().total]
-    for line in OWN.read_text().splitlines() if OWN.is_file() else ():
+    for line in OWN_GROUP.read_text().splitlines() if OWN_GROUP.is_file() else ():
         group = GROUPS / line.rpartition(":")[2].lstrip("/")
-        files = [place / "memory.max" for place in (group, *group.parents) if place.is_relative_to(GROUPS)]
-        held = [file.read_text().strip() for file in files if file.is_file()]
-        limits += [int(text) for text in held if text.isdigit()]  # or max
+        files = [folder / "memory.max" for folder in (group, *group.parents) if folder.is_relative_to(GROUPS)]
+        texts = [file.read_text().strip() for file in files if file.is_file()]
+        limits += [int(text) for text in texts if text.isdigit()]  # or max
     space = resource.getrlimit(resource.RLIMIT_AS)[0]
     return min(limits if space == resource.RLIM_INFINITY else [*limits, space])
 
@@ -330,9 +330,9 @@ def allowed() -> int:
 def require(need: float, what: str, advice: str, key: str) -> None:
     """Refuse work that needs more bytes than there may be beside what this process holds, and warn where it needs more
     than half of those that are free. what: takes them; advice: how to need fewer, with ``key``."""
-    room = max(0, allowed() - own_memory(psutil.Process()))
-    said = f"{what} takes {need / 1e9:.1f} GB"
+    room = max(0, memory_limit() - own_memory(psutil.Process()))
+    message = f"{what} takes {need / 1e9:.1f} GB"
     if need > room:
-        raise RecipeError(f"{said}, and this process may have {room / 1e9:.1f} GB more; {advice}", key=key)
+        raise RecipeError(f"{message}, and this process may have {room / 1e9:.1f} GB more; {advice}", key=key)
     if need > (free := min(room, psutil.virtual_memory().available)) / 2:
-        log.warning("%s; %.1f GB of memory are free", said, free / 1e9)
+        log.warning("%s; %.1f GB of memory are free", message, free / 1e9)

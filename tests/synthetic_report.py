@@ -179,9 +179,9 @@ def make_examples():
                 list_id=f"demo_news_bridge-{number}",
                 gold=gold,
                 base=base,
-                chosen=chosen,
+                choice=chosen,
                 base_gain=gain(gold, base),
-                chosen_gain=gain(gold, chosen),
+                choice_gain=gain(gold, chosen),
                 oracle_gain=1.0,
                 contributions=() if base == chosen else parts,
             )

@@ -140,7 +140,7 @@ def oracle(
     from rerank.readers.memory.reading import ListFile, read
     from rerank.readers.trees.charniak import ParseReader
     from rerank.recipes.loading import measuring_recipe
-    from rerank.runs.corpora import references_amiss, written_apart
+    from rerank.runs.corpora import reference_doubts, spelling_doubt
     from rerank.storage.streams import stream_name
 
     path, usual = stream_name(nbest), "charniak" if measuring.metric in (None, "parseval") else "moses"
@@ -172,7 +172,7 @@ def oracle(
     cli.show(*amiss, doubts=amiss, **account_entry(account))
     statistics = ListStatistics.of(measured_corpus(every, measure), measure)
     _show_statistics(statistics, count, measure)
-    for line in references_amiss(measure, asdict(statistics), seen.finish().lengths, written_apart(amiss)):
+    for line in reference_doubts(measure, asdict(statistics), seen.finish().lengths, spelling_doubt(amiss)):
         log.warning("%s", line)
 
 

@@ -101,8 +101,8 @@ def run(
     on from there.
     """
     from rerank.recipes.loading import find_recipe, task_named
-    from rerank.runs.ahead import compiled_ahead
     from rerank.runs.experiment import experiment
+    from rerank.runs.rehearsal import background_compilation
     from rerank.runs.report.results import unbeaten
     from rerank.storage.documents import read_yaml
     from rerank.storage.streams import Inputs
@@ -110,7 +110,7 @@ def run(
     settings, directory = recipe.read(quick)
     if until == "extract" and not task_named(settings.task).lists and work != EngineOptions():
         raise RecipeError("only lists are read by workers; leave out --engine, --workers and --address")
-    with work.open(settings) as engine, compiled_ahead(settings, until):
+    with work.open(settings) as engine, background_compilation(settings, until):
         done = experiment(settings, Inputs(), directory, until=until, resume=resume, engine=engine)
     if until == "extract":
         corpora = done.counts()
@@ -183,7 +183,7 @@ def compare(
 
     splits = dict[str, Any]()
     for split, both, predictors in compare_runs(run_a, run_b, predictor, test=test_, samples=samples, seed=seed):
-        metric, result = both.metric, both.tested("A", "B").as_dict() | ({"p": None} if both.doubt else {})
+        metric, result = both.metric, both.test_between("A", "B").as_dict() | ({"p": None} if both.doubt else {})
         by_what = " and ".join(dict.fromkeys(predictors))
         table = both.table(split, "", heading=metric.primary, of=f"by {by_what}")
         cli.show(*filter(None, [both.doubt]), table, table.note)
@@ -214,7 +214,7 @@ def tune(
     """
     from rerank.recipes.recipe import ListRecipe
     from rerank.runs import experiment
-    from rerank.runs.ahead import compiled_ahead
+    from rerank.runs.rehearsal import background_compilation
     from rerank.runs.report.results import choice_table
     from rerank.runs.run import chosen_recipe
     from rerank.storage.files import write_text
@@ -232,9 +232,9 @@ def tune(
         settings = settings.changed({"data.holdout": share})
     if not settings.seeds:
         settings = settings.changed({"seeds": [settings.seed + number for number in range(SEEDS)]})
-    with work.open(original) as engine, compiled_ahead(settings, "train"):
+    with work.open(original) as engine, background_compilation(settings, "train"):
         metrics = experiment.run(settings, output, resume=resume, tests=False, engine=engine)
-    target = output_file(output, experiment.CHOSEN)
+    target = output_file(output, experiment.CHOSEN_RECIPE)
     write_text(target, chosen_recipe(settings, metrics["choice"]).as_yaml())
     table = choice_table(metrics)
     cli.show(table, table.note, f"recipe: {target}", choice=metrics["choice"], recipe=target)

@@ -153,9 +153,9 @@ class FeatureExtractor:
                 add_named(sink, number, np.uint64(text_hash(self.names[number])), *arrays)
             if not sink.state[OVERFLOW]:
                 break
-            from rerank.pool import allowed  # psutil: only for lists that need more room
+            from rerank.pool import memory_limit  # psutil: only for lists that need more room
 
-            if (size := sum(array.nbytes for array in sink)) > allowed():
+            if (size := sum(array.nbytes for array in sink)) > memory_limit():
                 raise TooLargeError(f"its features take more than {size / 1e9:.1f} GB, more than this process may have")
             sink = larger(sink)
         features = collected(sink, len(rows), self.centred, self.relative)

@@ -1,4 +1,4 @@
-"""What is made of trained weights: the sum of several trainings, and MERT's weights of dense columns.
+"""Combinations of trained weights: the sum of several trainings, and MERT's weights of dense columns.
 
 An ensemble is the sum of the weights of its members, each in units of the deviation of its scores.
 
@@ -31,14 +31,14 @@ from rerank.metrics.metric import Metric, oracles
 from rerank.models.model import one_base, raw_weights
 from rerank.recipes.recipe import ListRecipe, TextRecipe
 from rerank.recipes.settings import dataclass_of
-from rerank.runs.run import Run, beside, weight_counts
-from rerank.runs.training import RunTask, column_norms, largest, trained_on, trained_once
+from rerank.runs.run import Run, sibling_path, weight_counts
+from rerank.runs.training import RunTask, column_norms, data_identity, largest, train_once
 
 if TYPE_CHECKING:
     from rerank.learn.mert import MertSettings
 
 log = logging.getLogger("rerank")
-APART = 1000  # seeds of members: runs with neighbouring seeds share none
+SEED_STRIDE = 1000  # seeds of members: runs with neighbouring seeds share none
 
 
 def members(recipe: ListRecipe) -> list[ListRecipe]:
@@ -46,13 +46,13 @@ def members(recipe: ListRecipe) -> list[ListRecipe]:
     settings = recipe.training.ensemble
     assert settings is not None
     plain = {"training.ensemble": None, "training.vote": False, "training.share": 1.0}
-    return [recipe.changed({**plain, "seed": recipe.seed + APART * number}) for number in range(settings.seeds)]
+    return [recipe.changed({**plain, "seed": recipe.seed + SEED_STRIDE * number}) for number in range(settings.seeds)]
 
 
 def train_ensemble(task: RunTask) -> Run:
     """Train all members and sum up their weights.
 
-    Members that an interrupted call has finished are kept beside the place of the run. The history is that of the first
+    Members that an interrupted call has finished are kept beside the file of the run. The history is that of the first
     member.
     """
     recipe, dev, metric = task.recipe, task.dev, metric_of(task.recipe)
@@ -60,40 +60,40 @@ def train_ensemble(task: RunTask) -> Run:
     assert dev is not None
     assert settings is not None
     corpus = task.corpus.shared(recipe.training.share, recipe.seed)
-    digests = trained_on(task.digests[0], recipe), *task.digests[1:]
+    digests = data_identity(task.digests[0], recipe), *task.digests[1:]
     runs = list[Run]()
-    for number, single in enumerate(every := members(recipe)):
-        log.info("member %d of %d: %s, seed %d", number + 1, len(every), single.learner["name"], single.seed)
-        place = None if task.place is None else beside(task.place, f"member-{number}")
-        runs.append(trained_once(replace(task, recipe=single, corpus=corpus, digests=digests, place=place)))
-    weights = {kind: summed([run.weights[kind] for run in runs], dev) for kind in ("last", "average")}
+    for number, single in enumerate(recipes := members(recipe)):
+        log.info("member %d of %d: %s, seed %d", number + 1, len(recipes), single.learner["name"], single.seed)
+        path = None if task.path is None else sibling_path(task.path, f"member-{number}")
+        runs.append(train_once(replace(task, recipe=single, corpus=corpus, digests=digests, path=path)))
+    weights = {kind: sum_weights([run.weights[kind] for run in runs], dev) for kind in ("last", "average")}
     columns = np.ones(corpus.width, np.bool_)
     if settings.keep is not None:
         columns = largest(np.abs(weights[predictor].w) * column_norms(corpus), corpus.free, settings.keep)
     search = BaseSearch(dev, metric)
-    for kind, own in weights.items():
-        own.w[~columns] = 0.0
+    for kind, total in weights.items():
+        total.w[~columns] = 0.0
         if recipe.learner.get("base") == AUTO:
-            weights[kind] = search(own)[0]
+            weights[kind] = search(total)[0]
     score = corpus_score(dev, weights[predictor], metric)
     beaten = metric.sign * score > search.base_score
     log.info("ensemble of %d: dev %s", len(runs), metric.text(score))
-    of_members = [
+    entries = [
         {"learner": run.recipe.learner, "seed": run.recipe.seed, "dev": run.dev_score,
          "deviation": deviation_of(dev, scores(dev, run.weights[predictor])), "seconds": run.training["seconds"]}
         for run in runs
     ]  # fmt: skip
     base = runs[0].training["base"]
-    base |= {"weights": {kind: own.base for kind, own in weights.items()}, "dev": metric.sign * search.base_score}
+    base |= {"weights": {kind: total.base for kind, total in weights.items()}, "dev": metric.sign * search.base_score}
     base |= {"beaten": beaten, "kept": not beaten and base["setting"] == AUTO}
     if base["kept"]:
-        weights = {kind: Weights(np.zeros_like(own.w), 1.0) for kind, own in weights.items()}
-    about = {**runs[0].training, "base": base, "ensemble": {"members": of_members, "dev": score}}
+        weights = {kind: Weights(np.zeros_like(total.w), 1.0) for kind, total in weights.items()}
+    about = {**runs[0].training, "base": base, "ensemble": {"members": entries, "dev": score}}
     about |= weight_counts(weights, predictor)
     return Run(task.name, recipe, weights, {}, {}, None, about, runs[0].history, task.digests, np.zeros(0))
 
 
-def summed(weights: Sequence[Weights], dev: Corpus) -> Weights:
+def sum_weights(weights: Sequence[Weights], dev: Corpus) -> Weights:
     """The sum of weights, each divided by the deviation of its scores on ``dev``."""
     w, base = np.zeros_like(weights[0].w), 0.0
     for predictor in weights:
@@ -102,18 +102,18 @@ def summed(weights: Sequence[Weights], dev: Corpus) -> Weights:
     return Weights(w, base)
 
 
-def deviation_of(lists: Corpus, scored: np.ndarray) -> float:
+def deviation_of(lists: Corpus, values: np.ndarray) -> float:
     """The standard deviation of scores (float64 [N]) from the means of their lists; 1 where all are alike."""
-    deviation = float(np.sqrt(base_squares(lists.lists, scored) / max(lists.candidate_count, 1)))
+    deviation = float(np.sqrt(base_squares(lists.lists, values) / max(lists.candidate_count, 1)))
     return deviation if deviation > 0 and np.isfinite(deviation) else 1.0
 
 
 PREDICTOR = "mert"
-LINE = "logistic"  # of the choices by dense columns alone, among those of the predictors
+DENSE_LINE = "logistic"  # of the choices by dense columns alone, among those of the predictors
 
 
 def dense_line(corpus: Corpus, table: FeatureTable, metric: Metric) -> tuple[dict[str, Weights], dict[str, Any] | None]:
-    """Fit the regression on the training lists ``corpus``: weights over a recipe's columns under the name LINE, and
+    """Fit the regression on the training lists ``corpus``: weights over a recipe's columns by the name DENSE_LINE, and
     what metrics.json says about it; none and None if there are no dense columns besides the base score.
 
     Every candidate with the best gain of its list is right. The dense columns of the last lists, as many as are enough
@@ -123,14 +123,14 @@ def dense_line(corpus: Corpus, table: FeatureTable, metric: Metric) -> tuple[dic
         return {}, None
     lists = dense_alone(latest(corpus))
     learner = with_base_column(Maxent(columns="dense"), lists)
-    (tried,) = trials(learner, lists, metric, oracles, any_ties=True).values()
-    learner, state = replace(learner, l2=best_trial(tried).l2), learner.init(lists.width)
+    (attempts,) = trials(learner, lists, metric, oracles, any_ties=True).values()
+    learner, state = replace(learner, l2=best_trial(attempts).l2), learner.init(lists.width)
     learner.solve(lists, oracles(lists), state, any_ties=True)
     weights = padded(learner.last(state), corpus.width)
     raw = one_base(raw_weights(weights, table), table)
     columns = [j for j in range(corpus.free) if j != table.base_column]
-    named = {"base": raw.base, **{table.name(j): float(raw.w[j]) for j in columns}}
-    return {LINE: weights}, {"lists": lists.list_count, "l2": learner.l2, "weights": named}
+    by_name = {"base": raw.base, **{table.name(j): float(raw.w[j]) for j in columns}}
+    return {DENSE_LINE: weights}, {"lists": lists.list_count, "l2": learner.l2, "weights": by_name}
 
 
 def make_mert(recipe: TextRecipe) -> "MertSettings":
@@ -145,50 +145,51 @@ def tune_run(run: Run, task: RunTask) -> None:
     """Tune a trained run on the lists that its task has for MERT: adds the predictor "mert", and what happened to the
     run's history.
 
-    What is weighed is the base score, the sparse score and every free column, from their weights in the trained
-    predictor and 1; or the whole score and the ``columns`` that the recipe names, from 1 and 0. MERT's input, a few
+    The base score, the sparse score and every free column are weighed, from their weights in the trained predictor
+    and 1; or the whole score and the ``columns`` that the recipe names, from 1 and 0. MERT's input, a few
     dense numbers per candidate, is held in memory.
     """
-    recipe, split, metric, table = task.recipe, task.tuned, metric_of(task.recipe), task.table
-    if split is None:
+    recipe, lists, metric, table = task.recipe, task.mert_lists, metric_of(task.recipe), task.table
+    if lists is None:
         return
     assert isinstance(recipe, TextRecipe)
     assert recipe.mert is not None
     assert table is not None
     from rerank.learn.mert import mert
 
-    start, trained, free = time.perf_counter(), run.weights["average"], split.free
+    start, predictor, free = time.perf_counter(), run.weights["average"], lists.free
     if recipe.mert.columns is None:
         columns, names = np.arange(free), ["base", "sparse"]
-        sparse = Weights(np.where(np.arange(trained.w.size) < free, 0.0, trained.w), 0.0)
-        whole, first = [Weights(np.zeros_like(trained.w), 1.0), sparse], [trained.base, 1.0, *trained.w[:free]]
+        sparse = Weights(np.where(np.arange(predictor.w.size) < free, 0.0, predictor.w), 0.0)
+        first = [predictor.base, 1.0, *predictor.w[:free]]
+        predictors = [Weights(np.zeros_like(predictor.w), 1.0), sparse]
     else:
         columns, names = dense_columns(table, recipe.mert.columns, "mert.columns"), ["learned"]
-        whole, first = [trained], [1.0, *np.zeros(columns.size)]
+        predictors, first = [predictor], [1.0, *np.zeros(columns.size)]
     features = np.concatenate(
-        [np.column_stack([*(scores(part, own) for own in whole), free_values(part)[:, columns]])
-         for part in split.parts()]
+        [np.column_stack([*(scores(part, own) for own in predictors), free_values(part)[:, columns]])
+         for part in lists.parts()]
     )  # fmt: skip
-    of_lists = split.lists, features, split.stats, split.reference
-    result = mert(*of_lists, metric, np.array(first), make_mert(recipe), ties=split.base)
-    factors, of_columns = result.weights[: len(whole)], result.weights[len(whole) :]
-    w, of_base = trained.w * factors[-1], float(factors[0]) * (1.0 if len(whole) > 1 else trained.base)
-    w[columns] = of_columns + (0.0 if len(whole) > 1 else w[columns])
+    arrays = lists.lists, features, lists.stats, lists.reference
+    result = mert(*arrays, metric, np.array(first), make_mert(recipe), ties=lists.base)
+    factors, of_columns = result.weights[: len(predictors)], result.weights[len(predictors) :]
+    w, of_base = predictor.w * factors[-1], float(factors[0]) * (1.0 if len(predictors) > 1 else predictor.base)
+    w[columns] = of_columns + (0.0 if len(predictors) > 1 else w[columns])
     run.weights[PREDICTOR] = Weights(w, of_base)
 
     names += map(table.name, columns.tolist())
-    scale = np.append(np.ones(len(whole)), table.scale[columns])
+    scale = np.append(np.ones(len(predictors)), table.scale[columns])
 
-    def named(weights: np.ndarray) -> dict[str, float]:
+    def by_name(weights: np.ndarray) -> dict[str, float]:
         """The weights by name, those of columns for the values as files have them."""
-        every = dict(zip(names, (weights * scale).tolist(), strict=True))
-        if len(whole) > 1 and table.base_column is not None:
-            every["base"] += every.pop(table.name(table.base_column))
-        return every
+        entries = dict(zip(names, (weights * scale).tolist(), strict=True))
+        if len(predictors) > 1 and table.base_column is not None:
+            entries["base"] += entries.pop(table.name(table.base_column))
+        return entries
 
     about: dict[str, Any] = {
         "split": recipe.mert.split, "start": result.start_score, "score": result.score,
-        "start_weights": named(np.array(first)), "weights": named(result.weights),
+        "start_weights": by_name(np.array(first)), "weights": by_name(result.weights),
         "seconds": round(time.perf_counter() - start, 3),
     }  # fmt: skip
     if task.dev is not None:

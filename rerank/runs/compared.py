@@ -25,10 +25,10 @@ from rerank.storage.documents import as_json
 from rerank.storage.files import DAMAGE, new_file, read_archive
 
 FILE = "{}.selections.npz"  # in a run's predictions, by the split
-ONE_ERROR = 0.6827  # the middle of a normal distribution within ±1 deviation
+WITHIN_ONE_ERROR = 0.6827  # the middle of a normal distribution within ±1 deviation
 
 
-class Scored(NamedTuple):
+class RowScore(NamedTuple):
     """A score, its interval, the test against another choice, None where there is nothing to test, and its p, None too
     where nothing is claimed."""
 
@@ -60,7 +60,7 @@ class Compared:
     path: str | None = None
     doubt: str = ""
 
-    def _by_seed(self, name: str) -> np.ndarray:
+    def _seed_scores(self, name: str) -> np.ndarray:
         """float64 [S]: the scores of a row, that of each seed."""
         rows = self.rows[name]
         return np.array([self.metric.score(each, self.reference) for each in (rows if rows.ndim == 3 else rows[None])])
@@ -72,21 +72,21 @@ class Compared:
 
     def score(self, name: str) -> float:
         """The score of a row."""
-        return float(self._by_seed(name).mean())
+        return float(self._seed_scores(name).mean())
 
     def difference(self, name: str, other: str) -> float:
         """The score of a row less that of another."""
-        return float((self._by_seed(name) - self._by_seed(other)).mean())
+        return float((self._seed_scores(name) - self._seed_scores(other)).mean())
 
     def error(self, name: str, other: str | None = None) -> float:
         """The standard error of a row's score, or of its difference from another, over lists and seeds."""
-        by_seed = self._by_seed(name) - (0.0 if other is None else self._by_seed(other))
-        beside = None if other is None else self._mean(other)
+        scores = self._seed_scores(name) - (0.0 if other is None else self._seed_scores(other))
+        other_rows = None if other is None else self._mean(other)
         low, high = score_interval(
-            self.metric, self._mean(name), self.reference, beside, samples=self.samples, seed=self.seed,
-            confidence=ONE_ERROR,
+            self.metric, self._mean(name), self.reference, other_rows, samples=self.samples, seed=self.seed,
+            confidence=WITHIN_ONE_ERROR,
         )  # fmt: skip
-        over_seeds = float(by_seed.var(ddof=1)) / by_seed.size if by_seed.size > 1 else 0.0
+        over_seeds = float(scores.var(ddof=1)) / scores.size if scores.size > 1 else 0.0
         return float(np.hypot((high - low) / 2, np.sqrt(over_seeds)))
 
     def report(self, name: str) -> dict[str, float]:
@@ -97,16 +97,16 @@ class Compared:
         """All measures of every row."""
         return {name: self.report(name) for name in self.rows}
 
-    def tested(self, name: str, other: str) -> Significance:
+    def test_between(self, name: str, other: str) -> Significance:
         """The test of a row against another; the difference is the score of the first less that of the other."""
         a, b = self.rows[name], self.rows[other]
         return compare(self.metric, a, b, self.reference, test=self.test, samples=self.samples, seed=self.seed)
 
     def significance(self, pairs: Iterable[tuple[str, str]] | None = None) -> dict[str, dict[str, Any]]:
         """The tests of pairs, by default of every row that can be, as metrics.json has them: under ``a_vs_b``."""
-        apart = self.against, *self.oracles
-        usual = ((name, self.against) for name in self.rows if name not in apart)
-        return {f"{a}_vs_{b}": self.tested(a, b).as_dict() for a, b in (usual if pairs is None else pairs)}
+        benchmarks = self.against, *self.oracles
+        usual = ((name, self.against) for name in self.rows if name not in benchmarks)
+        return {f"{a}_vs_{b}": self.test_between(a, b).as_dict() for a, b in (usual if pairs is None else pairs)}
 
     def alike(self, names: Iterable[str]) -> dict[str, str]:
         """The rows among ``names`` that choose the same in every list as one before them, each with the first such."""
@@ -119,20 +119,20 @@ class Compared:
         return score_interval(self.metric, self.rows[name], self.reference, samples=self.samples, seed=self.seed)
 
     @cached_property
-    def scored(self) -> dict[str, Scored]:
+    def row_scores(self) -> dict[str, RowScore]:
         """Every row with its interval and test."""
-        apart, scored = (self.against, *self.oracles), dict[str, Scored]()
+        benchmarks, scores = (self.against, *self.oracles), dict[str, RowScore]()
         for name in self.rows:
-            test = None if name in apart else self.tested(name, self.against)
+            test = None if name in benchmarks else self.test_between(name, self.against)
             p = None if test is None or self.doubt else test.p
-            scored[name] = Scored(self.score(name), self.interval(name), test, p)
-        return scored
+            scores[name] = RowScore(self.score(name), self.interval(name), test, p)
+        return scores
 
     def as_data(self) -> list[dict[str, Any]]:
         """The rows as JSON."""
         return [
             {"name": name, "score": score, "interval": interval, "difference": test and test.difference, "p": p}
-            for name, (score, interval, test, p) in self.scored.items()
+            for name, (score, interval, test, p) in self.row_scores.items()
         ]  # fmt: skip
 
     def table(self, caption: str, note: str, *, heading: str, of: str = "chosen by") -> TextTable:
@@ -140,18 +140,18 @@ class Compared:
 
         heading: of the scores; of: of the rows.
         """
-        written, signed, lines = self.metric.text, self.metric.signed, list[dict[str, str]]()
+        text, difference, lines = self.metric.text, self.metric.signed, list[dict[str, str]]()
         alike = self.alike(name for name in self.rows if name not in self.oracles)
-        for name, (score, interval, test, p) in self.scored.items():
+        for name, (score, interval, test, p) in self.row_scores.items():
             if name in alike:
                 continue
-            line = {of: name, heading: written(score)}
-            line["95 % interval"] = " to ".join(map(written, interval))
-            line[f"Δ {self.against.removesuffix(' vote')}"] = "" if test is None else signed(test.difference)
+            line = {of: name, heading: text(score)}
+            line["95 % interval"] = " to ".join(map(text, interval))
+            line[f"Δ {self.against.removesuffix(' vote')}"] = "" if test is None else difference(test.difference)
             lines.append(line | {"p": "" if p is None else f"{p:.2g}"})
         same = ", ".join(f"{name} as {other}" for name, other in alike.items())
-        every = note, f"The same choice in every list: {same}." if same else ""
-        return TextTable.of(caption, lines, note=" ".join(filter(None, every)))
+        notes = note, f"The same choice in every list: {same}." if same else ""
+        return TextTable.of(caption, lines, note=" ".join(filter(None, notes)))
 
     def save(self, path: Path) -> None:
         """Write the rows as an .npz without objects; it appears under its name only when complete."""
@@ -195,8 +195,8 @@ def doubts_about(
     first: Iterable[Lists], metric: Metric, reader: Mapping[str, Any], base: str | None, lists: np.ndarray,
     gain: np.ndarray, scores: np.ndarray,
 ) -> list[str]:  # fmt: skip
-    """What speaks against claims of choices from lists; first: the first of them, as ``reader`` gives them; base: the
-    name of the base score, if there is one; lists, gain, scores: a piece as in ``doubt_of_base``."""
+    """Sentences that speak against claims of choices from lists; first: the first of them, as ``reader`` gives them;
+    base: the name of the base score, if there is one; lists, gain, scores: a piece as in ``doubt_of_base``."""
     doubts = doubts_of_lists(first, metric, reader.get("roles"))
     if base is not None and not says_scores(reader):
         doubts += filter(None, [doubt_of_base(base, [(lists, gain, scores)])])
@@ -210,17 +210,17 @@ def doubt_of_base(name: str, pieces: Iterable[tuple[np.ndarray, np.ndarray, np.n
     pieces: of lists, where candidates are in lists i, from lists[i] to lists[i + 1] (int64 [L + 1]), and their gains
     and base scores (float64 [N] each).
     """
-    apart = list[np.ndarray]()
+    losses = list[np.ndarray]()
     for lists, gain, base in pieces:
-        filled = np.flatnonzero(np.diff(lists))
-        first, sizes, chosen = lists[filled], np.diff(lists)[filled], best_of_lists(lists, base, base)[filled]
-        if filled.size:
-            apart.append(np.stack([gain[first], np.add.reduceat(gain, first) / sizes]) - gain[chosen])
-    every = np.concatenate([np.zeros((2, 0)), *apart], axis=1)
-    if every.shape[1] < 2:
+        indices = np.flatnonzero(np.diff(lists))
+        first, sizes, choices = lists[indices], np.diff(lists)[indices], best_of_lists(lists, base, base)[indices]
+        if indices.size:
+            losses.append(np.stack([gain[first], np.add.reduceat(gain, first) / sizes]) - gain[choices])
+    differences = np.concatenate([np.zeros((2, 0)), *losses], axis=1)
+    if differences.shape[1] < 2:
         return ""
-    beyond = every.mean(axis=1) > 2 * every.std(axis=1, ddof=1) / np.sqrt(every.shape[1])
-    others = [what for what, is_so in zip(("the first candidate", "a random one"), beyond, strict=True) if is_so]
+    beyond = differences.mean(axis=1) > 2 * differences.std(axis=1, ddof=1) / np.sqrt(differences.shape[1])
+    others = [what for what, holds in zip(("the first candidate", "a random one"), beyond, strict=True) if holds]
     if not others:
         return ""
     return (
@@ -230,7 +230,7 @@ def doubt_of_base(name: str, pieces: Iterable[tuple[np.ndarray, np.ndarray, np.n
     )
 
 
-def aligned(a: Compared, b: Compared, name_a: str, name_b: str) -> None:
+def check_same_lists(a: Compared, b: Compared, name_a: str, name_b: str) -> None:
     """Refuse to compare ``name_a`` of ``a`` with ``name_b`` of ``b`` unless they choose from the same lists."""
     if a.metric.signature != b.metric.signature:
         message = f"the runs were scored differently: {a.metric.signature} and {b.metric.signature}"
@@ -273,7 +273,7 @@ def compare_runs(
     results = []
     for split in splits:
         ours, theirs = Compared.of_run(a, split), Compared.of_run(b, split)
-        aligned(ours, theirs, name_a, name_b)
+        check_same_lists(ours, theirs, name_a, name_b)
         rows = {"A": ours.rows[name_a], "B": theirs.rows[name_b]}
         both = Compared(ours.metric, ours.reference, rows, "B", test=test, samples=samples, seed=seed, doubt=doubt)
         results.append((split, both, (name_a, name_b)))

@@ -43,8 +43,8 @@ from rerank.storage.outputs import key_of
 from rerank.storage.streams import Inputs
 
 log = logging.getLogger("rerank")
-EVEN = "seconds", "skipped", "skipped_candidates", "duplicates"  # reported always
-ODD = "absent", "unknown_columns", "lowest_first", "normalized", "refused"  # reported where it applies; see SkipCount
+COUNTS = "seconds", "skipped", "skipped_candidates", "duplicates"  # reported always
+RARE_COUNTS = "absent", "unknown_columns", "lowest_first", "normalized", "refused"  # where it applies; see SkipCount
 
 
 @dataclasses.dataclass
@@ -60,17 +60,17 @@ class Data:
     @staticmethod
     def load(
         recipe: ListRecipe,
-        place: Path | None,
+        directory: Path | None,
         splits: tuple[str, ...],
         engine: Engine | None = None,
         inputs: Inputs | None = None,
         start: Model | None = None,
     ) -> "Data":
         """Extract, by ``engine``, the training split and ``splits``, from ``inputs``, or take them from the cache that
-        all runs beside ``place`` share; without a place they are in memory. start: a model with the table to use."""
-        store = None if place is None else CorpusCache(place.absolute().parent / ".cache", inputs)
+        all runs beside ``directory`` share; without one they are in memory. start: a model with the table to use."""
+        store = None if directory is None else CorpusCache(directory.absolute().parent / ".cache", inputs)
 
-        def extracted(split: str, table: FeatureTable, key: str) -> ExtractedSplit:
+        def extract(split: str, table: FeatureTable, key: str) -> ExtractedSplit:
             """A split with the columns of ``table``, which is that of lists, or of a model, with this ``key``."""
             if store is None:
                 return extract_split(recipe, split, table, engine)
@@ -78,7 +78,7 @@ class Data:
 
         if start is not None:
             table = table_of(start, recipe)
-            training = extracted(recipe.data.training, table, start.digest)
+            training = extract(recipe.data.training, table, start.digest)
         elif store is None:
             training, table = extract_training(recipe, engine)
         else:
@@ -87,30 +87,30 @@ class Data:
             settings = recipe.model_dump(mode="json", include={"data", "features", "metric"})
             training = dataclasses.replace(training, key=key_of(settings, training.seen.digests.tolist()))
         others = {
-            split: training if split == recipe.data.training else extracted(split, table, training.key)
+            split: training if split == recipe.data.training else extract(split, table, training.key)
             for split in splits
             if not recipe.data.is_holdout(split)
         }
         if recipe.data.holdout is not None:
-            training, others[HOLDOUT] = set_apart(training, recipe.data.holdout)
+            training, others[HOLDOUT] = split_holdout(training, recipe.data.holdout)
         return Data(training, table, others, engine or Engine())
 
     def counts(self, recipe: ListRecipe, metric: Metric) -> dict[str, Any]:
         """The entry of metrics.json on every split."""
         entries = dict[str, Any]()
-        for split, extracted in {recipe.data.training: self.training, **self.others}.items():
-            corpus, about = extracted.corpus, extracted.about
+        for split, lists in {recipe.data.training: self.training, **self.others}.items():
+            corpus, about = lists.corpus, lists.about
             size = {"lists": corpus.list_count, "candidates": corpus.candidate_count, "nonzeros": corpus.nonzeros}
-            reported = {key: about[key] for key in (*EVEN, *(key for key in ODD if key in about))}
+            counts = {key: about[key] for key in (*COUNTS, *(key for key in RARE_COUNTS if key in about))}
             statistics = dataclasses.asdict(ListStatistics.of(corpus, metric))
-            entries[split] = {**size, "columns": corpus.width, **reported, "statistics": statistics}
+            entries[split] = {**size, "columns": corpus.width, **counts, "statistics": statistics}
         return entries
 
 
 def table_of(start: Model, recipe: ListRecipe) -> FeatureTable:
     """The features of the model that training continues from, which the recipe must ask for as well."""
-    asked, old = (settings.features.model_dump(mode="json") for settings in (recipe, recipe_of(start)))
-    if differing := sorted(key for key in asked if asked[key] != old[key]):
+    features, model_features = (settings.features.model_dump(mode="json") for settings in (recipe, recipe_of(start)))
+    if differing := sorted(key for key in features if features[key] != model_features[key]):
         raise DataError(
             "training cannot continue from this model: its feature table is another one; it was made with other "
             f"settings of features: {', '.join(differing)}",
@@ -119,37 +119,37 @@ def table_of(start: Model, recipe: ListRecipe) -> FeatureTable:
     return start.table
 
 
-def set_apart(extracted: ExtractedSplit, share: float) -> tuple[ExtractedSplit, ExtractedSplit]:
+def split_holdout(lists: ExtractedSplit, share: float) -> tuple[ExtractedSplit, ExtractedSplit]:
     """(training lists, lists set apart) of the training split: a share of them, drawn by their ids."""
-    names, place = np.unique(np.array(extracted.ids, dtype=np.str_), return_inverse=True)
+    names, inverse = np.unique(np.array(lists.ids, dtype=np.str_), return_inverse=True)
     if names.size < 2:
         raise DataError(f"found {names.size} list; setting some apart takes at least 2")
     order = np.random.default_rng([1, names.size, 3]).permutation(names.size)  # no other draw has this 3
     count = min(max(math.ceil(share * names.size - 0.5), 1), names.size - 1)
-    chosen, about = np.isin(place, order[:count]), f"{extracted.key} {HOLDOUT} {share!r}"
-    return part_of(extracted, ~chosen, about), part_of(extracted, chosen, f"{about} apart")
+    mask, about = np.isin(inverse, order[:count]), f"{lists.key} {HOLDOUT} {share!r}"
+    return part_of(lists, ~mask, about), part_of(lists, mask, f"{about} apart")
 
 
-def shared_lists(extracted: ExtractedSplit, share: float, seed: int) -> ExtractedSplit:
+def shared_lists(lists: ExtractedSplit, share: float, seed: int) -> ExtractedSplit:
     """The share of the lists that ``share_of`` draws."""
     if share == 1:
-        return extracted
-    chosen = np.zeros(extracted.corpus.list_count, np.bool_)
-    chosen[share_of(chosen.size, share, seed)] = True
-    return part_of(extracted, chosen, f"{extracted.key} {share!r} {seed}")
+        return lists
+    mask = np.zeros(lists.corpus.list_count, np.bool_)
+    mask[share_of(mask.size, share, seed)] = True
+    return part_of(lists, mask, f"{lists.key} {share!r} {seed}")
 
 
-def last_lists(extracted: ExtractedSplit, candidates: int) -> ExtractedSplit:
+def last_lists(lists: ExtractedSplit, candidates: int) -> ExtractedSplit:
     """The last lists, which have this many candidates together."""
-    sizes = np.diff(extracted.corpus.lists)
-    return part_of(extracted, np.cumsum(sizes[::-1])[::-1] <= candidates, f"{extracted.key} last {candidates}")
+    sizes = np.diff(lists.corpus.lists)
+    return part_of(lists, np.cumsum(sizes[::-1])[::-1] <= candidates, f"{lists.key} last {candidates}")
 
 
-def part_of(extracted: ExtractedSplit, chosen: np.ndarray, key: str) -> ExtractedSplit:
-    """The lists of a split where ``chosen`` (bool [L]) holds."""
-    ids = [name for name, taken in zip(extracted.ids, chosen, strict=True) if taken]
-    corpus, places = extracted.corpus.take(np.flatnonzero(chosen)), extracted.places[chosen]
-    return dataclasses.replace(extracted, corpus=corpus, ids=ids, places=places, key=key)
+def part_of(lists: ExtractedSplit, mask: np.ndarray, key: str) -> ExtractedSplit:
+    """The lists of a split where ``mask`` (bool [L]) holds."""
+    ids = [name for name, taken in zip(lists.ids, mask, strict=True) if taken]
+    corpus, indices = lists.corpus.take(np.flatnonzero(mask)), lists.places[mask]
+    return dataclasses.replace(lists, corpus=corpus, ids=ids, places=indices, key=key)
 
 
 def open_files(recipe: ListRecipe, inputs: Inputs) -> None:
@@ -173,11 +173,11 @@ def open_files(recipe: ListRecipe, inputs: Inputs) -> None:
 
 
 ROUNDING = 1e-9
-HARDLY = 0.05  # the share of what a random candidate lacks that an oracle gains at the least
-FEWEST = 30  # lists that tell whether lengths go together,
-CORRELATED = 0.3  # which they do if their correlation is this, of ranks
+MIN_ORACLE_SHARE = 0.05  # the share of what a random candidate lacks that an oracle gains at the least
+MIN_LENGTHS = 30  # lists that tell whether lengths go together,
+MIN_CORRELATION = 0.3  # which they do if their correlation is this, of ranks
 DEVIATIONS = 3.72  # of a normal distribution, beyond which it has the probability ALPHA
-ASKED = "are the references those of other lists, off by a line?"
+OFF_BY_A_LINE = "are the references those of other lists, off by a line?"
 
 
 def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mapping[str, Any]) -> list[str]:
@@ -186,105 +186,105 @@ def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mappi
     counts = {split: entry["statistics"] for split, entry in corpora.items()}
     columns = columns_seen(content.held, content.used, train.seen)
     table, lines = data.table, list[str]()
-    whole = {table.name(j).partition("|")[2]: 1 / table.scale[j] for j in range(table.free)}
+    units = {table.name(j).partition("|")[2]: 1 / table.scale[j] for j in range(table.free)}
     for name in columns:
         low, high = train.seen.measures[:, content.held.index(name), LOWEST:].T
-        said = said_of(f"the score column {name!r}", low, high, whole.get(name, 0.0))
-        lines += [f"{recipe.data.training}: {line}" for line in said]
-    for split, extracted in {recipe.data.training: train, **data.others}.items():
+        remarks = said_of(f"the score column {name!r}", low, high, units.get(name, 0.0))
+        lines += [f"{recipe.data.training}: {line}" for line in remarks]
+    for split, lists in {recipe.data.training: train, **data.others}.items():
         if split == HOLDOUT:
             continue
-        apart = written_apart(extracted.about.get("amiss", []))
-        amiss = references_amiss(metric, counts[split], extracted.seen.lengths, apart)
-        if extracted is train:
-            lines += [f"{split}: {line}" for line in amiss]
+        spelling = spelling_doubt(lists.about.get("amiss", []))
+        mismatches = reference_doubts(metric, counts[split], lists.seen.lengths, spelling)
+        if lists is train:
+            lines += [f"{split}: {line}" for line in mismatches]
             continue
-        lines += [f"{split}: {line}" for line in amiss or filter(None, [apart])]
-        unlike = unlike_training(extracted.seen, content, columns, train.seen.digests)
+        lines += [f"{split}: {line}" for line in mismatches or filter(None, [spelling])]
+        notes = training_differences(lists.seen, content, columns, train.seen.digests)
         if split in recipe.data.tests and (dev := data.others.get(recipe.data.dev or "")) is not None:
-            unlike += repeats(extracted.seen, dev.seen.digests, f"those of {recipe.data.dev}, where choices are made")
-        inputs = [each.about["inputs"] for each in (train, extracted) if "inputs" in each.about]
-        same = shared(train.seen.digests, extracted.seen.digests)[0]
+            notes += repeats(lists.seen, dev.seen.digests, f"those of {recipe.data.dev}, where choices are made")
+        inputs = [each.about["inputs"] for each in (train, lists) if "inputs" in each.about]
+        same = shared(train.seen.digests, lists.seen.digests)[0]
         if not same and len(inputs) == 2 and (what := same_inputs(*inputs)):
-            unlike.append(f"the lists have the {what} of training lists: are these systems to merge, and not splits?")
-        lines += [f"{split}: {line}" for line in unlike]
+            notes.append(f"the lists have the {what} of training lists: are these systems to merge, and not splits?")
+        lines += [f"{split}: {line}" for line in notes]
     return lines
 
 
-def unlike_training(
+def training_differences(
     lists: SeenSample, content: Content[Any], columns: Mapping[str, Any], digests: np.ndarray
 ) -> list[str]:
     """A line if some of the ``lists`` are training lists, whose ``digests`` are known, or a sample of them, and one for
-    every column that is unlike what it was in training, where the ``columns`` are known: see ``models.provenance``."""
-    known = {name: column for name, column in columns.items() if name in content.held}
-    measures = lists.measures[:, [content.held.index(name) for name in known]]
-    return [*repeats(lists, digests), *columns_unlike(known, measures)]
+    every column that is unlike what it was in training, of those in ``columns``: see ``models.provenance``."""
+    columns = {name: column for name, column in columns.items() if name in content.held}
+    measures = lists.measures[:, [content.held.index(name) for name in columns]]
+    return [*repeats(lists, digests), *columns_unlike(columns, measures)]
 
 
 def repeats(lists: SeenSample, digests: np.ndarray, those: str = "training lists") -> list[str]:
     """A line if some of the ``lists`` are ``those`` with these digests, or a sample of them."""
-    same, looked_at = shared(digests, lists.digests)
-    sampled = "a sample of " if SAMPLE_SIZE in (digests.size, lists.digests.size) else ""
-    line = f"{same:,} of {sampled}{looked_at:,} lists are {those}; what is measured on them tells nothing of others"
+    same, count = shared(digests, lists.digests)
+    scope = "a sample of " if SAMPLE_SIZE in (digests.size, lists.digests.size) else ""
+    line = f"{same:,} of {scope}{count:,} lists are {those}; what is measured on them tells nothing of others"
     return [line] if same else []
 
 
-def written_apart(amiss: Iterable[str]) -> str:
+def spelling_doubt(amiss: Iterable[str]) -> str:
     """The failed check that says that references are written in another way; empty if none does."""
     return next((line for line in amiss if LACKING_TOKENS in line), "")
 
 
-def references_amiss(metric: Metric, counts: Mapping[str, Any], lengths: np.ndarray, apart: str) -> list[str]:
+def reference_doubts(metric: Metric, counts: Mapping[str, Any], lengths: np.ndarray, spelling: str) -> list[str]:
     """Lines where the references of lists do not look like theirs.
 
     counts: the ``ListStatistics``; the oracle is to be better than a random candidate. lengths: those of candidates and
-    references (int64 [S, 2]), which are to go together. apart: see ``written_apart``.
+    references (int64 [S, 2]), which are to go together. spelling: see ``spelling_doubt``.
     """
-    lines, asked = list[str](), apart or ASKED
+    lines, question = list[str](), spelling or OFF_BY_A_LINE
     best, random = (counts[name][metric.primary] for name in ("oracle", "random"))
     if metric.measured:
         alike = abs(best - random) < ROUNDING and counts["candidates"] > counts["lists"]
         return [f"the candidates of each list have the same {metric.primary}; is it that of these lists?"] * alike
-    lacking = abs((0.0 if metric.lower_is_better else 100 / metric.percent) - random)
-    if abs(best - random) < HARDLY * lacking and counts["candidates"] >= 2 * counts["lists"]:
+    room = abs((0.0 if metric.lower_is_better else 100 / metric.percent) - random)
+    if abs(best - random) < MIN_ORACLE_SHARE * room and counts["candidates"] >= 2 * counts["lists"]:
         scores = f"{metric.primary} {metric.text(best)} beside {metric.text(random)}"
-        lines.append(f"the oracle is hardly better than a random candidate ({scores}); {asked}")
-    if (correlation := unlike_lengths(lengths)) is not None:
+        lines.append(f"the oracle is hardly better than a random candidate ({scores}); {question}")
+    if (correlation := weak_correlation(lengths)) is not None:
         scores = f"rank correlation {correlation:.2f}"
-        lines.append(f"long candidates do not go with long references ({scores}); {asked}")
+        lines.append(f"long candidates do not go with long references ({scores}); {question}")
     return lines
 
 
-def unlike_lengths(lengths: np.ndarray) -> float | None:
+def weak_correlation(lengths: np.ndarray) -> float | None:
     """The rank correlation of lengths (int64 [S, 2]) that vary but do not go together; else None.
 
-    They do not where it is below ``CORRELATED`` with a one-sided probability of error of ``ALPHA``, by Fisher's
+    They do not where it is below ``MIN_CORRELATION`` with a one-sided probability of error of ``ALPHA``, by Fisher's
     transformation.
     """
-    if len(lengths) < FEWEST or (lengths == lengths[0]).all(axis=0).any():
+    if len(lengths) < MIN_LENGTHS or (lengths == lengths[0]).all(axis=0).any():
         return None
-    one, other = (np.unique(column, return_inverse=True)[1] for column in lengths.T)
-    one, other = one - one.mean(), other - other.mean()
-    correlation = float((one * other).sum() / np.sqrt((one**2).sum() * (other**2).sum()))
-    surely = np.arctanh(min(correlation, 0.999)) + DEVIATIONS / np.sqrt(len(lengths) - 3) < np.arctanh(CORRELATED)
-    return correlation if surely else None
+    first, second = (np.unique(column, return_inverse=True)[1] for column in lengths.T)
+    first, second = first - first.mean(), second - second.mean()
+    correlation = float((first * second).sum() / np.sqrt((first**2).sum() * (second**2).sum()))
+    weak = np.arctanh(min(correlation, 0.999)) + DEVIATIONS / np.sqrt(len(lengths) - 3) < np.arctanh(MIN_CORRELATION)
+    return correlation if weak else None
 
 
 class RereadList(NamedTuple):
     """A list of the corpus, read again. stats: of its candidates (float64 [N, K]); pair, evidence: what these are, None
-    where nobody asks, or there are none; found: by those who looked at it before."""
+    where nobody asks, or there are none; findings: by those who looked at it before."""
 
     nbest: Lists
     stats: np.ndarray
     pair: Pair | None
     evidence: Evidence | None
-    found: list[Any]
+    findings: list[Any]
 
 
 class Visitor(NamedTuple):
     """Something that looks at the lists of a split.
 
-    add: takes over what is found, in the order of the lists, with the place of the list in the files and its number in
+    add: takes over what is found, in the order of the lists, with the index of the list in the files and its number in
     the corpus. see: finds it in a list, in any process, given what the arrays ``of_candidates`` (N values each) have
     for its candidates, and ``of_lists`` (L values each) for itself. opens: whether it asks what candidates are; whole:
     whether lists that the corpus lacks, with the number -1, are taken over as they are.
@@ -301,69 +301,69 @@ class Visitor(NamedTuple):
 Visit = tuple[ExtractedSplit, Sequence[Visitor]]  # lists of a split, all or some of them, and who looks at them
 
 
-class Known(NamedTuple):
-    """What a visit knows of a block. lists: of those in the corpus, by place in the block and id, the number there, the
-    statistics of the candidates, and what each of the ``visitors`` is given besides."""
+class BlockVisit(NamedTuple):
+    """A visit to a block. lists: of those in the corpus, by index in the block and id, the number there, the statistics
+    of the candidates, and what each of the ``visitors`` is given besides."""
 
     lists: Mapping[tuple[int, str], tuple[int, np.ndarray, list[list[Any]]]]
     visitors: Sequence[Visitor]
 
     @staticmethod
-    def of(visit: Visit, begin: int, end: int) -> "Known":
-        """What is known of a block with the lists of the files from ``begin`` to ``end``."""
-        (lists, visitors), known = visit, dict[tuple[int, str], tuple[int, np.ndarray, list[list[Any]]]]()
+    def of(visit: Visit, begin: int, end: int) -> "BlockVisit":
+        """A visit to the block with the lists of the files from ``begin`` to ``end``."""
+        (lists, visitors), entries = visit, dict[tuple[int, str], tuple[int, np.ndarray, list[list[Any]]]]()
         first, last = np.searchsorted(lists.places, [begin, end]).tolist()
         for number, (a, b) in enumerate(pairwise(lists.corpus.lists[first : last + 1].tolist()), start=first):
-            given = [
+            inputs = [
                 [*(each[a:b] for each in visitor.of_candidates), *(each[number] for each in visitor.of_lists)]
                 for visitor in visitors
             ]
-            known[int(lists.places[number]) - begin, lists.ids[number]] = number, lists.corpus.stats[a:b], given
-        return Known(known, [visitor._replace(add=None, of_candidates=(), of_lists=()) for visitor in visitors])
+            entries[int(lists.places[number]) - begin, lists.ids[number]] = number, lists.corpus.stats[a:b], inputs
+        return BlockVisit(entries, [visitor._replace(add=None, of_candidates=(), of_lists=()) for visitor in visitors])
 
 
-class Reread(NamedTuple):
-    """The result of a block: of each list place and, by visit, number and what each visitor has found; how many lists
-    have more candidates than are compared; and the places of the lists of a stretch, by their ids."""
+class RereadBlock(NamedTuple):
+    """The result of a block: of each list index and, by visit, number and findings of each visitor; how many lists have
+    more candidates than are compared; and the places of the lists of a stretch, by their ids."""
 
     lists: list[tuple[int, list[tuple[int, list[Any]]]]]
     long: int
     seen: Mapping[str, Place]
 
 
-def reread(job: BlockJob, block: Block) -> Reread:
+def reread(job: BlockJob, block: Block) -> RereadBlock:
     """Read the lists of a block, and look at them; those of the corpus have its candidates alone."""
-    (begin, visits), content, decode, met = block.known, job.content(), job.recipe.decode, dict(block.seen)
+    (begin, visits), content, decode, places = block.known, job.content(), job.recipe.decode, dict(block.seen)
     gains, lists, long = None if decode.gains is None else gain_functions.get(decode.gains), [], 0
-    opens = any(visitor.opens for known in visits for visitor in known.visitors)
-    for place, nbest in enumerate(one_by_one(block.read(met))):
-        name, by_visit = (place if nbest.problem is None else -1, nbest.id), list[tuple[int, list[Any]]]()
+    opens = any(visitor.opens for visit in visits for visitor in visit.visitors)
+    for index, nbest in enumerate(one_by_one(block.read(places))):
+        name, by_visit = (index if nbest.problem is None else -1, nbest.id), list[tuple[int, list[Any]]]()
         again = evidence = None
-        for known in visits:
-            if name not in known.lists:
-                by_visit.append((-1, [nbest if visitor.whole else None for visitor in known.visitors]))
+        for visit in visits:
+            if name not in visit.lists:
+                by_visit.append((-1, [nbest if visitor.whole else None for visitor in visit.visitors]))
                 continue
-            number, stats, given = known.lists[name]
+            number, stats, inputs = visit.lists[name]
             if again is None:
-                kept = nbest if len(nbest) == len(stats) else content.without_bad(nbest)
-                pair = content.compared(kept) if opens and len(stats) else None
+                survivors = nbest if len(nbest) == len(stats) else content.without_bad(nbest)
+                pair = content.compared(survivors) if opens and len(stats) else None
                 evidence = pair and Evidence(content, pair.nbest, pair.content, decode.most, gains)
-                again = RereadList(kept, stats, pair, evidence, [])
-            again = again._replace(found=[])
-            for visitor, values in zip(known.visitors, given, strict=True):
-                again.found.append(visitor.see(again, *values))
-            by_visit.append((number, again.found))
-        lists.append((begin + place, by_visit))
+                again = RereadList(survivors, stats, pair, evidence, [])
+            again = again._replace(findings=[])
+            for visitor, values in zip(visit.visitors, inputs, strict=True):
+                again.findings.append(visitor.see(again, *values))
+            by_visit.append((number, again.findings))
+        lists.append((begin + index, by_visit))
         long += evidence is not None and evidence.cut
-    return Reread(lists, long, {name: at for name, at in met.items() if name not in block.seen})
+    return RereadBlock(lists, long, {name: place for name, place in places.items() if name not in block.seen})
 
 
 def visit_lists(recipe: ListRecipe, data: Data, split: str, visits: Sequence[Visit]) -> int:
     """Read the lists of a split again, once for all ``visits``, by the workers of ``data``; returns how many the files
     have."""
     failure, count, long = list[RerankError](), 0, 0
-    seen = [np.zeros(lists.corpus.list_count, np.bool_) for lists, _ in visits]
-    places = np.unique(np.concatenate([lists.places for lists, _ in visits]))
+    masks = [np.zeros(lists.corpus.list_count, np.bool_) for lists, _ in visits]
+    indices = np.unique(np.concatenate([lists.places for lists, _ in visits]))
     whole = any(visitor.whole for _, visitors in visits for visitor in visitors)
     job = BlockJob(recipe, Spool(None), tuple(sys.path), ScoreColumns.of_table(data.table.about))
 
@@ -371,26 +371,26 @@ def visit_lists(recipe: ListRecipe, data: Data, split: str, visits: Sequence[Vis
         nonlocal count
         for block in cut_blocks(job.content(), recipe.data, split, failure, again=True):
             begin, count = count, count + block.list_count
-            known = [Known.of(visit, begin, count) for visit in visits]
-            if whole or any(each.lists for each in known):
-                yield block._replace(known=(begin, known))
+            block_visits = [BlockVisit.of(visit, begin, count) for visit in visits]
+            if whole or any(each.lists for each in block_visits):
+                yield block._replace(known=(begin, block_visits))
 
-    with counting(f"read {split} again", total=places.size) as progress:
+    with counting(f"read {split} again", total=indices.size) as progress:
         for _, result in run_blocks(data.engine, partial(reread, job), blocks()):
-            for place, by_visit in result.lists:
-                for (_, visitors), of_visit, (number, found) in zip(visits, seen, by_visit, strict=True):
+            for index, by_visit in result.lists:
+                for (_, visitors), mask, (number, findings) in zip(visits, masks, by_visit, strict=True):
                     if number >= 0:
-                        of_visit[number] = True
-                    for visitor, own in zip(visitors, found, strict=True):
-                        if visitor.add is not None and own is not None:
-                            visitor.add(place, number, own)
+                        mask[number] = True
+                    for visitor, finding in zip(visitors, findings, strict=True):
+                        if visitor.add is not None and finding is not None:
+                            visitor.add(index, number, finding)
                 progress.advance(more=any(number >= 0 for number, _ in by_visit))
             long += result.long
     if failure:
         raise failure[0]
-    for (lists, _), of_visit in zip(visits, seen, strict=True):
-        if not of_visit.all():
-            name = lists.ids[int(np.argmin(of_visit))]
+    for (lists, _), mask in zip(visits, masks, strict=True):
+        if not mask.all():
+            name = lists.ids[int(np.argmin(mask))]
             message = f"the list {name} of {split} is not found when lists are read again; have files changed?"
             raise DataError(message, list_id=name)
     if long:

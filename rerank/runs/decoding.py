@@ -35,12 +35,12 @@ from rerank.runs.training import NOT_BEATEN, base_alone
 log = logging.getLogger("rerank")
 SHARPNESS = 2.0 ** (np.arange(-12, 25) / 4)  # in deviations of the scores
 THRESHOLDS = np.array([0.5, 0.55, 0.6, 0.65, 0.7])
-EQUAL = 1e-9  # scores that differ by less, which is rounding, are the same
-MEANT = 2.0  # the sharpness around which it is learned what scores mean
+SCORE_TOLERANCE = 1e-9  # scores that differ by less, which is rounding, are the same
+LEARNING_SHARPNESS = 2.0  # the sharpness around which it is learned what scores mean
 
 
 class Points(NamedTuple):
-    """The points that are tried: A sharpnesses, H thresholds and, of fusion, S slacks: see ``Decoding``."""
+    """The points of a grid: A sharpnesses, H thresholds and, of fusion, S slacks: see ``Decoding``."""
 
     deviation: float  # of scores
     sharpness: np.ndarray  # float64 [A]
@@ -48,7 +48,7 @@ class Points(NamedTuple):
     slacks: np.ndarray = np.zeros(1)  # float64 [S]
 
 
-class Decided(NamedTuple):
+class ListAnswer(NamedTuple):
     """The answer to a list at the first point, None for none, the candidate that it is, and the statistics of the
     answers at all points (float64 [points, K])."""
 
@@ -57,59 +57,59 @@ class Decided(NamedTuple):
     rows: np.ndarray
 
 
-def by_gain(points: Points, how: Decoding | None, again: RereadList, scores: np.ndarray) -> Decided | None:
-    """What is decided by expected gain; of a Decoding ``how`` with the margin that it asks for."""
+def by_gain(points: Points, how: Decoding | None, again: RereadList, scores: np.ndarray) -> ListAnswer | None:
+    """Decide by expected gain; of a Decoding ``how`` with the margin that it asks for."""
     if again.pair is None or again.evidence is None:
         return None
     nbest = again.pair.nbest
-    places = best_expected(again.evidence.expected(scores, points.sharpness, points.deviation), scores)
-    place: int | None = int(places[0])
-    rows = again.stats[places]
+    indices = best_expected(again.evidence.expected(scores, points.sharpness, points.deviation), scores)
+    index: int | None = int(indices[0])
+    rows = again.stats[indices]
     if how is not None and how.margin > 0:
         p = probabilities(scores, points.sharpness, points.deviation)[0]
-        place = settled(how, int(places[0]), agreed(nbest, p)[1], nbest.base)
-        rows = np.zeros_like(rows) if place is None else again.stats[[place]]
-    return Decided(None if place is None else nbest.written(place), place, rows)
+        index = settled(how, int(indices[0]), agreed(nbest, p)[1], nbest.base)
+        rows = np.zeros_like(rows) if index is None else again.stats[[index]]
+    return ListAnswer(None if index is None else nbest.written(index), index, rows)
 
 
 def by_fusion(
     points: Points, metric: Parseval, models: Sequence[BracketModel | None], again: RereadList, scores: np.ndarray,
     fold: int = 0,
-) -> Decided | None:  # fmt: skip
-    """What is decided by fused trees, of brackets that the model of the ``fold`` judges if there is one, or by
+) -> ListAnswer | None:  # fmt: skip
+    """Decide by fused trees, of brackets that the model of the ``fold`` judges if there is one, or by
     candidates that are worth nearly as much; of a list of failed parses alone by the best candidate."""
     if again.pair is None or again.evidence is None:
         return None
-    nbest, (parsed, symbols, _), gold = again.pair.nbest, again.pair.content, again.pair.gold
+    nbest, (candidates, symbols, _), gold = again.pair.nbest, again.pair.content, again.pair.gold
 
     def stats(trees: Trees) -> np.ndarray:
         return np.asarray(metric.stats(gold, trees, symbols)[1])
 
-    fusion, judged, model = again.evidence.fusion, None, models[fold]
+    fusion, judgements, model = again.evidence.fusion, None, models[fold]
     if not fusion.used.any():
         best = int(np.argmax(scores))
-        return Decided(nbest.written(best), best, stats(picked(parsed, [best])))
+        return ListAnswer(nbest.written(best), best, stats(picked(candidates, [best])))
     if model is not None:
-        judged = again.evidence.judged(model, scores, points.sharpness, points.deviation)
-    trees = fusion.trees(probabilities(scores, points.sharpness, points.deviation), points.thresholds, judged)
+        judgements = again.evidence.judged(model, scores, points.sharpness, points.deviation)
+    trees = fusion.trees(probabilities(scores, points.sharpness, points.deviation), points.thresholds, judgements)
     rows = np.repeat(stats(trees), points.slacks.size, axis=0)
-    if judged is not None and points.slacks.any():
-        nearest = [fusion.nearest(row, float(h), scores) for row in judged for h in points.thresholds]
-        near, lost = [place for place, _ in nearest], np.array([lost for _, lost in nearest])
-        kept = (lost[:, None] < points.slacks).ravel()
-        rows = np.where(kept[:, None], np.repeat(stats(picked(parsed, near)), points.slacks.size, axis=0), rows)
-        if kept[0]:
-            return Decided(nbest.written(near[0]), near[0], rows)
+    if judgements is not None and points.slacks.any():
+        nearest = [fusion.nearest(row, float(h), scores) for row in judgements for h in points.thresholds]
+        indices, losses = [index for index, _ in nearest], np.array([loss for _, loss in nearest])
+        mask = (losses[:, None] < points.slacks).ravel()
+        rows = np.where(mask[:, None], np.repeat(stats(picked(candidates, indices)), points.slacks.size, axis=0), rows)
+        if mask[0]:
+            return ListAnswer(nbest.written(indices[0]), indices[0], rows)
     same = fusion.place_of(trees, scores) if trees.first.size == 2 else None
-    return Decided(brackets(trees, 0, symbols).encode("utf-8", "surrogateescape"), same, rows)
+    return ListAnswer(brackets(trees, 0, symbols).encode("utf-8", "surrogateescape"), same, rows)
 
 
 class Sweep:
-    """One way to decode, tried at all points on lists with ``scores`` (float64 [N], of all candidates).
+    """One way to decode, tested at all points on lists with ``scores`` (float64 [N], of all candidates).
 
     sums: float64 [points, K], the statistics of all answers, by sharpness, then by threshold, then by slack. At the
-    first point: texts, the answers by the place of their lists in the files; rows, their statistics (float64 [L, K]);
-    candidates (int64 [L]), those of the corpus that these are, -1 for none; decided: whether every list that was seen
+    first point: texts, the answers by the index of their lists in the files; rows, their statistics (float64 [L, K]);
+    candidates (int64 [L]), those of the corpus that these are, -1 for none; complete: whether every list that was seen
     has an answer.
     """
 
@@ -119,23 +119,23 @@ class Sweep:
     ) -> None:  # fmt: skip
         """models: of brackets, where the ``kind`` is learned: one for all lists, or for those of each of the ``folds``,
         whose numbers (int64 [L]) are then given; how: see ``by_gain``."""
-        see: Callable[..., Decided | None] = partial(by_gain, points, how)
+        see: Callable[..., ListAnswer | None] = partial(by_gain, points, how)
         if kind != "mbr":
             assert isinstance(metric, Parseval)
             see = partial(by_fusion, points, metric, models if kind == "learned" else [None])
         self.points, self.visitor = points, Visitor(self.add, see, [scores], folds)
         self._starts, lists, K = corpus.lists, corpus.list_count, len(metric.columns)
-        self.texts, self.candidates, self.decided = dict[int, bytes](), np.full(lists, -1, np.int64), True
+        self.texts, self.candidates, self.complete = dict[int, bytes](), np.full(lists, -1, np.int64), True
         self.rows, self.sums = np.zeros((lists, K)), np.zeros((1, K))
 
-    def add(self, place: int, number: int, found: Decided) -> None:
-        """Take over what was decided for a list."""
-        self.sums, self.rows[number] = self.sums + found.rows, found.rows[0]
-        self.decided &= found.text is not None
-        if found.text is not None:
-            self.texts[place] = found.text
-        if found.candidate is not None:
-            self.candidates[number] = self._starts[number] + found.candidate
+    def add(self, index: int, number: int, answer: ListAnswer) -> None:
+        """Take over the answer to a list."""
+        self.sums, self.rows[number] = self.sums + answer.rows, answer.rows[0]
+        self.complete &= answer.text is not None
+        if answer.text is not None:
+            self.texts[index] = answer.text
+        if answer.candidate is not None:
+            self.candidates[number] = self._starts[number] + answer.candidate
 
 
 def answers_of(names: Sequence[str], again: RereadList) -> tuple[np.ndarray, np.ndarray] | None:
@@ -147,39 +147,39 @@ def answers_of(names: Sequence[str], again: RereadList) -> tuple[np.ndarray, np.
 
 
 def votes_of(
-    names: Sequence[str], seen: Sequence[tuple[int, np.ndarray, np.ndarray]], lists: np.ndarray
+    names: Sequence[str], records: Sequence[tuple[int, np.ndarray, np.ndarray]], lists: np.ndarray
 ) -> dict[str, np.ndarray]:  # fmt: skip
     """int64 [L] by way to choose of ``runs.vote`` that needs no training: the candidates that are chosen of the lists
     lists[i]..lists[i + 1] (int64 [L + 1]), -1 of those that were passed over; nothing where no list has an answer, or
-    by a column that says nothing. seen: of lists the number, the answers, and the columns with these names."""
+    by a column that says nothing. records: of lists the number, the answers, and the columns with these names."""
     from rerank.runs.vote import ListSource, baselines
 
-    if not seen or all(answers.max(initial=-1) < 0 for _, answers, _ in seen):
+    if not records or all(answers.max(initial=-1) < 0 for _, answers, _ in records):
         return {}
-    numbers, answers, columns = zip(*seen, strict=True)
+    numbers, answers, columns = zip(*records, strict=True)
     first = offsets([each.size for each in answers])
     values, nothing = np.concatenate(columns, axis=1), np.zeros(first[-1])
     varying = np.flatnonzero((values != values[:, :1]).any(axis=1))
     names = tuple(names[k] for k in varying.tolist())
-    every = ListSource(
+    source = ListSource(
         first, np.concatenate(answers), names, values[varying], nothing, first[:-1] * 0, Gain(), nothing[:, None],
         nothing[:, None], nothing,
     )  # fmt: skip
-    chosen, own = dict[str, np.ndarray](), np.array(numbers)
-    for name, way in baselines(every).items():
-        chosen[name] = np.full(lists.size - 1, -1)
-        chosen[name][own] = lists[:-1][own] + way(every) - first[:-1]
-    return chosen
+    choices, indices = dict[str, np.ndarray](), np.array(numbers)
+    for name, way in baselines(source).items():
+        choices[name] = np.full(lists.size - 1, -1)
+        choices[name][indices] = lists[:-1][indices] + way(source) - first[:-1]
+    return choices
 
 
 def check_decoding(recipe: ListRecipe) -> None:
     """Refuse decoding that a recipe's lists do not allow, or that is used but never tuned."""
     settings, kinds = recipe.decode, recipe.decoders
-    measured = recipe.metric.get("name")
-    if (kinds or recipe.training.vote) and measures_orders(measured):
-        asked = "decode" if settings.kinds or settings.margin else "data.answer"
-        message = f"{measured} is of the order of all candidates, which neither decoding nor votes give; leave them out"
-        raise RecipeError(message, key=asked if kinds else "training.vote")
+    measure = recipe.metric.get("name")
+    if (kinds or recipe.training.vote) and measures_orders(measure):
+        key = "decode" if settings.kinds or settings.margin else "data.answer"
+        message = f"{measure} is of the order of all candidates, which neither decoding nor votes give; leave them out"
+        raise RecipeError(message, key=key if kinds else "training.vote")
     if "fuse" in kinds and settings.threshold is not None and settings.threshold < LEAST:
         message = f"found {settings.threshold:g}; expected one from {LEAST} to below 1, or decode.kinds without fuse"
         raise RecipeError(message, key="decode.threshold")
@@ -226,80 +226,79 @@ def tune_decoding(recipe: ListRecipe, runs: Sequence[tuple[Data, Run]], metric: 
     candidate, mbr, fuse, learned.
     """
     dev = recipe.data.dev
-    prepared = [_tuning(recipe, data, run, metric) for data, run in runs if recipe.decoders]
-    tried = [one for one in prepared if one is not None]
-    visits = [(one.lists, [sweep.visitor for sweep in one.sweeps.values()]) for one in tried]
-    points = [sweep.points for one in tried for sweep in one.sweeps.values()]
+    attempts = [_tuning(recipe, data, run, metric) for data, run in runs if recipe.decoders]
+    tunings = [tuning for tuning in attempts if tuning is not None]
+    visits = [(tuning.lists, [sweep.visitor for sweep in tuning.sweeps.values()]) for tuning in tunings]
+    points = [sweep.points for tuning in tunings for sweep in tuning.sweeps.values()]
     if any(each.sharpness.size * each.thresholds.size > 1 for each in points):
-        visit_lists(recipe, tried[0].data, dev or recipe.data.training, visits)
-    again = list[tuple[Data, Run]]()
-    for one in tried:
-        run, training, best = one.run, one.data.training.corpus, one.score(metric, one.scores)
-        tuned = {kind: _best_point(recipe, kind, sweep, one.lists.corpus, metric) for kind, sweep in one.sweeps.items()}
-        base, reached = run.training["base"], [best, *(score for _, score in tuned.values())]
-        most = max(metric.sign * score for score in reached if score is not None)
-        left_open = base["beaten"] is False and base["setting"] == AUTO and not base["kept"] and dev is None
-        if left_open and most <= EQUAL + metric.sign * one.score(metric, one.lists.corpus.base):
+        visit_lists(recipe, tunings[0].data, dev or recipe.data.training, visits)
+    retries = list[tuple[Data, Run]]()
+    for tuning in tunings:
+        run, training, best = tuning.run, tuning.data.training.corpus, tuning.score(metric, tuning.scores)
+        optima = {kind: _best_point(recipe, kind, tuning, metric) for kind in tuning.sweeps}
+        base, scores = run.training["base"], [best, *(score for _, score in optima.values())]
+        most = max(metric.sign * score for score in scores if score is not None)
+        in_doubt = base["beaten"] is False and base["setting"] == AUTO and not base["kept"] and dev is None
+        if in_doubt and most <= SCORE_TOLERANCE + metric.sign * tuning.score(metric, tuning.lists.corpus.base):
             log.warning(NOT_BEATEN)
-            run.weights, tuned = base_alone(run.weights, run.training, training), {}
+            run.weights, optima = base_alone(run.weights, run.training, training), {}
             run.training["base"]["kept"] = True
             run.training |= weight_counts(run.weights, run.recipe.training.predictor)
-            again += [(one.data, run)] if recipe.decode.margin > 0 else []
+            retries += [(tuning.data, run)] if recipe.decode.margin > 0 else []
         elif dev is None:  # scores of trainings on fewer lists are on another scale
             final = deviation_of(training, run.scores(training))
-            tuned = {kind: (how.model_copy(update={"deviation": final}), dev) for kind, (how, dev) in tuned.items()}
-        run.decodings = {kind: tuned[kind][0] for kind in get_args(Kind) if kind in tuned}
-        use = _used(recipe, {kind: score for kind, (_, score) in tuned.items()}, best, metric)
-        entries = {kind: {**how.model_dump(), "dev": score} for kind, (how, score) in tuned.items()}
+            optima = {kind: (how.model_copy(update={"deviation": final}), dev) for kind, (how, dev) in optima.items()}
+        run.decodings = {kind: optima[kind][0] for kind in get_args(Kind) if kind in optima}
+        use = _choose_kind(recipe, {kind: score for kind, (_, score) in optima.items()}, best, metric)
+        entries = {kind: {**how.model_dump(), "dev": score} for kind, (how, score) in optima.items()}
         run.training["decode"] = {"use": use, "best": best, **entries}
-    if again:  # a margin of the base's scores
-        tune_decoding(recipe, again, metric)
+    if retries:  # a margin of the base's scores
+        tune_decoding(recipe, retries, metric)
 
 
 def _tuning(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> Tuning | None:
-    """A run with what its ways of decoding are tried on; None where it has no lists to try them on."""
-    if (held_out := _tuned_on(recipe, data, run)) is None:
+    """A run with the lists and points that its ways of decoding are tuned on; None where it has no such lists."""
+    if (sample := _tuning_lists(recipe, data, run)) is None:
         if recipe.decode.margin > 0:
             message = f"found {recipe.decode.margin:g}, but no lists were held out in training that tell what scores "
             raise RecipeError(f"{message}mean; name data.dev, or decode.sharpness", key="decode.margin")
         log.info("decoding is not tuned: no lists were held out in training; name data.dev, or decode.sharpness")
         return None
-    extracted, scores = held_out
-    deviation, sweeps = deviation_of(extracted.corpus, scores), dict[str, Sweep]()
+    lists, scores = sample
+    deviation, sweeps = deviation_of(lists.corpus, scores), dict[str, Sweep]()
     for kind in recipe.decoders:
-        points = Points(deviation, *_grid(recipe, kind, run.fused_at))
-        sweeps[kind] = Sweep(kind, points, scores, extracted.corpus, metric, [run.brackets])
-    return Tuning(data, run, extracted, scores, sweeps)
+        points = Points(deviation, *_grid(recipe, kind, run.fusion_point))
+        sweeps[kind] = Sweep(kind, points, scores, lists.corpus, metric, [run.brackets])
+    return Tuning(data, run, lists, scores, sweeps)
 
 
-def _tuned_on(recipe: ListRecipe, data: Data, run: Run) -> tuple[ExtractedSplit, np.ndarray] | None:
+def _tuning_lists(recipe: ListRecipe, data: Data, run: Run) -> tuple[ExtractedSplit, np.ndarray] | None:
     """The lists that decoding is tuned on and the scores of their candidates (float64 [N]) by a training without them;
     None if there are none. Where nothing is tuned, or the model is the base itself, all training lists."""
     if recipe.data.dev is not None:
-        extracted = data.others[recipe.data.dev]
-        return extracted, run.scores(extracted.corpus)
+        lists = data.others[recipe.data.dev]
+        return lists, run.scores(lists.corpus)
     training = shared_lists(data.training, run.recipe.training.share, run.recipe.seed)
     if recipe.decode.sharpness is not None or run.training["base"]["kept"]:
         return training, run.scores(training.corpus)
-    return (last_lists(training, run.held.size), run.held) if run.held.size else None
+    return (last_lists(training, run.held_out.size), run.held_out) if run.held_out.size else None
 
 
-def _grid(recipe: ListRecipe, kind: str, learned: tuple[float, float]) -> tuple[np.ndarray, ...]:
-    """The sharpnesses, thresholds and slacks (float64) that are tried; learned: a threshold and a slack."""
-    fixed, slack = learned if kind == "learned" else (recipe.decode.threshold, 0.0)
-    sharpness = np.array([MEANT]) if kind == "learned" else SHARPNESS
+def _grid(recipe: ListRecipe, kind: str, fusion_point: tuple[float, float]) -> tuple[np.ndarray, ...]:
+    """The sharpnesses, thresholds and slacks (float64) of a grid; fusion_point: a threshold and a slack."""
+    threshold, slack = fusion_point if kind == "learned" else (recipe.decode.threshold, 0.0)
+    sharpness = np.array([LEARNING_SHARPNESS]) if kind == "learned" else SHARPNESS
     if recipe.decode.sharpness is not None:
         sharpness = np.array([recipe.decode.sharpness])
-    return sharpness, THRESHOLDS if fixed is None else np.array([fixed]), np.array([slack])
+    return sharpness, THRESHOLDS if threshold is None else np.array([threshold]), np.array([slack])
 
 
-def _best_point(
-    recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Corpus, metric: Metric
-) -> tuple[Decoding, float | None]:
+def _best_point(recipe: ListRecipe, kind: str, tuning: Tuning, metric: Metric) -> tuple[Decoding, float | None]:
     """The point with the best score, and that score (None where nothing was to be tuned)."""
-    points, score, a, h = sweep.points, None, 0, 0
+    sweep, score, a, h = tuning.sweeps[kind], None, 0, 0
+    points = sweep.points
     if sweep.texts:
-        total = corpus.reference.sum(axis=0)
+        total = tuning.lists.corpus.reference.sum(axis=0)
         scores = metric.scores(sweep.sums, np.broadcast_to(total, (len(sweep.sums), total.size)))
         at = int(np.argmax(metric.sign * scores))
         score, (a, h) = float(scores[at]), divmod(at, points.thresholds.size if kind != "mbr" else 1)
@@ -309,61 +308,61 @@ def _best_point(
     return Decoding.model_validate(settings), score
 
 
-def _used(recipe: ListRecipe, tuned: Mapping[str, float | None], best: float, metric: Metric) -> str:
+def _choose_kind(recipe: ListRecipe, scores: Mapping[str, float | None], best: float, metric: Metric) -> str:
     """The kind that is used: the one that the recipe names, or the best on dev if it is better than candidates are."""
     if recipe.decode.use != "auto":
         return "" if recipe.decode.use == "best" else recipe.decode.use
-    if recipe.decode.margin > 0 and "mbr" in tuned:
+    if recipe.decode.margin > 0 and "mbr" in scores:
         return "mbr"
-    simplest_first: dict[str, float | None] = {"": best, **{kind: tuned.get(kind) for kind in get_args(Kind)}}
-    scored = {kind: metric.sign * score for kind, score in simplest_first.items() if score is not None}
-    most = max(scored.values())
-    return next(kind for kind, score in scored.items() if score >= most - EQUAL)
+    simplest_first: dict[str, float | None] = {"": best, **{kind: scores.get(kind) for kind in get_args(Kind)}}
+    values = {kind: metric.sign * score for kind, score in simplest_first.items() if score is not None}
+    most = max(values.values())
+    return next(kind for kind, score in values.items() if score >= most - SCORE_TOLERANCE)
 
 
-def tried(runs: Sequence[Run]) -> list[tuple[Run, str]]:
+def ways_to_decode(runs: Sequence[Run]) -> list[tuple[Run, str]]:
     """The ways in which runs decode, in the order in which lists are decoded."""
     return [(run, kind) for run in runs for kind in run.decodings]
 
 
-class DecodedSplit:
-    """How runs decode a split, whose lists are read again; one of the runs is ``chosen``.
+class SplitDecoder:
+    """The decoding of a split, whose lists are read again, by runs, one of which is the ``winner``.
 
     visit: the lists, and who looks at them, ways to decode first.
     """
 
     def __init__(
-        self, recipe: ListRecipe, data: Data, runs: Sequence[Run], chosen: Run, split: str, metric: Metric
+        self, recipe: ListRecipe, data: Data, runs: Sequence[Run], winner: Run, split: str, metric: Metric
     ) -> None:
-        self.split, self.runs, self.chosen, self.sweeps = split, runs, chosen, list[Sweep]()
-        self.extracted = extracted = data.others[split]
-        for run, kind in tried(runs):
-            how, scores = run.decodings[kind], run.scores(extracted.corpus)
+        self.split, self.runs, self.winner, self.sweeps = split, runs, winner, list[Sweep]()
+        self.lists = lists = data.others[split]
+        for run, kind in ways_to_decode(runs):
+            how, scores = run.decodings[kind], run.scores(lists.corpus)
             points = Points(how.deviation, *(np.array([each]) for each in (how.sharpness, how.threshold, how.slack)))
-            self.sweeps.append(Sweep(kind, points, scores, extracted.corpus, metric, [run.brackets], how))
+            self.sweeps.append(Sweep(kind, points, scores, lists.corpus, metric, [run.brackets], how))
         visitors, columns = [sweep.visitor for sweep in self.sweeps], ScoreColumns.of_table(data.table.about)
-        self._names, self._seen = tuple[str, ...](), list[tuple[int, np.ndarray, np.ndarray]]()
+        self._names, self._answers = tuple[str, ...](), list[tuple[int, np.ndarray, np.ndarray]]()
         if recipe.decoders and isinstance(metric, ColumnMetric | Match) and not metric.ordered and columns:
             self._names = columns.without(metric.measured).names
-            add = lambda place, number, found: self._seen.append((number, *found))  # noqa: ARG005, E731
+            add = lambda index, number, answer: self._answers.append((number, *answer))  # noqa: ARG005, E731
             visitors.append(Visitor(add, partial(answers_of, self._names)))
-        self.visit = extracted, visitors
+        self.visit = lists, visitors
 
     def finish(self, count: int) -> list[bytes] | None:
-        """Add what was decided to the results of the runs; the answers of the chosen one to all lists of the files, so
-        many, if it uses any of them, empty ones to lists that cannot be decoded."""
-        corpus, chosen, split = self.extracted.corpus, self.chosen, self.split
-        votes = votes_of(self._names, self._seen, offsets(np.diff(corpus.lists)))
+        """Add the answers to the results of the runs; return those of the winner to all lists of the files, so many, if
+        it uses any of them, empty ones to lists that cannot be decoded."""
+        corpus, winner, split = self.lists.corpus, self.winner, self.split
+        votes = votes_of(self._names, self._answers, offsets(np.diff(corpus.lists)))
         if votes:
-            chosen.choices[split] |= votes
-            rows = {name: chosen_rows(corpus.stats, own) for name, own in votes.items()}
-            chosen.selections[split].rows.update(rows)
-            chosen.training.setdefault("votes", {})[split] = list(votes)
+            winner.choices[split] |= votes
+            rows = {name: chosen_rows(corpus.stats, choice) for name, choice in votes.items()}
+            winner.selections[split].rows.update(rows)
+            winner.training.setdefault("votes", {})[split] = list(votes)
         answers = None
-        for (run, kind), sweep in zip(tried(self.runs), self.sweeps, strict=True):
+        for (run, kind), sweep in zip(ways_to_decode(self.runs), self.sweeps, strict=True):
             run.selections[split].rows[kind] = sweep.rows
-            if sweep.decided and kind == "mbr":  # each answer is a candidate
+            if sweep.complete and kind == "mbr":  # each answer is a candidate
                 run.choices[split][kind] = sweep.candidates
-            if run is chosen and kind == run.decision.predictor:
-                answers = [sweep.texts.get(place, b"") for place in range(count)]
+            if run is winner and kind == run.decision.predictor:
+                answers = [sweep.texts.get(index, b"") for index in range(count)]
         return answers

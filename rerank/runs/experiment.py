@@ -1,7 +1,7 @@
 """One experiment, whatever it is about: its stages in order, what of them is kept, the history, and the page.
 
-A ``Kind`` says what is done in each stage. A ``place`` is the directory of the results; without one nothing is kept and
-nothing written, as in ``rerank.fit``. ``history.jsonl`` has a line where each stage starts and ends.
+A ``Kind`` says what is done in each stage. Without a directory for the results nothing is kept and nothing written, as
+in ``rerank.fit``. ``history.jsonl`` has a line where each stage starts and ends.
 """
 
 import json
@@ -34,100 +34,100 @@ if TYPE_CHECKING:
     from rerank.runs.report.page import PageSection
 
 log = logging.getLogger("rerank")
-CHOSEN = "chosen.yaml"  # the recipe that `rerank tune` leaves
+CHOSEN_RECIPE = "chosen.yaml"  # the recipe that `rerank tune` leaves
 # What is removed before a new run.
-RESULTS = (RUNS, "metrics.json", "history.jsonl", "report.html", "predictions", CHOSEN)
+RESULTS = (RUNS, "metrics.json", "history.jsonl", "report.html", "predictions", CHOSEN_RECIPE)
 R = TypeVar("R", bound=TaskRecipe)
 Metrics = dict[str, Any]
 Until = Literal["extract", "train", "test"]
 
-TAKEN = "seconds", "cpu_seconds", "peak_memory_bytes"  # by a stage
+COSTS = "seconds", "cpu_seconds", "peak_memory_bytes"  # by a stage
 
 
 def experiment(
     recipe: TaskRecipe,
     source: Inputs,
-    place: Path | None,
+    directory: Path | None,
     *,
     until: Until = "test",
     resume: bool = False,
     engine: Engine | None = None,
     callback: Any = None,
 ) -> "Kind[Any]":
-    """Carry out a recipe over the files, or the lists in memory, of ``source``, and leave its artefacts in ``place``.
+    """Carry out a recipe over the files, or the lists in memory, of ``source``, and leave artefacts in ``directory``.
 
     until: "extract", the corpora alone; "train", a model; "test", results on the test splits and a page. resume: keep
     what an earlier call has finished. engine: whose workers extract and fit, this process by default. callback: told
-    of every epoch. Returns the kind with what it has found: ``metrics``, the content of metrics.json, and ``served``,
-    the model.
+    of every epoch. Returns the kind with ``metrics``, the content of metrics.json, and ``model``, which is served.
     """
     start, tests = time.monotonic(), until != "train"
     with source:
-        kind = check(recipe, source, place, tests, engine)
+        kind = check(recipe, source, directory, tests, engine)
         kind.callback = callback
         if until == "extract":
             kind.extract()
-        elif place is None:
+        elif directory is None:
             _stages(kind, Stages(None), start)
         else:
             results = RESULTS + kind.results
-            with output_directory(place, kind.recipe.as_yaml(), results, resume=resume, inputs=kind.files):
-                if not _finished(kind, place):
-                    work = Stages(place / "history.jsonl")
+            with output_directory(directory, kind.recipe.as_yaml(), results, resume=resume, inputs=kind.files):
+                if not _load_results(kind, directory):
+                    work = Stages(directory / "history.jsonl")
                     _stages(kind, work, start)
                     kind.metrics |= {
                         "stages": work.summary(),
                         "seconds": round(time.monotonic() - start, 3),
                         "code": kind.code,
                     }
-                    write_text(place / "metrics.json", as_json(kind.metrics, indent=1) + "\n")
+                    write_text(directory / "metrics.json", as_json(kind.metrics, indent=1) + "\n")
                 if tests:
-                    remove_results(place, [RUNS])
+                    remove_results(directory, [RUNS])
     return kind
 
 
-def _finished(kind: "Kind[Any]", place: Path) -> bool:
-    """Whether the results are there up to the last stage; ``kind`` then has them."""
+def _load_results(kind: "Kind[Any]", directory: Path) -> bool:
+    """Load the results into ``kind`` and return True if they are there up to the last stage."""
     with suppress(*DAMAGE):
-        metrics = read_object(place / "metrics.json")
+        metrics = read_object(directory / "metrics.json")
         if ("report" if kind.tests else "model") in dict(metrics["stages"]):
-            level, by, written = logging.INFO, "", (place / "metrics.json").stat().st_mtime
-            newer = [path for path in kind.files if os.path.isfile(path) and os.path.getmtime(path) > written]
+            level, by, mtime = logging.INFO, "", (directory / "metrics.json").stat().st_mtime
+            newer = [path for path in kind.files if os.path.isfile(path) and os.path.getmtime(path) > mtime]
             if newer:
                 level, by = logging.WARNING, f", but {newer[0]} is newer"
             if metrics["code"] != kind.code:
                 level, by = logging.WARNING, ", by a program or a module of yours that has changed since"
-            log.log(level, "%s: already finished%s; run it without --resume to do it again", place, by)
+            log.log(level, "%s: already finished%s; run it without --resume to do it again", directory, by)
             kind.metrics = metrics
             return True
     return False
 
 
 def run(
-    recipe: TaskRecipe, place: Path, *, resume: bool = False, tests: bool = True, engine: Engine | None = None
+    recipe: TaskRecipe, directory: Path, *, resume: bool = False, tests: bool = True, engine: Engine | None = None
 ) -> Metrics:
     """Carry out a recipe over files; returns the content of metrics.json."""
-    return experiment(recipe, Inputs(), place, until="test" if tests else "train", resume=resume, engine=engine).metrics
+    until: Until = "test" if tests else "train"
+    return experiment(recipe, Inputs(), directory, until=until, resume=resume, engine=engine).metrics
 
 
 def check(
     recipe: TaskRecipe,
     source: Inputs,
-    place: Path | None = None,
+    directory: Path | None = None,
     tests: bool = True,
     engine: Engine | None = None,
 ) -> "Kind[Any]":
     """The kind of a recipe, all of whose parts can be built and whose files are open in ``source``, before anything is
     read or written; raises what ``Kind.check`` does."""
-    kind: Kind[Any] = imported(task_named(recipe.task).kind)(recipe, place, tests, engine or Engine(), source)
+    kind: Kind[Any] = imported(task_named(recipe.task).kind)(recipe, directory, tests, engine or Engine(), source)
     kind.check()
     return kind
 
 
 def _stages(kind: "Kind[Any]", work: "Stages", start: float) -> None:
     """Stage by stage; leaves the content of metrics.json except for the stages, the time and the code."""
-    place, recipe = kind.place, kind.recipe
-    for name in kind.predictions if place else ():
+    output, recipe = kind.output, kind.recipe
+    for name in kind.predictions if output else ():
         output_file(kind.directory, "predictions", name)
     with work.stage("extract") as line:
         line |= kind.extract()
@@ -136,9 +136,9 @@ def _stages(kind: "Kind[Any]", work: "Stages", start: float) -> None:
     with work.stage("decode", kinds=len(recipe.decoders)):
         kind.decode()
     with work.stage("model"):
-        kind.served = kind.model()
-        if kind.served is not None and place is not None:
-            kind.served.save(place / "model")
+        kind.model = kind.make_model()
+        if kind.model is not None and output is not None:
+            kind.model.save(output / "model")
     with work.stage("evaluate", **kind.size):
         metrics = kind.metrics = kind.evaluate()
     if kind.tests:
@@ -201,11 +201,11 @@ class Stages:
         """The cost by stage: ``seconds`` and ``cpu_seconds`` of all attempts, the highest ``peak_memory_bytes``."""
         stages = dict[str, dict[str, Any]]()
         for line in (line for line in self._lines if line["event"] != "start"):
-            before, now = stages.get(line["stage"], dict.fromkeys(TAKEN, 0)), {key: line[key] for key in TAKEN}
-            taken = {key: round(now[key] + before[key], 3) for key in ("seconds", "cpu_seconds")}
-            taken["peak_memory_bytes"] = max(now["peak_memory_bytes"], before["peak_memory_bytes"])
+            before, now = stages.get(line["stage"], dict.fromkeys(COSTS, 0)), {key: line[key] for key in COSTS}
+            cost = {key: round(now[key] + before[key], 3) for key in ("seconds", "cpu_seconds")}
+            cost["peak_memory_bytes"] = max(now["peak_memory_bytes"], before["peak_memory_bytes"])
             about = {key: value for key, value in line.items() if key not in ("stage", "event", "time")}
-            stages[line["stage"]] = about | taken
+            stages[line["stage"]] = about | cost
         return stages
 
 
@@ -217,7 +217,7 @@ def stage_lines(history: Path) -> list[dict[str, Any]]:
     for line in text.split("\n"):
         with suppress(ValueError, KeyError, TypeError):
             entry = json.loads(line)
-            if entry["stage"] and (entry["event"] == "start" or all(entry[key] >= 0 for key in TAKEN)):
+            if entry["stage"] and (entry["event"] == "start" or all(entry[key] >= 0 for key in COSTS)):
                 lines.append(entry)
     return lines
 
@@ -225,11 +225,11 @@ def stage_lines(history: Path) -> list[dict[str, Any]]:
 class Kind(ABC, Generic[R]):
     """The subject of an experiment: a method for each of the stages that ``experiment`` owns, in their order.
 
-    place: the directory of the results, None for none; tests: whether test splits are read, and a report is written;
+    output: the directory of the results, None for none; tests: whether test splits are read, and a report is written;
     source: files, or lists in memory. ``check`` finds the others: singles, the single runs; files, all that are read;
     code, the digest of the code that results depend on, this program's and that of the user's own parts; size: how much
     is tested, for the history; predictions: files there that must not be anybody else's. ``experiment`` adds metrics,
-    the content of metrics.json, and served, the model.
+    the content of metrics.json, and model, which is served.
     """
 
     results: ClassVar[tuple[str, ...]] = ()  # what a new run starts without, in addition to what all recipes leave
@@ -239,17 +239,17 @@ class Kind(ABC, Generic[R]):
     size: dict[str, int]
     predictions: list[str]
     metrics: Metrics
-    served: Any
+    model: Any
     callback: Any = None
 
-    def __init__(self, recipe: R, place: Path | None, tests: bool, engine: Engine, source: Inputs) -> None:
-        self.recipe, self.place, self.tests, self.engine, self.inputs = recipe, place, tests, engine, source
+    def __init__(self, recipe: R, output: Path | None, tests: bool, engine: Engine, source: Inputs) -> None:
+        self.recipe, self.output, self.tests, self.engine, self.inputs = recipe, output, tests, engine, source
 
     @property
     def directory(self) -> Path:
         """The directory of the results, which must be there."""
-        assert self.place is not None
-        return self.place
+        assert self.output is not None
+        return self.output
 
     @abstractmethod
     def check(self) -> None:
@@ -271,7 +271,7 @@ class Kind(ABC, Generic[R]):
         """Choose among the runs, and tune how lists are decoded."""
 
     @abstractmethod
-    def model(self) -> Any:
+    def make_model(self) -> Any:
         """The model that is served and can be saved, if the recipe makes one."""
 
     @abstractmethod
@@ -298,12 +298,12 @@ class Kind(ABC, Generic[R]):
         text = report(metrics, self.sections(metrics), summary=self.summary(metrics), **how)
         write_text(self.directory / "report.html", text)
 
-    def measured(self, chosen: Metrics, runs: Sequence[Metrics], metric: Metric) -> Metrics:
+    def run_results(self, winner: Metrics, runs: Sequence[Metrics], metric: Metric) -> Metrics:
         """The part of metrics.json that the results of runs, their entries, make."""
-        name = {key: chosen[key] for key in ("name", "seed")}
-        entries = {key: chosen[key] for key in ("training", "splits", "significance")}
+        name = {key: winner[key] for key in ("name", "seed")}
+        entries = {key: winner[key] for key in ("training", "splits", "significance")}
         about = {"measure": metric.primary, "chosen": name, "runs": list(runs)}
-        return self.head(chosen["seed"], metric.signature) | about | entries
+        return self.head(winner["seed"], metric.signature) | about | entries
 
     def head(self, seed: int, metric: str) -> Metrics:
         """The beginning of metrics.json; metric: its signature."""

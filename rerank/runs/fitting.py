@@ -41,7 +41,7 @@ from rerank.storage.streams import Inputs
 
 log = logging.getLogger("rerank")
 TRAIN, DEV = "train", "dev"  # the splits of a recipe over lists of a program
-KEPT = "on_bad_list", "normalize", "shard_size", "answer"  # what is kept of the data of a recipe that is given
+DATA_SETTINGS = "on_bad_list", "normalize", "shard_size", "answer"  # what is kept of the data of a recipe that is given
 
 AnyLists = Any  # ``NBest``s, what ``read`` gives, a data frame, or dicts
 
@@ -124,19 +124,19 @@ def fit(
     measure = measure.get("name", usual) if isinstance(measure, Mapping) else measure
     how = {"texts": settings["task"] in METRICS, "gains": _takes_gains(measure)}
     names_of_start = None if start is None else ScoreColumns.of_table(start.model.table.about)
-    source, data, names = _held(lists, names_of_start, **how)
+    source, data, names = _source_of(lists, names_of_start, **how)
     sources = {TRAIN: source}
     if dev is not None:
-        sources[DEV], *_ = _held(dev, names, **how)
-    model = _fitted(settings, data, sources, start, callback)
+        sources[DEV], *_ = _source_of(dev, names, **how)
+    model = _train(settings, data, sources, start, callback)
     return Reranker(dataclasses.replace(model, about={**model.about, "frame": frame}) if frame else model)
 
 
-def _fitted(
+def _train(
     settings: Settings, data: Settings, lists: Mapping[str, Source], start: Reranker | None, callback: Callback | None
 ) -> Model:
     """The model that a recipe with these ``settings``, and these of the ``data``, makes of the lists of its splits."""
-    asked = {key: value for key, value in _mapping(settings.get("data"), "data").items() if key in KEPT}
+    asked = {key: value for key, value in _mapping(settings.get("data"), "data").items() if key in DATA_SETTINGS}
     data = {**data, **asked}
     if start is not None:
         training = _mapping(settings.get("training"), "training")
@@ -152,7 +152,7 @@ def _fitted(
         raise RecipeError(message + tuning, key="recipe")
     with error_context(), open_engine(**recipe.engine.model_dump()) as engine:
         source = Inputs(lists, None if start is None else start.model)
-        model: Model = experiment(recipe, source, None, until="train", engine=engine, callback=callback).served
+        model: Model = experiment(recipe, source, None, until="train", engine=engine, callback=callback).model
     settled = model.settings["data"]  # files and splits of this process mean nothing to the users of a model
     data |= {key: settled[key] for key in ("answer", "reader") if key in settled}
     kept = type(recipe.data).model_validate(data).model_dump(mode="json")
@@ -197,7 +197,7 @@ def task_of(settings: Settings, first: NBest) -> str:
     return "translation" if first.gains is None else "ranking"
 
 
-def _held(
+def _source_of(
     lists: AnyLists, columns: ScoreColumns | None, *, texts: bool, gains: bool
 ) -> tuple[Source, Settings, ScoreColumns | None]:
     """Lists as a split of a recipe: how to go through them, what a recipe says of lists like these, and the columns of

@@ -21,21 +21,21 @@ from rerank.metrics.metric import Metric
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.combination import deviation_of, members
 from rerank.runs.corpora import Data, RereadList, Visitor, shared_lists, visit_lists
-from rerank.runs.decoding import MEANT, Points, Sweep
-from rerank.runs.run import Run, beside
-from rerank.runs.training import RunTask, trained_on, trained_once
+from rerank.runs.decoding import LEARNING_SHARPNESS, Points, Sweep
+from rerank.runs.run import Run, sibling_path
+from rerank.runs.training import RunTask, data_identity, train_once
 
 log = logging.getLogger("rerank")
 THRESHOLDS = np.array([0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6])  # half of F is about the best
 SLACKS = np.array([0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])  # in brackets; from .5 on F falls
-EVEN = 0.5  # the threshold where the lists are too few to choose one
+DEFAULT_THRESHOLD = 0.5  # where the lists are too few to choose one
 
 
-SeenBrackets = tuple[BracketColumns, list[str | int], np.ndarray]
+ListBrackets = tuple[BracketColumns, list[str | int], np.ndarray]
 
 
-def brackets_of(deviation: float, sharpness: float, again: RereadList, scores: np.ndarray) -> SeenBrackets | None:
-    """The columns of a list's brackets, in which symbols are places among the texts that follow (or -1, -2), and which
+def brackets_of(deviation: float, sharpness: float, again: RereadList, scores: np.ndarray) -> ListBrackets | None:
+    """The columns of a list's brackets, in which symbols are indices of the texts that follow (or -1, -2), and which
     are right; a list of failed parses alone has none to learn from. ``scores`` (float64 [T]) are in units of their
     deviation, as ``deviation`` is that of the base scores."""
     if again.pair is None or again.evidence is None:
@@ -45,9 +45,9 @@ def brackets_of(deviation: float, sharpness: float, again: RereadList, scores: n
     if not fusion.used.any() or not np.array_equal(fusion.words, gold.words):
         return None
     columns = bracket_model.bracket_columns(fusion, scores, again.pair.nbest.base / deviation, sharpness)
-    ids, places = np.unique(columns.symbols, return_inverse=True)
+    ids, inverse = np.unique(columns.symbols, return_inverse=True)
     texts = [symbols.text(one) if one >= 0 else one for one in ids.tolist()]
-    columns = columns._replace(symbols=places.reshape(columns.symbols.shape))
+    columns = columns._replace(symbols=inverse.reshape(columns.symbols.shape))
     return columns, texts, bracket_model.right_brackets(fusion, gold)
 
 
@@ -63,8 +63,8 @@ class BracketReading:
         self._fold, self._deviation, self._symbols = fold, base_deviation, SymbolTable()
         self._columns, self._right, self._folds = list[BracketColumns](), list[np.ndarray](), list[int]()
 
-    def _add(self, place: int, number: int, found: SeenBrackets) -> None:  # noqa: ARG002
-        columns, texts, right = found
+    def _add(self, index: int, number: int, brackets: ListBrackets) -> None:  # noqa: ARG002
+        columns, texts, right = brackets
         ids = np.array([one if isinstance(one, int) else self._symbols.intern(one) for one in texts], np.int32)
         self._columns.append(columns._replace(symbols=ids[columns.symbols]))
         self._right.append(right)
@@ -72,13 +72,14 @@ class BracketReading:
 
     def fit(self, without: int | None = None) -> BracketModel:
         """The learned part, of all folds or of those but one."""
-        kept = [i for i, fold in enumerate(self._folds) if fold != without]
-        if not kept:
+        lists = [i for i, fold in enumerate(self._folds) if fold != without]
+        if not lists:
             raise RecipeError("no list of training has brackets to learn from", key="decode.kinds")
-        every = BracketColumns(*map(np.concatenate, zip(*(self._columns[i] for i in kept), strict=True)))
+        columns = BracketColumns(*map(np.concatenate, zip(*(self._columns[i] for i in lists), strict=True)))
         if without is None:
-            log.info("learned fusion: %s brackets of %s lists", f"{every.numbers.shape[0]:,}", f"{len(kept):,}")
-        return bracket_model.fit(every, np.concatenate([self._right[i] for i in kept]), self._symbols, self._deviation)
+            log.info("learned fusion: %s brackets of %s lists", f"{columns.numbers.shape[0]:,}", f"{len(lists):,}")
+        right = np.concatenate([self._right[i] for i in lists])
+        return bracket_model.fit(columns, right, self._symbols, self._deviation)
 
 
 def best_fusion(sweep: Sweep, lists: Corpus, metric: Metric) -> tuple[float, float]:
@@ -105,7 +106,7 @@ def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> 
     The threshold is the recipe's, without slack, or both are the best on all these lists, each fused by what was
     learned without its fifth: they are many more than dev has, whose best is unstable.
 
-    Those that an interrupted call has finished are kept at the place of the run.
+    Trainings that an interrupted call has finished are kept next to the file of the run.
     """
     training = shared_lists(data.training, run.recipe.training.share, run.recipe.seed)
     corpus = training.corpus
@@ -115,30 +116,30 @@ def learn_brackets(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> 
     if corpus.list_count < FOLDS:
         message = f"found {corpus.list_count} training lists; expected {FOLDS} or more, one for each part to learn from"
         raise RecipeError(message, key="decode.kinds")
-    scored, folds = list[np.ndarray](), np.zeros(corpus.list_count, np.int64)
+    fold_scores, folds = list[np.ndarray](), np.zeros(corpus.list_count, np.int64)
     for fold, (first, last) in enumerate(sections(corpus.list_count)):
         log.info("learned fusion: fold %d of %d", fold + 1, FOLDS)
         rest = corpus.take(np.concatenate([np.arange(first), np.arange(last, corpus.list_count)]))
-        lists = f"{trained_on(run.data[0], run.recipe)} without {first} to {last}", *run.data[1:]
-        kept = None if run.place is None else beside(run.place, f"fold-{fold}")
-        held, folds[first:last] = corpus.slice(first, last), fold
-        own = trained_once(RunTask(run.name, single, rest, dev, lists, kept)).scores(held)
-        scored.append(own / deviation_of(held, own))
-    base, sharpness = deviation_of(corpus, corpus.base), recipe.decode.sharpness or MEANT
-    every = np.concatenate(scored)
-    reading = BracketReading(every, folds, base, sharpness)
+        lists = f"{data_identity(run.data[0], run.recipe)} without {first} to {last}", *run.data[1:]
+        path = None if run.path is None else sibling_path(run.path, f"fold-{fold}")
+        part, folds[first:last] = corpus.slice(first, last), fold
+        values = train_once(RunTask(run.name, single, rest, dev, lists, path)).scores(part)
+        fold_scores.append(values / deviation_of(part, values))
+    base, sharpness = deviation_of(corpus, corpus.base), recipe.decode.sharpness or LEARNING_SHARPNESS
+    scores = np.concatenate(fold_scores)
+    reading = BracketReading(scores, folds, base, sharpness)
     visit_lists(recipe, data, recipe.data.training, [(training, [reading.visitor])])
     run.brackets = reading.fit()
     if recipe.decode.threshold is not None:
-        run.fused_at = recipe.decode.threshold, 0.0
+        run.fusion_point = recipe.decode.threshold, 0.0
         return
     try:
         models = [reading.fit(number) for number in range(FOLDS)]
     except RecipeError:
-        log.warning("learned fusion: too few lists to choose a threshold by folds; it is %g", EVEN)
-        run.fused_at = EVEN, 0.0
+        log.warning("learned fusion: too few lists to choose a threshold by folds; it is %g", DEFAULT_THRESHOLD)
+        run.fusion_point = DEFAULT_THRESHOLD, 0.0
         return
     points = Points(1.0, np.array([sharpness]), THRESHOLDS, SLACKS)
-    sweep = Sweep("learned", points, every, corpus, metric, models, folds=[folds])
+    sweep = Sweep("learned", points, scores, corpus, metric, models, folds=[folds])
     visit_lists(recipe, data, recipe.data.training, [(training, [sweep.visitor])])
-    run.fused_at = best_fusion(sweep, corpus, metric)
+    run.fusion_point = best_fusion(sweep, corpus, metric)

@@ -33,28 +33,28 @@ from rerank.recipes.recipe import ListRecipe, Single, TextRecipe, tree_learner
 from rerank.recipes.sections import HOLDOUT
 from rerank.recipes.settings import Settings, files_named
 from rerank.runs import results
-from rerank.runs.combination import LINE, dense_line, make_mert, train_ensemble, tune_run
+from rerank.runs.combination import DENSE_LINE, dense_line, make_mert, train_ensemble, tune_run
 from rerank.runs.compared import Compared, doubt_of_base
 from rerank.runs.corpora import Data, doubts, open_files, part_of, visit_lists
-from rerank.runs.decoding import DecodedSplit, check_decoding, tried, tune_decoding
+from rerank.runs.decoding import SplitDecoder, check_decoding, tune_decoding, ways_to_decode
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import own_measure
 from rerank.runs.run import Run, blind, choose, weight_counts
-from rerank.runs.training import IN_MEMORY, RunTask, train_run, trained_on, trained_once
+from rerank.runs.training import IN_MEMORY, RunTask, data_identity, train_once, train_run
 from rerank.storage.files import open_output
 from rerank.storage.outputs import RUNS, output_file
 
 log = logging.getLogger("rerank")
-FEWEST_CROSSED = 4 * FOLDS  # lists, without others to test on, from which on they are cross-validated
-OFTEN = 0.05  # the share of candidates that repeat another from which on it is said
+MIN_LISTS_TO_CROSS = 4 * FOLDS  # lists, without others to test on, from which on they are cross-validated
+DUPLICATE_SHARE = 0.05  # the share of candidates that repeat another from which on it is said
 
 
 class ListKind(Kind[ListRecipe]):
     """Lists of candidates.
 
     data: the corpora; corpora: their counts; doubts: what looks wrong with them, base_doubt: with the base score; runs:
-    all single runs, trained; line: see ``dense_line``, where there are test splits; chosen: the run that is served.
+    all single runs, trained; line: see ``dense_line``, where there are test splits; winner: the run that is served.
     """
 
     singles: list[Single[ListRecipe]]
@@ -64,10 +64,10 @@ class ListKind(Kind[ListRecipe]):
     doubts: list[str]
     base_doubt: str
     runs: list[Run]
-    chosen: Run
+    winner: Run
     line: tuple[dict[str, Weights], dict[str, Any] | None]
     choice: dict[str, Any]
-    served: Model
+    model: Model
 
     def check(self) -> None:
         recipe, self.starts = self.recipe, dict[str, Model]()
@@ -80,9 +80,9 @@ class ListKind(Kind[ListRecipe]):
         self.recipe = recipe = resolve_features(recipe)
         self.singles = recipe.expand()
         self.metric = metric_of(recipe)
-        self.tested = recipe.data.tests if self.tests else ()
+        self.splits = recipe.data.tests if self.tests else ()
         self.answers, self.texts = list[results.Predictions](), dict[str, list[SelectedTexts]]()  # by split
-        self.size = {"splits": len(self.tested)}
+        self.size = {"splits": len(self.splits)}
         self.predictions = [name.format(split) for split in recipe.data.tests for name in results.PREDICTIONS]
         lists = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
         start = recipe.training.start
@@ -91,23 +91,23 @@ class ListKind(Kind[ListRecipe]):
 
     def extract(self) -> dict[str, int]:
         recipe = self.recipe
-        tuned = [recipe.mert.split] if isinstance(recipe, TextRecipe) and recipe.mert else []
-        names = tuple(dict.fromkeys([*filter(None, [recipe.data.dev]), *tuned, *self.tested]))
-        self.data = Data.load(recipe, self.place, names, self.engine, self.inputs, self._start(recipe))
+        mert_splits = [recipe.mert.split] if isinstance(recipe, TextRecipe) and recipe.mert else []
+        names = tuple(dict.fromkeys([*filter(None, [recipe.data.dev]), *mert_splits, *self.splits]))
+        self.data = Data.load(recipe, self.output, names, self.engine, self.inputs, self._start(recipe))
         about, lists = self.data.training.about, self.data.training.corpus
         log_account(Account(**about["account"]) if "account" in about else None)
-        if about["duplicates"] >= OFTEN * lists.candidate_count:
+        if about["duplicates"] >= DUPLICATE_SHARE * lists.candidate_count:
             message = "%s: %s of %s candidates repeat another of their list, and are learned from as often as they "
             message += "stand there; the reader's option duplicates: drop keeps the first of each"
             log.warning(message, recipe.data.training, f"{about['duplicates']:,}", f"{lists.candidate_count:,}")
         self.content = content_of(recipe, columns=ScoreColumns.of_table(self.data.table.about))
         self.corpora = self.data.counts(recipe, self.metric)
         self.doubts = doubts(recipe, self.data, self.content, self.corpora)
-        amiss = [*about.get("amiss", [])]
+        base_doubts = [*about.get("amiss", [])]
         if self.data.table.about.get("scored") and not says_scores(recipe.data.reader):
-            every = (each.corpus for each in (self.data.training, *self.data.others.values()))
-            amiss += [doubt_of_base(self.content.held[0], ((of.lists, of.gain, of.base) for of in every))]
-        self.base_doubt = " ".join(filter(None, amiss))
+            corpora = (each.corpus for each in (self.data.training, *self.data.others.values()))
+            base_doubts += [doubt_of_base(self.content.held[0], ((of.lists, of.gain, of.base) for of in corpora))]
+        self.base_doubt = " ".join(filter(None, base_doubts))
         for line in filter(None, [*self.doubts, self.base_doubt]):
             log.warning("%s", line)
         sizes = {key: sum(of[key] for of in self.corpora.values()) for key in ("lists", "candidates", "nonzeros")}
@@ -130,38 +130,38 @@ class ListKind(Kind[ListRecipe]):
     def train(self, work: Stages) -> dict[str, int]:
         each = enumerate(self.singles)
         tasks = [self._task(self.data, single.name, single.recipe, f"{number:04d}") for number, single in each]
-        runs = [task.kept() for task in tasks]
+        runs = [task.load() for task in tasks]
         pending = [number for number, run in enumerate(runs) if run is None]
-        fitted: Iterator[Run | None] = map(_fit, (tasks[number] for number in pending))
+        fits: Iterator[Run | None] = map(_fit, (tasks[number] for number in pending))
         if len(pending) > 1 and self.engine.workers > 1 and self.callback is None:  # nobody watches
             log.info("training %d runs, %d at once", len(pending), min(self.engine.workers, len(pending)))
-            fitted = self.engine.map(_fit, [tasks[number] for number in pending])
+            fits = self.engine.map(_fit, [tasks[number] for number in pending])
         for number in pending:
             log.info("run %d of %d: %s", number + 1, len(tasks), tasks[number])
-            runs[number] = next(fitted) or tasks[number].kept()
+            runs[number] = next(fits) or tasks[number].load()
         self.runs = [run for run in runs if run is not None]
         for task, run in zip(tasks, self.runs, strict=True):
             join_base(run, self.data.table)
             work.append({"run": task.name, "seed": task.recipe.seed, **line} for line in run.history)
-        self.line = dense_line(self.data.training.corpus, self.data.table, self.metric) if self.tested else ({}, None)
+        self.line = dense_line(self.data.training.corpus, self.data.table, self.metric) if self.splits else ({}, None)
         return {"epochs": sum(run.training["epochs_run"] for run in self.runs)}
 
     def _task(self, data: Data, name: str, single: ListRecipe, stage: str) -> RunTask:
         """A run with what it needs of the data."""
         mert, start = single.mert if isinstance(single, TextRecipe) else None, self._start(single)
-        place = None if self.place is None else output_file(self.place.absolute(), RUNS, f"{stage}.npz")
+        path = None if self.output is None else output_file(self.output.absolute(), RUNS, f"{stage}.npz")
         others = [data.others[split] if split else None for split in (single.data.dev, mert and mert.split)]
         lists = [each.key for each in (data.training, *others) if each is not None]
         digests = (*lists, code_of(single, TRAINING), *([] if start is None else [start.digest]))
-        dev, tuned = (None if each is None else each.corpus for each in others)
-        about = digests, place, tuned, data.table, start, self.callback
+        dev, mert_lists = (None if each is None else each.corpus for each in others)
+        about = digests, path, mert_lists, data.table, start, self.callback
         return RunTask(name, single, data.training.corpus, dev, *about)
 
     def decode(self) -> None:
-        apart = self.data.others[HOLDOUT].corpus if self.recipe.data.holdout else None
-        self.chosen, self.choice = choose(self.recipe, self.runs, apart, self.metric)
+        holdout = self.data.others[HOLDOUT].corpus if self.recipe.data.holdout else None
+        self.winner, self.choice = choose(self.recipe, self.runs, holdout, self.metric)
         if len(self.runs) > 1 and self.recipe.data.dev:
-            log.info("best on dev: %s, seed %d", self.chosen.name, self.chosen.recipe.seed)
+            log.info("best on dev: %s, seed %d", self.winner.name, self.winner.recipe.seed)
         self._tune([(self.data, run) for run in self.runs])
 
     def _tune(self, runs: Sequence[tuple[Data, Run]]) -> None:
@@ -173,56 +173,56 @@ class ListKind(Kind[ListRecipe]):
                 learn_brackets(self.recipe, data, run, self.metric)
         tune_decoding(self.recipe, runs, self.metric)
 
-    def model(self) -> Model:
+    def make_model(self) -> Model:
         """The chosen run as a model."""
-        chosen, data = self.chosen, self.data
-        score, base = chosen.dev_score, chosen.training["base"]
+        winner, data = self.winner, self.data
+        score, base = winner.dev_score, winner.training["base"]
         files = self.recipe.data.files(self.recipe.data.training)
         about = provenance(
-            learner=chosen.training["learner"],
-            run=chosen.name,
-            seed=chosen.recipe.seed,
-            epochs=chosen.training["epochs"],
+            learner=winner.training["learner"],
+            run=winner.name,
+            seed=winner.recipe.seed,
+            epochs=winner.training["epochs"],
             dev=None if score is None else {"split": base["split"], "measure": self.metric.primary, "score": score},
-            training_data=trained_on(data.training.key, chosen.recipe),
-            lists=int(chosen.training.get("lists", 0)),
+            training_data=data_identity(data.training.key, winner.recipe),
+            lists=int(winner.training.get("lists", 0)),
             training_base=base["training"],
             columns=columns_seen(self.content.held, self.content.used, data.training.seen),
             files={kind: [self.inputs.digest(path) for path in paths] for kind, paths in files.items()},
-            decodings=chosen.decodings,
-            decision=chosen.decision,
+            decodings=winner.decodings,
+            decision=winner.decision,
             start=start.digest or IN_MEMORY if (start := self._start(self.recipe)) else "",
         )
-        settings, roles = chosen.recipe.model_dump(mode="json"), data.training.about["roles"]
+        settings, roles = winner.recipe.model_dump(mode="json"), data.training.about["roles"]
         reader = settings["data"]["reader"]
         if roles and reader["name"] != "table":  # those that were found in training, for use
             from rerank.readers.texts.roles import with_option  # with the forms of JSON
 
             settings["data"]["reader"] = reader = with_option(reader, "roles", roles)
             settings["data"] |= {"roles": reader["roles"]} if "roles" in reader else {}
-        votes = chosen.votes(data.training.corpus)
+        votes = winner.votes(data.training.corpus)
         arrays = votes.arrays() if votes else {}
-        weights = {name: raw_weights(weights, data.table) for name, weights in chosen.weights.items()}
-        brackets = chosen.brackets.arrays._asdict() if chosen.brackets else {}
-        seen = data.training.seen.digests
-        self.served = Model(settings, about, data.table, weights, chosen.state, arrays, brackets, seen)
-        return self.served
+        weights = {name: raw_weights(weights, data.table) for name, weights in winner.weights.items()}
+        brackets = winner.brackets.arrays._asdict() if winner.brackets else {}
+        digests = data.training.seen.digests
+        self.model = Model(settings, about, data.table, weights, winner.state, arrays, brackets, digests)
+        return self.model
 
     def evaluate(self) -> Metrics:
-        recipe, data, metric, chosen = self.recipe, self.data, self.metric, self.chosen
+        recipe, data, metric, winner = self.recipe, self.data, self.metric, self.winner
         for run in self.runs:
-            self._evaluate(data, run, self.tested, self.line[0] if run is chosen else {})
-        for split in self.tested:
+            self._evaluate(data, run, self.splits, self.line[0] if run is winner else {})
+        for split in self.splits:
             self._predict(split)
-        crossed = self.tests and not self.tested and data.training.corpus.list_count >= FEWEST_CROSSED
-        if crossed:
+        cross = self.tests and not self.splits and data.training.corpus.list_count >= MIN_LISTS_TO_CROSS
+        if cross:
             self._cross_validate()
-        entries = [run.entry(tested=not self.base_doubt) for run in self.runs]  # nothing is claimed against such a base
-        entry = entries[self.runs.index(chosen)]
+        entries = [run.entry(tests=not self.base_doubt) for run in self.runs]  # nothing is claimed against such a base
+        entry = entries[self.runs.index(winner)]
         self.reports, self.signatures = entry["splits"], dict[str, dict[str, str]]()
-        for split in chosen.choices:
-            self._describe(split, data.training if crossed else data.others[split])
-        return self.measured(entry, entries, metric) | {
+        for split in winner.choices:
+            self._describe(split, data.training if cross else data.others[split])
+        return self.run_results(entry, entries, metric) | {
             **own_measure(metric),
             "signatures": self.signatures,
             **{key: value for key, value in data.training.about.items() if key == "account"},
@@ -232,10 +232,10 @@ class ListKind(Kind[ListRecipe]):
             "features": {key: value for key, value in data.table.about.items() if key != "templates"},
             "dev_split": entry["training"]["base"]["split"],
             "reported": recipe.reported.model_dump() if recipe.reported else None,
-            **chosen.decision.model_dump(),
-            "decision": chosen.decision.model_dump(),
-            LINE: self.line[1],
-            "folds": FOLDS if crossed else None,
+            **winner.decision.model_dump(),
+            "decision": winner.decision.model_dump(),
+            DENSE_LINE: self.line[1],
+            "folds": FOLDS if cross else None,
             "choice": self.choice,
             "blind": blind(recipe, self.choice),
             **({"curve": self._curve()} if self.tests and recipe.training.curve else {}),
@@ -249,61 +249,61 @@ class ListKind(Kind[ListRecipe]):
 
     def _predict(self, split: str) -> None:
         """Decode a test split, and write its predictions meanwhile."""
-        chosen, place, extracted = self.chosen, self.directory, self.data.others[split]
-        ways = {kind: number for number, (run, kind) in enumerate(tried(self.runs)) if run is chosen}
-        leading = ways.get(chosen.decision.predictor)
-        texts, self.texts[split] = results.selected_texts(chosen.choices[split], extracted.corpus.lists, ways)
-        decoded = DecodedSplit(self.recipe, self.data, self.runs, chosen, split, self.metric)
-        with open_output(results.prediction_file(place, split, 0)) as out:
-            predictions = results.Predictions(out, self.recipe, extracted, chosen, split, self.served, leading)
-            visitors = [*decoded.visit[1], predictions.visitor, *([texts] if self.content.final else [])]
-            count = visit_lists(self.recipe, self.data, split, [(extracted, visitors)])
+        winner, directory, lists = self.winner, self.directory, self.data.others[split]
+        ways = {kind: number for number, (run, kind) in enumerate(ways_to_decode(self.runs)) if run is winner}
+        leading = ways.get(winner.decision.predictor)
+        texts, self.texts[split] = results.selected_texts(winner.choices[split], lists.corpus.lists, ways)
+        decoder = SplitDecoder(self.recipe, self.data, self.runs, winner, split, self.metric)
+        with open_output(results.prediction_file(directory, split, 0)) as out:
+            predictions = results.Predictions(out, self.recipe, lists, winner, split, self.model, leading)
+            visitors = [*decoder.visit[1], predictions.visitor, *([texts] if self.content.final else [])]
+            count = visit_lists(self.recipe, self.data, split, [(lists, visitors)])
             predictions.writer.finish()
-        answers = decoded.finish(count)
+        answers = decoder.finish(count)
         if answers is not None:
-            results.write_answers(place, split, answers)
+            results.write_answers(directory, split, answers)
         predictions.finish(answers)
         self.answers.append(predictions)
 
-    def _describe(self, split: str, extracted: ExtractedSplit) -> None:
+    def _describe(self, split: str, lists: ExtractedSplit) -> None:
         """Add what needs the texts of a split to the results of the chosen run; those of selections that nobody knew
         when its lists were read are read now."""
-        choices, texts, self.signatures[split] = self.chosen.choices[split], self.texts.get(split, ()), {}
+        choices, texts, self.signatures[split] = self.winner.choices[split], self.texts.get(split, ()), {}
         if not self.content.final:
             return
         if not texts or not choices.keys() <= texts[0][0].keys():
-            visitor, texts = results.selected_texts(choices, extracted.corpus.lists, {})
-            visit_lists(self.recipe, self.data, split, [(extracted, [visitor])])
-        described = self.content.describe(split, [*choices], texts)
-        for name, measures in described.reports.items():
+            visitor, texts = results.selected_texts(choices, lists.corpus.lists, {})
+            visit_lists(self.recipe, self.data, split, [(lists, [visitor])])
+        description = self.content.describe(split, [*choices], texts)
+        for name, measures in description.reports.items():
             self.reports[split][name] |= measures
-        self.signatures[split] = described.signatures
+        self.signatures[split] = description.signatures
 
     def _cross_validate(self) -> None:
         """Measure the chosen run on the training lists: sections of them, by trainings on all other sections."""
-        split, every, chosen = self.recipe.data.training, self.data.training, self.chosen
+        split, lists, winner = self.recipe.data.training, self.data.training, self.winner
         parts = list[tuple[Data, Run]]()
-        for first, last in sections(every.corpus.list_count):
+        for first, last in sections(lists.corpus.list_count):
             log.info("cross-validation: without the training lists from %s to %s", f"{first + 1:,}", f"{last:,}")
-            apart = np.zeros(every.corpus.list_count, np.bool_)
-            apart[first:last] = True
-            rest, held = (part_of(every, taken, f"{every.key} {first}") for taken in (~apart, apart))
-            data = replace(self.data, training=rest, others={**self.data.others, split: held})
-            run = fit(self._task(data, chosen.name, chosen.recipe, f"without-{first}"))
+            mask = np.zeros(lists.corpus.list_count, np.bool_)
+            mask[first:last] = True
+            rest, section = (part_of(lists, taken, f"{lists.key} {first}") for taken in (~mask, mask))
+            data = replace(self.data, training=rest, others={**self.data.others, split: section})
+            run = fit(self._task(data, winner.name, winner.recipe, f"without-{first}"))
             join_base(run, data.table)
             parts.append((data, run))
         self._tune(parts)
         for data, run in parts:
             self._evaluate(data, run, [split], dense_line(data.training.corpus, data.table, self.metric)[0])
-        decoded = [DecodedSplit(self.recipe, data, [run], run, split, self.metric) for data, run in parts]
-        visits = [each.visit for each in decoded if each.visit[1]]
+        decoders = [SplitDecoder(self.recipe, data, [run], run, split, self.metric) for data, run in parts]
+        visits = [each.visit for each in decoders if each.visit[1]]
         count = visit_lists(self.recipe, self.data, split, visits) if visits else 0
-        for each in decoded:
+        for each in decoders:
             each.finish(count)
-        chosen.take_over(split, every, [run for _, run in parts], self.metric)
+        winner.take_over(split, lists, [run for _, run in parts], self.metric)
 
     def predict(self) -> None:
-        for split, selections in self.chosen.selections.items():
+        for split, selections in self.winner.selections.items():
             selections.save(results.prediction_file(self.directory, split, 1))
 
     def _curve(self) -> dict[str, Any]:
@@ -311,41 +311,41 @@ class ListKind(Kind[ListRecipe]):
 
         The slope is the least-squares one over base-2 logarithms of the numbers of lists: what doubling them brings.
         """
-        chosen, metric, splits, training = self.chosen, self.metric, self.tested, self.chosen.recipe.training
+        winner, metric, splits, training = self.winner, self.metric, self.splits, self.winner.recipe.training
         by_share = dict[float, Run]()
         for share in sorted({share for share in training.curve if share < training.share}) if splits else ():
             log.info("learning curve: %g %% of the training lists", 100 * share)
-            single = chosen.recipe.changed({"training.share": share})
+            single = winner.recipe.changed({"training.share": share})
             try:
-                by_share[share] = fit(self._task(self.data, chosen.name, single, f"share-{share:g}"))
+                by_share[share] = fit(self._task(self.data, winner.name, single, f"share-{share:g}"))
             except (DataError, RecipeError) as error:
                 log.warning("training.curve: a share of %g cannot be trained on, and is left out: %s", share, error)
         if not by_share:
             return {}
-        by_share[training.share], by_split = chosen, dict[str, Compared]()
+        by_share[training.share], tables = winner, dict[str, Compared]()
         for split in splits:
             lists = self.data.others[split].corpus
             rows = {f"{share}": scored_rows(lists, metric, run.scores(lists)) for share, run in by_share.items()}
-            by_split[split] = Compared(metric, lists.reference, rows, **self.recipe.testing)
+            tables[split] = Compared(metric, lists.reference, rows, **self.recipe.testing)
         points = [
             {"share": share, "lists": run.training["lists"], "dev": run.dev_score,
-             "splits": {split: table.report(f"{share}")[metric.primary] for split, table in by_split.items()}}
+             "splits": {split: table.report(f"{share}")[metric.primary] for split, table in tables.items()}}
             for share, run in by_share.items()
         ]  # fmt: skip
         sizes = np.log2([point["lists"] for point in points])
-        apart = sizes - sizes.mean()
-        rise = (apart * [point["splits"][splits[0]] for point in points]).sum()
-        slope, first = float(rise / (np.square(apart).sum() or 1.0)), by_split[splits[0]]
-        before, last = [*first.rows][-2:]
-        return {"split": splits[0], "points": points, "slope": slope, "last": first.tested(last, before).as_dict()}
+        offsets = sizes - sizes.mean()
+        rise = (offsets * [point["splits"][splits[0]] for point in points]).sum()
+        slope, first = float(rise / (np.square(offsets).sum() or 1.0)), tables[splits[0]]
+        other, last = [*first.rows][-2:]
+        return {"split": splits[0], "points": points, "slope": slope, "last": first.test_between(last, other).as_dict()}
 
     def sections(self, metrics: Metrics) -> list[PageSection]:
-        scorer = Scorer(self.served, self.recipe.predictor)
-        changes = [results.changes_row(own.split, own.after - own.before, own.changed) for own in self.answers]
-        examples = [results.examples_of(scorer, own) for own in self.answers]
-        weights = [results.weight_table(self.served, self.recipe.predictor)]
-        every = [*chain.from_iterable(examples)]
-        return results.list_sections(metrics, runs=self.runs, weights=weights, examples=every, changes=changes)
+        scorer = Scorer(self.model, self.recipe.predictor)
+        changes = [results.changes_row(own.split, own.after - own.before, own.changes) for own in self.answers]
+        generators = [results.examples_of(scorer, own) for own in self.answers]
+        weights = [results.weight_table(self.model, self.recipe.predictor)]
+        examples = [*chain.from_iterable(generators)]
+        return results.list_sections(metrics, runs=self.runs, weights=weights, examples=examples, changes=changes)
 
 
 def join_base(run: Run, table: FeatureTable) -> None:
@@ -358,12 +358,12 @@ def join_base(run: Run, table: FeatureTable) -> None:
 
 def fit(task: RunTask) -> Run:
     """Train a run of one or several members, tuned by MERT where the recipe says so, and keep it, unless it is kept."""
-    if task.place is not None:
-        check_visible(task.place.parent.parent)  # the directory of the results
-    return trained_once(task, _trained)
+    if task.path is not None:
+        check_visible(task.path.parent.parent)  # the directory of the results
+    return train_once(task, _train)
 
 
-def _trained(task: RunTask) -> Run:
+def _train(task: RunTask) -> Run:
     run = train_run(task) if task.recipe.training.ensemble is None or task.dev is None else train_ensemble(task)
     tune_run(run, task)
     return run
@@ -386,8 +386,8 @@ def check_single(single: ListRecipe, start: Model | None = None) -> None:
     settings, learner = single.training, accepted(make_learner(single.learner))
     check_pairs(learner, settings.pairs)
     ensemble, select, mert = settings.ensemble, settings.select, getattr(single, "mert", None)
-    every = {"mert": mert, "training.select": select, "training.ensemble": ensemble}
-    stages = {key: stage for key, stage in every.items() if stage is not None}
+    options = {"mert": mert, "training.select": select, "training.ensemble": ensemble}
+    stages = {key: stage for key, stage in options.items() if stage is not None}
     if trees := tree_learner([single.learner, *(stage.model_dump() for stage in stages.values())]):
         make_learner({"name": trees}).require()
     if isinstance(single, TextRecipe) and mert is not None:
@@ -395,7 +395,7 @@ def check_single(single: ListRecipe, start: Model | None = None) -> None:
     if select is not None:
         accepted(make_learner(select.learner, "training.select.learner"))
     no_such = "an ensemble has no such training; leave it out" if ensemble is not None else ""
-    for key, given, message in (
+    for key, conflict, message in (
         ("training.vote", settings.vote, f"{learner.name} finds one optimum, in one go; leave it out" * learner.batch),
         *((key, trees, f"works with weights, and {trees} has trees; leave one of them out") for key in stages),
         ("training.ensemble", ensemble is not None and single.data.dev is None,
@@ -407,7 +407,7 @@ def check_single(single: ListRecipe, start: Model | None = None) -> None:
         ("training.start", start is not None and not learner.linear,
          f"{learner.name} grows its trees from the beginning; leave it out"),
     ):  # fmt: skip
-        if given and message:
+        if conflict and message:
             raise RecipeError(message, key=key)
     if (bits := single.features.hash_bits) is not None:  # a table of features has only as many columns as there are
         need = bytes_needed(learner, 1 << bits)

@@ -49,12 +49,12 @@ from rerank.readers.texts.jsonl import is_table
 from rerank.recipes.loading import measuring_recipe
 from rerank.recipes.settings import Section, Seed, Settings, named, validate
 from rerank.runs.compared import Compared, doubts_about
-from rerank.runs.corpora import FEWEST, references_amiss, unlike_training, written_apart
+from rerank.runs.corpora import MIN_LENGTHS, reference_doubts, spelling_doubt, training_differences
 from rerank.runs.fitting import task_of
 from rerank.runs.report.table import plain_text
 
 log = logging.getLogger("rerank")
-BATCH = 64  # lists that are ranked together
+BATCH_SIZE = 64  # lists that are ranked together
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Evaluation:
     @cached_property
     def against_base(self) -> Significance:
         """The test of the choice against the base: ``difference``, ``p``, an interval ``low`` to ``high``."""
-        return self.compared.tested("choice", "base")
+        return self.compared.test_between("choice", "base")
 
     @property
     def p(self) -> float:
@@ -143,7 +143,7 @@ def evaluate(
     """
     check_keys("evaluate", columns)
     validate(Sampling, {"samples": samples, "seed": seed})
-    measure, corpus, chosen, predictor, doubt = _measured(model, lists, metric, decode, columns)
+    measure, corpus, chosen, predictor, doubt = _measure(model, lists, metric, decode, columns)
     usual = usual_scores(corpus, measure).items()
     rows = {name: scored_rows(corpus, measure, scores) for name, scores in usual} | {"choice": chosen}
     how: Any = {"test": test, "samples": samples, "seed": seed, "doubt": doubt}
@@ -154,7 +154,7 @@ _MISSING = object()
 Answer = int | bytes | np.ndarray  # a candidate's place, -1 for none; the text of what is no candidate; or all scores
 
 
-def _measured(
+def _measure(
     model: Reranker | Iterable[Any],
     lists: Any,
     metric: str | Mapping[str, Any] | None,
@@ -195,7 +195,7 @@ def _measured(
     how_given: Any = {"texts": isinstance(content, TextContent), "gains": isinstance(content.metric, Gain)}
     with error_context():
         usable = content.measured(one_by_one(memory_blocks(lists, **how_given)), count)
-        while batch := list(islice(usable, BATCH)):
+        while batch := list(islice(usable, BATCH_SIZE)):
             for one, answer in zip(batch, choose([one.pair for one in batch if one.pair]), strict=True):
                 every.append((one.held.base, one.stats, one.reference))
                 rows.append(_row_of(content, one, answer))
@@ -205,7 +205,7 @@ def _measured(
     log_account(Account.of("", looked_at, measure=content.metric.words))
     sample = seen.finish()
     if scorer is not None:
-        for line in unlike_training(sample, content, scorer.model.about.get("columns", {}), scorer.model.seen):
+        for line in training_differences(sample, content, scorer.model.about.get("columns", {}), scorer.model.seen):
             log.warning("%s", line)
     elif next(choices, _MISSING) is not _MISSING:
         raise DataError(f"found more choices than the {len(every):,} lists; expected one for each")
@@ -221,12 +221,12 @@ def _doubts(
 ) -> str:
     """What speaks against claims, which is logged; as is whether references look like those of other lists."""
     metric, base = content.metric, content.held[0] if corpus.base.any() else None
-    several = first if len(first) >= FEWEST else ()  # of few lists, one may differ by chance
+    several = first if len(first) >= MIN_LENGTHS else ()  # of few lists, one may differ by chance
     doubts = doubts_about(several, metric, reader, base, corpus.lists, corpus.gain, corpus.base)
     blind = {"oracle": scored_rows(corpus, metric, corpus.gain), "random": blind_rows(corpus, metric)}
     total, size = corpus.reference.sum(axis=0), {"lists": corpus.list_count, "candidates": corpus.candidate_count}
     counts = size | {name: metric.report(own.sum(axis=0), total) for name, own in blind.items()}
-    for line in ([] if written_apart(doubts) else references_amiss(metric, counts, sample.lengths, "")) + doubts:
+    for line in ([] if spelling_doubt(doubts) else reference_doubts(metric, counts, sample.lengths, "")) + doubts:
         log.warning("%s", line)
     return " ".join(doubts)
 

@@ -25,7 +25,7 @@ from rerank.readers.texts.text_files import TextFile, lists_of_texts
 from rerank.recipes.loading import TaskFiles, read_settings, tasks
 from rerank.recipes.recipe import TASKS, ListRecipe
 from rerank.recipes.settings import Settings, literal, named
-from rerank.runs.corpora import written_apart
+from rerank.runs.corpora import spelling_doubt
 from rerank.storage.documents import as_json, read_yaml
 from rerank.storage.places import is_url
 from rerank.storage.streams import read_once
@@ -142,7 +142,7 @@ def new_recipe(
         if UNSUITED in line and metric is None:
             raise DataError(f"{line} Choose: --metric match, gain, counts, wer, cer or bleu.", path=files[0])
         log.warning("%s", line)
-    apart = written_apart(doubts)
+    apart = spelling_doubt(doubts)
     lines[3:3] = [f"# {apart}"] if apart else []
     lines += ["", "# What suits the task; other values: rerank list, docs/recipes.md", *_task_lines(recipe)]
     lines[1:1] = said

@@ -56,24 +56,24 @@ def write_answers(directory: Path, split: str, answers: list[bytes]) -> None:
             out.write((text if plain else as_json(text.decode("utf-8", "surrogatepass")).encode()) + b"\n")
 
 
-def predicted(
-    reader: Reader, metric: Metric, leading: int | None, again: RereadList, scores: np.ndarray, added: float,
+def prediction_of(
+    reader: Reader, metric: Metric, leading: int | None, again: RereadList, scores: np.ndarray, offset: float,
     gains: np.ndarray, reference: np.ndarray,
 ) -> tuple[bytes, int, Lists]:  # fmt: skip
     """The prediction of a list in the input's format: its candidates by their scores in the corpus (float64 [N]), after
-    the answer that was found under the number ``leading``, if lists are decoded. With it, whether the answer is better
+    the answer with the number ``leading`` among findings, if lists are decoded. With it, whether the answer is better
     (1) or worse (-1) than the base candidate, and the list itself if so, else without its candidates.
 
-    The scores that are written are those of features' plain values, so that lists can be compared: ``added`` makes them
-    such, see ``ExtractedSplit``. gains: of base candidate and, where lists are not decoded, of answer.
+    The scores that are written are those of features' plain values, so that lists can be compared: ``offset`` makes
+    them such, see ``ExtractedSplit``. gains: of base candidate and, where lists are not decoded, of answer.
     """
-    nbest, decided, (before, after) = again.nbest, None, gains
-    if leading is not None and (decided := again.found[leading]) is not None:
-        after = metric.gain(decided.rows[0], reference)
-    order = led(rank(scores, nbest.base), None if decided is None else decided.candidate)
+    nbest, answer, (before, after) = again.nbest, None, gains
+    if leading is not None and (answer := again.findings[leading]) is not None:
+        after = metric.gain(answer.rows[0], reference)
+    order = led(rank(scores, nbest.base), None if answer is None else answer.candidate)
     sign = 0 if not scores.size or abs(after - before) <= SAME_GAIN else 1 if after > before else -1
     out = BytesIO()
-    reader.write(out, nbest, order.tolist(), scores + added)
+    reader.write(out, nbest, order.tolist(), scores + offset)
     return out.getvalue(), sign, nbest if sign else nbest.some([])
 
 
@@ -81,64 +81,64 @@ class Predictions:
     """The predictions of a run's model for a test split, which go to ``out`` as lists are read again; bad ones keep
     their places.
 
-    leading: see ``predicted``. examples: the lists that the page shows in full, by number in the corpus, each with its
-    place in the files: up to ``recipe.examples`` that are better and as many that are worse, drawn by its seed.
+    leading: see ``prediction_of``. examples: the lists that the page shows in full, by number in the corpus, each with
+    its index in the files: up to ``recipe.examples`` that are better and as many that are worse, drawn by its seed.
 
-    Of the answers, once all are known (``finish``): base, chosen: int64 [L], candidates of the corpus, -1 for none; the
-    features of ``chosen`` tell why. before, after, best: float64 [L], the gains of base candidates, of answers and of
-    the oracle. changed: bool [L], where the answer is not the base candidate. texts: of all lists of the files, where
+    Of the answers, once all are known (``finish``): base, choice: int64 [L], candidates of the corpus, -1 for none; the
+    features of ``choice`` tell why. before, after, best: float64 [L], the gains of base candidates, of answers and of
+    the oracle. changes: bool [L], where the answer is not the base candidate. texts: of all lists of the files, where
     answers may be no candidates.
     """
 
     after: np.ndarray
-    changed: np.ndarray
+    changes: np.ndarray
     texts: list[bytes] | None
 
     def __init__(
-        self, out: Writable, recipe: ListRecipe, extracted: ExtractedSplit, run: Run, split: str, model: Model,
+        self, out: Writable, recipe: ListRecipe, lists: ExtractedSplit, run: Run, split: str, model: Model,
         leading: int | None,
     ) -> None:  # fmt: skip
-        corpus, weights = extracted.corpus, run.weights[recipe.predictor]
-        added = np.zeros(corpus.list_count)
-        if extracted.origins is not None:
-            added = scores_of(extracted.origins, Weights(weights.w, 0.0))
-        self.split, self.extracted, self._run, choices = split, extracted, run, run.choices[split]
-        self.base, self.chosen = choices["base"], choices.get(run.decision.predictor, choices[recipe.predictor])
+        corpus, weights = lists.corpus, run.weights[recipe.predictor]
+        offsets = np.zeros(corpus.list_count)
+        if lists.origins is not None:
+            offsets = scores_of(lists.origins, Weights(weights.w, 0.0))
+        self.split, self.lists, self._run, choices = split, lists, run, run.choices[split]
+        self.base, self.choice = choices["base"], choices.get(run.decision.predictor, choices[recipe.predictor])
         self.before, self.best = list_gains(corpus, self.base), list_gains(corpus, oracles(corpus))
-        gains = np.stack([self.before, list_gains(corpus, self.chosen)], axis=1)
-        self._scorer, of_lists = Scorer(model), [added, gains, corpus.reference]
-        see = partial(predicted, self._scorer.reader, metric_of(recipe), leading)
+        gains = np.stack([self.before, list_gains(corpus, self.choice)], axis=1)
+        self._scorer, of_lists = Scorer(model), [offsets, gains, corpus.reference]
+        see = partial(prediction_of, self._scorer.reader, metric_of(recipe), leading)
         self.visitor = Visitor(self._add, see, [scores_of(corpus, weights)], of_lists, opens=False, whole=True)
         self.writer, self.examples = ListWriter(out, self._scorer.reader), dict[int, tuple[int, Lists]]()
         self._order = np.random.default_rng(recipe.seed).permutation(corpus.list_count)
-        self._most, self._sides = recipe.examples, {1: list[int](), -1: list[int]()}
+        self._limit, self._sides = recipe.examples, {1: list[int](), -1: list[int]()}
 
-    def finish(self, decoded: list[bytes] | None) -> None:
-        """Find out what the answers are, once all lists are evaluated; decoded: their texts, where they are decoded."""
-        choices, compared = self._run.choices[self.split], self._run.selections[self.split]
-        used = self._run.decision.predictor
-        if used in choices:
-            self.chosen, self.texts = choices[used], None
-            self.after, self.changed = list_gains(self.extracted.corpus, self.chosen), self.chosen != self.base
+    def finish(self, texts: list[bytes] | None) -> None:
+        """Find out what the answers are, once all lists are evaluated; texts: theirs, where they are decoded."""
+        choices, table = self._run.choices[self.split], self._run.selections[self.split]
+        predictor = self._run.decision.predictor
+        if predictor in choices:
+            self.choice, self.texts = choices[predictor], None
+            self.after, self.changes = list_gains(self.lists.corpus, self.choice), self.choice != self.base
         else:
-            rows, self.texts = compared.rows[used], [text.strip() for text in decoded or []]
-            self.after = compared.metric.gain(rows, compared.reference)
-            self.changed = (rows != compared.rows["base"]).any(axis=1)
+            rows, self.texts = table.rows[predictor], [text.strip() for text in texts or []]
+            self.after = table.metric.gain(rows, table.reference)
+            self.changes = (rows != table.rows["base"]).any(axis=1)
 
-    def _add(self, place: int, number: int, found: Any) -> None:
+    def _add(self, index: int, number: int, finding: Any) -> None:
         if number < 0:  # the reference cannot be used, or nothing
-            (ranked,) = self._scorer.rank([self._scorer.open(found)])
-            if isinstance(ranked, Problem):
-                self.writer.bad(ranked)
+            (ranking,) = self._scorer.rank([self._scorer.open(finding)])
+            if isinstance(ranking, Problem):
+                self.writer.bad(ranking)
             else:
-                self.writer.good(ranked.nbest, ranked.order.tolist(), ranked.scores)
+                self.writer.good(ranking.nbest, ranking.order.tolist(), ranking.scores)
             return
-        data, sign, nbest = found
+        data, sign, nbest = finding
         self.writer.written(data, nbest)
         if sign:
-            side, self.examples[number] = self._sides[sign], (place, nbest)
+            side, self.examples[number] = self._sides[sign], (index, nbest)
             side.append(number)
-            if len(side) > self._most:
+            if len(side) > self._limit:
                 side.sort(key=self._order.__getitem__)
                 del self.examples[side.pop()]
 
@@ -146,28 +146,29 @@ class Predictions:
 def selected_texts(
     choices: Mapping[str, np.ndarray], starts: np.ndarray, ways: Mapping[str, int]
 ) -> tuple[Visitor, list[SelectedTexts]]:  # fmt: skip
-    """What reads the texts of selections again, and the list that it puts them into. choices: int64 [L], candidates of
-    the corpus, whose lists begin at ``starts``, -1 for none; ways: those that are decoded meanwhile, by the numbers
-    under which their answers are found."""
-    places, texts = [np.where(y < 0, -1, y - starts[:-1]) for y in choices.values()], list[SelectedTexts]()
+    """A visitor that reads the texts of selections again, and the list that it puts them into.
+
+    choices: int64 [L], candidates of the corpus, whose lists begin at ``starts``, -1 for none; ways: those that are
+    decoded meanwhile, by the numbers of their answers among findings."""
+    indices, texts = [np.where(y < 0, -1, y - starts[:-1]) for y in choices.values()], list[SelectedTexts]()
     see = partial(texts_of, [*choices], ways)
-    return Visitor(lambda place, number, found: texts.append(found), see, [], places, opens=False), texts  # noqa: ARG005
+    return Visitor(lambda _index, _number, text: texts.append(text), see, [], indices, opens=False), texts
 
 
-def texts_of(names: Sequence[str], ways: Mapping[str, int], again: RereadList, *places: int) -> SelectedTexts:
-    """The texts that are selected from a list, given their places in it."""
-    chosen, texts = dict(zip(names, places, strict=True)), again.nbest.texts
+def texts_of(names: Sequence[str], ways: Mapping[str, int], again: RereadList, *indices: int) -> SelectedTexts:
+    """The texts that are selected from a list, given their indices."""
+    choices, texts = dict(zip(names, indices, strict=True)), again.nbest.texts
     for name, number in ways.items():
-        decided = again.found[number]
-        chosen[name] = -1 if decided is None or decided.candidate is None else decided.candidate
-    return {name: texts[y] if y >= 0 else b"" for name, y in chosen.items()}, again.nbest.references
+        answer = again.findings[number]
+        choices[name] = -1 if answer is None or answer.candidate is None else answer.candidate
+    return {name: texts[y] if y >= 0 else b"" for name, y in choices.items()}, again.nbest.references
 
 
 @dataclass(frozen=True)
 class Example:
     """A list in full.
 
-    gold, base, chosen: reference, generator's best candidate and answer: bracketed trees for the task ``parse``, plain
+    gold, base, choice: reference, generator's best candidate and answer: bracketed trees for the task ``parse``, plain
     text for others, where ``gold`` has one reference per line. contributions: those to the choice, the strongest first.
     source: the input, where it is known.
     """
@@ -176,45 +177,45 @@ class Example:
     list_id: str
     gold: str
     base: str
-    chosen: str
+    choice: str
     base_gain: float
-    chosen_gain: float
+    choice_gain: float
     oracle_gain: float
     contributions: Sequence[Contribution] = ()
     source: str | None = None
 
-    def folded(self, task: str, measure: Measure, *, open: bool = False) -> Folded:
+    def fold(self, task: str, measure: Measure, *, open: bool = False) -> Folded:
         """The list as the page has it: what differs, and the features that decided."""
         if task == "parse":
-            candidates = compare_trees(self.gold, self.base, self.chosen, self.list_id)
+            candidates = compare_trees(self.gold, self.base, self.choice, self.list_id)
         else:
-            candidates = compare_texts(self.source, self.gold.splitlines(), self.base, self.chosen)
+            candidates = compare_texts(self.source, self.gold.splitlines(), self.base, self.choice)
         heading = "gain" if measure.lower_is_better else measure.heading
-        gains = {"base": self.base_gain, "chosen": self.chosen_gain, "oracle": self.oracle_gain}
+        gains = {"base": self.base_gain, "chosen": self.choice_gain, "oracle": self.oracle_gain}
         numbers = ", ".join(f"{name} {measure.gain(gain)}" for name, gain in gains.items())
         parts = self.contributions
         names, amounts = [part.feature for part in parts], [part.amount for part in parts]
-        weights, apart = reals([part.weight for part in parts]), reals([part.value - part.other for part in parts])
+        weights, gaps = reals([part.weight for part in parts]), reals([part.value - part.other for part in parts])
         deciding = TextTable(
             "Features that decided; above zero for the chosen candidate",
             ["feature", "weight", "chosen − base", "contribution"],
-            [*zip(names, weights, apart, reals(amounts), strict=True)], bars=[*map(Bar.of, amounts)],
+            [*zip(names, weights, gaps, reals(amounts), strict=True)], bars=[*map(Bar.of, amounts)],
         )  # fmt: skip
         return Folded(f"{self.list_id} ({self.split}) · {heading}: {numbers}", [candidates, deciding], open=open)
 
 
 def examples_of(scorer: Scorer, of: Predictions) -> Iterator[Example]:
     """The lists of a split that were kept, in full."""
-    starts = of.extracted.corpus.lists
+    starts = of.lists.corpus.lists
     for i, (number, nbest) in of.examples.items():
         pair = scorer.content.pair(nbest, SkipCount("skip")) if nbest.problem is None else None
         if pair is None:
             continue
-        base, chosen = (int(choice[i] - starts[i]) for choice in (of.base, of.chosen))
+        base, choice = (int(selection[i] - starts[i]) for selection in (of.base, of.choice))
         before, after, best = (float(gain[i]) for gain in (of.before, of.after, of.best))
-        written = pair.nbest.texts[chosen] if of.texts is None else of.texts[number]
-        why = scorer.explain(pair, chosen, base)[:MAX_FEATURES]
-        texts = pair.nbest.texts[base], written, pair.nbest.source or b""
+        answer = pair.nbest.texts[choice] if of.texts is None else of.texts[number]
+        why = scorer.explain(pair, choice, base)[:MAX_FEATURES]
+        texts = pair.nbest.texts[base], answer, pair.nbest.source or b""
         first, last, source = (text.decode("utf-8", "replace") for text in texts)
         about = why, None if pair.nbest.source is None else source
         yield Example(of.split, pair.nbest.id, scorer.content.gold_text(pair), first, last, before, after, best, *about)
@@ -233,18 +234,18 @@ def list_sections(
     results = [tables.results_table(metrics, split) for split in tables.splits_of(metrics)]
     notes = [*tables.notes(metrics), *(f"{name}: {text}" for name, text in tables.signatures(metrics))]
     learning = learning_figure(metrics.get("curve") or {}, measure, tables.dev_of(metrics))
-    verdicts = {gain for one in examples for gain in (one.base_gain, one.chosen_gain)} <= {0.0, 1.0}
+    verdicts = {gain for example in examples for gain in (example.base_gain, example.choice_gain)} <= {0.0, 1.0}
     sides = {"Now right" if verdicts else "Now better": 1, "Now wrong" if verdicts else "Now worse": -1}
-    changed = TextTable.of("Answers compared with base candidates", changes)
+    comparison = TextTable.of("Answers compared with base candidates", changes)
     sizes = tables.corpora_table(metrics.get("corpora", {}))
     return [
         PageSection("Results", [*results, tables.reported_table(metrics), *notes]),
         PageSection("Choice", [tables.choice_table(metrics)]),
-        PageSection("Lists", [changed, KEY if examples else None]),
+        PageSection("Lists", [comparison, KEY if examples else None]),
         *(
-            PageSection(heading, [one.folded(task, measure, open=k == 0) for k, one in enumerate(side)])
+            PageSection(heading, [example.fold(task, measure, open=k == 0) for k, example in enumerate(side)])
             for heading, sign in sides.items()
-            for side in [[one for one in examples if sign * (one.chosen_gain - one.base_gain) > 0]]
+            for side in [[example for example in examples if sign * (example.choice_gain - example.base_gain) > 0]]
         ),
         PageSection("Weights", weights),
         PageSection("Training", [[training_figure(runs, metrics), learning]]),
@@ -252,16 +253,16 @@ def list_sections(
     ]
 
 
-def changes_row(split: str, difference: np.ndarray, changed: np.ndarray) -> dict[str, str]:
+def changes_row(split: str, difference: np.ndarray, mask: np.ndarray) -> dict[str, str]:
     """The number of lists of a split that got better or worse, by the ``difference`` of their gain (float64 [L]), or
-    have another answer (``changed``, bool [L]) or the same."""
+    have another answer (``mask``, bool [L]) or the same."""
     better, worse, lists = difference > SAME_GAIN, difference < -SAME_GAIN, max(difference.size, 1)
     return {
         "split": split,
         "better": f"{count(better.sum())} ({fixed(100 * better.sum() / lists, 1)} %)",
         "worse": f"{count(worse.sum())} ({fixed(100 * worse.sum() / lists, 1)} %)",
-        "another candidate, as good": count((~better & ~worse & changed).sum()),
-        "the same candidate": count((~changed).sum()),
+        "another candidate, as good": count((~better & ~worse & mask).sum()),
+        "the same candidate": count((~mask).sum()),
         "lists": count(difference.size),
     }
 
@@ -283,15 +284,15 @@ def training_figure(runs: Sequence[Run], metrics: Mapping[str, Any]) -> page.Fig
     Batch learners have no course: they have a point among the lines of others, and no figure if they are alone.
     """
     measure, dev, best = primary_of(metrics), tables.dev_of(metrics), dict[str, float]()
-    scored = [(run, {line["epoch"]: line["dev"] for line in run.history if "dev" in line}) for run in runs]
-    for run, course in scored:
+    courses = [(run, {line["epoch"]: line["dev"] for line in run.history if "dev" in line}) for run in runs]
+    for run, course in courses:
         best[run.name] = max([best.get(run.name, -math.inf), *map(measure.better, course.values())])
-    if not any(len(course) > 1 for _, course in scored):
+    if not any(len(course) > 1 for _, course in courses):
         return None
-    chosen, lines = str(tables.chosen_of(metrics).get("name")), list[page.FigureLine]()
-    names = sorted(best, key=lambda name: (name != chosen, -best[name], name))[: len(page.PALETTE)]
+    winner, lines = str(tables.chosen_of(metrics).get("name")), list[page.FigureLine]()
+    names = sorted(best, key=lambda name: (name != winner, -best[name], name))[: len(page.PALETTE)]
     for series, name in enumerate(names, start=1):
-        for run, course in ((run, course) for run, course in scored if run.name == name):
+        for run, course in ((run, course) for run, course in courses if run.name == name):
             x = [epoch * run.training["lists"] for epoch in course]
             lines.append(page.FigureLine(x, [measure.scale * score for score in course.values()], name, series=series))
     base = tables.value_at(metrics, "corpora", dev, "statistics", "base", measure.key)

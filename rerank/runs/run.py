@@ -40,13 +40,13 @@ class Run:
     training: dict[str, Any]
     history: list[dict[str, Any]]
     data: tuple[str, ...]  # digests of the lists and the code that it depends on, the lists of training first
-    held: np.ndarray  # [N']: scores of its last lists, without training on them
+    held_out: np.ndarray  # [N']: scores of its last lists, without training on them
     selections: dict[str, Compared] = field(default_factory=dict)
     choices: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
     decodings: dict[str, Decoding] = field(default_factory=dict)  # by kind, as they were tuned
     brackets: BracketModel | None = None  # where it was learned how to fuse, and
-    fused_at: tuple[float, float] = (0.0, 0.0)  # the threshold and slack that go with it
-    place: Path | None = None  # where it was read from, and unfinished work on it is kept
+    fusion_point: tuple[float, float] = (0.0, 0.0)  # the threshold and slack that go with it
+    path: Path | None = None  # where it was read from, and unfinished work on it is kept
     _votes: Votes | None = None
 
     @property
@@ -77,9 +77,9 @@ class Run:
     def votes(self, corpus: Corpus) -> Votes | None:
         """The predictors, from the updates repeated on the training corpus; None where they were not kept."""
         if self._votes is None and self.log and self.recipe.training.vote:
-            kept = corpus if self.columns is None else corpus.keep_columns(self.columns)
+            part = corpus if self.columns is None else corpus.keep_columns(self.columns)
             learner = make_learner(self.recipe.learner, base=self.training["base"]["votes"])
-            self._votes = learner.votes(*in_memory(UpdateLog.from_arrays(self.log), kept))
+            self._votes = learner.votes(*in_memory(UpdateLog.from_arrays(self.log), part))
         return self._votes
 
     def forget_votes(self) -> None:
@@ -87,10 +87,10 @@ class Run:
         self._votes = None
 
     def evaluate(
-        self, split: str, extracted: ExtractedSplit, training: Corpus, metric: Metric, others: Mapping[str, Weights]
+        self, split: str, lists: ExtractedSplit, training: Corpus, metric: Metric, others: Mapping[str, Weights]
     ) -> None:
         """Choose from the lists of a split by base score, oracle, all predictors, and those that are no part of it."""
-        corpus, weights = extracted.corpus, {**self.weights, **others}
+        corpus, weights = lists.corpus, {**self.weights, **others}
         by = usual_scores(corpus, metric) | {name: scores(corpus, own) for name, own in weights.items()}
         choices = {name: best(corpus, own) for name, own in by.items()}
         rows = {name: scored_rows(corpus, metric, own) for name, own in by.items()}
@@ -106,35 +106,36 @@ class Run:
             if (bound := self.training.get("bound")) and corpus.list_count:  # beside its error of the vote, ours
                 worse = list_gains(corpus, choices["voted"]) < list_gains(corpus)
                 bound[f"vote_error_{split}"] = float(np.mean(worse))
-        self.choices[split], self.selections[split] = choices, self._compared(extracted, rows, metric)
+        self.choices[split], self.selections[split] = choices, self._comparison(lists, rows, metric)
 
-    def take_over(self, split: str, extracted: ExtractedSplit, parts: Sequence["Run"], metric: Metric) -> None:
+    def take_over(self, split: str, lists: ExtractedSplit, parts: Sequence["Run"], metric: Metric) -> None:
         """Score on a split what runs like this one, trained without a section of it each, selected from theirs.
 
-        Where one has no such predictor, as where nothing was learned, its best candidates take the place.
+        Where one has no such predictor, as where nothing was learned, its best candidates stand in.
         """
-        starts = extracted.corpus.lists
-        rows, choices, first = list[dict[str, np.ndarray]](), list[dict[str, np.ndarray]](), 0
+        starts = lists.corpus.lists
+        part_rows, part_choices, first = list[dict[str, np.ndarray]](), list[dict[str, np.ndarray]](), 0
         for part in parts:
-            rows.append(part.selections[split].rows)
-            choices.append({name: np.where(y < 0, -1, y + starts[first]) for name, y in part.choices[split].items()})
-            first += len(rows[-1]["base"])
+            part_rows.append(part.selections[split].rows)
+            choices = {name: np.where(y < 0, -1, y + starts[first]) for name, y in part.choices[split].items()}
+            part_choices.append(choices)
+            first += len(part_rows[-1]["base"])
         usual = {"first": "base"}
-        every, chosen = (
+        rows, choices = (
             {
                 name: np.concatenate([one.get(name, one[usual.get(name, self.recipe.predictor)]) for one in each])
                 for name in dict.fromkeys(chain(*each))
             }
-            for each in (rows, choices)
+            for each in (part_rows, part_choices)
         )
-        self.choices[split], self.selections[split] = chosen, self._compared(extracted, every, metric)
+        self.choices[split], self.selections[split] = choices, self._comparison(lists, rows, metric)
         self.training |= {key: value for key, value in parts[0].training.items() if key == "votes"}
 
-    def _compared(self, lists: ExtractedSplit, rows: dict[str, np.ndarray], metric: Metric) -> Compared:
+    def _comparison(self, lists: ExtractedSplit, rows: dict[str, np.ndarray], metric: Metric) -> Compared:
         return Compared(metric, lists.corpus.reference, rows, ids=lists.ids, **self.recipe.testing)
 
-    def entry(self, *, tested: bool = True) -> dict[str, Any]:
-        """The run in metrics.json; tested: whether rows are tested against the base; alike: ways to decode that choose
+    def entry(self, *, tests: bool = True) -> dict[str, Any]:
+        """The run in metrics.json; tests: whether rows are tested against the base; alike: ways to decode that choose
         the same in every list as the predictor, or as another one."""
         ways = dict.fromkeys([self.recipe.predictor, *get_args(Kind)])
         alike = {
@@ -150,7 +151,7 @@ class Run:
             "dev": self.dev_score,
             "training": self.training,
             "splits": {split: compared.reports() for split, compared in self.selections.items()},
-            "significance": {split: each.significance() if tested else {} for split, each in self.selections.items()},
+            "significance": {split: each.significance() if tests else {} for split, each in self.selections.items()},
             **({"alike": alike} if alike else {}),
         }
 
@@ -159,7 +160,7 @@ class Run:
         arrays = {name: weights.w for name, weights in self.weights.items()}
         arrays |= {f"state_{name}": array for name, array in self.state.items()}
         arrays |= {f"log_{name}": array for name, array in self.log.items()}
-        arrays |= {"held": self.held} if self.held.size else {}
+        arrays |= {"held": self.held_out} if self.held_out.size else {}
         arrays |= {} if self.columns is None else {"columns": self.columns}
         if (trees := self.weights["last"].trees) is not None:
             arrays["trees"] = trees.text
@@ -171,24 +172,24 @@ class Run:
     @staticmethod
     def load(work: Work, name: str, recipe: ListRecipe, data: tuple[str, ...]) -> "Run | None":
         """The run that ``save`` kept, if it is there."""
-        if (kept := work.load()) is None:
+        if (entry := work.load()) is None:
             return None
-        header, arrays = kept
+        header, arrays = entry
         trees = None
         if "trees" in arrays:
             trees = tree_readers.get(recipe.learner["name"])(arrays["trees"].tobytes(), arrays["last"].size)
         weights = {key: Weights(arrays[key], float(base), trees) for key, base in header["base"].items()}
-        state, logged = (
+        state, updates = (
             {key.removeprefix(part): array for key, array in arrays.items() if key.startswith(part)}
             for part in ("state_", "log_")
         )
-        about, held = (header["training"], header["history"], data), arrays.get("held", np.zeros(0))
-        return Run(name, recipe, weights, state, logged, arrays.get("columns"), *about, held, place=work.path)
+        about, held_out = (header["training"], header["history"], data), arrays.get("held", np.zeros(0))
+        return Run(name, recipe, weights, state, updates, arrays.get("columns"), *about, held_out, path=work.path)
 
 
-def beside(place: Path, stage: str) -> Path:
-    """The file that keeps what is known of a stage of the run at ``place``."""
-    return place.with_name(f"{place.stem}.{stage}.npz")
+def sibling_path(path: Path, stage: str) -> Path:
+    """The file that keeps what is known of a stage of the run at ``path``."""
+    return path.with_name(f"{path.stem}.{stage}.npz")
 
 
 def weight_counts(weights: Mapping[str, Weights], predictor: str) -> dict[str, Any]:
@@ -201,26 +202,26 @@ def weight_counts(weights: Mapping[str, Weights], predictor: str) -> dict[str, A
 
 
 log = logging.getLogger("rerank")
-WIDE = 1.96  # standard errors: 95 % of a normal distribution
+INTERVAL_ERRORS = 1.96  # standard errors: 95 % of a normal distribution
 SAMPLES = 1000
 
 
-def choose(recipe: ListRecipe, runs: Sequence[Run], apart: Corpus | None, metric: Metric) -> tuple[Run, dict[str, Any]]:
-    """The run that is served, and the entry ``choice`` of metrics.json; empty without lists set ``apart``.
+def choose(recipe: ListRecipe, runs: Sequence[Run], lists: Corpus | None, metric: Metric) -> tuple[Run, dict[str, Any]]:
+    """The run that is served, and the entry ``choice`` of metrics.json; empty without ``lists`` set apart.
 
     Of the seeds of the chosen settings, it is the one with the best dev score.
     """
-    if apart is None:
+    if lists is None:
         return best_on_dev(runs, metric), {}
     seeds, sign = len(recipe.run_seeds), metric.sign
     groups = {str(first): runs[first : first + seeds] for first in range(0, len(runs), seeds)}
     rows = {
-        key: np.stack([scored_rows(apart, metric, run.scores(apart)) for run in group]) for key, group in groups.items()
+        key: np.stack([scored_rows(lists, metric, run.scores(lists)) for run in group]) for key, group in groups.items()
     }
-    compared = Compared(metric, apart.reference, rows, oracles=(), samples=SAMPLES, seed=recipe.seed)
-    best, points = max(rows, key=lambda key: sign * compared.score(key)), list[dict[str, Any]]()
+    table = Compared(metric, lists.reference, rows, oracles=(), samples=SAMPLES, seed=recipe.seed)
+    best, points = max(rows, key=lambda key: sign * table.score(key)), list[dict[str, Any]]()
     for key, group in groups.items():
-        score, width = compared.score(key), WIDE * compared.error(key)
+        score, width = table.score(key), INTERVAL_ERRORS * table.error(key)
         devs = [run.dev_score for run in group if run.dev_score is not None]
         points.append(
             {
@@ -228,26 +229,26 @@ def choose(recipe: ListRecipe, runs: Sequence[Run], apart: Corpus | None, metric
                 "seeds": len(group),
                 "score": score,
                 "interval": [score - width, score + width],
-                "difference": compared.difference(key, best),
-                "error": 0.0 if key == best else compared.error(key, best),
+                "difference": table.difference(key, best),
+                "error": 0.0 if key == best else table.error(key, best),
                 "dev": float(np.mean(devs)) if devs else None,
                 "nonzero_weights": float(np.mean([run.training["nonzero_weights"] for run in group])),
-                "report": compared.report(key),
+                "report": table.report(key),
             }
         )
     near = [k for k, point in enumerate(points) if sign * point["difference"] >= -point["error"]]
-    taken = min(near, key=lambda k: (points[k]["nonzero_weights"], -sign * points[k]["score"]))
-    run, point = recipe.points()[taken]
+    number = min(near, key=lambda k: (points[k]["nonzero_weights"], -sign * points[k]["score"]))
+    run, point = recipe.points()[number]
     line = {
         "split": HOLDOUT,
-        "lists": apart.list_count,
+        "lists": lists.list_count,
         "best": groups[best][0].name,
-        "chosen": points[taken]["name"],
+        "chosen": points[number]["name"],
         "settings": {**run.set, **point},
         "points": [{**entry, "near": k in near} for k, entry in enumerate(points)],
     }
     log.info("best on %s: %s; simplest within one standard error: %s", HOLDOUT, line["best"], line["chosen"])
-    return best_on_dev([*groups.values()][taken], metric), line
+    return best_on_dev([*groups.values()][number], metric), line
 
 
 def best_on_dev(runs: Sequence[Run], metric: Metric) -> Run:
@@ -268,8 +269,8 @@ def blind(recipe: ListRecipe, choice: Mapping[str, Any]) -> dict[str, Any]:
     data = recipe.data
     on: dict[str, list[str]] = {data.training: ["weights"]}
     if data.dev is not None:
-        weighed = any(single.recipe.learner.get("base") == AUTO for single in recipe.expand())
-        kinds = {"epochs": True, "base weight": weighed, "decoding": recipe.decoders, "seed": len(recipe.run_seeds) > 1}
+        auto = any(single.recipe.learner.get("base") == AUTO for single in recipe.expand())
+        kinds = {"epochs": True, "base weight": auto, "decoding": recipe.decoders, "seed": len(recipe.run_seeds) > 1}
         on.setdefault(data.dev, []).extend(kind for kind, there in kinds.items() if there)
     if len(recipe.points()) > 1:
         on.setdefault(HOLDOUT if choice else data.dev or data.training, []).append("settings")

@@ -25,7 +25,7 @@ from rerank.metrics.metric import Metric, oracles, owners, scored_rows, two_valu
 from rerank.models.model import Model, check_state
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import Settings
-from rerank.runs.run import Run, beside, weight_counts
+from rerank.runs.run import Run, sibling_path, weight_counts
 from rerank.storage.outputs import Work, key_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ log = logging.getLogger("rerank")
 IN_MEMORY = "(a model in memory)"  # what stands for the path of a model that training continues from
 HELD_OUT = "held-out training lists"  # what stands in for a dev split where there is none
 NOT_BEATEN = "nothing that was learned beats the base score: candidates are ranked by it, and at most ties by the rest"
-NOTHING = 1e-100  # weights below it say nothing
+MIN_WEIGHT = 1e-100  # weights below it say nothing
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ Callback = Callable[[TrainingEvent], object]
 
 @dataclass(frozen=True)
 class RunTask:
-    """A run to be trained: a task. Its lists, and ``place``, where it is stored, are on a disk that workers share.
+    """A run to be trained: a task. Its lists, and ``path``, where it is stored, are on a disk that workers share.
 
     recipe: with a single learner and seed; digests: those of everything that the run depends on, the lists of training
-    first; place: None for a run that is not stored; tuned: the lists of MERT; table: what that has to know of the
+    first; path: None for a run that is not stored; mert_lists: the lists of MERT; table: what that has to know of the
     columns; start: the model that training continues from; watcher: told of every epoch, in this process.
     """
 
@@ -75,8 +75,8 @@ class RunTask:
     corpus: Corpus
     dev: Corpus | None = None
     digests: tuple[str, ...] = ("",)
-    place: Path | None = None
-    tuned: Corpus | None = None
+    path: Path | None = None
+    mert_lists: Corpus | None = None
     table: FeatureTable | None = None
     start: Model | None = None
     watcher: Callback | None = None
@@ -86,13 +86,13 @@ class RunTask:
 
     def work(self, stage: str = "") -> Work | None:
         """The file of the run or, while it goes on, of a stage of its training; None where nothing is kept."""
-        if self.place is None:
+        if self.path is None:
             return None
-        path = beside(self.place, stage) if stage else self.place
+        path = sibling_path(self.path, stage) if stage else self.path
         settings = self.recipe.model_dump(mode="json", exclude={"name", "about", "quick", "reported"})
         return Work(path, key_of(stage, self.digests, settings), self.recipe.training.checkpoint)
 
-    def kept(self) -> Run | None:
+    def load(self) -> Run | None:
         """The run, if it is trained already."""
         work = self.work()
         return None if work is None else Run.load(work, self.name, self.recipe, self.digests)
@@ -114,34 +114,34 @@ def train_run(task: RunTask) -> Run:
         )  # fmt: skip
     folds = isinstance(make_learner(recipe.learner), Maxent)  # hold lists out in turn
     if dev is None and recipe.learner.get("base") == AUTO and not folds:
-        corpus, dev, split = *_held_out(corpus), HELD_OUT
-    columns, chosen = np.ones(corpus.width, np.bool_), dict[str, Any]()
+        corpus, dev, split = *_hold_out(corpus), HELD_OUT
+    columns, selection = np.ones(corpus.width, np.bool_), dict[str, Any]()
     if (select := settings.select) is not None:
         log.info("selecting features with %s", select.learner)
         size = np.abs(_train(replace(task, corpus=corpus, dev=dev), select.learner, "selection").weights["average"].w)
         size *= column_norms(corpus) if select.by == "contribution" else 1.0
         columns = largest(size, corpus.free, select.keep)
-        chosen = {"selected_columns": int(np.count_nonzero(columns))}
+        selection = {"selected_columns": int(np.count_nonzero(columns))}
     columns[: corpus.free] &= settings.dense
     corpus = corpus if columns.all() else corpus.keep_columns(columns)
-    lists = trained_on(task.digests[0], recipe)
+    lists = data_identity(task.digests[0], recipe)
     training = _train(replace(task, corpus=corpus, dev=dev), recipe.learner, "training", lists)
     history = training.history
     best = next((line for line in history if line["epoch"] == training.epoch), history[-1])
     best["train"] = corpus_score(corpus, training.weights[recipe.training.predictor], metric)
-    base = _judge_base(recipe, training, split, metric, corpus)
-    reached = {key: best[key] for key in ("train", "dev") if key in best}
+    base = _compare_base(recipe, training, split, metric, corpus)
+    best_scores = {key: best[key] for key in ("train", "dev") if key in best}
     if len(history) > 1:
-        scores_text = "".join(f", {key} {metric.text(score)}" for key, score in reached.items())
+        scores_text = "".join(f", {key} {metric.text(score)}" for key, score in best_scores.items())
         log.info("epoch %d of %d is kept%s", training.epoch, history[-1]["epoch"], scores_text)
     if base["kept"]:
         log.warning(NOT_BEATEN)
     elif any(line["mistakes"] for line in history) and not any(
-        np.abs(weights.strength).max(initial=0) > NOTHING for weights in training.weights.values()
+        np.abs(weights.strength).max(initial=0) > MIN_WEIGHT for weights in training.weights.values()
     ):
         log.warning("nothing was learned: all weights are 0, or as good as 0; take settings nearer to the defaults")
     seconds = sum(line["seconds"] for line in history)
-    processed = sum(line["nonzeros_per_second"] * line["seconds"] for line in history)
+    nonzeros = sum(line["nonzeros_per_second"] * line["seconds"] for line in history)
     about = {
         "learner": recipe.learner["name"],
         "loss": getattr(training.learner, "loss", "perceptron"),
@@ -153,43 +153,43 @@ def train_run(task: RunTask) -> Run:
         "updates": training.learner.updates(training.state),
         **weight_counts(training.weights, settings.predictor),
         "seconds": round(seconds, 3),
-        "nonzeros_per_second": round(processed / seconds) if seconds > 0 else 0,
+        "nonzeros_per_second": round(nonzeros / seconds) if seconds > 0 else 0,
         **training.about,
         "base": base,
         "ties": "any" if any_ties(recipe, corpus) else "base",
-        "reached": reached,
-        **chosen,
+        "reached": best_scores,
+        **selection,
     }
     warm = settings.start is not None
     if settings.bound:
         about["bound"] = {} if warm else _bounds(recipe, training, corpus, metric)
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
-    log_kept = training.log if settings.vote and not warm and not base["kept"] else None
-    updates, left = {} if log_kept is None else log_kept.arrays(), None if columns.all() else columns
-    held = training.held
+    update_log = training.log if settings.vote and not warm and not base["kept"] else None
+    updates, mask = {} if update_log is None else update_log.arrays(), None if columns.all() else columns
+    held_out = training.held
     if dev is not None and split == HELD_OUT:
-        held = scores(dev, training.weights[settings.predictor])
-    return Run(task.name, recipe, training.weights, state, updates, left, about, history, task.digests, held)
+        held_out = scores(dev, training.weights[settings.predictor])
+    return Run(task.name, recipe, training.weights, state, updates, mask, about, history, task.digests, held_out)
 
 
-def trained_once(task: RunTask, how: Callable[[RunTask], Run] | None = None) -> Run:
+def train_once(task: RunTask, trainer: Callable[[RunTask], Run] | None = None) -> Run:
     """Train a run, by ``train_run`` unless told how, and keep it; if it is there already, it is not trained again."""
-    if (kept := task.kept()) is not None:
-        return kept
-    run = (how or train_run)(task)
+    if (run := task.load()) is not None:
+        return run
+    run = (trainer or train_run)(task)
     if (work := task.work()) is not None:
         run.save(work)
-    return replace(run, place=task.place)
+    return replace(run, path=task.path)
 
 
-def trained_on(data: str, recipe: ListRecipe) -> str:
+def data_identity(data: str, recipe: ListRecipe) -> str:
     """The identity of the lists that a model has seen: the digest of the training lists, and the share that was
     used."""
     share = recipe.training.share
     return data if share == 1 else f"{data} {share!r} {recipe.seed}"
 
 
-def _held_out(corpus: Corpus) -> tuple[Corpus, Corpus]:
+def _hold_out(corpus: Corpus) -> tuple[Corpus, Corpus]:
     """All but the last tenth of the training lists, and that tenth, at least one list, to weigh the base score on."""
     lists = corpus.list_count
     if lists < 2:
@@ -205,7 +205,7 @@ def _held_out(corpus: Corpus) -> tuple[Corpus, Corpus]:
     return corpus.slice(0, first), corpus.slice(first, lists)
 
 
-def _judge_base(
+def _compare_base(
     recipe: ListRecipe, training: Training, split: str | None, metric: Metric, corpus: Corpus
 ) -> dict[str, Any]:
     """The entry of metrics.json on the base score; where no epoch beats the base, an automatic weight leaves
@@ -226,13 +226,13 @@ def _judge_base(
     later = recipe.data.dev is None and bool(recipe.decoders)
     kept = beaten is False and setting == AUTO and not later
     start = getattr(training.learner, "base", 0.0)
-    moved = training.weights["last"].base - training.learner.last(training.state).base
+    shift = training.weights["last"].base - training.learner.last(training.state).base
     if kept:
         training.weights = base_alone(training.weights, training.about, corpus)
     return {
         "setting": setting,
         "training": start,
-        "votes": max(0.0, start + moved),
+        "votes": max(0.0, start + shift),
         "weights": {name: predictor.base for name, predictor in training.weights.items()},
         "dev": best.get("dev_base"),
         "split": split,
@@ -251,12 +251,12 @@ def base_alone(weights: dict[str, Weights], about: Mapping[str, Any], corpus: Co
     if not about.get("columns", {}).get("lists"):
         return alone
     owner = owners(corpus.lists)
-    apart = np.diff(corpus.base[np.lexsort((corpus.base, owner))])[owner[1:] == owner[:-1]]
-    if (apart > 0).all() or not apart.any():
+    gaps = np.diff(corpus.base[np.lexsort((corpus.base, owner))])[owner[1:] == owner[:-1]]
+    if (gaps > 0).all() or not gaps.any():
         return alone
     for name, other in weights.items():
-        if most := float(np.ptp(scores(corpus, other._replace(base=0.0)))):
-            alone[name] = Weights(other.w * (float(apart[apart > 0].min()) / (4 * most)), 1.0)
+        if spread := float(np.ptp(scores(corpus, other._replace(base=0.0)))):
+            alone[name] = Weights(other.w * (float(gaps[gaps > 0].min()) / (4 * spread)), 1.0)
     return alone
 
 
@@ -312,14 +312,14 @@ def _train(task: RunTask, learner: Settings, stage: str, lists: str = "") -> Tra
         )  # fmt: skip
         _tell(task, stage, line, epoch.weights)
 
-    several = any_ties(recipe, corpus)
+    ties = any_ties(recipe, corpus)
     if recipe.oracle.ties == "auto":
-        log.info("oracle.ties: %s", "any of the best candidates" if several else "the best one by the base score")
+        log.info("oracle.ties: %s", "any of the best candidates" if ties else "the best one by the base score")
     targets = oracles(corpus)
     if share := recipe.oracle.corpus_share:
         corpus = with_corpus_gains(corpus, metric, targets, share)
     if make_learner(learner).batch:
-        return _solve(replace(task, corpus=corpus), learner, several, stage)
+        return _solve(replace(task, corpus=corpus), learner, ties, stage)
     warm = _warm(task, learner, corpus, lists)
     epochs, last = settings.epochs, settings.epochs + (warm[1] if warm is not None else 0)
     automatic = learner.get("base") == AUTO
@@ -329,7 +329,7 @@ def _train(task: RunTask, learner: Settings, stage: str, lists: str = "") -> Tra
     elif automatic:
         base = start_weight(corpus)
     pairs = build(pair_sources, settings.pairs, "training.pairs")
-    problem = ListProblem(corpus, targets, recipe.seed, settings.shuffle, several, pairs)
+    problem = ListProblem(corpus, targets, recipe.seed, settings.shuffle, ties, pairs)
     with counting("train", total=epochs, unit="epochs", lines=False) as count:
         training = train(
             make_learner(learner, base=base), problem, epochs=epochs, predictor=settings.predictor,
@@ -341,35 +341,35 @@ def _train(task: RunTask, learner: Settings, stage: str, lists: str = "") -> Tra
         return training
 
 
-def _solve(task: RunTask, settings: Settings, several: bool, stage: str) -> Training:
+def _solve(task: RunTask, settings: Settings, ties: bool, stage: str) -> Training:
     """Train a learner without epochs. Members of ``maxent`` are chosen by cross-validation, and what they learn on all
     training lists is summed."""
-    corpus, dev, metric, made = task.corpus, task.dev, metric_of(task.recipe), make_learner(settings, base=0.0)
-    if not made.linear:
-        training: Training = made.grown(corpus, dev, task.recipe.seed)
+    corpus, dev, metric, rule = task.corpus, task.dev, metric_of(task.recipe), make_learner(settings, base=0.0)
+    if not rule.linear:
+        training: Training = rule.grown(corpus, dev, task.recipe.seed)
     else:
         from rerank.learn.folds import mixture  # with the search for penalties
 
-        assert isinstance(made, Maxent)
+        assert isinstance(rule, Maxent)
         warm, width = _warm(task, settings, corpus), corpus.width
-        made = with_base_column(made, corpus) if settings.get("base") == AUTO else made
-        start, done = (made.init(width), 0) if warm is None else (made.drawn_to(warm[0]), warm[1])
+        rule = with_base_column(rule, corpus) if settings.get("base") == AUTO else rule
+        start, epochs = (rule.init(width), 0) if warm is None else (rule.drawn_to(warm[0]), warm[1])
         if np.any(start.cells[corpus.free : -1]):
-            made = replace(made, columns="all")
+            rule = replace(rule, columns="all")
         with counting("train", total=2, unit="steps", lines=False) as count:
-            members = mixture(made, corpus, metric, oracles, None if warm is None else start, any_ties=several)
+            members = mixture(rule, corpus, metric, oracles, None if warm is None else start, any_ties=ties)
             count.advance(left=1)
             log.info("maxent: %s", members.text(metric))
-            fitted = dict[Columns, Weights]()
+            weights = dict[Columns, Weights]()
             for columns, l2 in reversed(members.learned().items()):  # the better one at last
                 lists = dense_alone(corpus) if columns == "dense" else corpus
-                problem = ListProblem(lists, oracles(lists), task.recipe.seed, any_ties=several)
-                cut = cut_state(start, lists.width)
-                training = train(replace(made, l2=l2), problem, epochs=1, start=(cut, done))
-                fitted[columns] = training.weights["last"]
-        summed, state = members.summed(fitted, width), padded_state(training.state, width)
-        state.cells[:] = np.append(summed.w, summed.base - made.base)
-        training.weights, training.state = dict.fromkeys(training.weights, summed), state
+                problem = ListProblem(lists, oracles(lists), task.recipe.seed, any_ties=ties)
+                begin = cut_state(start, lists.width)
+                training = train(replace(rule, l2=l2), problem, epochs=1, start=(begin, epochs))
+                weights[columns] = training.weights["last"]
+        total, state = members.summed(weights, width), padded_state(training.state, width)
+        state.cells[:] = np.append(total.w, total.base - rule.base)
+        training.weights, training.state = dict.fromkeys(training.weights, total), state
         training.held, training.about["columns"] = members.held, members.as_dict(metric)
     line, last = training.history[-1], training.weights["last"]
     if dev is not None:
@@ -397,11 +397,11 @@ def _warm(task: RunTask, learner: Settings, corpus: Corpus, data: str = "") -> t
     if model is None:
         return None
     check_state(model, str(path))  # of its settings the learner counts, and only if it is the recipe's own
-    going_on, old = make_learner(learner), model.settings.get("learner") or {}
-    fresh = going_on.init(corpus.width)
-    fits = old == learner or (going_on.batch and old.get("name") == learner["name"])
+    rule, settings = make_learner(learner), model.settings.get("learner") or {}
+    fresh = rule.init(corpus.width)
+    fits = settings == learner or (rule.batch and settings.get("name") == learner["name"])
     fits = fits and set(fresh._fields) == set(model.state)
-    state = going_on.for_corpus(type(fresh)(**model.state), 0) if fits else fresh
+    state = rule.for_corpus(type(fresh)(**model.state), 0) if fits else fresh
     if not fits or any(mine.shape != other.shape for mine, other in zip(state, fresh, strict=True)):
         raise DataError(
             "training cannot continue from this model: it has another learner, other settings, another feature table "
@@ -410,7 +410,7 @@ def _warm(task: RunTask, learner: Settings, corpus: Corpus, data: str = "") -> t
         )
     state = type(fresh)(**model.state)
     if model.about["training_data"] != data:
-        state = going_on.for_corpus(state, corpus.candidate_count)
+        state = rule.for_corpus(state, corpus.candidate_count)
     return state, int(model.about["epochs"])
 
 
@@ -418,8 +418,8 @@ def column_norms(corpus: Corpus) -> np.ndarray:
     """float64 [D]: the Euclidean norms of the columns."""
     squares = np.zeros(corpus.width)
     for part in corpus.parts():
-        squared = np.asarray(part.values, np.float64) ** 2
-        squares += np.bincount(part.columns, weights=squared, minlength=corpus.width)
+        values = np.asarray(part.values, np.float64)
+        squares += np.bincount(part.columns, weights=values**2, minlength=corpus.width)
     return np.asarray(np.sqrt(squares))
 
 

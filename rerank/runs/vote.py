@@ -33,7 +33,7 @@ from rerank.readers.detection import Account, account_entry, log_account
 from rerank.readers.lists import Lists, answer_numbers, first_with_candidates
 from rerank.readers.memory.reading import ListFile, lists_from, memory_blocks
 from rerank.recipes.loading import measuring_recipe
-from rerank.runs.compared import Compared, Scored, doubts_about
+from rerank.runs.compared import Compared, RowScore, doubts_about
 from rerank.runs.report.table import TextTable, plain_text
 from rerank.storage.documents import as_json
 from rerank.storage.files import write_text
@@ -300,8 +300,8 @@ class SourceTable:
     curve: Mapping[str, Any] | None = field(default=None, kw_only=True)
 
     @property
-    def rows(self) -> Mapping[str, Scored]:
-        return self.compared.scored
+    def rows(self) -> Mapping[str, RowScore]:
+        return self.compared.row_scores
 
     def as_data(self) -> dict[str, Any]:
         """The table as JSON."""

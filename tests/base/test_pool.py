@@ -291,7 +291,7 @@ def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> N
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine of 64 GB, with control groups in a folder, and without any other limit."""
     monkeypatch.setattr(machine, "GROUPS", tmp_path)
-    monkeypatch.setattr(machine, "OWN", tmp_path / "own")
+    monkeypatch.setattr(machine, "OWN_GROUP", tmp_path / "own")
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=64 * 10**9, available=50 * 10**9))
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     return tmp_path
@@ -303,10 +303,10 @@ def put(place: Path, text: str) -> None:
 
 
 def test_without_limits_it_is_the_machine(groups: Path) -> None:
-    assert machine.allowed() == 64 * 10**9
+    assert machine.memory_limit() == 64 * 10**9
     put(groups / "own", "0::/")
     put(groups / "memory.max", "max")
-    assert machine.allowed() == 64 * 10**9
+    assert machine.memory_limit() == 64 * 10**9
 
 
 def test_the_least_of_the_groups_around_counts(groups: Path) -> None:
@@ -315,13 +315,13 @@ def test_the_least_of_the_groups_around_counts(groups: Path) -> None:
     put(groups / "slice/box/memory.max", "max")
     put(groups / "slice/box/inner/memory.max", "5000")
     put(groups / "slice/other/memory.max", "7")
-    assert machine.allowed() == 3000
+    assert machine.memory_limit() == 3000
 
 
 @pytest.mark.usefixtures("groups")
 def test_the_address_space(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (12345, 99999))
-    assert machine.allowed() == 12345
+    assert machine.memory_limit() == 12345
 
 
 def test_what_needs_more_is_refused(groups: Path) -> None:

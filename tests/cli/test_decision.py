@@ -15,7 +15,7 @@ from rerank.base.errors import ModelError
 from rerank.metrics.evaluation import evaluate
 from rerank.models.model import Model
 from rerank.runs import experiment
-from rerank.runs.decoding import _used
+from rerank.runs.decoding import _choose_kind
 from rerank.runs.report.results import headline
 
 DECIDED = {  # by name: how a recipe comes to it
@@ -168,7 +168,7 @@ def test_of_equal_ways_the_simplest_is_taken(small_data: Path) -> None:
     for best, mbr, fuse, used in (
         (0.8, 0.8 + 1e-13, 0.8, ""), (0.8, 0.81, 0.81, "mbr"), (0.8, 0.8, 0.82, "fuse"), (0.8, 0.7, 0.7, ""),
     ):  # fmt: skip
-        assert _used(recipe, {"fuse": fuse, "mbr": mbr}, best, metric) == used
+        assert _choose_kind(recipe, {"fuse": fuse, "mbr": mbr}, best, metric) == used
 
 
 TREES = """3\ta

@@ -186,7 +186,7 @@ def test_a_running_scheduler_trains_the_same_model(
     root: Path, plain: dict[str, bytes], scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its address stands in the recipe, and is not kept with the results."""
-    monkeypatch.setattr(pool, "SECONDS", PATIENCE)  # its worker has only just been started
+    monkeypatch.setattr(pool, "CONNECT_SECONDS", PATIENCE)  # its worker has only just been started
     made = settings(root, **CHANGES, engine={"name": "dask", "address": scheduler})
     (root / "cluster.yaml").write_text(yaml.safe_dump(made))
     found = train(root, "address", recipe="cluster.yaml")

@@ -225,6 +225,6 @@ def test_a_table_that_cannot_be_numbered_or_held_is_refused(monkeypatch: pytest.
     check_width(2_000_000)
     with pytest.raises(RecipeError, match=r"^features.min_lists: 2,147,483,648 features .* at most 2,147,483,647"):
         check_width(1 << 31)
-    monkeypatch.setattr(machine, "allowed", lambda: 10**9)
+    monkeypatch.setattr(machine, "memory_limit", lambda: 10**9)
     with pytest.raises(RecipeError, match=r"^features.min_lists: a table of 9,000,000 columns takes 1.8 GB, .*hash"):
         check_width(9_000_000)

@@ -239,7 +239,7 @@ class CountKind(Kind):
     def train(self, work):
         return {}
 
-    def model(self):
+    def make_model(self):
         return None
 
     def evaluate(self):

@@ -19,7 +19,7 @@ from rerank.learn.scoring import choices, scores
 from rerank.metrics.gain import Gain
 from rerank.models.model import Model
 from rerank.runs import experiment, list_kind
-from rerank.runs.combination import LINE, dense_line, members, train_ensemble
+from rerank.runs.combination import DENSE_LINE, dense_line, members, train_ensemble
 from rerank.runs.compared import Compared, compare_runs
 from rerank.runs.corpora import Data
 from rerank.runs.report.results import results_table
@@ -159,7 +159,7 @@ def test_it_takes_the_last_lists(texts_data: Path, workspace: Path, monkeypatch:
         data = loaded(texts_data, workspace, data={"shard_size": size})
         line = dense_line(data.training.corpus, data.table, METRIC)
         alone = dense_line(data.training.corpus.slice(80, 120), data.table, METRIC)
-        np.testing.assert_array_equal(line[0][LINE].w, alone[0][LINE].w)
+        np.testing.assert_array_equal(line[0][DENSE_LINE].w, alone[0][DENSE_LINE].w)
         assert line[1] == alone[1]
         assert line[1]["lists"] == 40
 
@@ -169,19 +169,19 @@ def test_in_parts_and_in_one_part_it_is_the_same(texts_data: Path, workspace: Pa
     found = [dense_line(data.training.corpus, data.table, METRIC) for data in (one, several)]
     assert several.training.corpus.cuts.size > 2
     for each in found:
-        np.testing.assert_allclose(each[0][LINE].w, found[0][0][LINE].w, rtol=1e-6)
-    chosen = choices(one.others["test"].corpus, found[0][0][LINE])
-    assert np.array_equal(chosen, choices(several.others["test"].corpus, found[1][0][LINE]))
+        np.testing.assert_allclose(each[0][DENSE_LINE].w, found[0][0][DENSE_LINE].w, rtol=1e-6)
+    chosen = choices(one.others["test"].corpus, found[0][0][DENSE_LINE])
+    assert np.array_equal(chosen, choices(several.others["test"].corpus, found[1][0][DENSE_LINE]))
 
 
 def test_with_text_features_it_sees_only_dense_columns(texts_data: Path, workspace: Path) -> None:
     data = loaded(texts_data, workspace, features={"set": "text", "templates": []})
     found = dense_line(data.training.corpus, data.table, METRIC)
-    assert np.count_nonzero(found[0][LINE].w) == data.training.corpus.free == 3 < data.training.corpus.width
+    assert np.count_nonzero(found[0][DENSE_LINE].w) == data.training.corpus.free == 3 < data.training.corpus.width
     part = data.others["test"].corpus
-    scores = found[0][LINE].base * part.base + free_values(part) @ found[0][LINE].w[:3]
+    scores = found[0][DENSE_LINE].base * part.base + free_values(part) @ found[0][DENSE_LINE].w[:3]
     best = [int(a + np.argmax(scores[a:b])) for a, b in zip(part.lists[:-1], part.lists[1:], strict=True)]
-    assert choices(part, found[0][LINE]).tolist() == best
+    assert choices(part, found[0][DENSE_LINE]).tolist() == best
 
 
 def test_without_dense_columns_there_is_no_line(tmp_path: Path, workspace: Path, small_run: Path) -> None:

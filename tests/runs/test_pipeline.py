@@ -225,10 +225,10 @@ def test_a_split_of_one_candidate_lists(data, workspace, split):
 def test_comparing_runs(small_run, small_data, workspace):
     experiment.run(small.recipe(small_data, learner={"name": "vrda"}, training={"epochs": 1}), workspace / "weak")
     ((split, own, _),) = compare_runs(small_run, small_run, "average", "approximate_randomization", 100, 1)
-    assert (split, own.tested("A", "B").difference, own.tested("A", "B").p) == ("test", 0.0, 1.0)
+    assert (split, own.test_between("A", "B").difference, own.test_between("A", "B").p) == ("test", 0.0, 1.0)
     ((_, found, predictors),) = compare_runs(small_run, workspace / "weak", "average", "paired_bootstrap", 100, 1)
     assert predictors == ("average", "average")
-    assert found.tested("A", "B").difference == pytest.approx(found.score("A") - found.score("B"))
+    assert found.test_between("A", "B").difference == pytest.approx(found.score("A") - found.score("B"))
     assert found.score("A") == small.results(small_run)["splits"]["test"]["average"]["f1"]
     assert found.score("B") == small.results(workspace / "weak")["splits"]["test"]["average"]["f1"]
 

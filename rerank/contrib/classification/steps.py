@@ -88,7 +88,7 @@ class ExampleSteps(Kind[ClassificationRecipe]):
         log.info("%s, %s%s: error %.2f %%", place, single.name, f" ({said})" if tuned else "", 100 * error)
         return results
 
-    def model(self) -> None:
+    def make_model(self) -> None:
         """There is none: what is learned here is measured, and estimators learn for use."""
 
     def evaluate(self) -> Metrics:

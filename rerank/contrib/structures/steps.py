@@ -203,7 +203,7 @@ class TaggingSteps(Kind[TaggingRecipe]):
         """The run that is best on dev, the first of equals."""
         return max(self.runs, key=lambda run: 0.0 if run.dev is None else run.dev)
 
-    def model(self) -> Tagger:
+    def make_model(self) -> Tagger:
         return self.chosen.tagger
 
     def evaluate(self) -> Metrics:
@@ -215,7 +215,7 @@ class TaggingSteps(Kind[TaggingRecipe]):
             self._measure(data.train[0], [chosen], self._cross_validated())
         entries = [run.entry() for run in self.runs]
         entry = entries[self.runs.index(chosen)]
-        metrics = self.measured(entry, entries, metric) | {
+        metrics = self.run_results(entry, entries, metric) | {
             "predictor": recipe.training.predictor, "corpora": self.counts(), "dev_split": data.dev,
             "signatures": {split: {metric.primary: metric.signature} for split in entry["splits"]},
             "folds": FOLDS if crossed else None, "unit": "sentences",

@@ -23,28 +23,28 @@ from rerank.recipes.recipe import ListRecipe, TaskRecipe
 from rerank.runs.experiment import Until, experiment
 from rerank.storage.streams import Inputs
 
-FEW = 4  # lists of each split
+LISTS_PER_SPLIT = 4  # that the other process goes through
 
 
 @contextmanager
-def compiled_ahead(recipe: TaskRecipe, until: Until) -> Iterator[None]:
-    """Within the block, kernels that a recipe needs are compiled by another process too, from the first that is not on
+def background_compilation(recipe: TaskRecipe, until: Until) -> Iterator[None]:
+    """Compile the kernels that a recipe needs, within the block, in another process too, from the first that is not on
     disk."""
-    other = Processes(1)
-    with ExitStack() as opened:
+    worker = Processes(1)
+    with ExitStack() as stack:
 
         def begin() -> None:
             with suppress(Exception):  # no room for files, or no means for processes: the run compiles alone
                 if may_rehearse(recipe):
-                    place = opened.enter_context(TemporaryDirectory(prefix="rerank-", ignore_cleanup_errors=True))
-                    other.submit(rehearse, recipe, until, Path(place, "few"))
+                    directory = stack.enter_context(TemporaryDirectory(prefix="rerank-", ignore_cleanup_errors=True))
+                    worker.submit(rehearse, recipe, until, Path(directory, "few"))
 
         Compilation.at_first = begin
         try:
             yield
         finally:
             Compilation.at_first = None
-            other.shutdown(kill_workers=True)
+            worker.shutdown(kill_workers=True)
 
 
 def may_rehearse(recipe: TaskRecipe) -> bool:
@@ -53,16 +53,16 @@ def may_rehearse(recipe: TaskRecipe) -> bool:
     if not isinstance(recipe, ListRecipe) or thread_count() < 2:
         return False
     paths = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
-    own = (path.is_relative_to(PACKAGE) for path in user_files(recipe.model_dump()).values())
-    return all(map(os.path.isfile, paths)) and all(own)
+    parts = user_files(recipe.model_dump()).values()
+    return all(map(os.path.isfile, paths)) and all(path.is_relative_to(PACKAGE) for path in parts)
 
 
-def rehearse(recipe: ListRecipe, until: Until, place: Path) -> None:
+def rehearse(recipe: ListRecipe, until: Until, directory: Path) -> None:
     """Carry out a recipe over a few lists in plain Python, and compile the kernels that it calls."""
     logging.disable()
     np.seterr(all="ignore")  # as in kernels
     Kernel.rehearsal = rehearsal = Rehearsal()
     with suppress(Exception):  # of so few lists nothing may be learned
         small = recipe.changed({"features.min_lists": 1, "training.epochs": 1})
-        experiment(small, Inputs(few=FEW), place, until=until)
+        experiment(small, Inputs(few=LISTS_PER_SPLIT), directory, until=until)
     rehearsal.compile()

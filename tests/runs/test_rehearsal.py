@@ -17,7 +17,7 @@ from rerank.base.progress import Compilation
 from rerank.kernels.compile import INTERPRETED, Kernel, Rehearsal, kernel
 from rerank.kernels.leaves import alone
 from rerank.recipes.loading import load_recipe
-from rerank.runs import ahead
+from rerank.runs import rehearsal
 from rerank.storage.files import lock
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
@@ -39,7 +39,7 @@ from rerank.base.progress import Compilation
 from rerank.pool import Processes
 from rerank.storage.streams import Inputs
 from rerank.recipes.loading import load_recipe
-from rerank.runs.ahead import rehearse
+from rerank.runs.rehearsal import rehearse
 from rerank.runs.experiment import experiment
 
 def own(nbest):
@@ -121,9 +121,9 @@ def test_the_first_compilation_starts_a_rehearsal(
     monkeypatch.syspath_prepend(folder)
     os.mkfifo("pipe")
     submitted = list[Any]()
-    monkeypatch.setattr(ahead.Processes, "submit", lambda _, *call: submitted.append(call))
-    monkeypatch.setattr(ahead, "thread_count", lambda: processors)
-    with ahead.compiled_ahead(load_recipe(folder / "ahead.yaml").changed(change), "test"):
+    monkeypatch.setattr(rehearsal.Processes, "submit", lambda _, *call: submitted.append(call))
+    monkeypatch.setattr(rehearsal, "thread_count", lambda: processors)
+    with rehearsal.background_compilation(load_recipe(folder / "ahead.yaml").changed(change), "test"):
         Compilation.begin()
         Compilation.begin()
     assert len(submitted) == calls
@@ -133,9 +133,9 @@ def test_the_first_compilation_starts_a_rehearsal(
 
 def test_a_run_goes_on_where_no_process_can_be_started(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(ahead, "thread_count", lambda: 2)
-    monkeypatch.setattr(ahead, "TemporaryDirectory", partial(TemporaryDirectory, dir=folder / "none"))
-    with ahead.compiled_ahead(load_recipe(folder / "ahead.yaml"), "test"):
+    monkeypatch.setattr(rehearsal, "thread_count", lambda: 2)
+    monkeypatch.setattr(rehearsal, "TemporaryDirectory", partial(TemporaryDirectory, dir=folder / "none"))
+    with rehearsal.background_compilation(load_recipe(folder / "ahead.yaml"), "test"):
         Compilation.begin()
 
 
