@@ -92,6 +92,7 @@ def answering(as_object: bool) -> Iterator[None]:
 
 
 DEVELOPER = "RERANK_TRACEBACK"  # where it is set, tracebacks are shown
+FULL = errno.ENOSPC, errno.EDQUOT
 
 
 def command_line() -> list[str]:
@@ -105,6 +106,8 @@ def unforeseen(error: BaseException) -> RunError:
     traceback is."""
     if os.environ.get(DEVELOPER):
         raise error
+    if isinstance(error, OSError) and error.errno in FULL and error.filename is None:  # of files, their writers say it
+        return RunError(f"cannot write standard output: {error.strerror}; free some space, or redirect it elsewhere")
     report = UnforeseenError.of(error)
     command = shlex.join(word if word.isprintable() else ascii(word) for word in command_line())
     try:

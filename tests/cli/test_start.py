@@ -129,6 +129,16 @@ def test_streams_that_are_closed(closed: str, message: str, tmp_path: Path) -> N
     assert (done.returncode, done.stderr.strip().rpartition("\n")[2]) == (2, message)
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [["--version"], ["list", "learners", "--json"]])
+def test_a_full_standard_output_is_named(arguments: list[str], tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "rerank", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    message = "error: cannot write standard output: No space left on device; free some space, or redirect it elsewhere"
+    assert (done.returncode, done.stderr.strip()) == (1, message)
+
+
 CHANGES: dict[str, Any] = {"learner": {"name": "arow"}, "training": {"epochs": 2}, "seeds": [1, 2, 3]}
 
 
