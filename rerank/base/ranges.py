@@ -37,10 +37,13 @@ class Range:
     below: float | None = None
 
     def __get_pydantic_core_schema__(self, kind: type, handler: Any) -> Any:
+        from pydantic_core.core_schema import no_info_before_validator_function
+
         bounds = {"ge": self.low, "le": self.high, "gt": self.above, "lt": self.below}
         if kind is int and self.high is None and self.below is None:
             bounds["le"] = MOST
-        return handler(kind) | {name: bound for name, bound in bounds.items() if bound is not None}
+        schema = handler(kind) | {name: bound for name, bound in bounds.items() if bound is not None}
+        return no_info_before_validator_function(_no_flag, schema)
 
     def __str__(self) -> str:
         last = "at most" if self.low is None else "to"
@@ -51,6 +54,15 @@ class Range:
             if bound is not None
         ]
         return (" and " if self.low is None or self.high is None else " ").join(words)
+
+
+def _no_flag(value: Any) -> Any:
+    """``value``, unless it is true or false, which pydantic takes for 1 and 0."""
+    from pydantic_core import PydanticKnownError
+
+    if isinstance(value, bool):
+        raise PydanticKnownError("int_type")
+    return value
 
 
 Positive = Annotated[float, Range(above=0)]

@@ -214,6 +214,8 @@ class ListRecipe(TaskRecipe):
         brought = dict[str, Any]()
         for key, usual in TASKS.get(task, {}).items() if isinstance(task, str) else ():
             own = named(values.get(key, {}), key="set" if key == "features" else "name")
+            if key == "features" and isinstance(own, dict) and own.get("set") == "base":
+                own = {"templates": (), **own}  # the base score alone has none
             if isinstance(own, dict) and "name" not in own:
                 brought[key] = {**named(usual), **own}
         return {**values, **brought} if brought else values

@@ -141,6 +141,7 @@ def test_settings_may_follow_a_part_that_is_named_alone(load):
         ("features: {zzz: 1}", "features.zzz", "known: centred, hash_bits"),
         ("training: {epochs: 0}", "training.epochs", "found 0; expected a whole number from 1 to 100,000"),
         ("features: {min_lists: 2147483648}", "features.min_lists", "a whole number from 1, at most 2,147,483,647"),
+        ("training: {share: yes}", "training.share", "found True; expected a finite number above 0 and at most 1"),
         ("data: {holdout: .nan}", "data.holdout", "found nan; expected a finite number above 0 and below 1"),
         ("task: poetry", "task", "found 'poetry'"),
         ("learner: [vrda]", "learner", "found ['vrda']; expected a mapping"),

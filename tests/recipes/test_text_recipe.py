@@ -51,6 +51,12 @@ def test_what_a_recipe_says_comes_first(task: str) -> None:
     assert options.metric == {"name": "bleu", "smoothing": "exp"}
 
 
+@pytest.mark.parametrize("task", METRICS)
+def test_the_base_score_alone_has_no_templates_of_the_task(task: str) -> None:
+    assert content_of(recipe(task=task, features="base")).names == []
+    assert recipe(task=task, features={"set": "base", "templates": ["Copy"]}).features.templates == ("Copy",)
+
+
 def test_a_resolved_recipe_is_itself(tmp_path: Path) -> None:
     first = load(tmp_path, "task: speech\nmert: {split: dev, settings: {restarts: 3}}\ndata: {references: [a, b]}")
     assert load(tmp_path, first.as_yaml()) == first
