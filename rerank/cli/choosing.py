@@ -262,7 +262,7 @@ class Comparing:
 
 def show_table(table: "SourceTable") -> None:
     """Show ways to choose, and what else there is about them."""
-    cli.show(*filter(None, [table.compared.doubt]), **table.as_data())
+    cli.show(*filter(None, [table.results.doubt]), **table.as_data())
     for part in table.tables():
         cli.show(part, *filter(None, [part.note]))
 
@@ -340,7 +340,7 @@ def weigh(
     maxent, the weights and the best possible choice are compared by cross-validation over lists, each with the p of its
     difference from the base.
     """
-    from rerank.runs.weigh import table_of_weights, weighed_model
+    from rerank.runs.weigh import model_of_weights, table_of_weights
     from rerank.storage.streams import read_once, single_stdin
 
     single_stdin(file, *(references or []))
@@ -351,5 +351,5 @@ def weigh(
     table = table_of_weights(lists, measure, resamples=resamples, restarts=restarts, **comparing.how)
     show_table(table)
     if save is not None:
-        weighed_model(lists, measure, table).save(save)
+        model_of_weights(lists, measure, table).save(save)
         cli.show(f"{save}: a model with the weights of the row {table.learned}", model=save)

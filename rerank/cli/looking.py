@@ -356,12 +356,12 @@ def new(
             f"there is already a file, {what}; choose another with --output, or remove it", path=str(place)
         )
     write_text(place, made.text)
-    model, tried = shlex.quote(f"runs/{name}/model"), shlex.join(made.tried)
+    model, tried = shlex.quote(f"runs/{name}/model"), shlex.join(made.arguments)
     tries = [text.replace("MODEL", model).replace("FILE", tried) for text in task_named(made.task).tries]
     commands = [f"rerank run {shlex.quote(str(place))}", *tries]
     later = [f"  {line}" for line in commands[1:]]
     cli.show(
-        f"{place}: {made.found}",
+        f"{place}: {made.description}",
         "later:",
         *later,
         f"now: {commands[0]}  # {made.shows}",

@@ -103,7 +103,7 @@ def run(
     from rerank.recipes.loading import find_recipe, task_named
     from rerank.runs.experiment import experiment
     from rerank.runs.rehearsal import background_compilation
-    from rerank.runs.report.results import unbeaten
+    from rerank.runs.report.results import base_warning
     from rerank.storage.documents import read_yaml
     from rerank.storage.streams import Inputs
 
@@ -129,14 +129,14 @@ def run(
             part = ", ".join(f"{key} {value}" for key, value in faster.items())
             cli.show(f"A quick run, with {part}: these are not the figures of the whole recipe.", quick=faster)
         cli.show(f"report: {directory / 'report.html'}", report=directory / "report.html")
-    if lost := unbeaten(result):
+    if lost := base_warning(result):
         cli.show(lost)
 
 
 def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
     """Show ``result``, the content of metrics.json."""
     from rerank.recipes.loading import task_named
-    from rerank.runs.report.results import crossed, headline, reported_table, results_table, signatures
+    from rerank.runs.report.results import cross_validation_note, headline, reported_table, results_table, signatures
 
     if tables := task_named(recipe.task).tables:
         for table in imported(tables)(recipe, result["tables"]):
@@ -146,7 +146,7 @@ def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
     for split in result["splits"]:
         cli.show(results_table(result, split, narrow=cli.out.is_terminal))
     cli.show(*(f"{name}: {text}" for name, text in signatures(result)), metrics=result)
-    cli.show(*filter(None, [crossed(result)]))
+    cli.show(*filter(None, [cross_validation_note(result)]))
     if said := headline(result):
         cli.show(said["sentence"], headline=said["sentence"])
     if reported := reported_table(result):

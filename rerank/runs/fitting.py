@@ -136,8 +136,8 @@ def _train(
     settings: Settings, data: Settings, lists: Mapping[str, Source], start: Reranker | None, callback: Callback | None
 ) -> Model:
     """The model that a recipe with these ``settings``, and these of the ``data``, makes of the lists of its splits."""
-    asked = {key: value for key, value in _mapping(settings.get("data"), "data").items() if key in DATA_SETTINGS}
-    data = {**data, **asked}
+    overrides = {key: value for key, value in _mapping(settings.get("data"), "data").items() if key in DATA_SETTINGS}
+    data = {**data, **overrides}
     if start is not None:
         training = _mapping(settings.get("training"), "training")
         if training.get("start") is not None:
@@ -153,11 +153,11 @@ def _train(
     with error_context(), open_engine(**recipe.engine.model_dump()) as engine:
         source = Inputs(lists, None if start is None else start.model)
         model: Model = experiment(recipe, source, None, until="train", engine=engine, callback=callback).model
-    settled = model.settings["data"]  # files and splits of this process mean nothing to the users of a model
-    data |= {key: settled[key] for key in ("answer", "reader") if key in settled}
-    kept = type(recipe.data).model_validate(data).model_dump(mode="json")
-    kept |= {key: settled[key] for key in ("reader", "roles") if key in kept}
-    settings = {**model.settings, "data": kept, "training": {**model.settings["training"], "start": None}}
+    section = model.settings["data"]  # files and splits of this process mean nothing to the users of a model
+    data |= {key: section[key] for key in ("answer", "reader") if key in section}
+    model_data = type(recipe.data).model_validate(data).model_dump(mode="json")
+    model_data |= {key: section[key] for key in ("reader", "roles") if key in model_data}
+    settings = {**model.settings, "data": model_data, "training": {**model.settings["training"], "start": None}}
     return dataclasses.replace(model, settings=settings, about={**model.about, "files": {}})
 
 
@@ -214,11 +214,11 @@ def _source_of(
         return lists.blocks, data, None
     with error_context():
         blocks = memory_blocks(lists, texts=texts, gains=gains, columns=columns)
-        kept = (
-            item if item.list_count > 1 else item.repeated("keep")
-            for item in skip_bad(blocks, getattr(lists, "on_bad_list", "error"))
+        items = (
+            block if block.list_count > 1 else block.repeated("keep")
+            for block in skip_bad(blocks, getattr(lists, "on_bad_list", "error"))
         )
-        rows = [item.without_raw() for item in kept]
+        rows = [block.without_raw() for block in items]
     first, _ = first_with_candidates(rows)
     if first is None:
         raise DataError("no list with candidates")
@@ -247,29 +247,29 @@ def _features(features: Any) -> Settings | None:
             for name, feature in features.get("user", {}).items()
         }
         return {**features, **({"user": user} if user else {})}
-    every = [features] if isinstance(features, str) or callable(features) else list(features)
-    sets = [feature for feature in every if isinstance(feature, str) and feature in SETS]
+    entries = [features] if isinstance(features, str) or callable(features) else list(features)
+    sets = [feature for feature in entries if isinstance(feature, str) and feature in SETS]
     if len(sets) > 1:
         raise RecipeError(f"found the sets {' and '.join(sets)}; expected one, and templates", key="features")
     if isinstance(features, str) and not sets:
         return {"set": features}
-    others = [feature for feature in every if feature not in sets and not callable(feature)]
-    user = {feature.__name__: _template(feature) for feature in every if callable(feature)}
+    others = [feature for feature in entries if feature not in sets and not callable(feature)]
+    user = {feature.__name__: _template(feature) for feature in entries if callable(feature)}
     return {"set": sets[0] if sets else None, "templates": others, "user": user}
 
 
 def _frame_features(features: Any, lists: FrameLists) -> tuple[Any, FrameLists]:
     """The templates that ``features`` name besides columns of a data frame, and the lists with these columns."""
-    every = [features] if isinstance(features, str) else [] if features is None else features
-    if not isinstance(every, Iterable) or isinstance(every, Mapping):
+    entries = [features] if isinstance(features, str) else [] if features is None else features
+    if not isinstance(entries, Iterable) or isinstance(entries, Mapping):
         return features, lists
-    every, roles = list(every), {name: key for key, name in lists.names.items() if key != "columns"}
-    columns = [name for name in every if isinstance(name, str) and name in lists.frame.columns and name not in SETS]
-    if taken := [name for name in columns if name in roles]:
-        message = f"the column {taken[0]!r} is the {roles[taken[0]]}; leave it out of what to learn from"
+    entries, roles = list(entries), {name: key for key, name in lists.names.items() if key != "columns"}
+    columns = [name for name in entries if isinstance(name, str) and name in lists.frame.columns and name not in SETS]
+    if clashes := [name for name in columns if name in roles]:
+        message = f"the column {clashes[0]!r} is the {roles[clashes[0]]}; leave it out of what to learn from"
         raise RecipeError(message, key="features")
     names = list(dict.fromkeys([*lists.names.get("columns", ()), *columns]))
-    rest = [feature for feature in every if feature not in columns]
+    rest = [feature for feature in entries if feature not in columns]
     if not names and (unused := lists.unused()):
         log.warning("no column is learned from: features=[...] may name %s", ", ".join(map(repr, unused)))
     sets = [SETS.get(feature, (feature,)) for feature in rest if isinstance(feature, str)]

@@ -61,27 +61,27 @@ BATCH_SIZE = 64  # lists that are ranked together
 class Evaluation:
     """The scores of choices from lists, and what chance there is.
 
-    compared: the rows "choice", "base", "first" if it differs, and "oracle"; predictor: what a model has chosen by;
+    results: the rows "choice", "base", "first" if it differs, and "oracle"; predictor: what a model has chosen by;
     empty where the choices are anybody's.
     """
 
-    compared: Compared
+    results: Compared
     predictor: str
 
     @property
     def metric(self) -> Metric:
         """The metric of the choices; ``metric.signature`` has everything that changes the numbers."""
-        return self.compared.metric
+        return self.results.metric
 
     @property
     def lists(self) -> int:
         """The number of lists."""
-        return len(self.compared.reference)
+        return len(self.results.reference)
 
     @cached_property
     def scores(self) -> dict[str, dict[str, float]]:
         """All measures of every row."""
-        return self.compared.reports()
+        return self.results.reports()
 
     @property
     def score(self) -> float:
@@ -91,7 +91,7 @@ class Evaluation:
     @cached_property
     def against_base(self) -> Significance:
         """The test of the choice against the base: ``difference``, ``p``, an interval ``low`` to ``high``."""
-        return self.compared.test_between("choice", "base")
+        return self.results.test_between("choice", "base")
 
     @property
     def p(self) -> float:
@@ -101,8 +101,8 @@ class Evaluation:
     def __str__(self) -> str:
         note = f"choice: by the predictor {self.predictor}. " if self.predictor else ""
         note += self.metric.signature
-        table = self.compared.table(amount(self.lists, "list"), note, heading=self.metric.primary)
-        return "\n\n".join(filter(None, [self.compared.doubt, plain_text(table.rich()) + table.note]))
+        table = self.results.table(amount(self.lists, "list"), note, heading=self.metric.primary)
+        return "\n\n".join(filter(None, [self.results.doubt, plain_text(table.rich()) + table.note]))
 
 
 class Sampling(Section):
@@ -143,9 +143,9 @@ def evaluate(
     """
     check_keys("evaluate", columns)
     validate(Sampling, {"samples": samples, "seed": seed})
-    measure, corpus, chosen, predictor, doubt = _measure(model, lists, metric, decode, columns)
+    measure, corpus, answers, predictor, doubt = _measure(model, lists, metric, decode, columns)
     usual = usual_scores(corpus, measure).items()
-    rows = {name: scored_rows(corpus, measure, scores) for name, scores in usual} | {"choice": chosen}
+    rows = {name: scored_rows(corpus, measure, scores) for name, scores in usual} | {"choice": answers}
     how: Any = {"test": test, "samples": samples, "seed": seed, "doubt": doubt}
     return Evaluation(Compared(measure, corpus.reference, rows, **how), predictor)
 
@@ -166,54 +166,54 @@ def _measure(
     if isinstance(model, Reranker) and (is_frame(lists) or is_table(lists)):
         lists = model.frame_lists(lists, columns, known=True)
     first, lists = first_list(lists_from(lists, columns if not isinstance(lists, FrameLists) else {}))
-    scorer, looked_at = None, list[Lists]()
-    every, rows = list[tuple[np.ndarray, np.ndarray, np.ndarray]](), list[np.ndarray]()
+    scorer, examples = None, list[Lists]()
+    measurements, rows = list[tuple[np.ndarray, np.ndarray, np.ndarray]](), list[np.ndarray]()
     if isinstance(model, Reranker):
-        scorer, settled = Scorer(model.model, model.predictor), model.model  # decoding is by the model's own metric
+        scorer, variant = Scorer(model.model, model.predictor), model.model  # decoding is by the model's own metric
         if metric is not None:
             settings = model.recipe.changed({"metric": named(metric)}).model_dump(mode="json")
-            settled = replace(settled, settings=settings)
-        content = Scorer(settled, model.predictor).content
+            variant = replace(variant, settings=settings)
+        content = Scorer(variant, model.predictor).content
     else:
-        asked: Settings = {} if metric is None else {"metric": named(metric)}
+        request: Settings = {} if metric is None else {"metric": named(metric)}
         content = content_of(
-            measuring_recipe(task_of(asked, first), metric, {"answer": getattr(lists, "answer", None)})
+            measuring_recipe(task_of(request, first), metric, {"answer": getattr(lists, "answer", None)})
         )
     ordered = content.metric.ordered  # by scores, which decoding does not give
     choose: Callable[[list[Pair]], Sequence[Answer]]
     if scorer is not None:
         how = scorer.decoding(decode if isinstance(decode, str) else "best" if ordered or not decode else None)
-        choose, by = partial(_by_model, scorer, how, ordered), scorer.ranked_by if how is None else how.kind
+        choose, by = partial(_model_answers, scorer, how, ordered), scorer.ranked_by if how is None else how.kind
         if ordered and how is not None:
             raise RecipeError(f"{content.metric.primary} measures orders; expected best", key="decode")
     else:
         what = ("a choice for every list", "the scores of every list's candidates")[ordered]
         choices = iterate(model, f"a model, or {what}", "model")
-        take, by = _scores if ordered else _place, ""
+        take, by = _scores if ordered else _index, ""
         choose = lambda pairs: [take(next(choices, _MISSING), pair.nbest) for pair in pairs]  # noqa: E731
-    count, seen = SkipCount(getattr(lists, "on_bad_list", "error")), SeenLists(content.held)
-    how_given: Any = {"texts": isinstance(content, TextContent), "gains": isinstance(content.metric, Gain)}
+    count, sampler = SkipCount(getattr(lists, "on_bad_list", "error")), SeenLists(content.held)
+    options: Any = {"texts": isinstance(content, TextContent), "gains": isinstance(content.metric, Gain)}
     with error_context():
-        usable = content.measured(one_by_one(memory_blocks(lists, **how_given)), count)
+        usable = content.measured(one_by_one(memory_blocks(lists, **options)), count)
         while batch := list(islice(usable, BATCH_SIZE)):
-            for one, answer in zip(batch, choose([one.pair for one in batch if one.pair]), strict=True):
-                every.append((one.held.base, one.stats, one.reference))
-                rows.append(_row_of(content, one, answer))
-                seen.add(one.lists)
-                looked_at += [one.lists][: ACCOUNT_LISTS - len(looked_at)]
+            for item, answer in zip(batch, choose([item.pair for item in batch if item.pair]), strict=True):
+                measurements.append((item.held.base, item.stats, item.reference))
+                rows.append(_row_of(content, item, answer))
+                sampler.add(item.lists)
+                examples += [item.lists][: ACCOUNT_LISTS - len(examples)]
         count.warn()
-    log_account(Account.of("", looked_at, measure=content.metric.words))
-    sample = seen.finish()
+    log_account(Account.of("", examples, measure=content.metric.words))
+    sample = sampler.finish()
     if scorer is not None:
         for line in training_differences(sample, content, scorer.model.about.get("columns", {}), scorer.model.seen):
             log.warning("%s", line)
     elif next(choices, _MISSING) is not _MISSING:
-        raise DataError(f"found more choices than the {len(every):,} lists; expected one for each")
-    if not every:
+        raise DataError(f"found more choices than the {len(measurements):,} lists; expected one for each")
+    if not measurements:
         raise DataError("no lists to evaluate")
     reader = getattr(lists, "settings", {} if scorer is None else scorer.recipe.data.reader)
-    corpus = measured_corpus(every, content.metric)
-    return content.metric, corpus, np.stack(rows), by, _doubts(content, corpus, looked_at, sample, reader)
+    corpus = measured_corpus(measurements, content.metric)
+    return content.metric, corpus, np.stack(rows), by, _doubts(content, corpus, examples, sample, reader)
 
 
 def _doubts(
@@ -225,30 +225,30 @@ def _doubts(
     doubts = doubts_about(several, metric, reader, base, corpus.lists, corpus.gain, corpus.base)
     blind = {"oracle": scored_rows(corpus, metric, corpus.gain), "random": blind_rows(corpus, metric)}
     total, size = corpus.reference.sum(axis=0), {"lists": corpus.list_count, "candidates": corpus.candidate_count}
-    counts = size | {name: metric.report(own.sum(axis=0), total) for name, own in blind.items()}
+    counts = size | {name: metric.report(choice.sum(axis=0), total) for name, choice in blind.items()}
     for line in ([] if spelling_doubt(doubts) else reference_doubts(metric, counts, sample.lengths, "")) + doubts:
         log.warning("%s", line)
     return " ".join(doubts)
 
 
-def _row_of(content: Content[Any], one: MeasuredLists, answer: Answer) -> np.ndarray:
+def _row_of(content: Content[Any], item: MeasuredLists, answer: Answer) -> np.ndarray:
     """float64 [K]: the statistics of the answer to a list."""
     if isinstance(answer, bytes):
-        assert one.pair is not None
-        return content.text_stats(one.pair, answer)
+        assert item.pair is not None
+        return content.text_stats(item.pair, answer)
     if isinstance(answer, np.ndarray):
-        lists = one.lists.first, answer, one.held.base, one.stats, one.reference
+        lists = item.lists.first, answer, item.held.base, item.stats, item.reference
         return np.asarray(rows_of_scores(content.metric, *lists)[0])
-    return np.asarray(chosen_rows(one.stats, np.array([answer]))[0])
+    return np.asarray(chosen_rows(item.stats, np.array([answer]))[0])
 
 
-def _by_model(scorer: Scorer, how: Decoding | None, ordered: bool, pairs: list[Pair]) -> list[Answer]:
+def _model_answers(scorer: Scorer, how: Decoding | None, ordered: bool, pairs: list[Pair]) -> list[Answer]:
     """The answers of a model: its scores where lists are ``ordered``, else what it decodes, or its best candidates."""
     if how is None:
-        every = [ranked for ranked in scorer.scored(pairs) if isinstance(ranked, Ranked)]
+        rankings = [ranked for ranked in scorer.scored(pairs) if isinstance(ranked, Ranked)]
         if ordered:
-            return [ranked.scores for ranked in every]
-        return [int(ranked.order[0]) if ranked.order.size else -1 for ranked in every]
+            return [ranked.scores for ranked in rankings]
+        return [int(ranked.order[0]) if ranked.order.size else -1 for ranked in rankings]
     answers = [scorer.answer(one, how) if len(one.nbest) else None for one in pairs]
     return [
         -1 if answer is None or (answer.place is None and not answer.text)
@@ -270,7 +270,7 @@ def _scores(numbers: Any, nbest: Lists) -> np.ndarray:
     return scores[list(nbest.places)]
 
 
-def _place(choice: Any, nbest: Lists) -> int:
+def _index(choice: Any, nbest: Lists) -> int:
     """The place of a choice among the candidates that can be used."""
     if choice is _MISSING:
         raise DataError("no choice is given for this list; expected one for each", list_id=nbest.id)

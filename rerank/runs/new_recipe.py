@@ -36,22 +36,22 @@ MEASURES = {
     "parseval": "PARSEVAL F", "gain": "the gain", "ndcg": "NDCG", "bleu": "BLEU", "wer": "the word error rate",
     "cer": "the character error rate", "match": "exact match", "counts": "F of counts",
 }  # fmt: skip
-FEW, SHORT = 100, 3  # lists that tell how texts are written; words of a text that is right or wrong as a whole
-MARKED = re.compile(rb"\w[.,!?;:](?:\s|$)")  # a mark that no blank parts from its word
-OR_TASK = {
+SAMPLE_LISTS, MAX_NAME_WORDS = 100, 3  # lists that tell how texts are written; words of a text that is like a name
+ATTACHED_MARK = re.compile(rb"\w[.,!?;:](?:\s|$)")  # a mark that no blank parts from its word
+TASK_HINTS = {
     "translation": "  # or speech, for word error rates; metric: match, of whole texts",
     "speech": "  # or translation, for BLEU; of phones wer is the phone error rate",
 }
-BESIDE = {
+HINTS = {
     "features": "  # {set: dense}: the numbers of the lists alone",
     "learner": "  # the weight of the base score is found on held-out lists",
 }
-LEARNED = (
+LEARNED_FUSION = (
     "# decode: {kinds: [mbr, fuse, learned]}  # brackets judged by trees: about .5 F better and, with 9,500 lists, 3 "
     "minutes longer; needs scikit-learn"
 )
-PACKERS, PACKED = (".gz", ".bz2", ".xz", ".zst"), 6  # how much smaller files are
-SPEED = 60 * 3e6  # bytes a minute: 29,000 lists of translations and 9,500 of parses, on two cores
+ENDINGS, RATIO = (".gz", ".bz2", ".xz", ".zst"), 6  # of compressed files; how much smaller these are
+BYTES_PER_MINUTE = 60 * 3e6  # 29,000 lists of translations and 9,500 of parses, on two cores
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class NewRecipe:
 
     text: str
     task: str
-    found: str
-    tried: tuple[str, ...]
+    description: str
+    arguments: tuple[str, ...]
     shows: str
 
 
@@ -87,87 +87,87 @@ def new_recipe(
     for path in (*references, *sources):
         if not (is_url(path) or os.path.exists(path) or glob.has_magic(path)):
             raise DataError("no such file; check the name", path=path)
-    groups, what = _systems(files, sources, reader, roles)
+    groups, common = _systems(files, sources, reader, roles)
     if len(groups) < len(files):
-        firsts = [files.index(first) for first, *_ in groups]
+        firsts = [files.index(path) for path, *_ in groups]
         right, inputs = ([of[k] for k in firsts] if len(of) == len(files) else of for of in (references, sources))
-        made = new_recipe(name, [files[k] for k in firsts], right, inputs, reader, roles, metric)
-        return _fused(made, groups, what, right, f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml")
+        system = new_recipe(name, [files[k] for k in firsts], right, inputs, reader, roles, metric)
+        return _fuse(system, groups, common, right, f"# Made for {_listing(files)}. rerank run {_listing([name])}.yaml")
     splits = _names(files)
     train, dev, tests = _splits(files, splits)
-    head = [f"# Made for {_listed(files)}. rerank run {_listed([name])}.yaml", f"name: {_quoted(name)}"]
-    root = _placed(files)[0]
-    own = TaskFiles(files, train, dev, tests, splits, root, partial(_pattern, files, files, splits), _quoted, reader)
+    head = [f"# Made for {_listing(files)}. rerank run {_listing([name])}.yaml", f"name: {_quote(name)}"]
+    root = _common_folder(files)[0]
+    about = TaskFiles(files, train, dev, tests, splits, root, partial(_pattern, files, files, splits), _quote, reader)
     for _, each in tasks:
-        if each.new and (of_task := imported(each.new)(own)):
-            return _settled([*head, *of_task[1:]], of_task[0], files, tests)
-    settings, shown = _looked_at(files, reader, roles)
-    trees, format_name = shown.of_trees, str(settings["name"])
-    use, judged = readers.get(format_name).use if format_name in readers else "", _judged(format_name)
+        if each.new and (content := imported(each.new)(about)):
+            return _checked_recipe([*head, *content[1:]], content[0], files, tests)
+    settings, nbest = _detect(files, reader, roles)
+    trees, format_name = nbest.of_trees, str(settings["name"])
+    use, qrels = readers.get(format_name).use if format_name in readers else "", _needs_qrels(format_name)
     settings, references = with_judgements(settings, references)
-    if judged and not settings.get("qrels"):
+    if qrels and not settings.get("qrels"):
         message = "runs need their judgements; name one file of qrels, for all of them, with --references"
         raise DataError(message, path=files[0])
     lines = [
         *head,
         "",
         "data:",
-        f"  root: {_quoted(root)}",
-        f"  nbest: {_quoted(_pattern(files, files, splits))}",
-        f"  reader: {{name: {format_name}, qrels: {_quoted(settings['qrels'])}}}" if judged else
+        f"  root: {_quote(root)}",
+        f"  nbest: {_quote(_pattern(files, files, splits))}",
+        f"  reader: {{name: {format_name}, qrels: {_quote(settings['qrels'])}}}" if qrels else
         f"  reader: {reader or format_name}",
         *([f"  roles: {as_json(settings['roles'])}"] if roles else []),
-        f"  train: {_quoted(splits[train])}",
-        f"  dev: {_quoted(splits[dev])}        # epochs and settings are chosen on it" if dev else
+        f"  train: {_quote(splits[train])}",
+        f"  dev: {_quote(splits[dev])}        # epochs and settings are chosen on it" if dev else
         "  dev: null         # a part of the training lists takes its place",
-        f"  tests: [{', '.join(_quoted(splits[path]) for path in tests)}]",
+        f"  tests: [{', '.join(_quote(splits[path]) for path in tests)}]",
     ]  # fmt: skip
     lines[-1] += "" if tests else f"  # so the training lists are cross-validated, in {FOLDS} parts"
-    gains = not trees and (GAIN in shown.names or judged)
-    source = sources or (not shown.of_trees and shown.source)
-    spoken = use == "speech" or (format_name in ROWS and not source)  # translations have a source
-    task = "parse" if trees else "ranking" if gains else "speech" if spoken else "translation"
-    lines += _sides(shown, gains, references, sources, partial(_pattern, files=files, splits=splits))
-    if gains and shown.answers is None and use != "search":
+    gains = not trees and (GAIN in nbest.names or qrels)
+    source = sources or (not nbest.of_trees and nbest.source)
+    speech = use == "speech" or (format_name in ROWS and not source)  # translations have a source
+    task = "parse" if trees else "ranking" if gains else "speech" if speech else "translation"
+    lines += _sides(nbest, gains, references, sources, partial(_pattern, files=files, splits=splits))
+    if gains and nbest.answers is None and use != "search":
         lines.append(
             "  # answer: last-number  # samples vote by their answers: boxed, letter, text, json:KEY, regex:..."
         )
-    said, first = _said_of(files, settings, references)
-    measure = _measure(task, use, first, metric) or (_lower(first) if gains else [])
-    lines[2:2] = [f"task: {task}{OR_TASK.get(task, '')}", *measure]
+    account, lists = _account_of(files, settings, references)
+    measure = _measure(task, use, lists, metric) or (_lower(lists) if gains else [])
+    lines[2:2] = [f"task: {task}{TASK_HINTS.get(task, '')}", *measure]
     recipe = read_settings(read_yaml("\n".join(lines)))
     assert isinstance(recipe, ListRecipe)
-    doubts = doubts_of_lists(first, content_of(recipe).metric, settings.get("roles"))
+    doubts = doubts_of_lists(lists, content_of(recipe).metric, settings.get("roles"))
     for line in doubts:
         if UNSUITED in line and metric is None:
             raise DataError(f"{line} Choose: --metric match, gain, counts, wer, cer or bleu.", path=files[0])
         log.warning("%s", line)
-    apart = spelling_doubt(doubts)
-    lines[3:3] = [f"# {apart}"] if apart else []
+    spelling = spelling_doubt(doubts)
+    lines[3:3] = [f"# {spelling}"] if spelling else []
     lines += ["", "# What suits the task; other values: rerank list, docs/recipes.md", *_task_lines(recipe)]
-    lines[1:1] = said
+    lines[1:1] = account
     kind = f"{'trees' if trees else 'texts'} in the format {format_name}, measured by {MEASURES[recipe.metric['name']]}"
-    return _settled(lines, f"{kind}. {apart}" if apart else kind, files, tests, sources)
+    return _checked_recipe(lines, f"{kind}. {spelling}" if spelling else kind, files, tests, sources)
 
 
 def _sides(
-    shown: Lists, gains: bool, references: Sequence[str], sources: Sequence[str], pattern: Callable[..., str]
+    nbest: Lists, gains: bool, references: Sequence[str], sources: Sequence[str], pattern: Callable[..., str]
 ) -> list[str]:
     """The lines of the gold trees, or of references and sources."""
-    if shown.of_trees:
+    if nbest.of_trees:
         if not references:
-            raise DataError("lists of trees need gold trees; name their files with --references", path=shown.path)
-        return [f"  gold: {_quoted(pattern(references, key='references'))}"]
+            raise DataError("lists of trees need gold trees; name their files with --references", path=nbest.path)
+        return [f"  gold: {_quote(pattern(references, key='references'))}"]
     list(map(TextFile, references))  # which refuses annotations
-    if not (gains or references or shown.references):
-        raise DataError(_no_gain(shown), path=shown.path)
+    if not (gains or references or nbest.references):
+        raise DataError(_no_gain(nbest), path=nbest.path)
     lacking = {"references": "not needed" if gains else "in the lists", "sources": "in the lists, or unknown"}
-    if shown.segmentation is not None and shown.source is None:
+    if nbest.segmentation is not None and nbest.source is None:
         lacking["sources"] = "unknown; with them (--sources), pairs of phrases are features"
-    every = {"references": references, "sources": sources}
+    paths_by_key = {"references": references, "sources": sources}
     return [
-        f"  {key}: {_quoted(pattern(given, key=key)) if given else f'null  # {lacking[key]}'}"
-        for key, given in every.items()
+        f"  {key}: {_quote(pattern(paths, key=key)) if paths else f'null  # {lacking[key]}'}"
+        for key, paths in paths_by_key.items()
     ]
 
 
@@ -176,27 +176,27 @@ def _task_lines(recipe: ListRecipe) -> list[str]:
     settings, lines = recipe.model_dump(mode="json"), list[str]()
     for key, usual in TASKS[recipe.task].items():
         if key != "metric":
-            held = ", ".join(f"{name}: {settings[key][name]}" for name in named(usual))
-            lines.append(f"{key}: {{{held}}}" + BESIDE.get(key, "") * (f"{{{held}}}" not in BESIDE.get(key, "")))
-    return [*lines, *([LEARNED] if recipe.task == "parse" else [])]
+            text = ", ".join(f"{name}: {settings[key][name]}" for name in named(usual))
+            lines.append(f"{key}: {{{text}}}" + HINTS.get(key, "") * (f"{{{text}}}" not in HINTS.get(key, "")))
+    return [*lines, *([LEARNED_FUSION] if recipe.task == "parse" else [])]
 
 
-def _measure(task: str, use: str, first: Sequence[Lists], chosen: str | None) -> list[str]:
-    """The line of the measure that is ``chosen``, or where it is not that of the task."""
-    if chosen is not None:
-        return [f"metric: {chosen}"]
-    texts = [text for nbest in first[:FEW] for text in nbest.texts]
-    unspaced = 10 * sum(UNSPACED_LETTERS.search(decoded(text)) is not None for text in texts) > len(texts)
-    marked = 2 * sum(MARKED.search(text) is not None for text in texts) > len(texts)
+def _measure(task: str, use: str, lists: Sequence[Lists], metric: str | None) -> list[str]:
+    """The line of the measure that is ``metric``, or where it is not that of the task."""
+    if metric is not None:
+        return [f"metric: {metric}"]
+    texts = [text for nbest in lists[:SAMPLE_LISTS] for text in nbest.texts]
+    solid = 10 * sum(UNSPACED_LETTERS.search(decoded(text)) is not None for text in texts) > len(texts)
+    punctuated = 2 * sum(ATTACHED_MARK.search(text) is not None for text in texts) > len(texts)
     if use == "search":
         return ["metric: ndcg@10  # or map, mrr, recall@100; gain: of the first alone"]
-    if task == "speech" and unspaced:
+    if task == "speech" and solid:
         return ["metric: cer  # as blanks do not tell words apart; or wer"]
-    if task == "speech" and sum(len(text.split()) for text in texts) <= SHORT * len(texts):
+    if task == "speech" and sum(len(text.split()) for text in texts) <= MAX_NAME_WORDS * len(texts):
         return ["metric: match  # of whole texts, as these are short, like names; or wer, cer"]
-    if task == "translation" and (unspaced or marked):
-        cut = "char" if unspaced else "13a"
-        return [f"metric: {{name: bleu, tokenize: {cut}}}  # as blanks do not tell words apart; none: they do"]
+    if task == "translation" and (solid or punctuated):
+        tokenizer = "char" if solid else "13a"
+        return [f"metric: {{name: bleu, tokenize: {tokenizer}}}  # as blanks do not tell words apart; none: they do"]
     return []
 
 
@@ -213,14 +213,14 @@ def _no_gain(first: Lists) -> str:
     return f"{message}; add a gain to each candidate, or name --references"
 
 
-def _lower(first: Sequence[Lists]) -> list[str]:
+def _lower(sample: Sequence[Lists]) -> list[str]:
     """The line of a gain that is called as ranks, costs and errors are, of which lower is better."""
-    every = [nbest for nbest in first if GAIN in nbest.names and len(nbest)]
-    key = every[0].roles.gain_key if every and isinstance(every[0], Lists) and every[0].roles is not None else ""
+    lists = [nbest for nbest in sample if GAIN in nbest.names and len(nbest)]
+    key = lists[0].roles.gain_key if lists and isinstance(lists[0], Lists) and lists[0].roles is not None else ""
     if not LOWER.search(key):
         return []
-    gains = [nbest.scores[:, nbest.names.index(GAIN)] for nbest in every]
-    lowest = all(gain[nbest.base.argmax()] == gain.min() for nbest, gain in zip(every, gains, strict=True))
+    gains = [nbest.scores[:, nbest.names.index(GAIN)] for nbest in lists]
+    lowest = all(gain[nbest.base.argmax()] == gain.min() for nbest, gain in zip(lists, gains, strict=True))
     why = "as the base chooses the lowest of every list" if lowest else "as of ranks, costs and errors"
     return [f"metric: {{name: gain, lower: true}}  # of {key!r} lower is better, {why}"]
 
@@ -235,51 +235,51 @@ def _systems(
     if None not in words and len({word[0] for word in words if word}) == len(files):  # splits, whose ids begin again
         return [[path] for path in files], ""
     alone = len(set(files)) < 2 or len(set(files)) < len(files) or any(map(read_once, files))
-    named = format_of if roles else recognise  # which without roles may be no list
-    name, *others = {None} if alone else {reader or named(path, readers) for path in files}
+    detect = format_of if roles else recognise  # which without roles may be no list
+    name, *others = {None} if alone else {reader or detect(path, readers) for path in files}
     if name is None or others:
         return [[path] for path in files], ""
     spec = with_roles(settings_of(name, "--reader"), roles)
-    made, groups, what = make_reader(spec, "--reader"), list[tuple[Inputs, list[str]]](), ""
-    for path, beside in zip_longest(files, sources[: len(files)]):
-        texts = made.holds != "trees"
-        own_inputs = inputs_of(made, lists_of_texts(made, path, sources=beside) if texts else lists_of(made, path))
-        alike = ((group, same) for known, group in groups if (same := shared(known, own_inputs)))
-        group, same = next(alike, ([], ""))
-        groups += [] if same else [(own_inputs, group)]
+    parser, groups, common = make_reader(spec, "--reader"), list[tuple[Inputs, list[str]]](), ""
+    for path, source in zip_longest(files, sources[: len(files)]):
+        texts = parser.holds != "trees"
+        inputs = inputs_of(parser, lists_of_texts(parser, path, sources=source) if texts else lists_of(parser, path))
+        matches = ((group, same) for known, group in groups if (same := shared(known, inputs)))
+        group, same = next(matches, ([], ""))
+        groups += [] if same else [(inputs, group)]
         group.append(path)
-        what = same or what
-    return [group for _, group in groups], what
+        common = same or common
+    return [group for _, group in groups], common
 
 
-def _fused(
-    made: NewRecipe, groups: list[list[str]], what: str, references: Sequence[str], head: str
+def _fuse(
+    system: NewRecipe, groups: list[list[str]], common: str, references: Sequence[str], head: str
 ) -> NewRecipe:  # fmt: skip
     """A recipe for the first system of each of the ``groups``, the splits, with the lists of the others."""
-    firsts, data = [first for first, *_ in groups], read_yaml(made.text)["data"]
+    firsts, data = [first for first, *_ in groups], read_yaml(system.text)["data"]
     splits, reader = _names(firsts), {"name": data["reader"]} if isinstance(data["reader"], str) else data["reader"]
     if len(set(map(len, groups))) > 1:
-        message = f"files with the same {what} are those of systems to fuse, but not as many in each split: "
+        message = f"files with the same {common} are those of systems to fuse, but not as many in each split: "
         raise DataError(message + "; ".join(map(", ".join, groups)), path=groups[0][0])
-    beside = [_pattern(column, firsts, splits, "another system") for column in [*zip(*groups, strict=True)][1:]]
-    if _judged(reader["name"]) and len(groups) == 1:
+    patterns = [_pattern(column, firsts, splits, "another system") for column in [*zip(*groups, strict=True)][1:]]
+    if _needs_qrels(reader["name"]) and len(groups) == 1:
         first, *others = groups[0]
-        changed, right, of_use = {**reader, "others": others}, [], f"others: [{', '.join(map(_quoted, others))}]"
-        nbest, tried = data["nbest"], [first, "--reader", f"{{name: {reader['name']}, {of_use}}}"]
+        settings, right, of_use = {**reader, "others": others}, [], f"others: [{', '.join(map(_quote, others))}]"
+        nbest, command = data["nbest"], [first, "--reader", f"{{name: {reader['name']}, {of_use}}}"]
     else:
-        first, changed, right = ",".join(groups[0]), {"name": "merged", "of": data["reader"]}, [*references]
-        nbest = ",".join([data["nbest"], *beside])
-        tried = [next(",".join(group) for group in groups if group[0] == made.tried[0]), *made.tried[1:]]
-    said = "\n".join([head, *_said_of([first], changed, right)[0]])
-    text = re.sub(r"(?m)^  nbest: .*$", lambda _: f"  nbest: {as_json(nbest)}", made.text)
-    text = re.sub(r"(?m)^  reader: .*$", lambda _: f"  reader: {as_json(changed)}", text)
-    text = re.sub(r"\A(?:# .*\n)+", lambda _: f"{said}\n", text)
-    what_it_is = f"{made.found}; {len(groups[0])} systems, whose files have the same {what}, are fused"
-    return replace(made, text=text, found=what_it_is, tried=tuple(tried))
+        first, settings, right = ",".join(groups[0]), {"name": "merged", "of": data["reader"]}, [*references]
+        nbest = ",".join([data["nbest"], *patterns])
+        command = [next(",".join(group) for group in groups if group[0] == system.arguments[0]), *system.arguments[1:]]
+    comments = "\n".join([head, *_account_of([first], settings, right)[0]])
+    text = re.sub(r"(?m)^  nbest: .*$", lambda _: f"  nbest: {as_json(nbest)}", system.text)
+    text = re.sub(r"(?m)^  reader: .*$", lambda _: f"  reader: {as_json(settings)}", text)
+    text = re.sub(r"\A(?:# .*\n)+", lambda _: f"{comments}\n", text)
+    description = f"{system.description}; {len(groups[0])} systems, whose files have the same {common}, are fused"
+    return replace(system, text=text, description=description, arguments=tuple(command))
 
 
-def _settled(
-    lines: list[str], found: str, files: Sequence[str], tests: Sequence[str] = (), sources: Sequence[str] = ()
+def _checked_recipe(
+    lines: list[str], description: str, files: Sequence[str], tests: Sequence[str] = (), sources: Sequence[str] = ()
 ) -> NewRecipe:
     """A recipe of these lines, which are checked."""
     text = "\n".join(lines) + "\n"
@@ -287,36 +287,36 @@ def _settled(
     table = "by cross-validation"
     if tests and not tasks.get(recipe.task).folds:
         table = f"on {', '.join(map(os.path.basename, tests))}"
-    sizes = [os.path.getsize(path) * (PACKED if path.endswith(PACKERS) else 1) for path in files if not is_url(path)]
-    minutes = round(sum(sizes) / SPEED)  # reading is most of a run
+    sizes = [os.path.getsize(path) * (RATIO if path.endswith(ENDINGS) else 1) for path in files if not is_url(path)]
+    minutes = round(sum(sizes) / BYTES_PER_MINUTE)  # reading is most of a run
     time = f"about {minutes} minutes" if minutes > 1 else "a minute or less"
     first = [*tests, *files][0]
-    tried = (first, "--sources", sources[files.index(first)]) if sources else (first,)
-    return NewRecipe(text, recipe.task, found, tried, f"{time}; base, model and more {table}")
+    arguments = (first, "--sources", sources[files.index(first)]) if sources else (first,)
+    return NewRecipe(text, recipe.task, description, arguments, f"{time}; base, model and more {table}")
 
 
-def _judged(name: str) -> bool:
-    """Whether the lists of a reader are judged in a file beside."""
+def _needs_qrels(name: str) -> bool:
+    """True if the lists of a reader are judged in a file beside."""
     return name in readers and "qrels" in vars(readers.get(name))["__dataclass_fields__"]
 
 
-def _said_of(files: Sequence[str], settings: Settings, references: Sequence[str]) -> tuple[list[str], list[Lists]]:
+def _account_of(files: Sequence[str], settings: Settings, references: Sequence[str]) -> tuple[list[str], list[Lists]]:
     """The account of the first file in lines, and its first lists."""
     lists = read(files[0], settings, references=references[:1] or None, on_bad_list="skip")
     assert isinstance(lists, ListFile)
     first = lists.first_items()
     account = Account.of(files[0], first, settings["name"])
-    return [] if account is None else [f"# {_listed([line])}" for line in account.lines], first
+    return [] if account is None else [f"# {_listing([line])}" for line in account.lines], first
 
 
-def _looked_at(files: Sequence[str], reader: str | None, roles: str | None) -> tuple[Settings, Lists]:
+def _detect(files: Sequence[str], reader: str | None, roles: str | None) -> tuple[Settings, Lists]:
     """The reader of the files, and their first list with candidates."""
     names = dict[str, str]()
     for path in files:
         names[path] = format_of(path, readers) if reader is None else reader
     if len(formats := set(names.values())) > 1:
-        said = ", ".join(f"{path} {name}" for path, name in names.items())
-        raise DataError(f"found the formats {', '.join(map(str, sorted(map(str, formats))))} ({said}); expected one")
+        pairs = ", ".join(f"{path} {name}" for path, name in names.items())
+        raise DataError(f"found the formats {', '.join(map(str, sorted(map(str, formats))))} ({pairs}); expected one")
     settings = settings_of(names[files[0]], "--reader") | ({} if roles is None else {"roles": parse_roles(roles)})
     problem = None
     for nbest in lists_of(make_reader(settings, "reader"), files[0]):
@@ -326,7 +326,7 @@ def _looked_at(files: Sequence[str], reader: str | None, roles: str | None) -> t
     raise DataError("no list with candidates", path=files[0]) if problem is None else problem.advised()
 
 
-def _placed(files: Sequence[str]) -> tuple[str, list[str]]:
+def _common_folder(files: Sequence[str]) -> tuple[str, list[str]]:
     """The folder (or address) that files have in common, and where they are in it."""
     paths = [path if is_url(path) else os.path.normpath(path) for path in files]
     if len({is_url(path) or os.path.isabs(path) for path in paths}) > 1:
@@ -339,11 +339,11 @@ def _placed(files: Sequence[str]) -> tuple[str, list[str]]:
 def _splits(files: Sequence[str], names: dict[str, str]) -> tuple[str, str | None, list[str]]:
     """The files to train on, to choose on, and to test on, by the ``names`` of their splits."""
 
-    def called(words: Sequence[str]) -> str | None:
+    def first_named(words: Sequence[str]) -> str | None:
         return next((path for path in files if any(word in names[path].lower() for word in words)), None)
 
-    train = called(TRAIN) or files[0]
-    dev = next((path for path in [called(DEV)] if path != train), None)
+    train = first_named(TRAIN) or files[0]
+    dev = next((path for path in [first_named(DEV)] if path != train), None)
     return train, dev, [path for path in files if path not in (train, dev)]
 
 
@@ -356,7 +356,7 @@ def _names(files: Sequence[str]) -> dict[str, str]:
             raise DataError(message, path=path)
         if files.count(path) > 1:
             raise DataError("the same file twice; expected different ones for training, dev and tests", path=path)
-    inner = _placed(files)[1]
+    inner = _common_folder(files)[1]
     if len(files) == 1:
         name = re.split(r"\.(?=[A-Za-z])", os.path.basename(inner[0]), maxsplit=1)[0]
         return {files[0]: name if is_name(name) else TRAIN[0]}
@@ -371,25 +371,25 @@ def _names(files: Sequence[str]) -> dict[str, str]:
 def _pattern(paths: Sequence[str], files: Sequence[str], splits: dict[str, str], key: str = "") -> str:
     """The pattern of the ``files`` of lists, as recipes have it, or of the files of ``key`` that go with them."""
     if len(paths) != len(files):
-        found = f"found {len(paths)} files of {key} for {len(files)} of lists"
-        raise DataError(f"{found}; expected one for each, in their order")
-    (folder, inner), patterns = _placed(paths), set[str]()
+        counts = f"found {len(paths)} files of {key} for {len(files)} of lists"
+        raise DataError(f"{counts}; expected one for each, in their order")
+    (folder, inner), patterns = _common_folder(paths), set[str]()
     for path, of in zip(inner, files, strict=True):
         split = re.escape(literal(splits[of]))  # left open wherever it stands as a word
         patterns.add(re.sub(rf"(?<![^\W_]){split}(?![^\W_])", "{split}", literal(path)))
     if len(patterns) > 1:
-        beside = f"called like those of the lists, in this order: {', '.join(splits.values())}"
-        expected = beside if key else "whose names differ in one place, as train, dev and test do"
-        raise DataError(f"found {', '.join(paths)}; expected files {expected}")
+        naming = f"called like those of the lists, in this order: {', '.join(splits.values())}"
+        requirement = naming if key else "whose names differ in one place, as train, dev and test do"
+        raise DataError(f"found {', '.join(paths)}; expected files {requirement}")
     return os.path.join(literal(folder) if key else "{root}", patterns.pop())
 
 
-def _listed(files: Sequence[str]) -> str:
+def _listing(files: Sequence[str]) -> str:
     """The names of files in a comment."""
     return ", ".join(path if path.isprintable() else as_json(path) for path in files)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """A text as YAML has it, in quotes where it needs some."""
     plain = re.fullmatch(r"[\w./-]*[\w/]", text) and read_yaml(f"text: {text}")["text"] == text
     return text if plain and not text[0].isdigit() else as_json(text, ensure_ascii=not text.isprintable())

@@ -26,7 +26,7 @@ from rerank.runs.corpora import RereadList, Visitor
 from rerank.runs.report import page
 from rerank.runs.report import results as tables
 from rerank.runs.report.differences import KEY, compare_texts, compare_trees
-from rerank.runs.report.page import Folded, PageSection, Part
+from rerank.runs.report.page import Details, PageSection, Part
 from rerank.runs.report.table import Bar, Measure, TextTable, count, fixed, primary_of, reals
 from rerank.runs.run import Run
 from rerank.storage.documents import as_json
@@ -184,7 +184,7 @@ class Example:
     contributions: Sequence[Contribution] = ()
     source: str | None = None
 
-    def fold(self, task: str, measure: Measure, *, open: bool = False) -> Folded:
+    def fold(self, task: str, measure: Measure, *, open: bool = False) -> Details:
         """The list as the page has it: what differs, and the features that decided."""
         if task == "parse":
             candidates = compare_trees(self.gold, self.base, self.choice, self.list_id)
@@ -201,7 +201,7 @@ class Example:
             ["feature", "weight", "chosen − base", "contribution"],
             [*zip(names, weights, gaps, reals(amounts), strict=True)], bars=[*map(Bar.of, amounts)],
         )  # fmt: skip
-        return Folded(f"{self.list_id} ({self.split}) · {heading}: {numbers}", [candidates, deciding], open=open)
+        return Details(f"{self.list_id} ({self.split}) · {heading}: {numbers}", [candidates, deciding], open=open)
 
 
 def examples_of(scorer: Scorer, of: Predictions) -> Iterator[Example]:
@@ -289,7 +289,7 @@ def training_figure(runs: Sequence[Run], metrics: Mapping[str, Any]) -> page.Fig
         best[run.name] = max([best.get(run.name, -math.inf), *map(measure.better, course.values())])
     if not any(len(course) > 1 for _, course in courses):
         return None
-    winner, lines = str(tables.chosen_of(metrics).get("name")), list[page.FigureLine]()
+    winner, lines = str(tables.winner_of(metrics).get("name")), list[page.FigureLine]()
     names = sorted(best, key=lambda name: (name != winner, -best[name], name))[: len(page.PALETTE)]
     for series, name in enumerate(names, start=1):
         for run, course in ((run, course) for run, course in courses if run.name == name):

@@ -39,15 +39,15 @@ from rerank.storage.documents import as_json
 from rerank.storage.files import write_text
 
 FIRST, MAJORITY = "first", "majority vote"
-MOST = 10_000  # lists that weights are learned from, drawn from all: some ten columns need no more
-CHOOSING = 2_000  # lists, of those that weights are learned from, by which the penalty is chosen
+MAX_LISTS = 10_000  # lists that weights are learned from, drawn from all: some ten columns need no more
+PENALTY_LISTS = 2_000  # lists, of those that weights are learned from, by which the penalty is chosen
 PENALTY = 10.0  # of maxent, where none is chosen: with some ten columns and hundreds of lists 1 to 100 choose alike
 
 System = Callable[["ListSource"], np.ndarray]  # int64 [L]: the candidate that is chosen of every list
-GROWN = 2_000  # lists that these learn from, which take more time
+PLUGIN_LISTS = 2_000  # lists that what is registered learns from, which takes more time
 LISTS_AT_ONCE = 2_000  # that a way chooses from: what it computes of them is as large as they are
 DRAWS = 4  # samples of k candidates of each list, for the curve
-ANY, BEST = "any (oracle, pass@n)", "best possible (oracle)"  # of gains of 0 and 1, and of others
+VERDICT_ORACLE, GAIN_ORACLE = "any (oracle, pass@n)", "best possible (oracle)"  # of gains of 0 and 1, and of others
 log = logging.getLogger("rerank")
 WORDS = "words"  # their number, which the scores of recognisers need beside them
 
@@ -75,21 +75,21 @@ class ListSource(NamedTuple):
     doubt: str = ""
     account: Account | None = None
 
-    def some(self, places: np.ndarray, first: np.ndarray) -> "ListSource":
-        """The candidates ``places``, in lists that begin at ``first``."""
-        by_candidate = {key: getattr(self, key)[places] for key in ("answers", "gain", "stats", "scores")}
-        return self._replace(first=first, columns=self.columns[:, places], **by_candidate)
+    def take(self, indices: np.ndarray, first: np.ndarray) -> "ListSource":
+        """The candidates ``indices``, in lists that begin at ``first``."""
+        by_candidate = {key: getattr(self, key)[indices] for key in ("answers", "gain", "stats", "scores")}
+        return self._replace(first=first, columns=self.columns[:, indices], **by_candidate)
 
-    def lists(self, chosen: np.ndarray) -> "ListSource":
-        """The lists ``chosen`` (int64 [L'])."""
-        sizes = np.diff(self.first)[chosen]
+    def lists(self, numbers: np.ndarray) -> "ListSource":
+        """The lists ``numbers`` (int64 [L'])."""
+        sizes = np.diff(self.first)[numbers]
         first = offsets(sizes)
-        places = np.repeat(self.first[chosen] - first[:-1], sizes) + np.arange(first[-1])
-        return self.some(places, first)._replace(fold=self.fold[chosen], reference=self.reference[chosen])
+        indices = np.repeat(self.first[numbers] - first[:-1], sizes) + np.arange(first[-1])
+        return self.take(indices, first)._replace(fold=self.fold[numbers], reference=self.reference[numbers])
 
     @property
-    def answered(self) -> bool:
-        """Whether some candidate has an answer."""
+    def has_answers(self) -> bool:
+        """True if some candidate has an answer."""
         return bool(self.answers.max(initial=-1) >= 0)
 
     @property
@@ -134,20 +134,20 @@ def vote_winners(samples: ListSource, weight: np.ndarray) -> np.ndarray:
 
     Without an answer a candidate votes for none; if none has one, the heaviest is chosen; the first of equals.
     """
-    (places, group), totals = groups(samples.first, samples.answers), np.full(weight.size, -np.inf)
-    totals[places] = np.bincount(group, weight[places])[group]
-    elected = samples.answers == np.repeat(samples.answers[best_by(samples, totals)], np.diff(samples.first))
-    return best_by(samples, np.where(elected, weight, -np.inf))
+    (indices, group), totals = groups(samples.first, samples.answers), np.full(weight.size, -np.inf)
+    totals[indices] = np.bincount(group, weight[indices])[group]
+    mask = samples.answers == np.repeat(samples.answers[best_by(samples, totals)], np.diff(samples.first))
+    return best_by(samples, np.where(mask, weight, -np.inf))
 
 
 def softmax(samples: ListSource, values: np.ndarray) -> np.ndarray:
     """float64 [n]: e^value over the sum of those of the list, for values in units of their deviation in the list."""
     sizes, starts = np.diff(samples.first), samples.first[:-1]
-    away = values - np.repeat(np.maximum.reduceat(values, starts), sizes)
-    mean = np.add.reduceat(away, starts) / sizes
-    spread = np.sqrt(np.add.reduceat((away - np.repeat(mean, sizes)) ** 2, starts) / sizes)
-    raised = np.exp(away / np.repeat(np.where(spread > 0, spread, 1.0), sizes))
-    return np.asarray(raised / np.repeat(np.add.reduceat(raised, starts), sizes))
+    shifts = values - np.repeat(np.maximum.reduceat(values, starts), sizes)
+    mean = np.add.reduceat(shifts, starts) / sizes
+    spread = np.sqrt(np.add.reduceat((shifts - np.repeat(mean, sizes)) ** 2, starts) / sizes)
+    powers = np.exp(shifts / np.repeat(np.where(spread > 0, spread, 1.0), sizes))
+    return np.asarray(powers / np.repeat(np.add.reduceat(powers, starts), sizes))
 
 
 def maxent_weights(
@@ -157,9 +157,9 @@ def maxent_weights(
     ``folds``, or PENALTY."""
     corpus, learner = samples.corpus(agree=agree), Maxent(l2=PENALTY, base=0.0, loss=loss)
     if folds:
-        few = corpus.take(np.arange(min(CHOOSING, corpus.list_count)))
-        tried = trials(replace(learner, l2=None), few, Gain(), oracles, any_ties=True)
-        learner = replace(learner, l2=best_trial(tried["all"]).l2)
+        sample = corpus.take(np.arange(min(PENALTY_LISTS, corpus.list_count)))
+        attempts = trials(replace(learner, l2=None), sample, Gain(), oracles, any_ties=True)
+        learner = replace(learner, l2=best_trial(attempts["all"]).l2)
     state = learner.init(corpus.width)
     learner.solve(corpus, oracles(corpus), state, any_ties=True)
     return learner.last(state).w
@@ -174,11 +174,11 @@ def fold_scores(samples: ListSource, weights: Sequence[np.ndarray], *, agree: bo
 def baselines(source: ListSource) -> dict[str, System]:
     """Ways to choose, by name, that need no training."""
     ways: dict[str, System] = {FIRST: lambda lists: lists.first[:-1]}
-    if source.answered:
+    if source.has_answers:
         ways[MAJORITY] = lambda lists: vote_winners(lists, np.ones(lists.gain.size))
     for k, name in enumerate(source.names):
         ways[f"best {name}"] = lambda lists, k=k: best_by(lists, lists.columns[k])  # type: ignore[misc]
-        if source.answered:
+        if source.has_answers:
             ways[f"vote by {name}"] = lambda lists, k=k: vote_winners(lists, softmax(lists, lists.columns[k]))  # type: ignore[misc]
     return ways
 
@@ -197,12 +197,12 @@ def load_source(
     with_words: the WORDS of transcripts are a column too."""
     use = [use] if isinstance(use, str) else use
     several = isinstance(lists, list) and lists and all(isinstance(one, ListFile) for one in lists)
-    every_one = lists if several else [lists_from(lists, columns or {})]
-    file = every_one[0]
+    sources = lists if several else [lists_from(lists, columns or {})]
+    file = sources[0]
     path, reader = getattr(file, "path", ""), dict(file.settings) if isinstance(file, ListFile) else {}
     data = {"answer": getattr(file, "answer", None)} | ({"reader": reader} if reader else {})
     recipe, count = measuring_recipe("ranking", metric, data), SkipCount(getattr(file, "on_bad_list", "error"))
-    blocks = (memory_blocks(one, texts=True, gains=True) for one in every_one)
+    blocks = (memory_blocks(one, texts=True, gains=True) for one in sources)
     first, rows = first_with_candidates(chain.from_iterable(blocks))
     if first is None:
         list(filter_usable(rows, count_usable, count))
@@ -210,22 +210,22 @@ def load_source(
     if first.of_trees:
         raise DataError("found a list of trees; expected texts; `rerank run` is for parses", path=first.path)
     example = first.named()
-    known = ScoreColumns(example.names, example.names[example.column])
-    content = content_of(recipe, columns=known, keeps_texts=False)
+    score_columns = ScoreColumns(example.names, example.names[example.column])
+    content = content_of(recipe, columns=score_columns, keeps_texts=False)
     base = None if first.unscored else content.held[0]
     names = [name for name in content.held if name in example.names and (base is not None or name != content.held[0])]
     names += [WORDS] if with_words and content.metric.name == "wer" and WORDS not in names else []
     if unknown := set(use or ()) - set(names):
         raise RecipeError(f"found {min(unknown)!r}; the lists have {', '.join(names) or 'no numbers'}", key="columns")
     names = [name for name in names if use is None or name in use]
-    parts, seen, empty = list[tuple[np.ndarray, ...]](), list[Lists](), 0
+    parts, sample, empty = list[tuple[np.ndarray, ...]](), list[Lists](), 0
     for block in content.measured(rows, count):
         nbest, sizes = block.held.named(), np.diff(block.lists.first)
-        seen, empty = [*seen, *block.lists.each()][:FIRST_LISTS], empty + int((sizes == 0).sum())
+        sample, empty = [*sample, *block.lists.each()][:FIRST_LISTS], empty + int((sizes == 0).sum())
         if len(nbest):
-            own = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))
-            found = answer_numbers(nbest), own, block.stats, block.reference[sizes > 0], _columns(nbest, names)
-            parts.append((sizes[sizes > 0], *found))
+            base_scores = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))
+            arrays = answer_numbers(nbest), base_scores, block.stats, block.reference[sizes > 0], _columns(nbest, names)
+            parts.append((sizes[sizes > 0], *arrays))
     count.warn()
     if empty:
         log.warning("lists left out of these figures: %d without candidates", empty)
@@ -239,51 +239,51 @@ def load_source(
         raise DataError(message + fewer)
     if data["answer"] is not None and answers.max(initial=-1) < 0:
         log.warning("no candidate has an answer by the rule %s, so there is no vote: see --answer", data["answer"])
-    starts, held = offsets(sizes), np.concatenate(values, axis=1)
+    starts, matrix = offsets(sizes), np.concatenate(values, axis=1)
     del parts, others, values  # as much again as what is made of them
     gain = content.metric.gain(stats, np.repeat(reference, sizes, axis=0))
-    for line in said_of_all(map("the score column {!r}".format, names), held, starts):
+    for line in said_of_all(map("the score column {!r}".format, names), matrix, starts):
         log.warning("%s", line)
-    doubts = doubts_about(seen, content.metric, reader, base, starts, gain, scores)
-    log_account(account := Account.of("", seen, measure=content.metric.words))
+    doubts = doubts_about(sample, content.metric, reader, base, starts, gain, scores)
+    log_account(account := Account.of("", sample, measure=content.metric.words))
     return ListSource(
-        starts, answers, tuple(names), held, gain, np.random.default_rng(seed).permutation(sizes.size) % folds,
+        starts, answers, tuple(names), matrix, gain, np.random.default_rng(seed).permutation(sizes.size) % folds,
         content.metric, stats, reference, scores, base, " ".join(doubts), account,
     )  # fmt: skip
 
 
 def _columns(nbest: Lists, names: Sequence[str]) -> np.ndarray:
     """float64 [K, n]: the numbers of these names, and how many WORDS candidates have where they do not say so."""
-    held = nbest.scores[:, [nbest.names.index(name) for name in names if name in nbest.names]].T
-    return held if len(held) == len(names) else np.vstack([held, [len(text.split()) for text in nbest.texts]])
+    columns = nbest.scores[:, [nbest.names.index(name) for name in names if name in nbest.names]].T
+    return columns if len(columns) == len(names) else np.vstack([columns, [len(text.split()) for text in nbest.texts]])
 
 
-def learned(samples: ListSource, seed: int) -> dict[str, System]:
+def learned_systems(samples: ListSource, seed: int) -> dict[str, System]:
     """Ways to choose that are learned, each list by what the lists of other folds teach."""
     draws, ways = np.random.default_rng(seed), dict[str, System]()
     folds = range(int(samples.fold.max()) + 1)
-    rest = [draws.permutation(np.flatnonzero(samples.fold != fold))[:MOST] for fold in folds]
+    training = [draws.permutation(np.flatnonzero(samples.fold != fold))[:MAX_LISTS] for fold in folds]
     if len(samples.columns):
-        linear = [maxent_weights(samples.lists(np.sort(lists)), agree=False, folds=True) for lists in rest]
+        linear = [maxent_weights(samples.lists(np.sort(lists)), agree=False, folds=True) for lists in training]
         ways["learned from columns"] = lambda lists: best_by(lists, fold_scores(lists, linear, agree=False))
-    if samples.answered:
-        of_answers = [maxent_weights(samples.lists(np.sort(lists)), agree=True, folds=True) for lists in rest]
+    if samples.has_answers:
+        of_answers = [maxent_weights(samples.lists(np.sort(lists)), agree=True, folds=True) for lists in training]
         ways["learned from answers"] = lambda lists: best_by(lists, fold_scores(lists, of_answers, agree=True))
-    enough = min(map(len, rest)) >= 2  # one to learn from, one to choose by
+    enough = min(map(len, training)) >= 2  # one to learn from, one to choose by
     for name, learn in Registry[Callable[[Corpus, int], Weights | None]]("vote") if enough and ways else ():
-        few = (samples.lists(np.sort(lists[:GROWN])).corpus(agree=samples.answered) for lists in rest)
-        predictors = [weights for part in few if (weights := learn(part, seed)) is not None]
+        corpora = (samples.lists(np.sort(lists[:PLUGIN_LISTS])).corpus(agree=samples.has_answers) for lists in training)
+        predictors = [weights for part in corpora if (weights := learn(part, seed)) is not None]
         if predictors:
-            ways[name] = partial(_by_fold, predictors, samples.answered)
+            ways[name] = partial(_choose_by_fold, predictors, samples.has_answers)
     return ways
 
 
-def _by_fold(predictors: Sequence[Weights], agree: bool, lists: ListSource) -> np.ndarray:
+def _choose_by_fold(predictors: Sequence[Weights], agree: bool, lists: ListSource) -> np.ndarray:
     """The candidate that is best by the predictor of the fold that a list is held out in."""
-    total, held = np.empty(lists.gain.size), np.repeat(lists.fold, np.diff(lists.first))
+    total, folds = np.empty(lists.gain.size), np.repeat(lists.fold, np.diff(lists.first))
     for fold, weights in enumerate(predictors):
-        own = lists.lists(np.flatnonzero(lists.fold == fold))
-        total[held == fold] = scores(own.corpus(agree=agree), weights)
+        part = lists.lists(np.flatnonzero(lists.fold == fold))
+        total[folds == fold] = scores(part.corpus(agree=agree), weights)
     return best_by(lists, total)
 
 
@@ -294,20 +294,20 @@ class SourceTable:
     curve: where that was asked for, see ``curve_of``.
     """
 
-    compared: Compared
+    results: Compared
     source: ListSource
     folds: int
     curve: Mapping[str, Any] | None = field(default=None, kw_only=True)
 
     @property
     def rows(self) -> Mapping[str, RowScore]:
-        return self.compared.row_scores
+        return self.results.row_scores
 
     def as_data(self) -> dict[str, Any]:
         """The table as JSON."""
         source = self.source
-        counts = {"lists": source.fold.size, "candidates": source.gain.size, "doubt": self.compared.doubt}
-        rows = {"rows": self.compared.as_data(), **account_entry(source.account), "folds": self.folds}
+        counts = {"lists": source.fold.size, "candidates": source.gain.size, "doubt": self.results.doubt}
+        rows = {"rows": self.results.as_data(), **account_entry(source.account), "folds": self.folds}
         curve = {} if self.curve is None else {"curve": self.curve}
         return {"metric": source.metric.signature, **counts, **rows, **curve}
 
@@ -315,7 +315,7 @@ class SourceTable:
         """The table, and a note, by default on what is learned."""
         caption = f"{amount(self.source.fold.size, 'list')}, {amount(self.source.gain.size, 'candidate')}"
         usual = f"Learned ways are cross-validated: choices in each of {self.folds} folds are learned from the rest."
-        return self.compared.table(caption, note or usual, heading=self.source.heading)
+        return self.results.table(caption, note or usual, heading=self.source.heading)
 
     def tables(self) -> tuple[TextTable, ...]:
         """All tables."""
@@ -323,7 +323,7 @@ class SourceTable:
 
     def __str__(self) -> str:
         tables = (plain_text(table.rich()) + table.note for table in self.tables())
-        return "\n\n".join(filter(None, [self.compared.doubt, *tables]))
+        return "\n\n".join(filter(None, [self.results.doubt, *tables]))
 
 
 def check_least(**numbers: tuple[int, int]) -> None:
@@ -367,21 +367,21 @@ def table_of_votes(
     if source.metric.ordered:
         message = f"{source.metric.primary} measures the order of all candidates; votes choose one: expected gain"
         raise RecipeError(message, key="metric")
-    oracle = ANY if source.heading == "right" else BEST
+    oracle = VERDICT_ORACLE if source.heading == "right" else GAIN_ORACLE
     ways: dict[str, System] = {oracle: lambda lists: best_by(lists, lists.gain)}
-    ways |= baselines(source) | learned(source, seed)
+    ways |= baselines(source) | learned_systems(source, seed)
     parts = np.array_split(np.arange(source.fold.size), -(-source.fold.size // LISTS_AT_ONCE))
     rows = {
-        name: np.concatenate([own.stats[way(own)] for own in map(source.lists, parts)]) for name, way in ways.items()
+        name: np.concatenate([part.stats[way(part)] for part in map(source.lists, parts)]) for name, way in ways.items()
     }
-    ordered = dict(
+    rows = dict(
         sorted(rows.items(), key=lambda item: -source.metric.sign * source.metric.score(item[1], source.reference))
     )
     against = MAJORITY if MAJORITY in rows else FIRST
-    compared = Compared(
-        source.metric, source.reference, ordered, against, (oracle,), samples=samples, seed=seed, doubt=source.doubt
+    results = Compared(
+        source.metric, source.reference, rows, against, (oracle,), samples=samples, seed=seed, doubt=source.doubt
     )
-    return SourceTable(compared, source, folds, curve=curve_of(source, ways, seed) if curve else None)
+    return SourceTable(results, source, folds, curve=curve_of(source, ways, seed) if curve else None)
 
 
 def curve_of(source: ListSource, ways: Mapping[str, System], seed: int) -> dict[str, Any]:
@@ -396,19 +396,19 @@ def curve_of(source: ListSource, ways: Mapping[str, System], seed: int) -> dict[
     longest = int(sizes.max())
     counts = [*(1 << power for power in range(longest.bit_length()) if 1 << power < longest), longest]
     mean = source.percent_of(np.add.reduceat(source.stats, source.first[:-1]) / sizes[:, None])
-    reached = {name: [mean] for name in ways}
+    averages = {name: [mean] for name in ways}
     for k in counts[1:]:
-        kept = np.minimum(sizes, k)
+        draw_sizes = np.minimum(sizes, k)
         scores: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(DRAWS if k < longest else 1):
             order = np.lexsort((rng.random(source.gain.size) if k < longest else rank, numbers))  # ties go to the first
-            places = order[rank < np.repeat(kept, sizes)]
-            drawn = source.some(places, offsets(kept))
+            indices = order[rank < np.repeat(draw_sizes, sizes)]
+            draw = source.take(indices, offsets(draw_sizes))
             for name, way in ways.items():
-                scores[name].append(source.percent_of(source.stats[places[way(drawn)]]))
+                scores[name].append(source.percent_of(source.stats[indices[way(draw)]]))
         for name in ways:
-            reached[name].append(sum(scores[name]) / len(scores[name]))
-    return {"candidates": counts, "scores": reached}
+            averages[name].append(sum(scores[name]) / len(scores[name]))
+    return {"candidates": counts, "scores": averages}
 
 
 def write_curve(table: SourceTable, path: Path) -> None:
@@ -420,9 +420,9 @@ def write_curve(table: SourceTable, path: Path) -> None:
     scores, metric = table.curve["scores"], table.source.metric
     sign, names = metric.sign, [name for name in scores if name != FIRST]
     for kind in ("best ", "vote by ", "learned from "):
-        alike = [name for name in names if name.startswith(kind) and name != BEST]
-        best = max(alike, key=lambda name: sign * scores[name][-1], default="")
-        names = [name for name in names if name not in alike or name == best]
+        group = [name for name in names if name.startswith(kind) and name != GAIN_ORACLE]
+        best = max(group, key=lambda name: sign * scores[name][-1], default="")
+        names = [name for name in names if name not in group or name == best]
     x, heading = [float(k) for k in table.curve["candidates"]], table.source.heading
     scale = replace(logarithmic(x, margin=0.03), ticks=tuple((k, f"{k:g}") for k in x))
     caption = f"{heading} by the number of candidates that are drawn of each list"

@@ -27,16 +27,16 @@ from rerank.runs.report.table import TextTable
 if TYPE_CHECKING:
     from rerank.models.reranker import Reranker
 
-COUNTED = "Length(binned=False)"  # the template of WORDS
-BASE, MAXENT, WEIGHED, ORACLE = "base", "maxent", "weighed", vote.BEST
+LENGTH_TEMPLATE = "Length(binned=False)"  # the template of WORDS
+BASE, MAXENT, WEIGHED, ORACLE = "base", "maxent", "weighed", vote.GAIN_ORACLE
 SUM, COMBSUM = "sum of the columns", "CombSUM"  # the second of scores from 0 to 1 in each run (Fox & Shaw 1994)
-ALONE = 10  # columns at most that are shown each by itself
-RANDOM = 10  # directions of a search besides those of the columns
+MAX_ALONE = 10  # columns at most that are shown each by itself
+DIRECTIONS = 10  # directions of a search besides those of the columns
 NOISE = 1.0  # how far from the start random points are at most, in units of the mean weight
-CHANCE = 0.05
-PAIRS = 50  # of a list, those with the largest differences in gain (Hopkins & May 2011)
+SIGNIFICANCE_LEVEL = 0.05
+MAX_PAIRS = 50  # pairs of a list, those with the largest differences in gain (Hopkins & May 2011)
 MOST_COLUMNS = 50  # more take hours, and need a penalty that searches do not have
-OWN_SHARE = 0.02  # of a column's variance within lists, the least that no combination of columns before it has
+MIN_OWN_SHARE = 0.02  # of a column's variance within lists, the least that no combination of columns before it has
 
 
 def unit(weights: np.ndarray) -> np.ndarray:
@@ -45,64 +45,64 @@ def unit(weights: np.ndarray) -> np.ndarray:
     return weights / total if total > 0 else weights
 
 
-def standardised(source: vote.ListSource) -> tuple[vote.ListSource, np.ndarray]:
+def standardise(source: vote.ListSource) -> tuple[vote.ListSource, np.ndarray]:
     """The lists with columns of mean 0 in every list and deviation 1 within lists, 0 where a column says nothing; and
     what these were divided by (float64 [F])."""
-    apart = np.array(source.columns)
-    apart -= np.repeat(apart[:, source.first[:-1]], np.diff(source.first), axis=1)  # exactly 0 where all are alike
-    varied = np.asarray(apart.any(axis=1))
-    centred = source._replace(columns=apart).features(agree=False)
-    spread = np.where(varied, np.sqrt(np.mean(centred**2, axis=1)), 1.0)
-    return source._replace(columns=np.where(varied[:, None], centred / spread[:, None], 0.0)), spread
+    columns = np.array(source.columns)
+    columns -= np.repeat(columns[:, source.first[:-1]], np.diff(source.first), axis=1)  # exactly 0 where all are alike
+    mask = np.asarray(columns.any(axis=1))
+    values = source._replace(columns=columns).features(agree=False)
+    spread = np.where(mask, np.sqrt(np.mean(values**2, axis=1)), 1.0)
+    return source._replace(columns=np.where(mask[:, None], values / spread[:, None], 0.0)), spread
 
 
-def independent(source: vote.ListSource) -> list[int]:
-    """The columns, of ``standardised`` lists, of which less than OWN_SHARE is not determined by those before them; the
-    base score comes first of all."""
-    rest, kept = source.features(agree=False), list[int]()
+def independent_columns(source: vote.ListSource) -> list[int]:
+    """The columns of standardised lists, without those of which less than MIN_OWN_SHARE is not determined by those
+    before them; the base score comes first of all."""
+    rest, indices = source.features(agree=False), list[int]()
     for k in sorted(range(len(source.names)), key=lambda k: source.names[k] != source.base):
-        own = np.mean(rest[k] ** 2)
-        if own > OWN_SHARE:
-            kept.append(k)
-            rest -= np.mean(rest * rest[k], axis=1, keepdims=True) / own * rest[k]
-    return sorted(kept)
+        variance = np.mean(rest[k] ** 2)
+        if variance > MIN_OWN_SHARE:
+            indices.append(k)
+            rest -= np.mean(rest * rest[k], axis=1, keepdims=True) / variance * rest[k]
+    return sorted(indices)
 
 
-def pairs(samples: vote.ListSource) -> vote.ListSource:
-    """Lists of two: for every list its PAIRS pairs of candidates with the largest differences in gain."""
-    places = list[np.ndarray]()
+def gain_pairs(samples: vote.ListSource) -> vote.ListSource:
+    """Lists of two: for every list its MAX_PAIRS pairs of candidates with the largest differences in gain."""
+    indices = list[np.ndarray]()
     for first, last in pairwise(samples.first.tolist()):
         by_gain = first + np.argsort(-samples.gain[first:last], kind="stable")
-        high, low = by_gain[:PAIRS], by_gain[::-1][:PAIRS]
-        apart = samples.gain[high][:, None] - samples.gain[low]
-        widest = np.argsort(-apart, axis=None, kind="stable")[: min(PAIRS, int(np.count_nonzero(apart > 0)))]
-        one, other = np.unravel_index(widest, apart.shape)
-        places.append(np.column_stack([high[one], low[other]]).ravel())
-    every = np.concatenate(places)
-    return samples.some(every, np.arange(0, every.size + 1, 2))
+        high, low = by_gain[:MAX_PAIRS], by_gain[::-1][:MAX_PAIRS]
+        gaps = samples.gain[high][:, None] - samples.gain[low]
+        widest = np.argsort(-gaps, axis=None, kind="stable")[: min(MAX_PAIRS, int(np.count_nonzero(gaps > 0)))]
+        one, other = np.unravel_index(widest, gaps.shape)
+        indices.append(np.column_stack([high[one], low[other]]).ravel())
+    pairs = np.concatenate(indices)
+    return samples.take(pairs, np.arange(0, pairs.size + 1, 2))
 
 
-def fitted(source: vote.ListSource, restarts: int, seed: int) -> dict[str, np.ndarray]:
-    """The weights of ``standardised`` columns (float64 [F]) that lists, at most MOST of them, teach: MAXENT's, and the
+def fit_weights(source: vote.ListSource, restarts: int, seed: int) -> dict[str, np.ndarray]:
+    """The weights of standardised columns (float64 [F]) that lists, at most MAX_LISTS of them, teach: MAXENT's, and the
     best that searches from there, from those of pairs, from the base score and from ``restarts`` random points find;
     their absolute values sum up to 1."""
     check()
-    if (count := source.fold.size) > vote.MOST:
-        source = source.lists(np.sort(np.random.default_rng(seed).permutation(count)[: vote.MOST]))
+    if (count := source.fold.size) > vote.MAX_LISTS:
+        source = source.lists(np.sort(np.random.default_rng(seed).permutation(count)[: vote.MAX_LISTS]))
     ordered = source.metric.ordered
     maxent = unit(vote.maxent_weights(source, agree=False, loss="listnet" if ordered else "log"))
     starts = [maxent, np.array([float(name == source.base) for name in source.names])]
-    if not ordered and (two := pairs(source)).gain.size:
+    if not ordered and (two := gain_pairs(source)).gain.size:
         starts.insert(1, unit(vote.maxent_weights(two, agree=False)))
     starts = [start for start in starts if start.any()] or [unit(np.ones(len(source.names)))]
-    return {MAXENT: maxent, WEIGHED: searched(source, starts, restarts, seed)}
+    return {MAXENT: maxent, WEIGHED: search_weights(source, starts, restarts, seed)}
 
 
-def searched(source: vote.ListSource, starts: Sequence[np.ndarray], restarts: int, seed: int) -> np.ndarray:
+def search_weights(source: vote.ListSource, starts: Sequence[np.ndarray], restarts: int, seed: int) -> np.ndarray:
     """The best weights that searches from ``starts``, and from ``restarts`` points around the first, find."""
     about = source.first, source.columns.T, source.stats, source.reference, source.metric
     results = [
-        mert(*about, start, MertSettings(random=RANDOM, restarts=tries, noise=NOISE, seed=seed), ties=source.scores)
+        mert(*about, start, MertSettings(random=DIRECTIONS, restarts=tries, noise=NOISE, seed=seed), ties=source.scores)
         for start, tries in zip(starts, (restarts, 0, 0), strict=False)
     ]
     return unit(max(results, key=lambda result: source.metric.sign * result.score).weights)
@@ -141,7 +141,7 @@ class WeightTable(vote.SourceTable):
         return max(WEIGHED, MAXENT, key=self._goodness)
 
     def _goodness(self, name: str) -> float:
-        return self.compared.metric.sign * self.rows[name].score
+        return self.results.metric.sign * self.rows[name].score
 
     def as_data(self) -> dict[str, Any]:
         weights = {"weights": [line._asdict() for line in self.weights], "without": self.without}
@@ -163,19 +163,19 @@ class WeightTable(vote.SourceTable):
         note = "Weights of all lists, in the units of their columns; intervals from "
         note += f"{self.resamples} resamples of lists."
         note += f" Others determine these, which have none: {', '.join(self.without)}." if self.without else ""
-        worth = worth if self.compared.doubt else f"{worth} {self.verdict}"
+        worth = worth if self.results.doubt else f"{worth} {self.verdict}"
         return self.table(worth), TextTable.of("Weights", weights, note=note)
 
     @property
     def verdict(self) -> str:
         """The row that is best on lists that it does not know, in a sentence."""
-        if self.compared.doubt:
-            return self.compared.doubt
+        if self.results.doubt:
+            return self.results.doubt
         best = max((name for name in self.rows if name != ORACLE), key=self._goodness)
         test = self.rows[best].test
-        if test is None or test.p >= CHANCE:
+        if test is None or test.p >= SIGNIFICANCE_LEVEL:
             return "Nothing is better than the base beyond chance."
-        words = f"The best is {best}, {self.compared.metric.signed(test.difference)} beside the base (p = {test.p:.2g})"
+        words = f"The best is {best}, {self.results.metric.signed(test.difference)} beside the base (p = {test.p:.2g})"
         return f"{words}." if best in (MAXENT, WEIGHED) else f"{words}; learned weights add nothing to it."
 
 
@@ -216,31 +216,31 @@ def table_of_weights(
         message = f"found {len(source.names)}; expected {MOST_COLUMNS} or fewer: name them, or train a model"
         raise RecipeError(message, key="columns")
     raw = source.columns
-    source, spread = standardised(source)
+    source, spread = standardise(source)
     if not source.columns.any():
-        columns_there = ", ".join(source.names) or "none"
-        raise DataError(f"no score differs within a list (columns: {columns_there}); there is nothing to weigh")
-    kept, names = independent(source), source.names
-    source, spread = source._replace(columns=source.columns[kept], names=tuple(names[k] for k in kept)), spread[kept]
+        names_text = ", ".join(source.names) or "none"
+        raise DataError(f"no score differs within a list (columns: {names_text}); there is nothing to weigh")
+    rows, names = independent_columns(source), source.names
+    source, spread = source._replace(columns=source.columns[rows], names=tuple(names[k] for k in rows)), spread[rows]
     by_fold = [
-        fitted(source.lists(np.flatnonzero(source.fold != fold)), restarts, seed)
+        fit_weights(source.lists(np.flatnonzero(source.fold != fold)), restarts, seed)
         for fold in track(range(folds), "weigh folds", unit="folds")
     ]
     base = rows_by(source, source.scores)
     first = rows_by(source, -np.arange(len(source.scores), dtype=np.float64))
-    chosen = {BASE: base} | ({} if np.array_equal(first, base) else {vote.FIRST: first})
-    of_runs = [k for k, name in enumerate(names) if name.startswith(MINMAX)]  # other columns of a run order alike
-    alone = of_runs or [k for k, name in enumerate(names) if name != source.base]
-    if len(names) > 1 and len(alone) <= ALONE:
-        chosen |= {f"{names[k]} alone": rows_by(source, raw[k]) for k in alone}
-        chosen[COMBSUM if of_runs else SUM] = rows_by(source, raw[of_runs or slice(None)].sum(axis=0))
+    choices = {BASE: base} | ({} if np.array_equal(first, base) else {vote.FIRST: first})
+    run_columns = [k for k, name in enumerate(names) if name.startswith(MINMAX)]  # other columns of a run order alike
+    columns_alone = run_columns or [k for k, name in enumerate(names) if name != source.base]
+    if len(names) > 1 and len(columns_alone) <= MAX_ALONE:
+        choices |= {f"{names[k]} alone": rows_by(source, raw[k]) for k in columns_alone}
+        choices[COMBSUM if run_columns else SUM] = rows_by(source, raw[run_columns or slice(None)].sum(axis=0))
     for name in (MAXENT, WEIGHED):
-        chosen[name] = rows_by(source, vote.fold_scores(source, [fit[name] for fit in by_fold], agree=False))
-    chosen[ORACLE] = rows_by(source, source.gain)
+        choices[name] = rows_by(source, vote.fold_scores(source, [fit[name] for fit in by_fold], agree=False))
+    choices[ORACLE] = rows_by(source, source.gain)
     how: dict[str, Any] = {"samples": samples, "seed": seed}
-    compared = Compared(source.metric, source.reference, chosen, BASE, (ORACLE,), **how, doubt=source.doubt)
+    results = Compared(source.metric, source.reference, choices, BASE, (ORACLE,), **how, doubt=source.doubt)
     weights = _weights(source, spread, by_fold, resamples, restarts, seed)
-    return WeightTable(compared, source, folds, resamples, weights, tuple(sorted({*names} - {*source.names})))
+    return WeightTable(results, source, folds, resamples, weights, tuple(sorted({*names} - {*source.names})))
 
 
 def _weights(
@@ -248,35 +248,35 @@ def _weights(
     restarts: int, seed: int,
 ) -> tuple[ColumnWeight, ...]:  # fmt: skip
     """The weights of all lists, with intervals by ``resamples`` of lists drawn with replacement."""
-    maxent, weighed = fitted(source, restarts, seed).values()
+    maxent, weights = fit_weights(source, restarts, seed).values()
     draws, count = np.random.default_rng(seed), source.fold.size
-    drawn = [
-        searched(source.lists(draws.integers(count, size=count)), [weighed], 0, seed)
+    samples = [
+        search_weights(source.lists(draws.integers(count, size=count)), [weights], 0, seed)
         for _ in track(range(resamples), "weigh resamples", unit="resamples")
     ]
-    low, high = np.percentile(np.array(drawn) / spread, [2.5, 97.5], axis=0).tolist()
+    low, high = np.percentile(np.array(samples) / spread, [2.5, 97.5], axis=0).tolist()
     over = np.array([fit[WEIGHED] for fit in by_fold]) / spread
     numbers = (
-        (weighed / spread).tolist(), zip(low, high, strict=True), over.mean(axis=0).tolist(),
-        over.std(axis=0).tolist(), np.abs(weighed).tolist(), (maxent / spread).tolist(),
+        (weights / spread).tolist(), zip(low, high, strict=True), over.mean(axis=0).tolist(),
+        over.std(axis=0).tolist(), np.abs(weights).tolist(), (maxent / spread).tolist(),
     )  # fmt: skip
     return tuple(ColumnWeight(name, *line) for name, *line in zip(source.names, *numbers, strict=True))
 
 
-def weighed_model(lists: Any, metric: Mapping[str, Any], table: WeightTable) -> "Reranker":
+def model_of_weights(lists: Any, metric: Mapping[str, Any], table: WeightTable) -> "Reranker":
     """The model that scores candidates by the learned weights of ``table``, which was made of ``lists``, and chooses
     the best by them, as the table does: it neither decodes nor looks at answers."""
     from rerank.models.reranker import Reranker
     from rerank.runs.fitting import fit
 
     alone = [line.column for line in table.weights] == [table.source.base]  # of which no template makes a column
-    counted = [COUNTED] if any(line.column == vote.WORDS for line in table.weights) else []
-    dense = "Dense(answers=own)" if table.source.answered else "Dense"
-    features = {"set": "base"} if alone else {"set": None, "templates": [dense, *counted], "min_lists": 1}
+    lengths = [LENGTH_TEMPLATE] if any(line.column == vote.WORDS for line in table.weights) else []
+    dense = "Dense(answers=own)" if table.source.has_answers else "Dense"
+    features = {"set": "base"} if alone else {"set": None, "templates": [dense, *lengths], "min_lists": 1}
     how: dict[str, Any] = {"recipe": {"decode": {"kinds": []}}, "learner": {"name": "maxent", "l2": vote.PENALTY}}
     model = fit(lists, metric=metric, features=features, **how).model
     weight_of = {line.column: line.weight if table.learned == WEIGHED else line.maxent for line in table.weights}
-    prefix = re.compile(rf"{re.escape(dense)}\||{re.escape(COUNTED)}\|")
+    prefix = re.compile(rf"{re.escape(dense)}\||{re.escape(LENGTH_TEMPLATE)}\|")
     names = [prefix.sub("", model.table.name(j)) for j in range(model.table.width)]
     w = np.array([weight_of.get(name, 0.0) for name in names])
     weights = Weights(w, weight_of.get(table.source.base or "", 0.0))

@@ -249,7 +249,7 @@ def test_evaluate_doubts_what_runs_doubt(told: pytest.LogCaptureFixture) -> None
             expected != ""
         )
         assert (expected in str(result).partition("lists")[0]) == (withheld or not expected)
-        assert (result.compared.as_data()[-1]["p"] is None) == withheld
+        assert (result.results.as_data()[-1]["p"] is None) == withheld
 
 
 def test_gains_that_tell_no_candidates_apart_are_doubted(told: pytest.LogCaptureFixture) -> None:

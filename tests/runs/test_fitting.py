@@ -402,7 +402,7 @@ def test_a_model_is_worth_what_its_run_says(tasks: dict[str, Task], task: str, t
     splits, tested = expected["splits"]["test"], expected["significance"]["test"][f"{by}_vs_base"]
     for name, other in {"base": "base", "oracle": "oracle", "choice": by}.items():
         assert found.scores[name][primary] == pytest.approx(splits[other][primary], abs=1e-12)
-        low, high = found.compared.interval(name)
+        low, high = found.results.interval(name)
         assert low <= found.scores[name][primary] <= high
     assert (found.p, found.against_base.difference) == pytest.approx((tested["p"], tested["difference"]))
     assert found.metric.signature in str(found)

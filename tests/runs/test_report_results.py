@@ -20,17 +20,17 @@ from rerank.metrics.parseval import Parseval
 from rerank.runs.report import table
 from rerank.runs.report.differences import compare_texts, compare_trees, differences, draw
 from rerank.runs.report.results import (
+    base_warning,
     compare_with_base,
-    decided_by,
-    given_up,
+    deciding_predictor,
+    exact_match_loss,
     groups_of,
+    main_score,
     result_rows,
     results_table,
     splits_of,
     spread_of,
-    unbeaten,
     verdict,
-    written_score,
 )
 from rerank.runs.report.table import (
     MEASURES,
@@ -75,8 +75,8 @@ class TestRows:
             run["ranked_by"] = "last" if run["name"] == "perceptron" else "average"
             run["splits"]["test"]["last"] = {"f1": 0.81}
         first, second, _ = groups_of(metrics).values()
-        assert written_score(first, "test", "f1").mean == 0.81
-        assert written_score(second, "test", "f1") == spread_of(second, "splits", "test", "average", "f1")
+        assert main_score(first, "test", "f1").mean == 0.81
+        assert main_score(second, "test", "f1") == spread_of(second, "splits", "test", "average", "f1")
         shown = [(row.name, row.predictor) for row in result_rows(metrics, "test") if row.predictor == "last"]
         assert shown == [("perceptron", "last")]
 
@@ -114,8 +114,8 @@ class TestChoice:
     def test_what_is_said_is_about_the_predictor_of_the_model(self, metrics):
         """The exact vote may be better on dev, but no model decides by it."""
         metrics["splits"]["dev"]["voted"]["f1"] = 0.99
-        assert decided_by(metrics | {"predictor": "fuse"}) == "fuse"
-        assert decided_by({}) == "average"
+        assert deciding_predictor(metrics | {"predictor": "fuse"}) == "fuse"
+        assert deciding_predictor({}) == "average"
 
     def test_test_splits_come_first(self):
         assert splits_of({"splits": {"train": {}, "dev": {}, "b": {}, "a": {}}}) == ["b", "a", "dev", "train"]
@@ -218,9 +218,9 @@ def test_from_five_hundredths_on_nothing_is_claimed(p: float, text: str) -> None
 def test_a_model_that_is_better_when_it_decodes_does_no_harm(use: str, dev: float, said: str) -> None:
     base = {"beaten": False, "kept": False, "split": "dev", "dev": 0.85}
     decoded = {"use": use, "fuse": {"dev": dev}}
-    assert said in unbeaten({"training": {"base": base, "decode": decoded}})
-    assert "does harm" in unbeaten({"training": {"base": base, "decode": None}})
-    assert unbeaten({"training": {"base": base | {"beaten": True}, "decode": decoded}}) == ""
+    assert said in base_warning({"training": {"base": base, "decode": decoded}})
+    assert "does harm" in base_warning({"training": {"base": base, "decode": None}})
+    assert base_warning({"training": {"base": base | {"beaten": True}, "decode": decoded}}) == ""
 
 
 def test_what_a_decision_gives_up_is_said() -> None:
@@ -228,12 +228,12 @@ def test_what_a_decision_gives_up_is_said() -> None:
     scores = {"average": {"exact_match": 0.3217}, "learned": {"exact_match": 0.271}, "mbr": {"exact_match": 0.3217}}
     for predictor in ("learned", "mbr", "average"):
         decision = {"predictor": predictor, "ranked_by": "average"}
-        said = given_up({"decision": decision, "splits": {"test": scores}}, "test")
+        said = exact_match_loss({"decision": decision, "splits": {"test": scores}}, "test")
         assert ("27.1 % are entirely right, of the best candidates 32.2 %: learned gives" in said) == (
             predictor == "learned"
         )
         assert bool(said) == (predictor == "learned")
-    assert given_up({"splits": {"test": {"average": {}}}}, "test") == ""
+    assert exact_match_loss({"splits": {"test": {"average": {}}}}, "test") == ""
 
 
 def test_the_examples_in_the_docstrings():

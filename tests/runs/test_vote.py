@@ -17,8 +17,8 @@ from rerank import evaluate, fit, read
 from rerank.base.errors import DataError, RecipeError
 from rerank.models.reranker import load
 from rerank.runs import experiment
-from rerank.runs.vote import ANY, MAJORITY, ListSource, load_source, softmax, table_of_votes, vote_winners
-from rerank.runs.weigh import BASE, MAXENT, ORACLE, SUM, WEIGHED, fitted, pairs, rows_by, standardised
+from rerank.runs.vote import MAJORITY, VERDICT_ORACLE, ListSource, load_source, softmax, table_of_votes, vote_winners
+from rerank.runs.weigh import BASE, MAXENT, ORACLE, SUM, WEIGHED, fit_weights, gain_pairs, rows_by, standardise
 from rerank.runs.weigh import table_of_weights as weigh
 
 
@@ -67,7 +67,7 @@ def test_the_curve_is_possible() -> None:
     table = table_of_votes(rerank.read(ragged), samples=50, curve=True)
     mean = np.mean([np.mean([one["gain"] for one in line["candidates"]]) for line in ragged])
     for name, values in table.curve["scores"].items():
-        assert all(np.array(values) <= np.array(table.curve["scores"][ANY]) + 1e-12), name
+        assert all(np.array(values) <= np.array(table.curve["scores"][VERDICT_ORACLE]) + 1e-12), name
         assert values[0] == pytest.approx(table.source.metric.percent * mean)
         assert values[-1] == pytest.approx(table.source.metric.percent * table.rows[name][0], abs=1e-12), name
 
@@ -76,7 +76,7 @@ def test_a_list_is_chosen_from_by_what_others_teach() -> None:
     lists = lists_of(90)
     table = table_of_votes(rerank.read(lists), samples=200)
     scores = {name: score for name, (score, *_) in table.rows.items()}
-    assert scores[ANY] >= max(scores.values())
+    assert scores[VERDICT_ORACLE] >= max(scores.values())
     assert scores["learned from answers"] > scores[MAJORITY] > scores["first"]
     assert table.rows[MAJORITY][2] is None
     blind = [line | {"candidates": [one | {"gain": 0.0} for one in line["candidates"]]} for line in lists[:1]]
@@ -102,7 +102,7 @@ def test_the_command(tmp_path: Path, rerank: Any) -> None:
     assert MAJORITY in found.out
     curve = json.loads((tmp_path / "curve.json").read_text())
     assert curve["candidates"] == [1, 2, 4, 6]
-    assert curve["scores"][MAJORITY][0] == curve["scores"][ANY][0]
+    assert curve["scores"][MAJORITY][0] == curve["scores"][VERDICT_ORACLE][0]
     assert "<svg" in (tmp_path / "curve.svg").read_text()
     assert load(tmp_path / "model").recipe.name == "model"
     rows = json.loads(rerank("vote", *files, "--samples", "50", "--json").out)["rows"]
@@ -112,7 +112,7 @@ def test_the_command(tmp_path: Path, rerank: Any) -> None:
         "best reward",
         "vote by reward",
         "learned from answers",
-        ANY,
+        VERDICT_ORACLE,
     }
     few = json.loads(rerank("vote", *files, "--samples", "50", "--columns", "reward", "--json").out)["rows"]
     assert "best reward" in {row["name"] for row in few}
@@ -269,10 +269,10 @@ def score_by(source: ListSource, w: np.ndarray) -> float:
 def test_no_grid_of_weights_is_better() -> None:
     for seed in range(3):
         for metric in ("gain", "ndcg@3"):
-            found, _ = standardised(load_source(list(rerank.read(weighable(12, seed))), metric, None, 3, 1))
+            found, _ = standardise(load_source(list(rerank.read(weighable(12, seed))), metric, None, 3, 1))
             turns = np.linspace(0, 2 * np.pi, 721)
             every = [score_by(found, w) for w in np.c_[np.cos(turns), np.sin(turns)]]
-            weighed = fitted(found, 5, 1)[WEIGHED]
+            weighed = fit_weights(found, 5, 1)[WEIGHED]
             assert score_by(found, weighed) >= max(every) - 1e-12
             assert np.abs(weighed).sum() == pytest.approx(1)
 
@@ -280,11 +280,11 @@ def test_no_grid_of_weights_is_better() -> None:
 def test_a_list_is_weighed_by_what_others_teach() -> None:
     lists = weighable()
     table = weigh(lists, **FAST)
-    found, spread = standardised(load_source(list(rerank.read(lists)), None, None, 3, 1))
+    found, spread = standardise(load_source(list(rerank.read(lists)), None, None, 3, 1))
     gains, fold = found.gain, found.fold
     chosen = np.empty(len(lists), np.int64)
     for held in range(3):
-        w = fitted(found.lists(np.flatnonzero(fold != held)), 1, 1)[WEIGHED]
+        w = fit_weights(found.lists(np.flatnonzero(fold != held)), 1, 1)[WEIGHED]
         chosen[fold == held] = np.array(best_of(found, w @ found.columns))[fold == held]
     assert table.rows[WEIGHED][0] == pytest.approx(gains[chosen].mean())
     assert table.rows[BASE][0] == pytest.approx(gains[best_of(found, found.scores)].mean())
@@ -294,7 +294,7 @@ def test_a_list_is_weighed_by_what_others_teach() -> None:
     for name, scores in (("cost alone", costs), (SUM, both)):
         own = [x["candidates"][int(np.argmax(each))]["gain"] for x, each in zip(lists, scores, strict=True)]
         assert table.rows[name][0] == pytest.approx(np.mean(own))
-    assert [w.weight for w in table.weights] == pytest.approx(fitted(found, 1, 1)[WEIGHED] / spread)
+    assert [w.weight for w in table.weights] == pytest.approx(fit_weights(found, 1, 1)[WEIGHED] / spread)
     assert all(w.interval[0] <= w.interval[1] for w in table.weights)
     assert f"The best is {table.learned}, +" in str(table)
     assert weigh(lists, **FAST).as_data() == table.as_data()
@@ -344,7 +344,7 @@ def test_columns_that_others_determine_have_no_weight_and_the_better_row_is_save
     lists = weighable()
     for one in (one for line in lists for one in line["candidates"]):
         one |= {"both": one["score"] + one["cost"], "same": 3.0}
-    monkeypatch.setattr("rerank.runs.weigh.searched", lambda _, starts, *__: -starts[0])
+    monkeypatch.setattr("rerank.runs.weigh.search_weights", lambda _, starts, *__: -starts[0])
     table = weigh(lists, **FAST)
     assert ([line.column for line in table.weights], table.without) == (["score", "cost"], ("both", "same"))
     assert "Others determine these, which have none: both, same." in str(table)
@@ -372,8 +372,8 @@ def test_what_cannot_be_weighed() -> None:
 
 def test_pairs_are_those_with_the_largest_differences_in_gain(monkeypatch: pytest.MonkeyPatch) -> None:
     found = load_source(list(rerank.read(weighable(30))), None, None, 3, 1)
-    monkeypatch.setattr("rerank.runs.weigh.PAIRS", 4)
-    two, first, gain = pairs(found), found.first, found.gain
+    monkeypatch.setattr("rerank.runs.weigh.MAX_PAIRS", 4)
+    two, first, gain = gain_pairs(found), found.first, found.gain
     at = 0
     for a, b in pairwise(first.tolist()):
         every = sorted((abs(gain[y] - gain[z]) for y, z in combinations(range(a, b), 2)), reverse=True)
@@ -383,7 +383,7 @@ def test_pairs_are_those_with_the_largest_differences_in_gain(monkeypatch: pytes
         at += len(expected)
     assert two.first.tolist() == list(range(0, 2 * at + 1, 2))
     alike = found._replace(gain=np.ones(gain.size))
-    assert pairs(alike).gain.size == 0
+    assert gain_pairs(alike).gain.size == 0
 
 
 @pytest.mark.parametrize("named", [False, True])

@@ -72,8 +72,8 @@ def fused(runs: list[str], qrels: str, metric: dict[str, Any]) -> FusedRuns:
     rows = {
         name: rows_by(source._replace(stats=source.stats * (own > 0)[:, None]), own)
         for name, own in zip(names, alone, strict=True)
-    } | {name: table.compared.rows[key] for key, name in ROWS.items()}
-    compared = replace(table.compared, rows=rows, against=RRF)
+    } | {name: table.results.rows[key] for key, name in ROWS.items()}
+    compared = replace(table.results, rows=rows, against=RRF)
     learned = {line.column: line.weight if table.learned == WEIGHED else line.maxent for line in table.weights}
     weights = {name: learned.get(column, 0.0) for name, column in zip(names, columns, strict=True)}
     total = sum(map(abs, weights.values()))

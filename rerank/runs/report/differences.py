@@ -29,26 +29,26 @@ KEY = markup(
     '<p class="note"><span class="wrong">A<sup>×</sup></span> is not in the reference; <span class="missed">A<sup>−BC'
     "</sup></span> of the reference is missed by base (B), by the chosen candidate (C), or by both.</p>"
 )
-_DELETED = frozenset(Parseval.delete)  # labels that are not brackets, tags whose words do not count
+_DELETE = frozenset(Parseval.delete)  # labels that are not brackets, tags whose words do not count
 _EQUAL = equivalents(Parseval.equal_labels)
 Bracket = tuple[str, int, int]  # the label, and the span over the words that count
 
 
-def marked(text: str, mark: str = "") -> Markup:
+def mark_text(text: str, mark: str = "") -> Markup:
     """``text`` with its mark, if it has one."""
     kind = "wrong" if mark == WRONG else "missed"
     return markup('<span class="{}">{}<sup>{}</sup></span>', kind, text, mark) if mark else markup("{}", text)
 
 
-def compare_trees(gold: str, base: str, chosen: str, list_id: str | None = None) -> Markup:
+def compare_trees(gold: str, base: str, choice: str, list_id: str | None = None) -> Markup:
     """The trees of one list, drawn; base and chosen are one drawing if they are equal."""
     symbols, marks = SymbolTable(), dict[int, str]()
-    raw = [text.encode("utf-8", "surrogateescape") for text in (gold, base, chosen)]
+    raw = [text.encode("utf-8", "surrogateescape") for text in (gold, base, choice)]
     trees = parse_brackets(raw, symbols, path="the report's examples", list_id=list_id)
     for t, letter in enumerate("BC", start=1):
-        missed, wrong = differences(trees, symbols, t)
-        marks |= {k: marks.get(k, "−") + letter for k in missed} | dict.fromkeys(wrong, WRONG)
-    titles = ["Gold", "Base and chosen"] if base == chosen else ["Gold", "Base", "Chosen"]
+        misses, errors = differences(trees, symbols, t)
+        marks |= {k: marks.get(k, "−") + letter for k in misses} | dict.fromkeys(errors, WRONG)
+    titles = ["Gold", "Base and chosen"] if base == choice else ["Gold", "Base", "Chosen"]
     figures = [
         markup(
             '<figure><figcaption>{}</figcaption><div class="scroll" tabindex="0" role="region" aria-label="{} tree">'
@@ -67,10 +67,10 @@ def differences(trees: Trees, symbols: SymbolTable, t: int) -> tuple[list[int], 
     tag is punctuation do not count; where the trees have different numbers of words, each tree's own tags decide.
     """
     gold, own = (leaves(trees, symbols.intern(EMPTY_TAG), of) for of in (0, t))
-    deleted = np.isin(trees.label, [symbols.intern(tag) for tag in _DELETED])
+    deleted = np.isin(trees.label, [symbols.intern(tag) for tag in _DELETE])
     in_gold = brackets_of(trees, symbols, 0, gold[~deleted[gold]])
     in_tree = brackets_of(trees, symbols, t, own[~deleted[gold if gold.size == own.size else own]])
-    return _unmatched(in_gold, in_tree), _unmatched(in_tree, in_gold)
+    return _surplus(in_gold, in_tree), _surplus(in_tree, in_gold)
 
 
 def brackets_of(trees: Trees, symbols: SymbolTable, t: int, words: np.ndarray) -> dict[int, Bracket]:
@@ -80,18 +80,18 @@ def brackets_of(trees: Trees, symbols: SymbolTable, t: int, words: np.ndarray) -
     spans = np.searchsorted(words, [nodes, nodes + trees.size[nodes]]).T.tolist()
     for k, symbol, (start, end) in zip(nodes.tolist(), trees.label[nodes].tolist(), spans, strict=True):
         label = cut_label(symbols.text(symbol))
-        if label not in _DELETED and end > start:
+        if label not in _DELETE and end > start:
             brackets[k] = _EQUAL.get(label, label), start, end
     return brackets
 
 
-def _unmatched(brackets: Mapping[int, Bracket], others: Mapping[int, Bracket]) -> list[int]:
-    left, unmatched = Counter(others.values()), list[int]()
+def _surplus(brackets: Mapping[int, Bracket], others: Mapping[int, Bracket]) -> list[int]:
+    counts, nodes = Counter(others.values()), list[int]()
     for k, bracket in brackets.items():
-        left[bracket] -= 1
-        if left[bracket] < 0:
-            unmatched.append(k)
-    return unmatched
+        counts[bracket] -= 1
+        if counts[bracket] < 0:
+            nodes.append(k)
+    return nodes
 
 
 def draw(trees: Trees, symbols: SymbolTable, t: int, marks: Mapping[int, str]) -> Markup:
@@ -103,33 +103,33 @@ def draw(trees: Trees, symbols: SymbolTable, t: int, marks: Mapping[int, str]) -
         if k in words:
             item = markup('<li class="leaf"><small>{}</small> {}</li>', label, symbols.text(int(trees.word[k])))
         elif k in below:
-            item = markup("<li>{}<ul>{}</ul></li>", marked(label, marks.get(k, "")), below[k])
+            item = markup("<li>{}<ul>{}</ul></li>", mark_text(label, marks.get(k, "")), below[k])
         else:
             continue
         below[parent] = item + below.get(parent, Markup())
     return below[-1]
 
 
-def compare_texts(source: str | None, references: Sequence[str], base: str, chosen: str) -> Markup:
+def compare_texts(source: str | None, references: Sequence[str], base: str, choice: str) -> Markup:
     """The texts of one list from source to chosen; base and chosen are one if they are equal."""
     golds = [_words(text) for text in references]
-    missed = [[""] * len(gold) for gold in golds]
+    misses = [[""] * len(gold) for gold in golds]
     rows = list[tuple[str, Markup]]()
-    for letter, title, text in (("B", "Base", base), ("C", "Chosen", chosen)):
+    for letter, title, text in (("B", "Base", base), ("C", "Chosen", choice)):
         words = _words(text)
         marks = [WRONG if golds else ""] * len(words)
         blocks = [SequenceMatcher(None, words, gold, autojunk=False).get_matching_blocks() for gold in golds]
         distances = [len(gold) - 2 * sum(block.size for block in own) for gold, own in zip(golds, blocks, strict=True)]
         if golds:
             k = distances.index(min(distances))
-            kept = {block.b + i for block in blocks[k] for i in range(block.size)}
-            missed[k] = [mark + letter * (j not in kept) for j, mark in enumerate(missed[k])]
+            matches = {block.b + i for block in blocks[k] for i in range(block.size)}
+            misses[k] = [mark + letter * (j not in matches) for j, mark in enumerate(misses[k])]
             for block in blocks[k]:
                 marks[block.a : block.a + block.size] = [""] * block.size
         rows.append((title, _join(words, marks)))
-    if base == chosen:
+    if base == choice:
         rows = [("Base and chosen", rows[0][1])]
-    for k, (gold, letters) in reversed(list(enumerate(zip(golds, missed, strict=True), start=1))):
+    for k, (gold, letters) in reversed(list(enumerate(zip(golds, misses, strict=True), start=1))):
         title = "Reference" if len(golds) == 1 else f"Reference {k}"
         rows.insert(0, (title, _join(gold, [letter and f"−{letter}" for letter in letters])))
     if source is not None:
@@ -147,4 +147,4 @@ def _words(text: str) -> list[str]:
 def _join(words: Sequence[str], marks: Sequence[str]) -> Markup:
     """The words, those next to each other with one mark together."""
     runs = groupby(zip(words, marks, strict=True), key=lambda pair: pair[1])
-    return Markup(" ").join(marked(" ".join(word for word, _ in run), mark) for mark, run in runs)
+    return Markup(" ").join(mark_text(" ".join(word for word, _ in run), mark) for mark, run in runs)

@@ -1,7 +1,7 @@
 """One page: a headline, sections, and the recipe, folded; without scripts, with nothing from a network; its figures.
 
 A section is a heading with parts one below the other: a text is a paragraph, a mapping a list of names and values, a
-sequence a row of figures; a ``TextTable`` and ``Markup`` are what they are, ``Folded`` holds parts of its own. What is
+sequence a row of figures; a ``TextTable`` and ``Markup`` are what they are, ``Details`` holds parts of its own. What is
 empty or None is left out. Everything that is inserted is escaped, except for ``Markup``, which ``markup`` makes.
 
 Figures are SVG: lines and points over two scales, a legend below. Every colour is a CSS variable with a fallback
@@ -50,7 +50,7 @@ class Scale:
     log: bool = False
 
     def share(self, value: float) -> float:
-        """The place of ``value``: 0 at the low end, 1 at the high one."""
+        """The position of ``value``: 0 at the low end, 1 at the high one."""
         if self.log:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
@@ -159,7 +159,7 @@ def draw(
 
     level: a horizontal line, and its text.
     """
-    numbered = [replace(line, series=line.series or k) for k, line in enumerate(lines, start=1)]
+    series = [replace(line, series=line.series or k) for k, line in enumerate(lines, start=1)]
     x = x or linear([value for line in lines for value in line.x], margin=0.02)
     values = [value for line in lines for end in line.band for value in end]
     y = y or linear([*values, *([level[0]] if level else [])], margin=0.05)
@@ -173,18 +173,18 @@ def draw(
     def down(value: float) -> float:
         return bottom - y.share(value) * (bottom - top)
 
-    def placed(line: FigureLine) -> tuple[Any, ...]:
+    def points(line: FigureLine) -> tuple[Any, ...]:
         ends = (zip(map(across, line.x), map(down, values), strict=True) for values in (line.y, *line.band))
         return line, *map(list, ends)
 
     x_ticks, end = list[tuple[float, str]](), -SMALL
     for value, text in x.ticks:
-        place, half = across(value), LETTER * len(text) / 2
-        if place - half >= end + 4:  # else it would touch the text before
-            end = place + half
-            x_ticks.append((place, text))
+        centre, half = across(value), LETTER * len(text) / 2
+        if centre - half >= end + 4:  # else it would touch the text before
+            end = centre + half
+            x_ticks.append((centre, text))
     legend, begin, height = list[tuple[FigureLine, float, float]](), left, HEIGHT + 10
-    for line in {line.name: line for line in numbered if line.name}.values():  # in rows
+    for line in {line.name: line for line in series if line.name}.values():  # in rows
         width = 42 + LETTER * len(line.name)
         if begin > left and begin + width > WIDTH:
             begin, height = left, height + 18
@@ -193,7 +193,7 @@ def draw(
     svg = _environment().get_template("figure.svg.j2").render(
         title=f"{caption} {'; '.join(map(str, lines))}", width=WIDTH, height=height + 8 if legend else HEIGHT,
         size=SMALL, most=MAX_DOTS, left=left, right=right, top=top, bottom=bottom, x_label=x_label, y_label=y_label,
-        x_ticks=x_ticks, y_ticks=[(down(value), text) for value, text in y.ticks], lines=[*map(placed, numbered)],
+        x_ticks=x_ticks, y_ticks=[(down(value), text) for value, text in y.ticks], lines=[*map(points, series)],
         legend=legend, level=level and (down(level[0]), level[1]),
     )  # fmt: skip
     return Figure(caption, Markup(svg))
@@ -204,7 +204,7 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd
 
 
 @dataclass(frozen=True)
-class Folded:
+class Details:
     """Parts behind a line that one opens."""
 
     summary: str
@@ -212,7 +212,7 @@ class Folded:
     open: bool = False
 
 
-Part: TypeAlias = str | Mapping[str, str] | Sequence[Figure | None] | TextTable | Folded | None
+Part: TypeAlias = str | Mapping[str, str] | Sequence[Figure | None] | TextTable | Details | None
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class PageSection:
 
     @property
     def name(self) -> str:
-        """Its place on the page."""
+        """The anchor of the section on the page."""
         return "-".join(re.findall(r"\w+", self.heading.lower()))
 
 
@@ -264,10 +264,10 @@ def report(
     seconds: how long it took. machine: lines about machine, Python and libraries, by default these here. summary:
     ``tiles`` of (name, value, note), the second of which stands out, and a ``sentence``.
     """
-    ended = (date or datetime.now().astimezone()).strftime("%Y-%m-%d %H:%M %Z").strip()
+    end = (date or datetime.now().astimezone()).strftime("%Y-%m-%d %H:%M %Z").strip()
     number = len(metrics.get("runs") or [metrics])
     provenance = {
-        "finished": ended,
+        "finished": end,
         "duration": duration(seconds),
         "version": f"rerank {metrics.get('version', '')}".rstrip(),
         "seed": str(metrics.get("seed", NONE)),
@@ -275,13 +275,13 @@ def report(
         "machine": "; ".join(environment() if machine is None else machine),
     }
     yaml = markup('<pre tabindex="0"><code>{}</code></pre>', recipe.rstrip("\n"))
-    settings = PageSection("Settings", [Folded("The recipe with all defaults", [yaml]), provenance])
+    settings = PageSection("Settings", [Details("The recipe with all defaults", [yaml]), provenance])
     template = _environment().get_template("page.html.j2")
     text = template.render(
         title=str(metrics.get("name") or "Unnamed run"),
         sections=[section for section in [*sections, settings] if any(section.parts)],
         kicker=f"rerank report · {metrics.get('task', '')}",
-        facts=[ended, f"{number} run{'s' if number > 1 else ''}", duration(seconds)],
+        facts=[end, f"{number} run{'s' if number > 1 else ''}", duration(seconds)],
         about=about,
         summary=summary or {},
     )

@@ -34,7 +34,7 @@ BASELINES = {  # what runs are compared with: its name, and the predictor
 }
 SIGNIFICANT_BELOW = 0.05  # the p
 TESTS_OF_MEASURE = ("approximate_randomization", "paired_bootstrap")  # whose difference is that of corpus scores
-LEFT_OUT = {"lists": "skipped", "candidates": "skipped_candidates"}  # what was left out: the key of its counts
+SKIP_COUNTS = {"lists": "skipped", "candidates": "skipped_candidates"}  # what was left out: the key of its counts
 Metrics = Mapping[str, Any]
 
 
@@ -82,10 +82,10 @@ def runs_of(metrics: Metrics) -> Sequence[Metrics]:
     return runs
 
 
-def chosen_of(metrics: Metrics) -> Metrics:
+def winner_of(metrics: Metrics) -> Metrics:
     """The run that ``metrics`` names under ``chosen``, else the first."""
-    runs, chosen = runs_of(metrics), metrics.get("chosen") or {}
-    return next((run for run in runs if all(run.get(key) == value for key, value in chosen.items())), runs[0])
+    runs, entry = runs_of(metrics), metrics.get("chosen") or {}
+    return next((run for run in runs if all(run.get(key) == value for key, value in entry.items())), runs[0])
 
 
 def groups_of(metrics: Metrics) -> dict[str, list[Metrics]]:
@@ -98,17 +98,18 @@ def groups_of(metrics: Metrics) -> dict[str, list[Metrics]]:
 
 def spread_of(runs: Sequence[Metrics], *path: str) -> Spread | None:
     """A number of runs, over the seeds."""
-    return Spread.known(value_at(run, *path) for run in runs)
+    return Spread.of_known(value_at(run, *path) for run in runs)
 
 
-def ranked_by(runs: Sequence[Metrics]) -> str:
+def ranking_predictor(runs: Sequence[Metrics]) -> str:
     """The predictor whose scores rank lists in these runs."""
     return str(runs[0].get("ranked_by", PREDICTORS[0]))
 
 
-def written_score(runs: Sequence[Metrics], split: str, key: str) -> Spread | None:
+def main_score(runs: Sequence[Metrics], split: str, key: str) -> Spread | None:
     """The score of what MERT has tuned, where there is that, else of the predictor that ranks the lists of the runs."""
-    return spread_of(runs, "splits", split, "mert", key) or spread_of(runs, "splits", split, ranked_by(runs), key)
+    predictors = "mert", ranking_predictor(runs)
+    return next(filter(None, (spread_of(runs, "splits", split, name, key) for name in predictors)), None)
 
 
 def dev_of(metrics: Metrics) -> str:
@@ -122,7 +123,7 @@ def splits_of(metrics: Metrics) -> list[str]:
     return sorted(metrics.get("splits", {}), key=lambda split: last.get(split, 0))
 
 
-def decided_by(metrics: Metrics) -> str:
+def deciding_predictor(metrics: Metrics) -> str:
     """The predictor of the chosen run that its model chooses by, which everything that is said of it is about."""
     return str(metrics.get("predictor", PREDICTORS[0]))
 
@@ -148,21 +149,21 @@ def result_rows(metrics: Metrics, split: str) -> Iterator[Row]:
     votes = {name: (name, "") for name in value_at(metrics, "training", "votes", split) or ()}
     for name, (label, by) in (BASELINES | votes).items():
         if name in systems:
-            scores = {key: Spread.known([value]) for key, value in systems[name].items()}
+            scores = {key: Spread.of_known([value]) for key, value in systems[name].items()}
             test = compare_with_base([metrics], split, name)
-            tested = test is not None and base is not None
-            yield Row(label, by, scores, systems[name][primary] - base if tested else None, test)
+            comparable = test is not None and base is not None
+            yield Row(label, by, scores, systems[name][primary] - base if comparable else None, test)
     for name, runs in groups_of(metrics).items():
-        for predictor in (*(["last"] if ranked_by(runs) == "last" else []), *PREDICTORS):
-            had = [run for run in runs if value_at(run, "splits", split, predictor) is not None]
+        for predictor in (*(["last"] if ranking_predictor(runs) == "last" else []), *PREDICTORS):
+            group = [run for run in runs if value_at(run, "splits", split, predictor) is not None]
             alike = all(value_at(run, "alike", split, predictor) for run in runs)  # it chooses as another one does
-            if not had or (alike and predictor != decided_by(metrics)):
+            if not group or (alike and predictor != deciding_predictor(metrics)):
                 continue
-            keys = {key for run in had for key in run["splits"][split][predictor]}
-            scores = {key: spread_of(had, "splits", split, predictor, key) for key in keys}
+            keys = {key for run in group for key in run["splits"][split][predictor]}
+            scores = {key: spread_of(group, "splits", split, predictor, key) for key in keys}
             score = scores.get(primary)
             difference = score.mean - base if score and base is not None else None
-            yield Row(name, predictor, scores, difference, compare_with_base(runs, split, predictor), had)
+            yield Row(name, predictor, scores, difference, compare_with_base(runs, split, predictor), group)
 
 
 def compare_with_base(runs: Sequence[Metrics], split: str, predictor: str) -> dict[str, Any] | None:
@@ -186,15 +187,15 @@ def results_table(metrics: Metrics, split: str, *, narrow: bool = False) -> Text
     """The results on a split; the rows of one run form a group, intervals of differences are bars; ``narrow``: without
     them."""
     primary, rows = primary_of(metrics), list(result_rows(metrics, split))
-    lines, best, bars, name, chosen = list[dict[str, str]](), set[tuple[int, int]](), list[Bar | None](), "", None
-    for place, row in enumerate(rows):
-        first = place == 0 or not row.runs or rows[place - 1].name != row.name or not rows[place - 1].runs
+    lines, best, bars, name, group = list[dict[str, str]](), set[tuple[int, int]](), list[Bar | None](), "", None
+    for index, row in enumerate(rows):
+        first = index == 0 or not row.runs or rows[index - 1].name != row.name or not rows[index - 1].runs
         if first:
             name = row.name if len(row.runs) < 2 else f"{row.name} ({len(row.runs)} seeds)"
-        if any(run is chosen_of(metrics) for run in row.runs):
-            chosen = name
-            if decided_by(metrics) == row.predictor:  # what the headline is about
-                best = {(place, k) for k in range(1, 5)}
+        if any(run is winner_of(metrics) for run in row.runs):
+            group = name
+            if deciding_predictor(metrics) == row.predictor:  # what the headline is about
+                best = {(index, k) for k in range(1, 5)}
         nonzero = spread_of(row.runs, "training", "nonzero_weights") if first and row.runs else None
         lines.append(
             {
@@ -213,20 +214,20 @@ def results_table(metrics: Metrics, split: str, *, narrow: bool = False) -> Text
     several = split == dev_of(metrics) and len(runs_of(metrics)) > 1
     note, bars = "The run was chosen by its score on this split." if several else "", bars if any(bars) else []
     caption = f"Results on {split}"
-    return TextTable.of(caption, lines, texts=2, merged=True, chosen=chosen, best=best, note=note, bars=bars, early=4)
+    return TextTable.of(caption, lines, texts=2, merged=True, highlight=group, best=best, note=note, bars=bars, front=4)
 
 
 def headline(metrics: Metrics) -> dict[str, Any] | None:
     """Base, chosen run and oracle on the first test split, as tiles and one sentence; None without one."""
-    measure, predictor = primary_of(metrics), decided_by(metrics)
+    measure, predictor = primary_of(metrics), deciding_predictor(metrics)
     split = next(iter(splits_of(metrics)), "")
     systems = metrics.get("splits", {}).get(split, {})
     base, score, oracle = (systems.get(name, {}).get(measure.key) for name in ("base", predictor, "oracle"))
     if base is None or score is None:
         return None
-    chosen, runs = chosen_of(metrics), len(runs_of(metrics))
+    winner, runs = winner_of(metrics), len(runs_of(metrics))
     test = compare_with_base([metrics], split, predictor)
-    said = partial(verdict, test, lower_is_better=measure.lower_is_better)
+    judge = partial(verdict, test, lower_is_better=measure.lower_is_better)
     room = 0.0 if oracle is None else oracle - base
     share = f"; {100 * (score - base) / room:.0f} % of the way from base to oracle" if measure.better(room) > 0 else ""
     columns = max((entry.get("columns") or 0 for entry in metrics.get("corpora", {}).values()), default=0)
@@ -234,26 +235,26 @@ def headline(metrics: Metrics) -> dict[str, Any] | None:
     interval = _interval(test, measure)
     tiles = [
         (f"Base {measure.heading}", measure.text(base), f"without a reranker, on {split}"),
-        (f"Model {measure.heading}", measure.text(score), f"{chosen.get('name', 'model')}, {predictor} predictor"),
+        (f"Model {measure.heading}", measure.text(score), f"{winner.get('name', 'model')}, {predictor} predictor"),
         (
             "Difference", measure.signed(score - base),
-            (said() or "not tested") + (f"; interval {interval}" if interval else ""),
+            (judge() or "not tested") + (f"; interval {interval}" if interval else ""),
         ),
         (f"Oracle {measure.heading}", measure.text(oracle), f"the best possible choice{share}"),
         ("Nonzero weights", weights, f"of {count(columns)} feature columns" if columns else ""),
     ]  # fmt: skip
-    seed = f" (seed {chosen['seed']})" if "seed" in chosen else ""
+    seed = f" (seed {winner['seed']})" if "seed" in winner else ""
     choice = f", the best of {runs} runs on {dev_of(metrics)}," if runs > 1 else ""
-    outcome = said(amount=f"{measure.text(abs(score - base))} {measure.heading}")
+    outcome = judge(amount=f"{measure.text(abs(score - base))} {measure.heading}")
     sentence = (
-        f"On {split}, {chosen.get('name', 'the model')}{seed}{choice} reaches {measure.heading} {measure.text(score)} "
+        f"On {split}, {winner.get('name', 'the model')}{seed}{choice} reaches {measure.heading} {measure.text(score)} "
         f"with its {predictor} predictor; the base has {measure.text(base)}{f': {outcome}' if outcome else ''}."
     )
-    every = sentence, metrics.get("second"), metrics.get("base_doubt"), unbeaten(metrics), given_up(metrics, split)
-    return {"tiles": tiles, "sentence": " ".join(filter(None, every))}
+    notes = metrics.get("second"), metrics.get("base_doubt"), base_warning(metrics), exact_match_loss(metrics, split)
+    return {"tiles": tiles, "sentence": " ".join(filter(None, [sentence, *notes]))}
 
 
-def unbeaten(metrics: Metrics) -> str:
+def base_warning(metrics: Metrics) -> str:
     """A warning where the chosen run did not beat the base on the lists that epochs, or what a batch learner learns
     from, were chosen by; else ""."""
     base = metrics.get("training", {}).get("base") or {}
@@ -262,15 +263,15 @@ def unbeaten(metrics: Metrics) -> str:
     measure = primary_of(metrics)
     folds = metrics["training"].get("columns") or {}
     if held_out := folds.get("lists"):
-        score, tried, where = folds["base"], "Nothing", f"{held_out} training lists held out in turn"
+        score, subject, where = folds["base"], "Nothing", f"{held_out} training lists held out in turn"
     else:
-        score, tried, where = base["dev"], "No epoch", base["split"]
-    outcome = f"{tried} beat the base on {where} ({measure.heading} {measure.text(score)})"
-    decoded = metrics["training"].get("decode") or {"use": ""}
-    if decoded["use"]:
-        reached = decoded[decoded["use"]]["dev"]
-        if measure.better(reached - score) > 0:
-            return f"{outcome} by its best candidates; with {decoded['use']} it reaches {measure.text(reached)} there."
+        score, subject, where = base["dev"], "No epoch", base["split"]
+    outcome = f"{subject} beat the base on {where} ({measure.heading} {measure.text(score)})"
+    decoding = metrics["training"].get("decode") or {"use": ""}
+    if decoding["use"]:
+        dev = decoding[decoding["use"]]["dev"]
+        if measure.better(dev - score) > 0:
+            return f"{outcome} by its best candidates; with {decoding['use']} it reaches {measure.text(dev)} there."
     if base["kept"]:
         return f"{outcome}: the model is the base itself."
     if held_out:
@@ -278,16 +279,16 @@ def unbeaten(metrics: Metrics) -> str:
     return f"{outcome}: this model does harm there; `base: auto` finds the weight of the base score."
 
 
-def given_up(metrics: Metrics, split: str) -> str:
+def exact_match_loss(metrics: Metrics, split: str) -> str:
     """The entirely right trees that a decision which makes trees of its own gives up; empty where it gives up none."""
     decision = metrics.get("decision") or {}
-    by, ranked = ((metrics["splits"][split].get(decision.get(key)) or {}) for key in ("predictor", "ranked_by"))
-    exact = [scores["exact_match"] for scores in (by, ranked) if "exact_match" in scores]
+    by, best = ((metrics["splits"][split].get(decision.get(key)) or {}) for key in ("predictor", "ranked_by"))
+    exact = [scores["exact_match"] for scores in (by, best) if "exact_match" in scores]
     if len(exact) < 2 or exact[0] >= exact[1]:
         return ""
     trees, candidates = (fixed(100 * value, 1) for value in exact)
-    by_what = f"{decision['predictor']} gives that up"
-    return f"Of its trees {trees} % are entirely right, of the best candidates {candidates} %: {by_what}."
+    who = f"{decision['predictor']} gives that up"
+    return f"Of its trees {trees} % are entirely right, of the best candidates {candidates} %: {who}."
 
 
 def blind_note(metrics: Metrics) -> str:
@@ -295,11 +296,11 @@ def blind_note(metrics: Metrics) -> str:
     blind = metrics.get("blind")
     if not blind:
         return ""
-    chosen = "; ".join(f"on {split}: {', '.join(what)}" for split, what in blind["chosen_on"].items())
+    choices = "; ".join(f"on {split}: {', '.join(what)}" for split, what in blind["chosen_on"].items())
     tests = ", ".join(blind["splits"])
     figures = f"Blind figures: the chosen settings on {tests}" if tests else "No figure is blind"
     warning = "The program cannot know of choices made by looking at test figures before this run."
-    return f"{figures}. Chosen {chosen}. {warning}"
+    return f"{figures}. Chosen {choices}. {warning}"
 
 
 def notes(metrics: Metrics) -> list[str]:
@@ -307,7 +308,7 @@ def notes(metrics: Metrics) -> list[str]:
     rows = [row for split in splits_of(metrics) for row in result_rows(metrics, split)]
     tests = dict.fromkeys(row.test["test"].replace("_", " ") for row in rows if row.test)
     several = any(len(row.runs) > 1 for row in rows)
-    lines = [*(f"Warning: {line}." for line in metrics.get("doubts", [])), crossed(metrics)]
+    lines = [*(f"Warning: {line}." for line in metrics.get("doubts", [])), cross_validation_note(metrics)]
     if several:
         lines.append("± is the standard deviation over seeds; the other numbers of several seeds are means.")
     if tests:
@@ -320,11 +321,11 @@ def notes(metrics: Metrics) -> list[str]:
     return [*filter(None, [*lines, blind_note(metrics)])]
 
 
-def crossed(metrics: Metrics) -> str:
+def cross_validation_note(metrics: Metrics) -> str:
     """The note on figures of training lists; empty where there are none."""
-    cut = f"are cut into {metrics.get('folds')} sections, and what was learned from the others is tried on each"
+    scheme = f"are cut into {metrics.get('folds')} sections, and what was learned from the others is tried on each"
     what = f"the {metrics.get('unit', 'lists')} of {', '.join(splits_of(metrics))}"
-    return f"Cross-validated: {what} {cut}; the model learns from all of them." if metrics.get("folds") else ""
+    return f"Cross-validated: {what} {scheme}; the model learns from all of them." if metrics.get("folds") else ""
 
 
 def signatures(metrics: Metrics) -> list[tuple[str, str]]:
@@ -367,7 +368,7 @@ def choice_table(metrics: Metrics) -> TextTable:
     )
     caption = f"Settings on {choice['lists']:,} training lists set apart"
     bars = [Bar(low, high, point["score"]) for point in choice["points"] for low, high in [point["interval"]]]
-    return TextTable.of(caption, rows, texts=2, chosen=choice["chosen"], note=note, bars=bars, from_zero=False)
+    return TextTable.of(caption, rows, texts=2, highlight=choice["chosen"], note=note, bars=bars, from_zero=False)
 
 
 def corpora_table(corpora: Metrics) -> TextTable:
@@ -376,7 +377,7 @@ def corpora_table(corpora: Metrics) -> TextTable:
     for split, entry in corpora.items():
         row = {"split": split} | {key: count(entry.get(key)) for key in ("lists", "candidates", "nonzeros")}
         row["feature columns"] = count(entry.get("columns"))
-        for what, key in LEFT_OUT.items():
+        for what, key in SKIP_COUNTS.items():
             row[f"{what} left out"] = count(sum((entry.get(key) or {}).values()))
         rows.append(row | {"time to build": duration(entry.get("seconds"))})
     return TextTable.of("Corpus", rows)
@@ -387,10 +388,10 @@ def reported_table(metrics: Metrics) -> TextTable | None:
 
     A measure is a key, of the first test split, or ``split.key``. Rows that are no run of ours have no number of it.
     """
-    reported = metrics.get("reported")
-    if not reported:
+    entry = metrics.get("reported")
+    if not entry:
         return None
-    rows: Mapping[str, Metrics] = reported["rows"]
+    rows: Mapping[str, Metrics] = entry["rows"]
     groups, lines = groups_of(metrics), [{"run": name} for name in rows]
     measures, first = {measure.key: measure for measure in all_measures(metrics)}, next(iter(splits_of(metrics)), "")
     for key in dict.fromkeys(key for row in rows.values() for key in row):
@@ -403,13 +404,13 @@ def reported_table(metrics: Metrics) -> TextTable | None:
             if measure is not None and run in BASELINES:
                 ours = measure.text(value_at(metrics, "splits", split or first, run, name))
             elif measure is not None and runs:
-                ours = measure.spread(written_score(runs, split or first, name))
+                ours = measure.spread(main_score(runs, split or first, name))
             elif runs and (spread := spread_of(runs, "training", name)) is not None:
                 ours = fixed(spread.mean, 1) if name == "seconds" else count(spread.mean)
             if paper is not None and not isinstance(paper, str):  # other values in percent if they are fractions
                 share = f"{100 * paper:.2f}" if abs(paper) <= 1 else count(paper)
                 paper = share if measure is None else measure.text(paper)
             line |= {heading: ours or NONE, f"{heading} (paper)": paper or NONE}
-    table = TextTable.of(f"Ours beside the paper's: {reported['source']}", lines)
+    table = TextTable.of(f"Ours beside the paper's: {entry['source']}", lines)
     headings = ["paper" if heading.endswith(" (paper)") else heading for heading in table.headings]
     return replace(table, headings=headings)

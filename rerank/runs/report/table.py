@@ -122,7 +122,7 @@ class Spread(NamedTuple):
         return Spread(mean, deviation, deviation / float(np.sqrt(len(values))), len(values))
 
     @staticmethod
-    def known(values: Iterable[float | None]) -> "Spread | None":
+    def of_known(values: Iterable[float | None]) -> "Spread | None":
         """The spread of the values that exist; None if there are none."""
         there = [value for value in values if value is not None]
         return Spread.of(there) if there else None
@@ -206,8 +206,8 @@ def all_measures(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:
 
 def measures_of(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:
     """The measures that the systems of ``metrics`` (metrics.json) are reported with, in the order of the columns."""
-    reported = {key for systems in metrics.get("splits", {}).values() for report in systems.values() for key in report}
-    return tuple(measure for measure in all_measures(metrics) if measure.key in reported)
+    keys = {key for systems in metrics.get("splits", {}).values() for report in systems.values() for key in report}
+    return tuple(measure for measure in all_measures(metrics) if measure.key in keys)
 
 
 def primary_of(metrics: Mapping[str, Any]) -> Measure:
@@ -234,9 +234,9 @@ class Bar:
 class TextTable:
     """A table of texts; the first ``texts`` columns are words, the others numbers.
 
-    best: (row, column) of the cells to highlight; merged: on a page, rows with the same first cell share it; chosen:
-    the first cell of the rows to highlight on a page; bars: those of the rows there, all to one scale, in which 0 is if
-    ``from_zero``; early: a column that a page shows right behind the first numbers. A table without rows is false.
+    best: (row, column) of the cells to highlight; merged: on a page, rows with the same first cell share it; highlight:
+    the first cell of the rows to mark on a page; bars: those of the rows there, all to one scale, in which 0 is if
+    ``from_zero``; front: a column that a page shows right behind the first numbers. A table without rows is false.
     """
 
     caption: str
@@ -246,10 +246,10 @@ class TextTable:
     best: Set[tuple[int, int]] = frozenset()
     note: str = ""
     merged: bool = False
-    chosen: str | None = None
+    highlight: str | None = None
     bars: Sequence[Bar | None] = ()
     from_zero: bool = True
-    early: int | None = None
+    front: int | None = None
 
     def __bool__(self) -> bool:
         return bool(self.rows)
@@ -267,21 +267,21 @@ class TextTable:
     @property
     def page_columns(self) -> list[int]:
         """The columns in their order on a page."""
-        if self.early not in (columns := self.columns):
+        if self.front not in (columns := self.columns):
             return columns
         begin = self.texts + 1
-        return sorted(columns, key=lambda k: (k >= begin, k != self.early, k))
+        return sorted(columns, key=lambda k: (k >= begin, k != self.front, k))
 
     @property
     def groups(self) -> list[list[tuple[int, Sequence[str]]]]:
         """The rows with their numbers; if ``merged``, grouped where consecutive ones have the same first cell."""
-        numbered = list(enumerate(self.rows))
+        rows = list(enumerate(self.rows))
         if not self.merged:
-            return [numbered]
-        return [list(rows) for _, rows in groupby(numbered, key=lambda row: row[1][0])]
+            return [rows]
+        return [list(rows) for _, rows in groupby(rows, key=lambda row: row[1][0])]
 
     def share(self, value: float) -> str:
-        """The place of a bar's end in the column of the bars, in percent of its width."""
+        """The position of a bar's end in the column of the bars, in percent of its width."""
         bars = [bar for bar in self.bars if bar is not None]
         ends = [end for bar in bars for end in (bar.low, bar.high)] + [0.0] * self.from_zero
         low, high = min(ends), max(ends)
@@ -295,8 +295,8 @@ class TextTable:
             side: Literal["left", "right"] = "left" if k < self.texts else "right"
             table.add_column(Text(plain(self.headings[k])), justify=side, no_wrap=k == 0 and not narrow)
         for group in self.groups:
-            for place, (number, cells) in enumerate(group):
-                texts = ["" if self.merged and place and not k else plain(cells[k], kept="\n") for k in self.columns]
+            for index, (number, cells) in enumerate(group):
+                texts = ["" if self.merged and index and not k else plain(cells[k], kept="\n") for k in self.columns]
                 styles = ["bold" if (number, k) in self.best else "" for k in self.columns]
                 table.add_row(*map(Text, texts, styles))
         return table
@@ -307,6 +307,6 @@ def plain_text(table: Table) -> str:
     ruler = Console(file=io.StringIO(), width=10_000, color_system=None)
     width = max(1, Measurement.get(ruler, ruler.options, table).maximum)
     console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False)
-    with console.capture() as captured:
+    with console.capture() as capture:
         console.print(table)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
