@@ -16,16 +16,6 @@ from rerank.data.symbols import SymbolTable
 from rerank.data.trees import FOREST, Trees
 from rerank.kernels.compile import kernel
 from rerank.metrics.parseval import EMPTY_TAG
-from rerank.metrics.parseval_kernel import (
-    DELETED_BRACKET,
-    EMPTY,
-    BracketLabels,
-    Sentence,
-    count_kept,
-    read_brackets,
-    read_words,
-    workspace,
-)
 from rerank.readers.lists import ROOTS
 
 LEAST = 0.5  # the smallest threshold
@@ -59,57 +49,19 @@ class Brackets(NamedTuple):
         return owned
 
 
-@kernel
-def _list_brackets(
-    trees: Trees, used: np.ndarray, table: BracketLabels, space: Sentence, first: np.ndarray, spans: np.ndarray
-) -> None:
-    """The brackets of the trees ``used`` → spans (int32 [3, n]: label, start, end) and first (int64 [T + 1])."""
-    at = 0
-    for t in range(used.shape[0]):
-        first[t] = at
-        if used[t]:
-            read_words(trees, t, table, space)
-            count_kept(trees, t, table, space)
-            for b in range(read_brackets(trees, t, table, space)):
-                spans[0, at], spans[1, at], spans[2, at] = space.label[b], space.start[b], space.end[b]
-                at += 1
-    first[used.shape[0]] = at
-
-
-def brackets_of(trees: Trees, used: np.ndarray, table: BracketLabels) -> Brackets:
-    """The brackets of the trees ``used`` (bool [T]), numbered in the order in which they are first met."""
-    first, spans = np.zeros(used.size + 1, np.int64), np.empty((3, int(np.count_nonzero(trees.word < 0))), np.int32)
-    _list_brackets(trees, used, table, workspace(trees, trees).test, first, spans)
-    spans = spans[:, : first[-1]]
-    n, T, (label, start, end) = spans.shape[1], used.size, spans.astype(np.int64)
+def numbered(first: np.ndarray, spans: np.ndarray) -> Brackets:
+    """Brackets (int64 [3, n]: label, start, end), those of tree t at first[t]:first[t + 1], numbered in the order in
+    which they are first met."""
+    n, T, (label, start, end) = spans.shape[1], first.size - 1, spans
     place = np.unique(start * (end.max(initial=0) + 1) + end, return_inverse=True)[1]
     kind = np.unique(label * (n + 1) + place, return_inverse=True)[1]
     by_tree = kind * T + np.repeat(np.arange(T), np.diff(first))
-    order, copy = np.argsort(by_tree, kind="stable"), np.empty(n, np.int32)
+    order, copy = np.argsort(by_tree, kind="stable"), np.empty(n, np.int64)
     copy[order] = np.arange(n) - np.searchsorted(by_tree[order], by_tree[order])
     _, met, number = np.unique(kind * (n + 1) + copy, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(met))
     met.sort()
-    return Brackets(first, rank[number].astype(np.int32), *(column[met] for column in (*spans, copy)))
-
-
-@kernel
-def _read_leaves(trees: Trees, table: BracketLabels, space: Sentence, counts: np.ndarray, leaves: np.ndarray) -> None:
-    """The numbers of words, and their nodes."""
-    for t in range(counts.shape[0]):
-        counts[t] = read_words(trees, t, table, space)
-        for k in range(counts[t]):
-            leaves[t, k] = space.node[k]
-
-
-def words_of(trees: Trees, table: BracketLabels) -> tuple[np.ndarray, np.ndarray]:
-    """The words of T trees that are no traces, W at most: how many (int64 [T]), and their nodes (int64 [T, W], -1 after
-    the last)."""
-    T, leaves = trees.first.size - 1, np.concatenate([[0], np.cumsum(trees.word >= 0)])
-    most = int(np.diff(leaves[trees.first]).max(initial=0))
-    words = np.zeros(T, np.int64), np.full((T, most), -1, np.int64)
-    _read_leaves(trees, table, workspace(trees, trees).test, *words)
-    return words
+    return Brackets(first, *(column.astype(np.int32) for column in (rank[number], *spans[:, met], copy[met])))
 
 
 def crossing(found: Brackets, chosen: np.ndarray) -> np.ndarray:
@@ -264,24 +216,20 @@ class Fusion:
 
     def __init__(self, trees: Trees, symbols: SymbolTable) -> None:
         self._trees, self.symbols = trees, symbols
-        # Symbols as they are: traces are no words, and labels of roots no brackets.
-        known = [symbols.intern(text) for text in (EMPTY_TAG, FOREST, *ROOTS)]
-        flags, same = np.zeros(len(symbols), np.uint8), np.arange(len(symbols), dtype=np.int32)
-        flags[known[0]], flags[known[1:]] = EMPTY, DELETED_BRACKET
-        self._table = BracketLabels(flags, same, same, same)
-        T, (counts, leaves) = trees.first.size - 1, words_of(trees, self._table)
-        full = np.flatnonzero(counts)
-        self.used = np.zeros(T, np.bool_)
-        self.words, self.tags = np.zeros(0, np.int32), np.zeros((0, T), np.int32)
-        if full.size:
-            W = int(counts[full[0]])
-            leaves = leaves[:, :W]
-            self.words = trees.word[leaves[full[0]]]
-            self.used = (counts == W) & (trees.word[leaves] == self.words).all(axis=1)
-            self.tags = np.ascontiguousarray(trees.label[leaves].T)
-        top = trees.label[trees.first[:-1]]
-        is_root = (self._table.flags[top] & DELETED_BRACKET != 0) & (trees.word[trees.first[:-1]] < 0)
-        self._roots = np.where(is_root, top, -1).astype(np.int32)
+        self._words = np.flatnonzero((trees.word >= 0) & (trees.label != symbols.intern(EMPTY_TAG)))
+        self._bounds = np.searchsorted(self._words, trees.first)  # of the words of each tree
+        # Symbols as they are: labels of roots are no brackets.
+        self._is_root = np.isin(trees.label, [symbols.intern(text) for text in (FOREST, *ROOTS)]) & (trees.word < 0)
+        counts, T = np.diff(self._bounds), trees.first.size - 1
+        W = int(next(filter(None, counts), 0))
+        alike = np.flatnonzero(counts == W) if W else np.zeros(0, np.int64)
+        leaves = self._words[self._bounds[alike, None] + np.arange(W)]
+        self.words = trees.word[leaves[0]] if W else np.zeros(0, np.int32)
+        self.used, self.tags = np.zeros(T, np.bool_), np.zeros((W, T), np.int32)
+        self.used[alike] = (trees.word[leaves] == self.words).all(axis=1)
+        self.tags[:, alike] = trees.label[leaves].T
+        top = trees.first[:-1]
+        self._roots = np.where(self._is_root[top], trees.label[top], -1).astype(np.int32)
 
     @property
     def left_out(self) -> int:
@@ -291,7 +239,13 @@ class Fusion:
     @cached_property
     def brackets(self) -> Brackets:
         """Their B brackets, over words that are no traces."""
-        return brackets_of(self._trees, self.used, self._table)
+        trees = self._trees
+        nodes = np.flatnonzero((trees.word < 0) & ~self._is_root)
+        owner = np.searchsorted(trees.first, nodes, side="right") - 1
+        spans = np.searchsorted(self._words, [nodes, nodes + trees.size[nodes]]) - self._bounds[owner]
+        kept = self.used[owner] & (spans[0] < spans[1])
+        first = np.searchsorted(nodes[kept], trees.first)
+        return numbered(first, np.stack([trees.label[nodes], *spans])[:, kept])
 
     def place_of(self, tree: Trees, scores: np.ndarray) -> int | None:
         """The candidate that a fused tree is, of equal ones the one with the best score (float64 [T]); None: none."""
