@@ -18,7 +18,7 @@ from rerank.cli import application as cli
 if TYPE_CHECKING:
     import numpy as np
 
-    from rerank.metrics.metric import ListStatistics, Metric
+    from rerank.metrics.metric import Metric
     from rerank.metrics.parseval import Parseval
     from rerank.metrics.text import TextMetric
     from rerank.readers.base import SkipCount
@@ -128,12 +128,10 @@ def oracle(
     measuring: Measuring,
 ) -> None:
     """Measure lists: what the base, the best, the worst and a random choice score."""
-    from dataclasses import asdict
-
     from rerank.extraction.kinds import content_of
     from rerank.extraction.list_checks import doubts_of_lists
     from rerank.extraction.seen import SeenLists
-    from rerank.metrics.metric import ListStatistics, measured_corpus
+    from rerank.metrics.metric import list_statistics, measured_corpus
     from rerank.readers.base import Lists, SkipCount, format_of, make_reader, with_judgements
     from rerank.readers.detection import ACCOUNT_LISTS, Account, account_entry, log_account
     from rerank.readers.lists import one_by_one
@@ -170,39 +168,37 @@ def oracle(
     log_account(account := Account.of(path, first, measure=measure.words))
     amiss = doubts_of_lists(first, measure, form.get("roles"))
     cli.show(*amiss, doubts=amiss, **account_entry(account))
-    statistics = ListStatistics.of(measured_corpus(every, measure), measure)
+    statistics = list_statistics(measured_corpus(every, measure), measure)
     _show_statistics(statistics, count, measure)
-    for line in reference_doubts(measure, asdict(statistics), seen.finish().lengths, spelling_doubt(amiss)):
+    for line in reference_doubts(measure, statistics, seen.finish().lengths, spelling_doubt(amiss)):
         log.warning("%s", line)
 
 
-def _show_statistics(of: "ListStatistics", count: "SkipCount", measure: "Metric") -> None:
-    from dataclasses import asdict
-
+def _show_statistics(of: dict[str, Any], count: "SkipCount", measure: "Metric") -> None:
     from rerank.metrics.parseval import Parseval
     from rerank.runs.report.table import TextTable
 
     keys = {"precision": "P", "recall": "R", "f1": "F", "exact_match": "exact match", "valid": "valid sentences"}
     texts = {"length_ratio": "{:.3f}".format, "valid": "{:,.0f}".format}
     if not isinstance(measure, Parseval):
-        keys = {key: key for key in (measure.primary, "length_ratio") if key in of.base}
-    rows, first = [], [] if of.first == of.base else ["first"]
+        keys = {key: key for key in (measure.primary, "length_ratio") if key in of["base"]}
+    rows, first = [], [] if of["first"] == of["base"] else ["first"]
     for name in ("base", *first, "oracle", "corpus_oracle", "anti_oracle", "random"):
-        report = getattr(of, name)
+        report = of[name]
         rows.append([name.replace("_", " "), *(texts.get(key, measure.text)(report[key]) for key in keys)])
     skipped = {"skipped": count.skipped, "skipped_candidates": count.skipped_candidates, "duplicates": count.duplicates}
-    cli.show(TextTable("", ["chosen by", *keys.values()], rows), **asdict(of), **skipped)
+    cli.show(TextTable("", ["chosen by", *keys.values()], rows), **of, **skipped)
     cli.show(
-        f"lists {of.lists:,}: {of.empty} without, {of.singletons} with one candidate; {count.skipped} skipped",
-        f"candidates {of.candidates:,}: least {of.smallest}, mean {of.mean:.1f}, median {of.median:g}, "
-        f"most {of.largest}; {count.duplicates:,} duplicates; {count.skipped_candidates} skipped",
+        f"lists {of['lists']:,}: {of['empty']} without, {of['singletons']} with one candidate; {count.skipped} skipped",
+        f"candidates {of['candidates']:,}: least {of['smallest']}, mean {of['mean']:.1f}, median {of['median']:g}, "
+        f"most {of['largest']}; {count.duplicates:,} duplicates; {count.skipped_candidates} skipped",
     )
     count.warn()
-    if placed := sum(of.oracle_ranks):
-        share, unique = of.oracle_ranks[0] / placed, f"{100 * of.unique_oracle:.1f} %"
+    if placed := sum(of["oracle_ranks"]):
+        share, unique = of["oracle_ranks"][0] / placed, f"{100 * of['unique_oracle']:.1f} %"
         line = f"the oracle is the base choice in {100 * share:.1f} % of lists, unique in {unique}"
         cli.show(line, oracle_is_base=share)
-    cli.show(of.signature)
+    cli.show(of["signature"])
 
 
 COUNTS = "sentences", "refused", "skipped", "valid"

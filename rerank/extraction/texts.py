@@ -18,7 +18,7 @@ from rerank.features.sink import ListFeatures
 from rerank.features.text.view import TextView, make_view
 from rerank.metrics.gain import ColumnMetric
 from rerank.metrics.metric import metrics
-from rerank.metrics.text import Ter, TextMetric, Totals
+from rerank.metrics.text import Ter, TextMetric
 from rerank.metrics.wer import Match
 from rerank.readers.base import Problem, SkipCount, learns_from, make_reader
 from rerank.readers.inputs import Attach
@@ -147,31 +147,39 @@ class TextContent(Content[TextView | Lists]):
         given are sums of this program's statistics, or the texts where these are not theirs for the first lists.
         """
         texts, references = {name: list[str]() for name in names}, list[list[str]]()
-        sums = [(metric, Totals(metric)) for metric in self.final]  # metrics with settings have no hash
         for selected, gold in lists:
             references.append([decoded(text) for text in gold])
-            own = {name: selected[name] for name in names}
-            for name, text in own.items():
-                texts[name].append(decoded(text))
-            for _, total in sums if gold else ():
-                total.add(own, gold)
+            for name, own in texts.items():
+                own.append(decoded(selected[name]))
         description = Description({name: {} for name in texts}, {})
         if not all(references):
             named = ", ".join(metric.name for metric in self.final)
             log.info("%s: no %s, as there are lists without references", split, named)
             return description
-        for metric, total in sums:
-            few = next(iter(texts.values()), [])[:CHECKED_LISTS]
-            known = references[: len(few)]
-            summed = total.whole and metric.of_sums(*metric.summed(few, known)) == metric.corpus(few, known)
-            if not summed:
+        for metric in self.final:
+            sums = sums_of(metric, list(texts.values()), references)
+            if sums is None:
                 log.info("%s: %s is computed from all texts, as they are too long to be counted one by one, or are "
                          "counted otherwise here", split, metric.name)  # fmt: skip
-            for name, hypotheses in texts.items():
-                found = total.figures(name) if summed else metric.corpus(hypotheses, references)
+            for k, (name, own) in enumerate(texts.items()):
+                found = metric.corpus(own, references) if sums is None else metric.of_sums(sums[0][k], sums[1])
                 description.reports[name].update(found)
             description.signatures[metric.name] = metric.corpus_signature(references)
         return description
+
+
+def sums_of(
+    metric: TextMetric, texts: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """``metric.summed``; None where a text is longer than candidates may be, or the reference implementation makes
+    another figure of the first ones."""
+    few = next(iter(texts), [])[:CHECKED_LISTS]
+    known = references[: len(few)]
+    try:
+        found, ((first,), right) = metric.summed(texts, references), metric.summed([few], known)
+    except DataError:
+        return None
+    return found if metric.of_sums(first, right) == metric.corpus(few, known) else None
 
 
 def _texts_of(data: SplitSettings, source: str) -> dict[str, Any]:

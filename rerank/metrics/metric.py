@@ -6,7 +6,7 @@ A selection is an int64 [L] of absolute candidate indices, -1 for lists without 
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -282,66 +282,44 @@ def blind_rows(part: Corpus, metric: Metric) -> np.ndarray:
     return np.asarray(np.mean([metric.rows_in_order(part.lists, drawn, *about) for drawn in scores], axis=0))
 
 
-@dataclass(frozen=True)
-class ListStatistics:
-    """A summary of N-best lists: how long they are, and how the best, worst and blind choices score.
+def list_statistics(corpus: Corpus, metric: Metric) -> dict[str, Any]:
+    """A summary of N-best lists, with ``stats`` and ``reference`` of the metric: how long they are, and how the best,
+    worst and blind choices score.
 
     ``base``, ``first`` (the first candidates), ``oracle``, ``corpus_oracle``, ``anti_oracle`` and ``random``
     are reports of the metric; ``random`` is the score of the expected statistics under a uniform choice.
     ``oracle_ranks[r]`` counts the lists whose oracle has rank r (from 0) by base score. ``unique_oracle`` is the share
     of nonempty lists with a single best candidate.
     """
+    total, sizes, chosen = corpus.reference.sum(axis=0), np.diff(corpus.lists), oracles(corpus)
+    ranks, sharing = oracle_places(corpus, chosen)
+    climbed, places = corpus_oracle(corpus, metric, start=chosen), np.arange(float(corpus.candidate_count))
 
-    signature: str
-    lists: int
-    candidates: int
-    smallest: int
-    mean: float
-    median: float
-    largest: int
-    empty: int
-    singletons: int
-    unique_oracle: float
-    oracle_ranks: tuple[int, ...]
-    base: dict[str, float]
-    first: dict[str, float]
-    oracle: dict[str, float]
-    corpus_oracle: dict[str, float]
-    anti_oracle: dict[str, float]
-    random: dict[str, float]
+    def report(rows: np.ndarray) -> dict[str, float]:
+        return metric.report(rows.sum(axis=0), total)
 
-    @classmethod
-    def of(cls, corpus: Corpus, metric: Metric) -> "ListStatistics":
-        """The statistics of ``corpus``, whose ``stats`` and ``reference`` are those of ``metric``."""
-        total, sizes, chosen = corpus.reference.sum(axis=0), np.diff(corpus.lists), oracles(corpus)
-        ranks, sharing = oracle_places(corpus, chosen)
-        climbed, places = corpus_oracle(corpus, metric, start=chosen), np.arange(float(corpus.candidate_count))
+    def by(scores: np.ndarray) -> dict[str, float]:
+        return report(scored_rows(corpus, metric, scores))
 
-        def report(rows: np.ndarray) -> dict[str, float]:
-            return metric.report(rows.sum(axis=0), total)
-
-        def by(scores: np.ndarray) -> dict[str, float]:
-            return report(scored_rows(corpus, metric, scores))
-
-        return cls(
-            signature=metric.signature,
-            lists=corpus.list_count,
-            candidates=corpus.candidate_count,
-            smallest=int(sizes.min()) if sizes.size else 0,
-            mean=float(sizes.mean()) if sizes.size else 0.0,
-            median=float(np.median(sizes)) if sizes.size else 0.0,
-            largest=int(sizes.max(initial=0)),
-            empty=int(np.count_nonzero(sizes == 0)),
-            singletons=int(np.count_nonzero(sizes == 1)),
-            unique_oracle=int(np.count_nonzero(sharing == 1)) / max(1, int(np.count_nonzero(sizes))),
-            oracle_ranks=tuple(int(count) for count in np.bincount(ranks[ranks >= 0])),
-            base=by(corpus.base),
-            first=by(-places),
-            oracle=by(corpus.gain),
-            corpus_oracle=by(corpus.gain) if metric.ordered else report(chosen_rows(corpus.stats, climbed)),
-            anti_oracle=by(-corpus.gain),
-            random=report(blind_rows(corpus, metric)),
-        )
+    return {
+        "signature": metric.signature,
+        "lists": corpus.list_count,
+        "candidates": corpus.candidate_count,
+        "smallest": int(sizes.min()) if sizes.size else 0,
+        "mean": float(sizes.mean()) if sizes.size else 0.0,
+        "median": float(np.median(sizes)) if sizes.size else 0.0,
+        "largest": int(sizes.max(initial=0)),
+        "empty": int(np.count_nonzero(sizes == 0)),
+        "singletons": int(np.count_nonzero(sizes == 1)),
+        "unique_oracle": int(np.count_nonzero(sharing == 1)) / max(1, int(np.count_nonzero(sizes))),
+        "oracle_ranks": tuple(int(count) for count in np.bincount(ranks[ranks >= 0])),
+        "base": by(corpus.base),
+        "first": by(-places),
+        "oracle": by(corpus.gain),
+        "corpus_oracle": by(corpus.gain) if metric.ordered else report(chosen_rows(corpus.stats, climbed)),
+        "anti_oracle": by(-corpus.gain),
+        "random": report(blind_rows(corpus, metric)),
+    }
 
 
 def with_corpus_gains(corpus: Corpus, metric: Metric, around: np.ndarray, share: float) -> Corpus:

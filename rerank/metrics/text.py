@@ -73,15 +73,20 @@ class TextMetric(Metric):
 
         Raises DataError: not as many hypotheses as sets of references, or a text without references.
         """
-        return self.of_sums(*self.summed(hypotheses, references))
-
-    def summed(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
-        """The sums of statistics of texts (float64 [K]), and those of their references (float64 [R])."""
         check_aligned(hypotheses, references)
-        stats, reference = np.zeros(len(self.columns)), np.zeros(len(self.reference_columns))
-        for hypothesis, texts in zip(hypotheses, references, strict=True):
-            reference_row, rows = self.stats([encoded(hypothesis)], [encoded(text) for text in texts])
-            stats += rows[0]
+        (stats,), reference = self.summed([hypotheses], references)
+        return self.of_sums(stats, reference)
+
+    def summed(
+        self, selections: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The sums of statistics of S selections of L texts (float64 [S, K]), and those of their references (float64
+        [R])."""
+        stats, reference = np.zeros((len(selections), len(self.columns))), np.zeros(len(self.reference_columns))
+        for golds, *texts in zip(references, *selections, strict=True):
+            different = list(dict.fromkeys(texts))
+            reference_row, rows = self.stats(list(map(encoded, different)), list(map(encoded, golds)))
+            stats += rows[[different.index(text) for text in texts]]
             reference += reference_row
         return stats, reference
 
@@ -173,33 +178,6 @@ class SacrebleuMetric(TextMetric):
         """The texts as sacrebleu prepares them, with words separated by white space."""
         prepare = scorer(self)._preprocess_segment
         return [encoded(prepare(decoded(text))) for text in texts]
-
-
-class Totals:
-    """Sums of a metric's statistics of selections, list by list. whole: whether all lists could be counted."""
-
-    def __init__(self, metric: TextMetric) -> None:
-        self.metric, self.whole = metric, True
-        self._stats, self._reference = dict[str, np.ndarray](), np.zeros(len(metric.reference_columns))
-
-    def add(self, texts: Mapping[str, bytes], references: Sequence[bytes]) -> None:
-        """Add the texts of a list, by selection; those that are alike are counted once."""
-        if not self.whole:
-            return
-        places = {text: k for k, text in enumerate(dict.fromkeys(texts.values()))}
-        try:
-            reference, rows = self.metric.stats([*places], references)
-        except DataError:  # candidates may not be as long as a text of a selection
-            self.whole = False
-            return
-        self._reference += reference
-        for name, text in texts.items():
-            self._stats[name] = rows[places[text]] + self._stats.get(name, 0.0)
-
-    def figures(self, name: str) -> dict[str, float]:
-        """The figures of a selection."""
-        nothing = np.zeros(len(self.metric.columns))
-        return self.metric.of_sums(self._stats.get(name, nothing), self._reference)
 
 
 @cache

@@ -29,7 +29,7 @@ from rerank.extraction.list_checks import LACKING_TOKENS
 from rerank.extraction.list_checks import shared as same_inputs
 from rerank.extraction.seen import LOWEST, SAMPLE_SIZE, SeenSample, shared
 from rerank.features.table import FeatureTable
-from rerank.metrics.metric import ListStatistics, Metric
+from rerank.metrics.metric import Metric, list_statistics
 from rerank.models.decoding import Evidence, gain_functions
 from rerank.models.model import Model, recipe_of
 from rerank.models.provenance import columns_seen, columns_unlike
@@ -102,8 +102,8 @@ class Data:
             corpus, about = lists.corpus, lists.about
             size = {"lists": corpus.list_count, "candidates": corpus.candidate_count, "nonzeros": corpus.nonzeros}
             counts = {key: about[key] for key in (*COUNTS, *(key for key in RARE_COUNTS if key in about))}
-            statistics = dataclasses.asdict(ListStatistics.of(corpus, metric))
-            entries[split] = {**size, "columns": corpus.width, **counts, "statistics": statistics}
+            counts = {"columns": corpus.width, **counts, "statistics": list_statistics(corpus, metric)}
+            entries[split] = size | counts
         return entries
 
 
@@ -237,7 +237,7 @@ def spelling_doubt(amiss: Iterable[str]) -> str:
 def reference_doubts(metric: Metric, counts: Mapping[str, Any], lengths: np.ndarray, spelling: str) -> list[str]:
     """Lines where the references of lists do not look like theirs.
 
-    counts: the ``ListStatistics``; the oracle is to be better than a random candidate. lengths: those of candidates and
+    counts: ``list_statistics``; the oracle is to be better than a random candidate. lengths: those of candidates and
     references (int64 [S, 2]), which are to go together. spelling: see ``spelling_doubt``.
     """
     lines, question = list[str](), spelling or OFF_BY_A_LINE

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rerank.base.errors import DataError
 from rerank.data.corpus import Corpus
 from rerank.metrics.gain import Counts, Gain
-from rerank.metrics.metric import ListStatistics, Metric, best_of_lists, chosen_rows, corpus_oracle, oracles
+from rerank.metrics.metric import Metric, best_of_lists, chosen_rows, corpus_oracle, list_statistics, oracles
 from rerank.metrics.parseval import Parseval
 from rerank.readers.lists import Lists
 
@@ -128,22 +128,28 @@ class TestListStatistics:
     def test_by_hand(self):
         lists = [[(1, 2), (2, 2), (2, 4)], [], [(3, 3)], [(1, 2), (0, 0), (1, 2)]]
         corpus = corpus_of(lists, [2, 5, 3, 2], FScore(), base=[-1.0, -2.0, -3.0, 0.0, -5.0, -5.0, -4.0])
-        found = ListStatistics.of(corpus, FScore())
-        assert (found.lists, found.candidates, found.empty, found.singletons) == (4, 7, 1, 1)
-        assert (found.smallest, found.mean, found.median, found.largest) == (0, 7 / 4, 2.0, 3)
-        assert found.oracle_ranks == (2, 1)  # ranks 1, 0, 0
-        assert found.unique_oracle == pytest.approx(2 / 3)  # the last list has two candidates of equal gain
-        assert found.base["f1"] == pytest.approx(2 * (1 + 3 + 1) / (2 + 3 + 2 + 12))
-        assert found.oracle["f1"] == pytest.approx(2 * (2 + 3 + 1) / (2 + 3 + 2 + 12))
-        assert found.anti_oracle["f1"] == pytest.approx(2 * (1 + 3 + 0) / (2 + 3 + 0 + 12))
-        assert found.random["f1"] == pytest.approx(2 * (5 / 3 + 3 + 2 / 3) / (8 / 3 + 3 + 4 / 3 + 12))
-        assert found.corpus_oracle["f1"] >= found.oracle["f1"]
-        assert found.signature == "f"
+        found = list_statistics(corpus, FScore())
+        assert (found["lists"], found["candidates"], found["empty"], found["singletons"]) == (4, 7, 1, 1)
+        assert (found["smallest"], found["mean"], found["median"], found["largest"]) == (0, 7 / 4, 2.0, 3)
+        assert found["oracle_ranks"] == (2, 1)  # ranks 1, 0, 0
+        assert found["unique_oracle"] == pytest.approx(2 / 3)  # the last list has two candidates of equal gain
+        assert found["base"]["f1"] == pytest.approx(2 * (1 + 3 + 1) / (2 + 3 + 2 + 12))
+        assert found["oracle"]["f1"] == pytest.approx(2 * (2 + 3 + 1) / (2 + 3 + 2 + 12))
+        assert found["anti_oracle"]["f1"] == pytest.approx(2 * (1 + 3 + 0) / (2 + 3 + 0 + 12))
+        assert found["random"]["f1"] == pytest.approx(2 * (5 / 3 + 3 + 2 / 3) / (8 / 3 + 3 + 4 / 3 + 12))
+        assert found["corpus_oracle"]["f1"] >= found["oracle"]["f1"]
+        assert found["signature"] == "f"
 
     def test_no_lists(self):
-        found = ListStatistics.of(corpus_of([], [], FScore()), FScore())
-        assert (found.lists, found.candidates, found.smallest, found.mean, found.oracle_ranks) == (0, 0, 0, 0.0, ())
-        assert found.unique_oracle == found.oracle["f1"] == 0.0
+        found = list_statistics(corpus_of([], [], FScore()), FScore())
+        assert (found["lists"], found["candidates"], found["smallest"], found["mean"], found["oracle_ranks"]) == (
+            0,
+            0,
+            0,
+            0.0,
+            (),
+        )
+        assert found["unique_oracle"] == found["oracle"]["f1"] == 0.0
 
 
 METRIC = Gain()

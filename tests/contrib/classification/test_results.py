@@ -22,7 +22,7 @@ from rerank.contrib.classification.results import Fit, Result, as_data
 from rerank.contrib.classification.steps import tables_of
 from rerank.learn.base import learners
 from rerank.learn.train import ListProblem, Training, epoch_order, train
-from rerank.metrics.metric import ListStatistics, chosen_rows, corpus_oracle, oracles
+from rerank.metrics.metric import chosen_rows, corpus_oracle, list_statistics, oracles
 from rerank.recipes.loading import load_recipe
 from rerank.runs import experiment
 from rerank.runs.report.table import Spread
@@ -206,11 +206,11 @@ def test_it_is_the_metric_of_a_classification_corpus() -> None:
     assert METRIC.gain(corpus.stats, np.ones_like(corpus.stats)).tolist() == corpus.gain.tolist()
     assert not chosen_rows(corpus.stats, best).any()
     assert corpus_oracle(corpus, METRIC).tolist() == best.tolist()
-    found = ListStatistics.of(corpus, METRIC)
-    assert found.oracle["error"] == 0.0
-    assert found.base["error"] == 0.75
-    assert found.anti_oracle["error"] == 1.0
-    assert found.random["error"] == pytest.approx(2 / 3)
+    found = list_statistics(corpus, METRIC)
+    assert found["oracle"]["error"] == 0.0
+    assert found["base"]["error"] == 0.75
+    assert found["anti_oracle"]["error"] == 1.0
+    assert found["random"]["error"] == pytest.approx(2 / 3)
 
 
 RUNS = [{"name": "A"}, {"name": "B"}, {"name": "C"}]
