@@ -138,15 +138,22 @@ def _warn(scorer: "Scorer", counts: Counter[str], instead: str) -> None:
 
 
 def _base_model(settings: dict[str, Any]) -> "Model":
-    """A model of base scores alone, whose candidates gain by the metric of these settings."""
+    """A model that scores candidates as their lists do, which gain by the metric of these settings."""
+    import numpy as np
+
+    from rerank.features.table import FeatureTable
+    from rerank.learn.base import Weights
     from rerank.metrics.metric import measures_orders
-    from rerank.models.decoding import base_model
+    from rerank.models.model import Model
     from rerank.recipes.loading import measuring_recipe
 
     if measures_orders(settings["name"]):
         raise RecipeError(f"{settings['name']} measures orders, and decoding gives no order", key="--metric")
     task = {"parseval": "parse", "gain": "ranking"}.get(settings["name"], "translation")
-    return base_model(measuring_recipe(task, settings))
+    nothing = np.zeros(0, np.uint64)
+    table = FeatureTable(nothing, np.zeros(0, np.int32), np.zeros(1, np.int64), nothing, (), {}, {})
+    weights = dict.fromkeys(("last", "average"), Weights(np.zeros(0), 1.0))
+    return Model(measuring_recipe(task, settings).model_dump(mode="json"), {}, table, weights)
 
 
 def _tuned(scorer: "Scorer", untuned: str | None, settings: str | None, lists: "Lists") -> "Lists":

@@ -19,15 +19,11 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry
 from rerank.data.trees import brackets as bracketed
 from rerank.extraction.content import Content
-from rerank.features.table import FeatureTable
-from rerank.learn.base import Weights
 from rerank.learn.scoring import softmax
 from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.fusion import Fusion, VotedBracket, probabilities
-from rerank.models.model import Model
 from rerank.models.provenance import Decoding
 from rerank.readers.lists import Lists, answer_numbers
-from rerank.recipes.recipe import ListRecipe
 
 TIES = 1e-12  # of an expected gain: of candidates as near as this to the best, the one with the best score is taken
 Gains = Callable[[Sequence[Any]], Any] | Sequence[Sequence[float]] | np.ndarray
@@ -217,11 +213,3 @@ def require_trees(trees: bool) -> None:
     """Refuse to fuse texts."""
     if not trees:
         raise RecipeError("only trees can be fused; use mbr for texts", key="decode")
-
-
-def base_model(recipe: ListRecipe) -> Model:
-    """A model that scores candidates as their lists do; ``recipe`` says what they are and how they are measured."""
-    nothing = np.zeros(0, np.uint64)
-    table = FeatureTable(nothing, np.zeros(0, np.int32), np.zeros(1, np.int64), nothing, (), {}, {})
-    weights = {name: Weights(np.zeros(0), 1.0) for name in ("last", "average")}
-    return Model(recipe.model_dump(mode="json"), {}, table, weights)

@@ -23,7 +23,7 @@ from rerank.base.errors import ModelError, RecipeError
 from rerank.base.registry import Registry
 from rerank.features.table import FeatureTable, HashedTable, load_table
 from rerank.learn.base import Weights, learners
-from rerank.models.provenance import Decision, Provenance, Trust, decodings_of, require_trusted
+from rerank.models.provenance import Decision, Provenance, Trust, decodings_of, parts_of, require_trusted
 from rerank.parts import trees as tree_readers
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import METRICS, ListRecipe, Recipe, TextRecipe
@@ -125,7 +125,7 @@ class Model:
         source = str(directory)
         with stored_model(source, ModelHeader) as (place, header):
             model = _load(place, header)
-            require_trusted(model.settings, model.about, trust, source)
+            require_trusted(parts_of(model.settings, model.about), trust, source)
             return model
 
 

@@ -13,13 +13,12 @@ measures together, and three lists never are. A smaller difference, however many
 two sets of real lists are quite the same.
 """
 
-import logging
 import platform
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import version
 from itertools import compress
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import (
@@ -36,9 +35,8 @@ from pydantic import (
 from rerank import __version__
 from rerank.base.errors import ModelError
 from rerank.base.ranges import NotNegative, Positive, Range
-from rerank.extraction.seen import SAMPLE_SIZE, SeenSample, measure_columns, values_of
+from rerank.extraction.seen import SeenSample
 from rerank.readers.base import reader_names
-from rerank.readers.lists import Lists
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 
@@ -52,8 +50,6 @@ COMPARED = {  # the first measures of columns, in their order, and what messages
 }  # fmt: skip
 M = len(COMPARED)
 CUTS = 8  # quantiles of every measure that are kept
-T = TypeVar("T")
-log = logging.getLogger("rerank")
 
 
 class ColumnSeen(BaseModel):
@@ -210,13 +206,8 @@ def imported(about: dict[str, Any], file: str, sha256: str) -> dict[str, Any]:
 Trust = bool | str | Collection[str]  # all code, or none; or that of a module or of several, with what is below them
 
 
-def require_trusted(settings: Mapping[str, Any], about: Mapping[str, Any], trust: Trust, path: str) -> None:
-    """Refuse a model with these ``settings`` and this provenance if it names code that ``trust`` does not allow."""
-    require_trusted_parts(_parts(settings, about), trust, path)
-
-
-def require_trusted_parts(parts: Iterable[tuple[str, str]], trust: Trust, path: str) -> None:
-    """Refuse parts, keys with names, that ``trust`` does not allow."""
+def require_trusted(parts: Iterable[tuple[str, str]], trust: Trust, path: str) -> None:
+    """Refuse a model if ``trust`` does not allow one of its parts, keys with names."""
     modules = () if isinstance(trust, bool) else (trust,) if isinstance(trust, str) else trust
 
     def allowed(name: str) -> bool:
@@ -229,8 +220,9 @@ def require_trusted_parts(parts: Iterable[tuple[str, str]], trust: Trust, path: 
         raise ModelError(f"{message}; if you trust it and whoever made the model, {how}", path=path)
 
 
-def _parts(settings: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The names of all parts that a model uses or was trained with, each with its key."""
+def parts_of(settings: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The names of all parts that a model with these ``settings`` and this provenance uses or was trained with, each
+    with its key."""
     recipe = read_settings(dict(settings)) if settings else None
     if not isinstance(recipe, ListRecipe):
         return  # nothing is ever done by the recipe of such a model
@@ -291,16 +283,3 @@ def columns_unlike(columns: Mapping[str, Any], measures: np.ndarray) -> list[str
             asked = "is its sign or unit another, or is it a file of other lists or another column?"
             lines.append(f"the score column {name!r} is unlike that of the training lists: {values}; {asked}")
     return lines
-
-
-def compared(lists: Iterable[T], columns: Mapping[str, Any], of: Callable[[T], Any]) -> Iterator[T]:
-    """Pass ``lists`` on (``of`` each is a ``Lists``, or none) and log at the end how the first ``SAMPLE_SIZE`` are
-    unlike training, whose ``columns`` are known, the base score's first."""
-    names, seen = tuple(columns), list[np.ndarray]()
-    for each in lists:
-        nbest = of(each)
-        if names and isinstance(nbest, Lists) and len(nbest) > 1 and len(seen) < SAMPLE_SIZE:
-            seen.append(measure_columns(values_of(nbest, names)))
-        yield each
-    for line in columns_unlike(columns, np.array(seen)):
-        log.warning("%s", line)

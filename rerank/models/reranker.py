@@ -343,7 +343,12 @@ class Reranker:
         if lists is sys.stdin or lists is getattr(sys.stdin, "buffer", None):
             lists = "-"
         if isinstance(lists, str | os.PathLike):
-            yield from self._rank_file(lists, format, sources, on_bad_list)
+            count = SkipCount(on_bad_list)
+            reader = self._scorer.reader if format is None else make_reader(format)
+            for ranked in self._scorer.rank(self._scorer.read(reader, os.fspath(lists), count, sources)):
+                if isinstance(ranked, Ranked):
+                    yield Ranking(self, ranked.nbest.candidates, *ranked)
+            count.warn()
             return
         if is_frame(lists):
             raise InputError("found a data frame; expected lists: score_frame ranks its rows", "lists")
@@ -443,17 +448,6 @@ class Reranker:
             "weights": named_weights(self.model.table, weights),
         }
         return as_json(entry, indent=1)
-
-    def _rank_file(
-        self, path: PathLike, form: str | Mapping[str, Any] | None, sources: PathLike | None, on_bad_list: OnBadList
-    ) -> Iterator[Ranking]:
-        """``rank_many`` for a file."""
-        count = SkipCount(on_bad_list)
-        reader = self._scorer.reader if form is None else make_reader(form if isinstance(form, str) else dict(form))
-        for ranked in self._scorer.rank(self._scorer.read(reader, os.fspath(path), count, sources)):
-            if isinstance(ranked, Ranked):
-                yield Ranking(self, ranked.nbest.candidates, *ranked)
-        count.warn()
 
     def _pair(self, candidates: Candidates, source: str | None, name: str = "") -> tuple[Sequence[CandidateLike], Pair]:
         """The candidates as they were given, and as a list with what they are."""

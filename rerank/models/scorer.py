@@ -1,5 +1,6 @@
 """A model at work: lists in, ranked lists out, and the reasons for a choice."""
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -13,6 +14,7 @@ from rerank.data.corpus import Corpus
 from rerank.data.symbols import combined, known_hash
 from rerank.extraction.content import Content, Pair
 from rerank.extraction.kinds import content_of
+from rerank.extraction.seen import SAMPLE_SIZE, measure_columns, values_of
 from rerank.features.rows import RowBuilder
 from rerank.features.sink import ListFeatures
 from rerank.features.table import HashedTable
@@ -20,7 +22,7 @@ from rerank.learn.base import Weights
 from rerank.learn.scoring import add_scores, dense_scores
 from rerank.learn.scoring import scores as scores_of
 from rerank.models.model import Model, recipe_of
-from rerank.models.provenance import Decoding, compared, decodings_of
+from rerank.models.provenance import Decoding, columns_unlike, decodings_of
 from rerank.readers.base import ListWriter, Problem, Reader, ScoreColumns, SkipCount, filter_usable, make_reader
 from rerank.readers.lists import Lists
 from rerank.readers.memory.nbest import Plain
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from rerank.metrics.bracket_model import BracketModel
     from rerank.models.decoding import Decoded, Gains
 
+log = logging.getLogger("rerank")
 VOTE_BATCH = 64
 FEW = 128  # numbers that are added up in less time than numpy takes to begin
 DRAWN = 64  # candidates that show what features do with numbers
@@ -141,10 +144,15 @@ class Scorer:
         return content
 
     def watched(self, lists: Iterable[Pair | Problem]) -> Iterator[Pair | Problem]:
-        """Pass lists on, and log at the end what is unlike the training lists in their score columns."""
+        """Pass lists on, and log at the end how the score columns of the first ``SAMPLE_SIZE`` are unlike training."""
         known, held = self.model.about.get("columns", {}), self.content.held
-        columns = {name: column for name, column in known.items() if name in held}
-        return compared(lists, columns, lambda each: getattr(each, "nbest", None))
+        columns, seen = {name: column for name, column in known.items() if name in held}, list[np.ndarray]()
+        for each in lists:
+            if columns and isinstance(each, Pair) and len(each.nbest) > 1 and len(seen) < SAMPLE_SIZE:
+                seen.append(measure_columns(values_of(each.nbest, tuple(columns))))
+            yield each
+        for line in columns_unlike(columns, np.array(seen)):
+            log.warning("%s", line)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process: the model, from which everything else is made again."""

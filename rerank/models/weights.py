@@ -221,14 +221,17 @@ class TemplateShare:
 
 
 def shares(model: Model, predictor: str, top: int) -> list[TemplateShare]:
-    """Every template with its ``top`` strongest features, the largest share first."""
+    """Every template with its ``top`` strongest features, the largest share first; a hashed table is one group."""
     w = model.weights[predictor].strength
     total = float(np.abs(w).sum())
-    entries = []
-    for name, columns in columns_by_template(model):
+    table, entries = model.table, []
+    by_template = [(name, np.flatnonzero(table.template == i)) for i, name in enumerate(table.templates)]
+    if isinstance(table, HashedTable):
+        by_template = [("hashed", np.arange(table.width))]
+    for name, columns in by_template:
         sizes = np.abs(w[columns])
         order = columns[np.argsort(-sizes, kind="stable")[:top]]
-        strongest = [(model.table.name(int(j)), float(w[j])) for j in order if w[j] != 0.0]
+        strongest = [(table.name(int(j)), float(w[j])) for j in order if w[j] != 0.0]
         share = float(sizes.sum()) / total if total else 0.0
         entries.append(TemplateShare(name, columns.size, int(np.count_nonzero(sizes)), share, strongest))
     return sorted(entries, key=lambda entry: (-entry.share, entry.template))
@@ -239,10 +242,3 @@ def find_features(model: Model, predictor: str, pattern: str) -> list[tuple[str,
     w = model.weights[predictor].strength
     names = ((model.table.name(j), float(w[j])) for j in range(model.table.width))
     return sorted((pair for pair in names if pattern in pair[0]), key=lambda pair: (-abs(pair[1]), pair[0]))
-
-
-def columns_by_template(model: Model) -> list[tuple[str, np.ndarray]]:
-    """Templates with their columns; a hashed table is one group."""
-    if isinstance(model.table, HashedTable):
-        return [("hashed", np.arange(model.table.width))]
-    return [(name, np.flatnonzero(model.table.template == i)) for i, name in enumerate(model.table.templates)]

@@ -4,6 +4,7 @@ import logging
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,14 @@ from pydantic import ValidationError
 import rerank
 from rerank.base.errors import DataError
 from rerank.data.symbols import text_hash
+from rerank.extraction.content import Pair
 from rerank.extraction.seen import AGREEMENT, MEAN, SPREAD, SeenLists, SeenSample, measure_columns, values_of
 from rerank.features.table import FeatureTable, HashedTable
 from rerank.features.template import TEXTS
 from rerank.learn.base import Weights
 from rerank.models.model import Model
-from rerank.models.provenance import ALPHA, COMPARED, ColumnSeen, columns_seen, columns_unlike, compared
+from rerank.models.provenance import ALPHA, COMPARED, ColumnSeen, columns_seen, columns_unlike
+from rerank.models.scorer import Scorer
 from rerank.models.weights import (
     column_names,
     escaped,
@@ -349,9 +352,12 @@ def test_lists_that_pass_are_compared_at_their_end(
 ) -> None:
     monkeypatch.setattr(logging.getLogger("rerank"), "propagate", True)
     monkeypatch.setattr(logging.getLogger("rerank"), "handlers", [])
-    turned = [changed(nbest, "sign") for nbest in transcripts("test")]
-    assert list(compared(turned, {}, lambda each: each)) == turned
-    assert list(compared([*turned, None], known, lambda each: each)) == [*turned, None]
+    turned = [Pair(changed(nbest, "sign"), None) for nbest in transcripts("test")]
+    for columns in ({}, known):
+        scorer: Any = SimpleNamespace(
+            model=SimpleNamespace(about={"columns": columns}), content=SimpleNamespace(held=COLUMNS)
+        )
+        assert list(Scorer.watched(scorer, turned)) == turned
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "the score column 'lm' is unlike that of the training lists: mean " in caplog.text
 

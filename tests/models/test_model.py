@@ -29,7 +29,7 @@ from rerank.learn.base_weight import make_learner
 from rerank.learn.epoch import Votes
 from rerank.models.decoding import gain_functions
 from rerank.models.model import HEADER, TREES, Model, check_state, header_digest
-from rerank.models.provenance import require_trusted
+from rerank.models.provenance import parts_of, require_trusted
 from rerank.models.scorer import Scorer
 from rerank.storage.documents import read_object
 
@@ -421,7 +421,7 @@ def test_no_text_in_the_settings_gets_past(kind: str, tmp_path: Path, monkeypatc
     for place, own in leaves(settings):
         changed = poisoned(settings, place, own)
         try:
-            require_trusted(changed, {}, False, "")
+            require_trusted(parts_of(changed, {}), False, "")
         except RerankError as error:
             outcomes["by import path (" in str(error)] += 1
             continue

@@ -21,7 +21,7 @@ from rerank.contrib.structures.chain import Chains, chains_of, decode, k_best
 from rerank.contrib.structures.readers import BATCH, Token
 from rerank.contrib.structures.training import marginals
 from rerank.models import model as models
-from rerank.models.provenance import Provenance, Trust, require_trusted_parts
+from rerank.models.provenance import Provenance, Trust, require_trusted
 from rerank.readers.memory.nbest import InputError
 from rerank.recipes.settings import Section
 from rerank.storage.documents import as_json, read_object
@@ -96,7 +96,7 @@ class Tagger:
         source = str(directory)
         with models.stored_model(source, TaggerHeader) as (place, header):
             reader = header["settings"].get("data", {}).get("reader", {}).get("name", "")
-            require_trusted_parts([("data.reader", reader)], trust, source)
+            require_trusted([("data.reader", reader)], trust, source)
             arrays = {
                 "columns": read_array(place / "columns.npy", np.int64, 1),
                 "values": read_array(place / "values.npy", np.float32, 1),
