@@ -69,14 +69,6 @@ class Measuring:
             raise RecipeError(f"{option} is for {'text metrics' if parses else 'parseval'}, not for {settings['name']}")
         return settings
 
-    def make(self) -> "Metric":
-        """The metric, also one that is reported and no more."""
-        from rerank.extraction.texts import make_text_metric
-        from rerank.extraction.trees import make_parseval
-
-        settings = self.settings()
-        return make_parseval(settings) if settings["name"] == "parseval" else make_text_metric(settings, reported=True)
-
 
 @contextmanager
 def of_trees(*files: str) -> Iterator[None]:
@@ -224,8 +216,8 @@ def evaluate(
     the first. An empty line in a file of one tree per line, or brackets without words, is a failed parse. Of texts also
     --metric ter, by sacrebleu.
     """
-    from rerank.metrics.parseval import Parseval
-    from rerank.metrics.text import TextMetric
+    from rerank.extraction.texts import make_text_metric
+    from rerank.extraction.trees import make_parseval
     from rerank.storage.streams import single_stdin, stream_name
 
     if len(files) < 2:
@@ -235,17 +227,18 @@ def evaluate(
         raise DataError("the references are read once for every system; name a file for them", path=stream_name("-"))
     more, normalize = measuring.references or [], measuring.normalize
     single_stdin(*files, *more)
-    measure = measuring.make()
-    if isinstance(measure, TextMetric):
-        rows = _evaluate_texts(measure, [hypothesis, *further], [reference, *more], measuring.form, sentences)
-    else:
-        assert isinstance(measure, Parseval)
+    settings, systems = measuring.settings(), [hypothesis, *further]
+    if settings["name"] == "parseval":
+        measure: Any = make_parseval(settings)
         with of_trees(*files):
-            rows = _evaluate_trees(measure, [hypothesis, *further], reference, sentences, normalize)
+            rows = _evaluate_trees(measure, systems, reference, sentences, normalize)
+    else:
+        measure = make_text_metric(settings, reported=True)
+        rows = _evaluate_texts(measure, systems, [reference, *more], measuring.form, sentences)
     if further:
         from rerank.runs.compared import Compared
 
-        names, (stats, of_references, doubt) = shown_names([hypothesis, *further]), rows
+        names, (stats, of_references, doubt) = shown_names(systems), rows
         rows_of = dict(zip(names, stats, strict=True))
         compared = Compared(measure, of_references, rows_of, names[0], (), doubt=doubt)
         note = f"Δ and p: against {names[0]}."

@@ -226,15 +226,6 @@ def read_header(source: Path, kind: type[BaseModel]) -> dict[str, Any]:
     return header
 
 
-def kind_of(directory: str) -> str | None:
-    """The kind, among ``models``, of the model in a directory; None: one of lists, or none."""
-    try:
-        header = read_object(Path(directory, HEADER))
-    except (OSError, ValueError):
-        return None
-    return next((name for name in models.names() if name in header), None)
-
-
 def check_files(source: Path, digests: dict[str, str]) -> None:
     """Check that the directory has the plain files of ``digests`` and no others; hidden files do not count."""
     present = {entry.name: entry for entry in os.scandir(source) if not entry.name.startswith(".")}

@@ -87,15 +87,6 @@ class DevScore(BaseModel):
     score: FiniteFloat
 
 
-class Imported(BaseModel):
-    """The file that weights were read from (``rerank import``), and its SHA-256 after decompression."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    file: str
-    sha256: str
-
-
 class Decoding(BaseModel):
     """The way in which one answer is made of a whole list: see ``rerank.models.decoding``.
 
@@ -149,8 +140,9 @@ class Provenance(BaseModel):
     files, features and program; lists: how many lists these are, 0 where it is not known; training_base: the weight of
     the base score while the learner trained; files: SHA-256 of the training files after decompression, by what they
     hold; columns: what the score columns were like in training, the base score's first; frame: the columns of the data
-    frame that it was trained on, see ``FrameColumns``; start: digest of the model that training continued from.
-    decodings: how lists can be decoded, by kind; decision: see ``Decision``.
+    frame that it was trained on, see ``FrameColumns``; start: digest of the model that training continued from;
+    imported: the file that weights were read from (``rerank import``), and its SHA-256 after decompression; decodings:
+    how lists can be decoded, by kind; decision: see ``Decision``.
     """
 
     model_config = ConfigDict(extra="allow", strict=True)
@@ -172,7 +164,7 @@ class Provenance(BaseModel):
     platform: str = ""
     libraries: dict[str, str] = {}
     date: str = ""
-    imported: Imported | None = None
+    imported: dict[Literal["file", "sha256"], str] | None = None
     frame: dict[str, str | list[str]] | None = None
     start: str = ""
 
@@ -200,7 +192,7 @@ def imported(about: dict[str, Any], file: str, sha256: str) -> dict[str, Any]:
     """The provenance ``about`` for a model with the weights in ``file``: nothing that was measured on dev
     holds for them."""
     kept = {key: value for key, value in about.items() if key not in ("dev", "decodings")}
-    return kept | {"decision": Decision().model_dump(), "imported": Imported(file=file, sha256=sha256).model_dump()}
+    return kept | {"decision": Decision().model_dump(), "imported": {"file": file, "sha256": sha256}}
 
 
 Trust = bool | str | Collection[str]  # all code, or none; or that of a module or of several, with what is below them

@@ -16,7 +16,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content import Pair
 from rerank.features.table import HashedTable
 from rerank.learn.scoring import softmax
-from rerank.models.model import Model, kind_of, models
+from rerank.models.model import HEADER, Model, models
 from rerank.models.provenance import Trust
 from rerank.models.scorer import Contribution, Ranked, Scorer
 from rerank.models.weights import named_weights
@@ -36,7 +36,7 @@ from rerank.readers.memory.reading import FrameColumns, FrameLists, check_keys, 
 from rerank.readers.texts.jsonl import is_table, table
 from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import ListRecipe, TextRecipe
-from rerank.storage.documents import as_json
+from rerank.storage.documents import as_json, read_object
 from rerank.storage.streams import PathLike
 
 if TYPE_CHECKING:
@@ -60,8 +60,13 @@ def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) 
     ------
     ModelError: not a model, damaged, not one of lists, without the predictor, or names code that is not trusted.
     """
-    if (kind := kind_of(os.fspath(path))) is not None:
-        return models.get(kind).load(os.fspath(path), trust)
+    try:
+        header = read_object(Path(path, HEADER))
+    except (OSError, ValueError):  # of which ``Model.load`` says more
+        header = {}
+    for kind in models.names():
+        if kind in header:
+            return models.get(kind).load(os.fspath(path), trust)
     return Reranker(Model.load(os.fspath(path), trust), predictor)
 
 
