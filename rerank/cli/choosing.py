@@ -197,17 +197,12 @@ def _count_lists(lists: "Iterable[Ranked | Problem]", counts: Counter[str]) -> "
 
     for ranked in lists:
         counts["all"] += 1
-        counts["empty"] += not _places(ranked)
+        counts["empty"] += isinstance(ranked, Problem) or not ranked.order.size
         if not isinstance(ranked, Problem):
             counts["unknown"] += ranked.unknown
             counts["left out"] += ranked.answer.left_out if ranked.answer is not None else 0
             counts["without source"] += not ranked.nbest.of_trees and ranked.nbest.source is None
         yield ranked
-
-
-def _places(ranked: "Ranked | Problem") -> list[int]:
-    """The candidates of a list, best first; a bad list has none."""
-    return [int(y) for y in getattr(ranked, "order", ())]
 
 
 def _as_object(ranked: "Ranked | Problem", predictor: str, most: int) -> bytes:
@@ -224,7 +219,7 @@ def _as_object(ranked: "Ranked | Problem", predictor: str, most: int) -> bytes:
     candidates = [
         {"place": y + 1, "text": nbest.written(y).decode("utf-8", "surrogatepass")}
         | {"score": float(scores[y]), "base_score": float(nbest.base[y])}
-        for y in _places(ranked)[:most]
+        for y in ranked.order[:most].tolist()
     ]
     line |= {"text": ranked.best.decode("utf-8", "surrogatepass"), "candidates": candidates}
     line["place"] = None if place is None else place + 1

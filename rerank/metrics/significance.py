@@ -55,18 +55,13 @@ SLACK = 1e-12  # differences this little below the observed one are due to round
 
 @dataclass(frozen=True)
 class Significance:
-    """Outcome of a test: ``difference`` is A − B, ``p`` two-sided, ``low``..``high`` an interval of the difference.
-
-    ``samples`` and ``seed`` are 0 if the test draws no samples.
-    """
+    """Outcome of a test: ``difference`` is A − B, ``p`` two-sided, ``low``..``high`` an interval of the difference."""
 
     test: str
     difference: float
     p: float
     low: float
     high: float
-    samples: int = 0
-    seed: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """The entry in metrics.json: test, difference, p, interval."""
@@ -106,7 +101,7 @@ def compare(
         raise RecipeError(f"found {test!r}, expected one of {', '.join(_TESTS)}", key="test")
     if samples < 1 or not 0 < confidence < 1:
         raise RecipeError(f"found {samples} samples and confidence {confidence}; expected at least 1, and (0, 1)")
-    return _TESTS[test](_Pair(metric, a, b, reference, samples, seed), confidence)
+    return Significance(test, *_TESTS[test](_Pair(metric, a, b, reference, samples, seed), confidence))
 
 
 def score_interval(
@@ -168,7 +163,10 @@ def _sums(rows: np.ndarray, samples: int, seed: int, *, swap: bool = False) -> n
     return sums
 
 
-def _resampled(test: str, pair: _Pair, chance: np.ndarray, confidence: float) -> Significance:
+Outcome = tuple[float, float, float, float]  # of a test, see ``Significance``
+
+
+def _resampled(pair: _Pair, chance: np.ndarray, confidence: float) -> Outcome:
     """The outcome where ``chance`` (float64 [samples]) are differences that chance makes if the systems are alike.
 
     p = (r + 1) / (R + 1) is the share of those that are as far from 0 as ours, which counts as one of them, so that p
@@ -181,52 +179,52 @@ def _resampled(test: str, pair: _Pair, chance: np.ndarray, confidence: float) ->
     p = float(np.mean(reached >= distance))
     rank = math.ceil((1.0 - confidence) * reached.size)
     width = float(np.partition(reached, -rank)[-rank])
-    return Significance(test, observed, p, observed - width, observed + width, pair.samples, pair.seed)
+    return observed, p, observed - width, observed + width
 
 
-def _approximate_randomization(pair: _Pair, confidence: float) -> Significance:
+def _approximate_randomization(pair: _Pair, confidence: float) -> Outcome:
     """Exchange A's and B's choice in lists by a fair coin; those on which they agree are not drawn."""
     metric, a, b, reference, samples, seed = pair
     total, change = reference.sum(axis=0), b - a
     swapped = _sums(change[change.any(axis=1)], samples, seed, swap=True)
     differences = metric.scores(a.sum(axis=0) + swapped, total) - metric.scores(b.sum(axis=0) - swapped, total)
-    return _resampled("approximate_randomization", pair, np.asarray(differences), confidence)
+    return _resampled(pair, np.asarray(differences), confidence)
 
 
-def _paired_bootstrap(pair: _Pair, confidence: float) -> Significance:
+def _paired_bootstrap(pair: _Pair, confidence: float) -> Outcome:
     """Resample lists; what chance makes are the distances of the differences from their mean."""
     differences = pair.bootstrap()
-    return _resampled("paired_bootstrap", pair, differences - differences.mean(), confidence)
+    return _resampled(pair, differences - differences.mean(), confidence)
 
 
-def _paired_t(pair: _Pair, confidence: float) -> Significance:
+def _paired_t(pair: _Pair, confidence: float) -> Outcome:
     """Student's t on the lists' gains; the difference is that of the mean gains."""
     gaps = pair.metric.gain(pair.a, pair.reference) - pair.metric.gain(pair.b, pair.reference)
     mean = float(gaps.mean())
     if gaps.size < 2 or np.ptp(gaps) == 0:  # no spread, no t: equal gains say nothing, a constant gap says all
         certain = gaps.size > 1 and mean != 0
-        return Significance("paired_t", mean, 0.0 if certain else 1.0, mean, mean)
+        return mean, 0.0 if certain else 1.0, mean, mean
     from scipy.stats import ttest_1samp  # it takes a second to load, and most tests do not need it
 
     result = ttest_1samp(gaps, 0.0)
     interval = result.confidence_interval(confidence)
-    return Significance("paired_t", mean, float(result.pvalue), float(interval.low), float(interval.high))
+    return mean, float(result.pvalue), float(interval.low), float(interval.high)
 
 
-def _mcnemar(pair: _Pair, confidence: float) -> Significance:
+def _mcnemar(pair: _Pair, confidence: float) -> Outcome:
     """McNemar's exact test: of the lists that only one has right, whose number is given, does A have half?"""
     right_a, right_b = (pair.metric.perfect(rows, pair.reference) for rows in (pair.a, pair.b))
     only_a, only_b = int(np.sum(right_a & ~right_b)), int(np.sum(right_b & ~right_a))
     L, apart = right_a.size, only_a + only_b
     difference = (only_a - only_b) / L
     if not apart:
-        return Significance("mcnemar", difference, 1.0, difference, difference)
+        return difference, 1.0, difference, difference
     from scipy.stats import binomtest  # see _paired_t
 
     result = binomtest(only_a, apart, 0.5)
     share = result.proportion_ci(confidence)  # of A's, Clopper and Pearson's
     low, high = (float((2 * bound - 1) * apart / L) for bound in share)
-    return Significance("mcnemar", difference, float(result.pvalue), low, high)
+    return difference, float(result.pvalue), low, high
 
 
 _TESTS = {

@@ -154,10 +154,6 @@ class Scorer:
         for line in columns_unlike(columns, np.array(seen)):
             log.warning("%s", line)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """For another process: the model, from which everything else is made again."""
-        return Scorer, (self.model, self.predictor)
-
     @property
     def reader(self) -> Reader:
         """The reader of the format that the model was trained on; see ``Reader.of_others``."""
