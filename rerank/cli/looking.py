@@ -8,6 +8,7 @@ import re
 import shlex
 import textwrap
 from collections import Counter
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -183,36 +184,33 @@ def _find(
     scorer: "Scorer", reader: "Reader", nbest: str, gold: str | None, sources: str | None, list_id: str
 ) -> "tuple[Pair, int]":
     """The list called ``list_id``, and its oracle (-1 without references)."""
-    import numpy as np
-
-    from rerank.metrics.metric import best_of_lists
-    from rerank.readers.base import Problem, SkipCount
+    from rerank.extraction.content import Pair
+    from rerank.metrics.metric import measured_corpus, oracles
+    from rerank.readers.base import SkipCount
     from rerank.storage.streams import stream_name
 
-    content, ids = scorer.content, list[str]()
+    content, count, ids = scorer.content, SkipCount("skip"), list[str]()
     if gold is None:
-        for item in scorer.read(reader, nbest, SkipCount("skip"), sources):
-            ids.append(item.id if isinstance(item, Problem) else item.nbest.id)
-            if ids[-1] == list_id:
-                if isinstance(item, Problem):
-                    raise DataError(f"the list cannot be used: {item}")
-                return item, -1
+        items: Iterable[Any] = scorer.read(reader, nbest, SkipCount("skip"), sources)
     else:
         data = scorer.recipe.data.of_files(nbest, gold, sources).model_copy(update={"reader": reader})
-        for nbest_list in content.read(data, ""):
-            ids.append(nbest_list.id)
-            if ids[-1] == list_id:
-                count = SkipCount("skip")
-                pair = content.pair(nbest_list, count)
-                if pair is None:
-                    raise DataError(f"the list cannot be used: {next(iter(count.first.values()))}")
-                reference, stats = content.stats(*pair)
-                gain = content.metric.gain(stats, np.broadcast_to(reference, (len(pair.nbest), reference.size)))
-                best = int(best_of_lists(np.array([0, len(pair.nbest)]), gain, pair.nbest.base)[0])
-                return pair, best
-    near = difflib.get_close_matches(list_id, ids[:MAX_IDS]) or [*ids[:3], *ids[3:][-1:]]
-    named = f"; it has {len(ids):,}, such as {', '.join(map(repr, near))}" if ids else ": it holds none"
-    raise DataError(f"no usable list {list_id!r} in the file{named}", path=stream_name(nbest))
+        items = content.read(data, "")
+    for item in items:
+        ids.append(item.nbest.id if isinstance(item, Pair) else item.id)
+        if ids[-1] == list_id:
+            break
+    else:
+        near = difflib.get_close_matches(list_id, ids[:MAX_IDS]) or [*ids[:3], *ids[3:][-1:]]
+        named = f"; it has {len(ids):,}, such as {', '.join(map(repr, near))}" if ids else ": it holds none"
+        raise DataError(f"no usable list {list_id!r} in the file{named}", path=stream_name(nbest))
+    pair = item if gold is None else content.pair(item, count)
+    if not isinstance(pair, Pair):
+        raise DataError(f"the list cannot be used: {next(iter(count.first.values()), pair)}")
+    if gold is None:
+        return pair, -1
+    reference, stats = content.stats(*pair)
+    corpus = measured_corpus([(pair.nbest.base, stats, reference[None])], content.metric)
+    return pair, int(oracles(corpus)[0])
 
 
 @cli.command("export", "Use", "rerank export runs/quickstart/model --output weights.txt", as_object=False)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.base.errors import DataError
 from rerank.base.interrupts import check
 from rerank.data.symbols import SymbolTable
 from rerank.data.trees import FOREST, Trees
@@ -18,7 +17,6 @@ from rerank.kernels.compile import kernel
 from rerank.metrics.parseval import EMPTY_TAG
 from rerank.readers.lists import ROOTS
 
-LEAST = 0.5  # the smallest threshold
 ROUNDING = 1e-9  # of a weight: the brackets kept have this much more than the threshold, so that no two can cross
 
 
@@ -269,16 +267,12 @@ class Fusion:
         return np.asarray(taken / taken.sum(axis=1, keepdims=True))
 
     def trees(self, weights: np.ndarray, thresholds: np.ndarray, judged: np.ndarray | None = None) -> Trees:
-        """The A · H trees of A weightings (float64 [A, T], any positive sum) and H thresholds, in this order.
+        """The A · H trees of A weightings (float64 [A, T], any positive sum) and H thresholds, in this order; some
+        candidate is ``used``. A threshold is one half or more unless brackets are judged, and below 1.
 
         judged: the probabilities of all brackets (float64 [A, B]), in place of the weight of the trees that have them.
         As two that cross can both be probable, the more probable stays, whatever the threshold.
         """
-        least = LEAST if judged is None else 0.0
-        if not (thresholds >= least).all() or not (thresholds < 1).all():
-            raise DataError(f"found the threshold {thresholds.min():g}; expected one from {least} to below 1")
-        if not self.used.any():
-            raise DataError("no candidate has words")
         weights, brackets = self.normalised(weights), self.brackets
         total = self.weights(weights) if judged is None else np.stack([self.without_crossing(row) for row in judged])
         W, B, number = self.words.size, brackets.label.size, weights.shape[0] * thresholds.size

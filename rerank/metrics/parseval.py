@@ -205,8 +205,6 @@ class Parseval(Metric):
         None: each reference has all candidates, so that there are L times as many rows."""
         L, N = gold.first.size - 1, candidates.first.size - 1
         ends = np.tile([0, N], (L, 1)) if lists is None else np.stack([lists[:-1], lists[1:]], axis=1)
-        if lists is not None and (len(ends) != L or lists[-1] != N):
-            raise DataError(f"{L} references and {N} candidates for {len(ends)} lists of {lists[-1]} candidates")
         reference = np.zeros((L, len(self.reference_columns)))
         rows = np.zeros((int(np.diff(ends).sum()), len(self.columns)))
         table, space = self.table(symbols), counts.workspace(gold, candidates)

@@ -88,8 +88,8 @@ def compare(
     test: approximate_randomization (Noreen 1989; Riezler & Maxwell 2005), paired_bootstrap (Koehn 2004), paired_t on
         the lists' gains, or mcnemar on the lists that are entirely right.
     samples, seed: the number of resampled corpora, and the seed of their random numbers.
-    confidence: of the interval, which every test makes of what p comes from: it leaves out 0 where p is below
-        1 − confidence, and nowhere else.
+    confidence: of the interval (from 0 to 1), which every test makes of what p comes from: it leaves out 0 where p is
+        below 1 − confidence, and nowhere else.
     """
     a, b, reference = (np.ascontiguousarray(array, dtype=np.float64) for array in (a, b, reference))
     if a.shape != b.shape or a.ndim != 2 or reference.shape[:1] != a.shape[:1] or not a.size:
@@ -99,8 +99,6 @@ def compare(
         )
     if test not in _TESTS:
         raise RecipeError(f"found {test!r}, expected one of {', '.join(_TESTS)}", key="test")
-    if samples < 1 or not 0 < confidence < 1:
-        raise RecipeError(f"found {samples} samples and confidence {confidence}; expected at least 1, and (0, 1)")
     return Significance(test, *_TESTS[test](_Pair(metric, a, b, reference, samples, seed), confidence))
 
 

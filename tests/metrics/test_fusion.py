@@ -14,7 +14,6 @@ from reference_decoding import Span, crossing, posteriors, softmax, spans
 from reference_trees import tree_over
 
 from rerank.base import interrupts
-from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.data.trees import Trees, brackets, parse_brackets
 from rerank.metrics.bracket_model import (
@@ -186,16 +185,6 @@ def test_candidates_with_other_words_do_not_vote() -> None:
     assert fusion.used.tolist() == [False, True, False, False, True]
     found = fusion.trees(np.array([[0.1, 0.01, 0.5, 0.3, 0.02]]), np.array([0.5]))
     assert brackets(found, 0, symbols) == "(S1 (C (X 0) (X 1)))"
-
-
-def test_a_threshold_below_one_half_is_refused() -> None:
-    symbols, trees, _ = parsed(["(S1 (A (X 0)))"])
-    for threshold in (0.49, 1.0, float("nan")):
-        with pytest.raises(DataError, match=r"expected one from 0\.5"):
-            Fusion(trees, symbols).trees(np.ones((1, 1)), np.array([threshold]))
-    symbols = SymbolTable()
-    with pytest.raises(DataError, match="no candidate has words"):
-        Fusion(parse_brackets([b"(())"], symbols), symbols).trees(np.ones((1, 1)), np.array([0.5]))
 
 
 BROKEN = {

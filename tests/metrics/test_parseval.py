@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reference_parseval import parseval
 from reference_trees import tree_over
 
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import RecipeError
 from rerank.data.symbols import SymbolTable
 from rerank.data.trees import parse_brackets
 from rerank.metrics.metric import best_of_lists, chosen_rows, mean_rows
@@ -128,14 +128,6 @@ class TestYields:
             gold, parse_brackets([b"(())", b"(S1 (NN b))", b"(S1 (NN a))"], symbols), symbols
         )
         assert metric.gain(rows, np.broadcast_to(reference, (3, reference.size))).tolist() == [0, 0, 1]
-
-    def test_lists_that_do_not_fit(self):
-        symbols = SymbolTable()
-        trees = parse_brackets([b"(S (NN a))"], symbols)
-        with pytest.raises(DataError, match="1 references and 1 candidates for 1 lists of 2 candidates"):
-            Parseval().rows(trees, trees, np.array([0, 2]), symbols)
-        with pytest.raises(DataError, match="for 2 lists"):
-            Parseval().rows(trees, trees, np.array([0, 0, 1]), symbols)
 
 
 class TestScores:
