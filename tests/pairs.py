@@ -34,5 +34,5 @@ def read_pairs(
         count.good(pair[0], changed)
         return pair
 
-    told, count = reader.knowing(reader.known, normal=normalize), SkipCount() if count is None else count
+    told, count = reader.for_columns(reader.model_columns, normal=normalize), SkipCount() if count is None else count
     return filter_usable(lists_of_trees(told, path, treebank_files(gold)), take, count)  # type: ignore[arg-type]

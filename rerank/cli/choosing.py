@@ -217,7 +217,7 @@ def _as_object(ranked: "Ranked | Problem", predictor: str, most: int) -> bytes:
     nbest, scores, answer = ranked.nbest, ranked.scores, ranked.answer
     place = int(ranked.order[0]) if answer is None else answer.place
     candidates = [
-        {"place": y + 1, "text": nbest.written(y).decode("utf-8", "surrogatepass")}
+        {"place": y + 1, "text": nbest.original(y).decode("utf-8", "surrogatepass")}
         | {"score": float(scores[y]), "base_score": float(nbest.base[y])}
         for y in ranked.order[:most].tolist()
     ]

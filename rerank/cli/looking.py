@@ -117,7 +117,7 @@ def explain(
     places = [("winner", winner), ("base choice", base)] + ([("oracle", best)] if best >= 0 else [])
     rows, texts, candidates = [], [], list[dict[str, Any]]()
     for name, y in places:
-        text = item.nbest.written(y).decode("utf-8", "replace")
+        text = item.nbest.original(y).decode("utf-8", "replace")
         score, base_score = float(ranked.scores[y]), float(item.nbest.base[y])
         rows.append([name, str(y + 1), f"{score:.4f}", f"{base_score:.4f}"])
         texts.append(f"{name}: {plain(text)}")

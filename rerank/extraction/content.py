@@ -187,7 +187,7 @@ class Content(ABC, Generic[T]):
             read, file = self._of_source(data, source, prefix), None
             many = source in in_memory() or bool(data.encoding) or len(data.files_of(source)["nbest"]) > 1
             if not many and (beside := self.beside(data, source)) is not None:
-                reader = make_reader(data.reader).knowing(self.shown)
+                reader = make_reader(data.reader).for_columns(self.shown)
                 file = SplitFile.of(reader, data.files_of(source)["nbest"][0], prefix, *beside, again=again)
             yield from read if file is None else file.stretches(lists, size, read)
 
@@ -195,7 +195,7 @@ class Content(ABC, Generic[T]):
         held = in_memory().get(source)
         items = chain.from_iterable(map(only_utf8, held(self.shown, self.normalize))) if held else None
         for lists in read_in(data.encoding, items or self.read_source(data, source)):
-            yield lists.changed(ids=[f"{prefix}{name}" for name in lists.ids]) if prefix else lists
+            yield lists.replace(ids=[f"{prefix}{name}" for name in lists.ids]) if prefix else lists
 
     def beside(self, data: SplitSettings, source: str) -> tuple[Sequence[Side], Attach] | None:  # noqa: ARG002
         """The files beside the lists of a source, and what adds their entries to a list; None: stretches need more."""
@@ -368,7 +368,7 @@ def hold(columns: ScoreColumns, nbest: Lists) -> Lists:
     missing, if only in one of its sources."""
     if not len(nbest):
         return nbest
-    nbest = nbest.named() if columns.names else nbest
+    nbest = nbest.with_names() if columns.names else nbest
     given = columns_of(nbest)
     if given == columns:
         return nbest
@@ -376,7 +376,7 @@ def hold(columns: ScoreColumns, nbest: Lists) -> Lists:
     if message is not None:
         raise nbest.fault(Problem("columns", message), nbest.size)
     kept = [nbest.names.index(name) for name in columns.names] or [nbest.column]
-    return nbest.changed(names=columns.names, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
+    return nbest.replace(names=columns.names, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
 
 
 def unknown_columns(columns: ScoreColumns, nbest: Lists) -> tuple[str, ...]:

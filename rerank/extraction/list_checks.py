@@ -104,7 +104,7 @@ def doubts_of_lists(
             size += len(nbest)
     found = list[str]()
     if few and (roles_found := few[0].roles) is not None and (names := roles_found.doubtful):
-        shown = "; ".join(f"{name!r} ({roles_found.unused.get(name, 'numbers in objects')})" for name in names)
+        shown = "; ".join(f"{name!r} ({roles_found.unused_keys.get(name, 'numbers in objects')})" for name in names)
         advice = f"Say what they are: --roles {names[0]}=column, gain or unused."
         found.append(f"Numbers that differ within lists are not used: {shown}. {advice}")
     for name in sorted(gain_copies(few) - {key for key, role in (roles or {}).items() if role in ("column", "base")}):

@@ -66,7 +66,7 @@ def _sum_rows(rows: np.ndarray) -> np.ndarray:
 
 def values_of(nbest: Lists, columns: Sequence[str]) -> np.ndarray:
     """float64 [N, C]: the base scores of a list, and its score columns after the first of ``columns``."""
-    names = nbest.named().names if len(columns) > 1 else ()
+    names = nbest.with_names().names if len(columns) > 1 else ()
     places = [nbest.column, *(names.index(name) for name in columns[1:])]
     return np.array(nbest.scores[:, places], np.float64, order="C")
 

@@ -51,7 +51,7 @@ class TextContent(Content[TextView | Lists]):
         self.task, self.answer = recipe.task, recipe.data.answer
 
     def read_source(self, data: SplitSettings, source: str) -> Iterator[Lists]:
-        reader = make_reader(data.reader).knowing(self.shown)
+        reader = make_reader(data.reader).for_columns(self.shown)
         return lists_of_texts(reader, data.lists(source), **_texts_of(data, source))
 
     def beside(self, data: SplitSettings, source: str) -> tuple[Sequence[Side], Attach]:
@@ -105,7 +105,7 @@ class TextContent(Content[TextView | Lists]):
         if self.by_columns and not self.keeps_texts and (rows.sparse is None or "Given" not in self.names):
             if first_unfit(rows.scores) < 0:
                 return nbest, rows
-        return nbest.opened(self._view)
+        return nbest.open_usable(self._view)
 
     def rows(self, nbest: Lists) -> Lists:
         """Lists with the columns that templates look at. Raises Problem."""
@@ -115,7 +115,7 @@ class TextContent(Content[TextView | Lists]):
         """The view that templates have of a list. Raises Problem."""
         lists = self.rows(nbest)
         if lists.source is None and (lists.segmentation is not None or lists.alignment is not None):
-            lists = lists.changed(segmentation=None, alignment=None)
+            lists = lists.replace(segmentation=None, alignment=None)
         return make_view(lists, lists.source or b"", self.symbols if self.keeps_texts else None)
 
     def extract(self, nbest: Lists, content: TextView | Lists) -> ListFeatures:
@@ -125,7 +125,7 @@ class TextContent(Content[TextView | Lists]):
 
     def stats(self, nbest: Lists, content: TextView | Lists, gold: tuple[bytes, ...]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
         if isinstance(self.metric, Match) and nbest.answers is not None:
-            right = with_answers(nbest.changed(texts=list(gold), answers=None), self.answer).answers or ()
+            right = with_answers(nbest.replace(texts=list(gold), answers=None), self.answer).answers or ()
             gold = (*gold, *filter(None, right))
         return self.metric.list_stats(nbest, gold)
 
@@ -198,7 +198,7 @@ def without_columns(nbest: Lists, names: Set[str]) -> Lists:
         name = nbest.names[nbest.column]
         raise RecipeError(f"the column {name!r} is the base score; it cannot be the gain too", key="metric.column")
     left = tuple(nbest.names[k] for k in kept)
-    return nbest.changed(names=left, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
+    return nbest.replace(names=left, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
 
 
 def final_metrics(task: str, metric: TextMetric, more: Iterable[str] = ()) -> list[TextMetric]:

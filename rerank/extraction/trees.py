@@ -49,7 +49,7 @@ class TreeContent(Content[Parses]):
 
     def read_source(self, data: SplitSettings, source: str) -> Iterator[Lists]:
         files = data.files_of(source)
-        reader = make_reader(data.reader).knowing(self.shown, normal=self.normalize)
+        reader = make_reader(data.reader).for_columns(self.shown, normal=self.normalize)
         return lists_of_trees(reader, data.lists(source), files.get("gold"))
 
     def pair(self, nbest: Lists, count: SkipCount) -> Pair | None:
@@ -110,7 +110,7 @@ class TreeContent(Content[Parses]):
         return refused_list(self.metric, pair.nbest, pair.gold, pair.content.trees, stats, pair.content.symbols)
 
     def check(self, count: SkipCount) -> None:
-        check_errors(self.metric, count.refused, count.lists, count.first_refused)
+        check_errors(self.metric, count.refusals, count.lists, count.first_refusal)
 
     def gold_text(self, pair: Pair) -> str:
         """The gold tree in brackets."""

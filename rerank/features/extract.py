@@ -208,7 +208,7 @@ def _place_of(candidate: Any, place: int) -> str:
     if nbest is None:
         return f"candidate {place + 1}"
     file = f"{nbest.path}:{nbest.lines[place]}: " if os.path.isfile(nbest.path) else ""
-    return f"{file}{nbest.id and f'list {nbest.id}, '}candidate {nbest.places[place] + 1}"
+    return f"{file}{nbest.id and f'list {nbest.id}, '}candidate {nbest.indices[place] + 1}"
 
 
 class Extractor(FeatureExtractor):

@@ -233,7 +233,7 @@ class Match(NormalizingMetric):
         if nbest.answers is not None:
             both = (nbest.answers, references)
             answers, references = ([encoded(plain(decoded(text or b""))) for text in texts] for texts in both)
-            nbest = nbest.changed(texts=answers)
+            nbest = nbest.replace(texts=answers)
         return super().list_stats(nbest, references)
 
     def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:

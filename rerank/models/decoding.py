@@ -166,7 +166,7 @@ def decode(
         expected = evidence.expected(scores, a, how.deviation)
         answers, margin = agreed(nbest, p[0])
         place = settled(how, int(best_expected(expected, scores)[0]), margin, nbest.base)
-        text = "" if place is None else decoded(nbest.written(place))
+        text = "" if place is None else decoded(nbest.original(place))
         gained = np.where(np.isfinite(expected[0]), expected[0], 0.0)
         return Decoded(text, place, p[0], gained, answers=answers, margin=margin)
     from rerank.extraction.trees import TreeContent  # the templates of trees
@@ -175,7 +175,7 @@ def decode(
     fusion = evidence.fusion
     if not fusion.used.any():  # failed parses alone
         y = int(np.argmax(scores))
-        return Decoded(decoded(nbest.written(y)), y, p[0], left_out=fusion.left_out, margin=_lead(p[0]))
+        return Decoded(decoded(nbest.original(y)), y, p[0], left_out=fusion.left_out, margin=_lead(p[0]))
     judged, near, lost = None, 0, np.inf
     if how.kind == "learned":
         if brackets is None:
@@ -185,7 +185,7 @@ def decode(
         near, lost = fusion.nearest(judged, how.threshold, scores)
     votes = fusion.votes(p[0], None if judged is None else fusion.without_crossing(judged))
     if lost < how.slack:
-        place, text = near, decoded(nbest.written(near))
+        place, text = near, decoded(nbest.original(near))
     else:
         tree = fusion.trees(p, np.array([how.threshold]), None if judged is None else judged[None])
         place, text = fusion.place_of(tree, scores), bracketed(tree, 0, opened.symbols)
@@ -206,7 +206,7 @@ def best_answer(nbest: Lists, order: np.ndarray, scores: np.ndarray) -> Decoded:
         raise DataError("the list has no candidates", path=nbest.path, list_id=nbest.id)
     y, p = int(order[0]), np.array(softmax(scores.tolist()))  # ``probabilities`` where nothing was tuned
     answers, margin = agreed(nbest, p)
-    return Decoded(decoded(nbest.written(y)), y, p, answers=answers, margin=margin)
+    return Decoded(decoded(nbest.original(y)), y, p, answers=answers, margin=margin)
 
 
 def require_trees(trees: bool) -> None:

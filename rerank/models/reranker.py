@@ -125,7 +125,7 @@ class Ranking:
         """The text of the best candidate, or the tree that was fused; empty without candidates."""
         if self._answer is not None:
             return self._answer.text
-        return decoded(self.nbest.written(int(self._order[0]))) if len(self) else ""
+        return decoded(self.nbest.original(int(self._order[0]))) if len(self) else ""
 
     @property
     def place(self) -> int | None:
@@ -479,7 +479,7 @@ class Reranker:
                 message = "trees, not texts" if rows.of_trees else "texts, not trees"
                 raise DataError(f"the model ranks {message}", path=rows.path, list_id=name)
             if not rows.of_trees and source is not None:
-                rows = rows.changed(source=encoded(source).strip())
+                rows = rows.replace(source=encoded(source).strip())
         else:
             texts, scored = self._texts, self._scorer.content.scored
             rows = as_list(originals, self._columns, texts=texts, name=name, source=source, scored=scored)

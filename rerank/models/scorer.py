@@ -56,7 +56,7 @@ class Ranked(NamedTuple):
         """The text that is chosen; nothing where there is no candidate."""
         if self.answer is not None:
             return encoded(self.answer.text)
-        return self.nbest.written(int(self.order[0])) if self.order.size else b""
+        return self.nbest.original(int(self.order[0])) if self.order.size else b""
 
 
 class Contribution(NamedTuple):
@@ -172,14 +172,14 @@ class Scorer:
             from rerank.readers.texts.text_files import source_lines
 
             sides.append(source_lines(sources, getattr(self.recipe.data, "form", "auto")))
-        told = reader.knowing(self.content.columns, normal=self.content.normalize, used=True)
+        told = reader.for_columns(self.content.columns, normal=self.content.normalize, live=True)
         lists = read_in(self.recipe.data.encoding, in_step(told, path, sides))
         return self.watched(filter_usable(lists, self._counted, count))
 
     def _counted(self, item: tuple[Lists, tuple[Any, ...]], count: SkipCount) -> Pair | Problem:
         nbest, source = item
         if source and not nbest.of_trees:
-            nbest = nbest.changed(source=source[0][0])
+            nbest = nbest.replace(source=source[0][0])
         opened = self.open(nbest)
         if isinstance(opened, Problem):
             count.bad(opened)

@@ -149,20 +149,20 @@ class Reader(ABC):
     trial: ClassVar[Mapping[str, Any]] = {}
     holds: ClassVar[str] = ""  # what its lists hold: "trees" or "texts"; others are not told apart
     use: ClassVar[str] = ""  # "speech": its texts are transcripts; "search": names of documents; others say nothing
-    beside: ClassVar[tuple[str, ...]] = ()  # options that say what further files of a path hold
+    file_options: ClassVar[tuple[str, ...]] = ()  # options that say what further files of a path hold
     nested: ClassVar[bool] = False  # whether JSON of numbers by names, by names, is of this format
     general: ClassVar[bool] = False  # whether it reads files of other formats too, whose readers are then the advice
 
-    known: ClassVar[ScoreColumns | None] = None  # for the class; ``knowing`` gives a reader its own
+    model_columns: ClassVar[ScoreColumns | None] = None  # for the class; ``for_columns`` gives a reader its own
     normal: ClassVar[bool] = False
-    used: ClassVar[bool] = False  # whether a model answers lists as they come, which says what they hold
+    live: ClassVar[bool] = False  # whether a model answers lists as they come, which says what they hold
 
-    def knowing(self, columns: ScoreColumns | None, *, normal: bool = False, used: bool = False) -> Self:
+    def for_columns(self, columns: ScoreColumns | None, *, normal: bool = False, live: bool = False) -> Self:
         """This reader, told which score columns to look for (its own options take precedence), how to compare, and
-        whether a model is ``used``."""
-        told = copy(self)
-        vars(told).update(known=columns, normal=normal, used=used)
-        return told
+        whether a model is ``live``."""
+        reader = copy(self)
+        vars(reader).update(model_columns=columns, normal=normal, live=live)
+        return reader
 
     @abstractmethod
     def blocks(self, path: PathLike) -> Iterator[Lists]:
@@ -240,7 +240,7 @@ def only_utf8(lists: Lists) -> Iterator[Lists]:
     elif lists.list_count > 1:
         yield from chain.from_iterable(map(only_utf8, lists.each()))
     elif message is not None:
-        yield lists.left_out(Problem("encoding", message), lists.size)
+        yield lists.leave_out(Problem("encoding", message), lists.size)
     else:
         messages = enumerate(map(_utf8_fault, lists.texts))
         yield lists.without({i: Problem("encoding", message) for i, message in messages if message is not None})
@@ -310,7 +310,7 @@ class CostReader(Reader):
         return (self.inner,)
 
     def blocks(self, path: PathLike) -> Iterator[Lists]:
-        return map(_negate, self.inner.knowing(self.known, normal=self.normal, used=self.used).blocks(path))
+        return map(_negate, self.inner.for_columns(self.model_columns, normal=self.normal, live=self.live).blocks(path))
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New scores are written as costs too."""
@@ -321,7 +321,7 @@ def _negate(nbest: Lists) -> Lists:
     """A list with its base scores negated; 0 stays 0."""
     scores = nbest.scores.copy()
     scores[:, nbest.column] = 0.0 - scores[:, nbest.column]
-    return nbest.changed(scores=scores)
+    return nbest.replace(scores=scores)
 
 
 def make_reader(spec: Any, key: str = "data.reader") -> Reader:

@@ -95,9 +95,9 @@ class MergedReader(Checked, Reader):
         if sum(counts) != len(names):
             message = f"names {len(names)} files, separated by commas; the readers of the systems need {sum(counts)}"
             raise DataError(message, path=stream_name(path))
-        parts = [self.known and self.known.of_source(system_name(k)) for k in range(1, len(chosen) + 1)]
-        how = {"normal": self.normal, "used": self.used}
-        told = [reader.knowing(part, **how) for reader, part in zip(chosen, parts, strict=True)]
+        parts = [self.model_columns and self.model_columns.of_source(system_name(k)) for k in range(1, len(chosen) + 1)]
+        how = {"normal": self.normal, "live": self.live}
+        told = [reader.for_columns(part, **how) for reader, part in zip(chosen, parts, strict=True)]
         spans = pairwise(accumulate(counts, initial=0))
         return [(reader, ",".join(names[a:b])) for reader, (a, b) in zip(told, spans, strict=True)]
 
@@ -111,7 +111,7 @@ class MergedReader(Checked, Reader):
             problems = (one.problem or system.other_columns(one) for system, one in parts)
             bad = next(filter(None, problems), None)
             if bad is None:
-                yield columns.merged(parts, self.duplicates, normal=self.normal)
+                yield columns.merge(parts, self.duplicates, normal=self.normal)
             else:
                 sizes = [one.size for _, one in parts]
                 bad.size = None if None in sizes else sum(size for size in sizes if size is not None)
@@ -126,9 +126,9 @@ class MergedReader(Checked, Reader):
         Trees are written in the format of the first system, each with the base score that it has here.
         """
         if self._format is None:
-            nbest = nbest.changed(raw=None)
+            nbest = nbest.replace(raw=None)
         elif nbest.of_trees:
-            nbest = nbest.changed(scores=nbest.base.reshape(-1, 1), column=0, raw=None)
+            nbest = nbest.replace(scores=nbest.base.reshape(-1, 1), column=0, raw=None)
         (self._format or JsonlReader()).write(out, nbest, order, scores)
 
     def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:
@@ -153,21 +153,21 @@ class System:
 
     def __init__(self, number: int, reader: Reader, path: PathLike) -> None:
         self.number, self.reader, self.path = number, reader, stream_name(path)
-        first, lists = first_with_candidates(map(self._named, reader.read(path)))
+        first, lists = first_with_candidates(map(self._name_columns, reader.read(path)))
         self.names, self.base = ((), "") if first is None else (first.names, first.names[first.column])
         ahead = list(islice(lists, 1 if must_wait(path) else SAMPLE_LISTS))
         self.lists = chain(ahead, lists)
         ids = [whole_number(one.id) for one in ahead if one.problem is None]
         rising = all(a is not None and b is not None and a < b for a, b in pairwise([-1, *ids]))
-        self.counted = rising and reader.order != "file"
+        self.rising = rising and reader.order != "file"
 
-    def _named(self, found: Lists) -> Lists:
+    def _name_columns(self, found: Lists) -> Lists:
         """A list with names of columns; of trees, the base score has the number of the system in its name."""
-        if found.problem is not None or not (found := found.named()).of_trees:
+        if found.problem is not None or not (found := found.with_names()).of_trees:
             return found
         names = list(found.names)
         names[found.column] = f"score_{self.number}"
-        return found.changed(names=tuple(names))
+        return found.replace(names=tuple(names))
 
     def other_columns(self, found: Lists) -> Problem | None:
         """The problem if the columns of a list are not those of the system's first list, else None."""
@@ -176,7 +176,7 @@ class System:
         message = f"the columns are {', '.join(found.names)}; those of the file's first list are "
         return found.fault(Problem("columns", message + ", ".join(self.names)))
 
-    def numbered(self) -> Iterator[tuple[int, "System", Lists]]:
+    def with_numbers(self) -> Iterator[tuple[int, "System", Lists]]:
         """The lists with their ids as numbers; bad ones may have none, and take the next."""
         last = -1
         for one in self.lists:
@@ -184,11 +184,11 @@ class System:
             if one.problem is not None and (number is None or number <= last):
                 number = last + 1
             elif number is None or number <= last:
-                raise self.unmatched(one, f"comes after {last}")
+                raise self.mismatch(one, f"comes after {last}")
             last = number
             yield number, self, one
 
-    def unmatched(self, one: Lists, why: str) -> DataError:
+    def mismatch(self, one: Lists, why: str) -> DataError:
         """The error for a list that has no place among those of other systems."""
         message = f"the lists of the systems do not match: list {one.id} {why}; the first file needs every id, unless "
         message += "these are numbers that rise in all files"
@@ -199,8 +199,8 @@ class System:
 
 def match_lists(systems: list[System]) -> Iterator[list[Part]]:
     """The lists of every input, with the systems that have one."""
-    if all(system.counted for system in systems):
-        numbered = merge(*(system.numbered() for system in systems), key=itemgetter(0))
+    if all(system.rising for system in systems):
+        numbered = merge(*(system.with_numbers() for system in systems), key=itemgetter(0))
         for _, found in groupby(numbered, key=itemgetter(0)):
             yield [(system, one) for _, system, one in found]
         return
@@ -218,7 +218,7 @@ def match_lists(systems: list[System]) -> Iterator[list[Part]]:
     for system, lists in waiting:
         for one in lists.rest():
             if one.problem is None:
-                raise system.unmatched(one, f"is not in {first.path}")
+                raise system.mismatch(one, f"is not in {first.path}")
             yield [(system, one)]
         if names := lacking[system.path]:
             more = f", nor {len(names) - 1:,} others" * (len(names) > 1)
@@ -247,7 +247,7 @@ class MergedColumns(NamedTuple):
         sources = {system_name(system.number): system.names for system in shown}
         return MergedColumns((*names, *indicators), names.index(base), sources)
 
-    def merged(self, parts: list[Part], duplicates: Duplicates, *, normal: bool) -> Lists:
+    def merge(self, parts: list[Part], duplicates: Duplicates, *, normal: bool) -> Lists:
         """One list from those of all systems that have one; normal: whether words are compared in normal form."""
         lists = [nbest for _, nbest in parts]
         if len({nbest.of_trees for nbest in lists}) > 1:
@@ -269,17 +269,17 @@ class MergedColumns(NamedTuple):
         base = scores[:, self.base]
         np.copyto(base, np.concatenate([nbest.base for nbest in lists]), where=np.isnan(base))
         scores[np.isnan(scores)] = 0.0
-        texts, given = strip_texts([nbest.written(i) for nbest in lists for i in range(len(nbest))])
+        texts, given = strip_texts([nbest.original(i) for nbest in lists for i in range(len(nbest))])
         raws = [nbest.raw for nbest in lists if isinstance(nbest.raw, Pieces)]
         pieces = [piece for raw in raws for piece in raw.candidates]
         before = accumulate((len(nbest) + len(nbest.bad) for nbest in lists), initial=0)
-        bad = [one.at(one.id, one.path or "", one.line or 0, (one.place or 0) + start)
+        bad = [one.at(one.id, one.path or "", one.line or 0, (one.index or 0) + start)
                for nbest, start in zip(lists, before, strict=False) for one in nbest.bad]  # fmt: skip
         few = [nbest.sparse for nbest in lists if nbest.sparse is not None]
         counts = [np.zeros(len(one), int) if one.sparse is None else np.diff(one.sparse.first) for one in lists]
         joined = [name for sparse in few for name in sparse.names]
-        merged = lists[0].changed(
-            texts=texts, given=given, lines=[line for nbest in lists for line in nbest.lines], scores=scores,
+        merged = lists[0].replace(
+            texts=texts, originals=given, lines=[line for nbest in lists for line in nbest.lines], scores=scores,
             column=self.base, names=self.names, sources=self.sources, bad=tuple(bad),
             others=tuple(dict.fromkeys(name for nbest in lists for name in nbest.others)),
             absent=sum((Counter(nbest.absent) for nbest in lists), Counter[str]()),
@@ -293,8 +293,8 @@ class MergedColumns(NamedTuple):
             references=next((nbest.references for nbest in lists if nbest.references), ()),
         )  # fmt: skip
         kept = list(first.values()) if duplicates == "drop" else range(len(texts))
-        merged = merged.some(kept, duplicates=len(again))
-        return merged.changed(answers=answers_of(merged.answers or ()))
+        merged = merged.select(kept, duplicates=len(again))
+        return merged.replace(answers=answers_of(merged.answers or ()))
 
 
 def _chain(lists: Sequence[Lists], field: str, blank: bytes | None) -> list[Any] | None:
@@ -360,12 +360,12 @@ class JoinedReader(Reader):
             lines = LineReader(stream)
             columns = _columns(lines, tuple(self.names))
             # the reader of the lists does not look for these columns, nor for those that were joined in training
-            known = self.known and self.known.without({*columns, *self.known.sources.get(JOINED, ())})
-            inner = self.within[0].knowing(known, normal=self.normal, used=self.used)
+            inner_columns = (own := self.model_columns) and own.without({*columns, *own.sources.get(JOINED, ())})
+            inner = self.within[0].for_columns(inner_columns, normal=self.normal, live=self.live)
             numbered = ((number, (number, line)) for number, line in lines)
             side = Side([lines.path], numbered, ("line of scores", "lines of scores"), of="candidate")
             for nbest, (rows,) in in_step(inner, ",".join(names[:-1]), [side]):
-                yield nbest if nbest.problem is not None else _join_scores(nbest.named(), columns, rows, lines.path)
+                yield nbest if nbest.problem is not None else _join(nbest.with_names(), columns, rows, lines.path)
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Writes as the reader of the lists does, without the joined columns."""
@@ -374,7 +374,7 @@ class JoinedReader(Reader):
 
 def _columns(lines: LineReader, names: tuple[str, ...]) -> tuple[str, ...]:
     """The columns of a file of scores: ``names``, or as its first line has them, which is taken if it names any."""
-    look = b"".join(lines.ahead(1))
+    look = b"".join(lines.peek(1))
     if look.lstrip().startswith(b"#"):
         lines.take(1)
         header = tuple(decoded(look).replace("#", " ", 1).split())
@@ -384,10 +384,10 @@ def _columns(lines: LineReader, names: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(header)) < len(header):
             raise DataError("a name appears twice; every column needs its own name", path=lines.path, line=1)
         names = names or header
-    return names or tuple(f"column_{k}" for look in lines.ahead(1) for k in range(1, len(look.split()) + 1))
+    return names or tuple(f"column_{k}" for look in lines.peek(1) for k in range(1, len(look.split()) + 1))
 
 
-def _join_scores(nbest: Lists, names: tuple[str, ...], lines: list[tuple[int, bytes]], path: str) -> Lists:
+def _join(nbest: Lists, names: tuple[str, ...], lines: list[tuple[int, bytes]], path: str) -> Lists:
     """A list with the scores in ``lines``, one for each of its candidates in the file, bad ones included.
 
     A list that its reader writes as it is, scores and all, is kept for it without them.
@@ -403,10 +403,10 @@ def _join_scores(nbest: Lists, names: tuple[str, ...], lines: list[tuple[int, by
             raise Problem("columns", message, line[0], path=path)
         return found
 
-    read = each([lines[place] for place in nbest.places], row)
+    read = each([lines[place] for place in nbest.indices], row)
     problems = {place: one for place, one in enumerate(read) if isinstance(one, Problem)}
     rows = [[0.0] * len(names) if isinstance(one, Problem) else one for one in read]
-    return nbest.changed(
+    return nbest.replace(
         scores=np.concatenate([nbest.scores, np.array(rows).reshape(len(rows), len(names))], axis=1),
         names=(*nbest.names, *names), sources={**nbest.by_source, JOINED: names},
         raw=nbest if nbest.raw is None or isinstance(nbest.raw, Lists) else nbest.raw,

@@ -180,8 +180,8 @@ def _advice_on_several(reader: Reader, paths: Sequence[str], others: Readers) ->
         return ""
     start = _start(paths[0])
     for name, other in _make_readers(others, needing=False):
-        if other.beside and _share(other, paths[0], start) > MIN_SHARE:
-            return _looks_like(name, type(other), reader, other.beside)
+        if other.file_options and _share(other, paths[0], start) > MIN_SHARE:
+            return _looks_like(name, type(other), reader, other.file_options)
     message = "these are several files; --reader '{name: joined, of: ...}' reads lists and scores, "
     return f"{message}'{{name: merged, of: ...}}' the lists of several systems"
 
@@ -281,13 +281,13 @@ class Account:
             key = ".".join(filter(None, (roles.many, *roles.text[: not roles.plain])))
             if roles.gain_key not in ("", GAIN):
                 measure = measure.replace(f"mean {GAIN}", f"mean {GAIN}, of the key {roles.gain_key!r}", 1)
-            unused = "; ".join(f"{key} ({what})" for key, what in roles.unused.items())
+            unused = "; ".join(f"{key} ({what})" for key, what in roles.unused_keys.items())
         sizes = [len(nbest) for nbest in every]
         size = " to ".join(f"{end}" for end in sorted({min(sizes), max(sizes)}))
         shown = f"{amount(len(every), 'list')}{' or more' * (len(every) == ACCOUNT_LISTS)} of {size}"
         return Account(
             f"{name or first.path or 'lists'}: {form}", f"{shown} candidates",
-            f"{key}{': ' * bool(key)}{quote(decoded(first.written(0)))}", _base(first), _right(first, every),
+            f"{key}{': ' * bool(key)}{quote(decoded(first.original(0)))}", _base(first), _right(first, every),
             _columns(first), unused, measure,
         )  # fmt: skip
 
@@ -329,7 +329,7 @@ def quote(text: str) -> str:
 def _base(nbest: Lists) -> str:
     if nbest.unscored or not nbest.scores.shape[1]:
         return "none; all are 0, and the first candidate is the base's choice"
-    return f"{nbest.named().names[nbest.column]}, {nbest.base[0] + 0.0:.6g} of this one; higher is better"
+    return f"{nbest.with_names().names[nbest.column]}, {nbest.base[0] + 0.0:.6g} of this one; higher is better"
 
 
 def _right(first: Lists, lists: Sequence[Lists]) -> str:

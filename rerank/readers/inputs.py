@@ -23,7 +23,7 @@ from rerank.storage.streams import CHANGED, RATIO, InputStream, encoding, open_f
 
 MIN_SPLIT_BYTES = 1 << 26  # bytes of text that are read at once
 
-Source = Callable[[ScoreColumns | None, bool], Iterator[Lists]]  # lists, given what ``Reader.knowing`` is told
+Source = Callable[[ScoreColumns | None, bool], Iterator[Lists]]  # lists, given what ``Reader.for_columns`` is
 Attach = Callable[[Lists, Sequence[Any]], Lists]  # a list with what files beside it have for it
 
 
@@ -34,7 +34,7 @@ class SplitFile:
 
     reader: ListReader
     path: str
-    told: Mapping[str, Any]
+    traits: Mapping[str, Any]
     packed: bool
     prefix: str
     attach: Attach
@@ -42,7 +42,7 @@ class SplitFile:
     sides: Sequence[Side] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.reader, self.path, self.told, self.packed, self.prefix, self.attach)
+        return type(self), (self.reader, self.path, self.traits, self.packed, self.prefix, self.attach)
 
     @staticmethod
     def of(
@@ -66,7 +66,7 @@ class SplitFile:
                 for nbest in found:
                     ahead.append(nbest.without_raw())
                     filled += len(nbest) > 0
-                    if filled == ACCOUNT_LISTS or (again and reader.parts(lines.told)):
+                    if filled == ACCOUNT_LISTS or (again and reader.can_split(lines.traits)):
                         break
 
                 def ids() -> list[str]:
@@ -74,8 +74,8 @@ class SplitFile:
                     return [nbest.id for nbest in ahead[:SAMPLE_LISTS]]
 
                 for side in sides:
-                    side.settle(reader, ids)
-            if not reader.parts(lines.told) or any(side.by_id is not None for side in sides):
+                    side.pair_up(reader, ids)
+            if not reader.can_split(lines.traits) or any(side.by_id is not None for side in sides):
                 return None
         except DataError:
             return None
@@ -86,7 +86,7 @@ class SplitFile:
                 return None
         rows = zip(*([entry for _, entry in few] for few in entries), strict=True)
         first = list(map(attach, ahead, rows)) if sides else ahead
-        return SplitFile(reader, path, lines.told, packed, prefix, attach, [one for one in first if len(one)], sides)
+        return SplitFile(reader, path, lines.traits, packed, prefix, attach, [one for one in first if len(one)], sides)
 
     def stretches(self, lists: int, size: int, every: Iterator[Lists]) -> Iterator["Stretch | Lists"]:
         """The stretches of the file. Where a file beside it has fewer entries than there are lists, or more, the lists
@@ -138,12 +138,12 @@ class Stretch(NamedTuple):
             if zlib.crc32(data) != self.sum:
                 raise DataError(CHANGED, path=file.path)
         lines = LineReader(InputStream(BytesIO(data), file.path))
-        lines.number, lines.records, lines.told = self.line, self.ordinal, dict(file.told)
-        named = seen if lines.told.get("named") else {}
+        lines.number, lines.records, lines.traits = self.line, self.ordinal, dict(file.traits)
+        named = seen if lines.traits.get("named") else {}
         found = file.reader.lists(lines, file.reader.records(lines), named)
         lists = chain.from_iterable(map(only_utf8, found)) if self.line else add_advice(file.reader, found, blocks=True)
         if self.entries:
             rows = zip(*self.entries, strict=True)
             lists = (file.attach(nbest, row) for nbest, row in zip(one_by_one(lists), rows, strict=True))
         for some in lists:
-            yield some.changed(ids=[f"{file.prefix}{name}" for name in some.ids]) if file.prefix else some
+            yield some.replace(ids=[f"{file.prefix}{name}" for name in some.ids]) if file.prefix else some

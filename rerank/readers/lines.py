@@ -31,16 +31,16 @@ class LineReader:
     def __init__(self, stream: InputStream, *, chunk: int = 0) -> None:
         self.path = stream.path
         self.number = self.records = 0
-        self.told = dict[str, Any]()
+        self.traits = dict[str, Any]()
         self.nul = False
         self.objects: Iterable[Any] | None = None  # those of a program, in place of lines
         self._stream, self._chunk = stream, chunk or CHUNK
         self._lines: list[bytes] = []
         self._at = 0
         self._carry: list[bytes] = []
-        self._ended = False
+        self._at_end = False
 
-    def ahead(self, count: int, most: int = 0) -> list[bytes]:
+    def peek(self, count: int, most: int = 0) -> list[bytes]:
         """The next ``count`` lines without taking them, fewer only at the end of the stream; up to ``most``, where more
         have been read already."""
         while len(self._lines) - self._at < count and self._fill():
@@ -54,25 +54,25 @@ class LineReader:
 
     def chunks(self) -> Iterator[tuple[int, list[bytes]]]:
         """All remaining lines, as many at a time as have been read, with the number of the first of these."""
-        while self.ahead(1):
+        while self.peek(1):
             first, lines = self.number + 1, self._lines[self._at :]
             self.take(len(lines))
             yield first, lines
 
     def skip_blank(self) -> bool:
         """Advance past empty lines; returns whether anything follows."""
-        while line := self.ahead(1):
+        while line := self.peek(1):
             if line[0] and not line[0].isspace():
                 return True
             self.take(1)
         return False
 
     @property
-    def held(self) -> bool:
+    def has_line(self) -> bool:
         """Whether the next line has been read."""
         return self._at < len(self._lines)
 
-    def begins(self) -> bytes:
+    def first_byte(self) -> bytes:
         """The first byte that follows and is no white space, without taking it; b"" at the end."""
         while True:
             text = b"\n".join([*self._lines[self._at :], *self._carry]).lstrip()
@@ -80,11 +80,11 @@ class LineReader:
                 return text[:1]
 
     @property
-    def apart(self) -> bool:
+    def one_per_line(self) -> bool:
         """Whether values of JSON are on lines of their own, as the next two tell as far as they are needed."""
-        start, two = self.begins(), self._lines[self._at : self._at + 2]
-        if start == b"{" and not self.ahead(1)[0].rstrip().endswith(b"}"):
-            return self.ahead(2)[-1].startswith(b"{")
+        start, two = self.first_byte(), self._lines[self._at : self._at + 2]
+        if start == b"{" and not self.peek(1)[0].rstrip().endswith(b"}"):
+            return self.peek(2)[-1].startswith(b"{")
         arrays = len(two) == 2 and all(line.startswith(b"[") and line.rstrip().endswith(b"]") for line in two)
         return start != b"[" or arrays
 
@@ -93,21 +93,21 @@ class LineReader:
         pieces = [line + b"\n" for line in self._lines[self._at :]] + self._carry
         while data := self._stream.read(self._chunk):
             pieces.append(data)
-        self._lines, self._at, self._carry, self._ended = [], 0, [], True
+        self._lines, self._at, self._carry, self._at_end = [], 0, [], True
         return b"".join(pieces)
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         """(number, line) of all remaining lines."""
-        while self._at < len(self._lines) or self.ahead(1):
+        while self._at < len(self._lines) or self.peek(1):
             self.take(1)
             yield self.number, self._lines[self._at - 1]
 
     def _fill(self) -> bool:
         """Read a chunk and cut it into lines; False at the end of the stream."""
-        if self._ended:
+        if self._at_end:
             return False
         data = self._stream.read(self._chunk)
-        self._ended = not data
+        self._at_end = not data
         self.nul = self.nul or b"\0" in data
         if data and b"\n" not in data:
             self._carry.append(data)
@@ -154,7 +154,7 @@ class ListReader(Checked, Reader):
             lines = LineReader(stream)
             yield from self.lists(lines, self.records(lines))
 
-    def parts(self, told: Mapping[str, Any]) -> bool:  # noqa: ARG002
+    def can_split(self, traits: Mapping[str, Any]) -> bool:  # noqa: ARG002
         """Whether the stretches of a file can be read alone, given what the first lists tell of all."""
         return False
 
@@ -180,7 +180,7 @@ class ListReader(Checked, Reader):
         seen: the places of earlier lists by their ids, where other files have some; these are added to them.
         """
         seen = {} if seen is None else seen
-        for block in self.made(lines, records):
+        for block in self.build_lists(lines, records):
             again = len({*block.ids}) < block.list_count or not seen.keys().isdisjoint(block.ids)
             if block.list_count > 1 and not again and self.duplicates == "keep":
                 seen |= {name: (block.path, line) for name, line in zip(block.ids, block.starts, strict=True)}
@@ -194,10 +194,10 @@ class ListReader(Checked, Reader):
                     numbered = "the reader's option ids: ordinal numbers the lists instead"
                     advice = numbered if self.offers("ids") else self.apart
                     message = f"the id is also that of {f'the list {where}' if line else 'an earlier list'}; {advice}"
-                    nbest = nbest.left_out(Problem("duplicate id", message), nbest.size)
+                    nbest = nbest.leave_out(Problem("duplicate id", message), nbest.size)
                 else:
                     seen[name] = nbest.path, nbest.line
-                yield nbest if nbest.problem is not None else nbest.repeated(self.duplicates)
+                yield nbest if nbest.problem is not None else nbest.count_repeats(self.duplicates)
 
     def named(self, lines: LineReader, records: Iterable[Record]) -> Iterator[tuple[str, Record] | Problem]:
         """The records with their ids, or the problems of those that are bad."""
@@ -211,7 +211,7 @@ class ListReader(Checked, Reader):
         """The parts of the file that hold a list each, past everything that is damaged."""
 
     @abstractmethod
-    def made(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
+    def build_lists(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
         """The lists that records describe, those that cannot be used alone, others several at a time or alone."""
 
 

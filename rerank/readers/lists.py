@@ -23,15 +23,15 @@ OF_LIST: Mapping[str, Any] = {
     "source": None,  # the input (bytes)
     "references": (),  # bytes each
     "gold": None,  # the gold tree, a SentenceText
-    "unlisted": (),  # grades of documents that should be in the list, but are not
+    "missing_grades": (),  # grades of documents that should be in the list, but are not
     "missing": None,  # the Problem why an empty list takes the place of one that should be there
-    "raw": None,  # what the reader needs to write it back; has ``some`` if by candidate
+    "raw": None,  # what the reader needs to write it back; has ``select`` if by candidate
     "bad": (),  # Problems of candidates that were left out
     "duplicates": 0,  # candidates that repeat an earlier one (or did, where they are dropped)
     "absent": {},  # how many values are 0 because they are missing, by column
     "problem": None,  # the Problem why the list was left out, which has no candidates here then
 }
-OF_CANDIDATES = "texts", "lines", "scores", "given", "answers", "segmentation", "alignment"  # N values each
+OF_CANDIDATES = "texts", "lines", "scores", "originals", "answers", "segmentation", "alignment"  # N values each
 T = TypeVar("T")
 NOTHING: Mapping[str, float] = {}
 BLOCK_LISTS = 1 << 11  # lists in a block
@@ -112,10 +112,10 @@ class ListCandidate(Candidate):
         def part(texts: Sequence[bytes | None] | None) -> str | None:
             return None if texts is None or (text := texts[index]) is None else decoded(text)
 
-        super().__init__(decoded(nbest.written(index)), float(nbest.base[index]), answer=part(nbest.answers))
+        super().__init__(decoded(nbest.original(index)), float(nbest.base[index]), answer=part(nbest.answers))
         self.segmentation = part(nbest.segmentation)
         self.alignment = None if nbest.ended else part(nbest.alignment)  # ends of sentences would be words
-        named, values = nbest.named(), self.scores.tolist()
+        named, values = nbest.with_names(), self.scores.tolist()
         self.columns = {name: values[k] for k, name in enumerate(named.names) if k != named.column}
         if (sparse := nbest.sparse) is not None:
             span, features = slice(*sparse.first[index : index + 2].tolist()), dict[str, float]()
@@ -131,7 +131,7 @@ class ListCandidate(Candidate):
     @property
     def named_scores(self) -> dict[str, float]:
         """The scores by the names of their columns."""
-        return dict(zip(self.nbest.named().names, self.scores.tolist(), strict=True))
+        return dict(zip(self.nbest.with_names().names, self.scores.tolist(), strict=True))
 
     @property
     def tokens(self) -> list[str]:
@@ -180,7 +180,7 @@ class SparseScores(NamedTuple):
     names: list[bytes]  # one per entry
     values: np.ndarray  # float64, one per entry
 
-    def some(self, places: Sequence[int]) -> "SparseScores":
+    def select(self, places: Sequence[int]) -> "SparseScores":
         """The values of the candidates at ``places``."""
         spans = [range(int(self.first[i]), int(self.first[i + 1])) for i in places]
         flat = [entry for one in spans for entry in one]
@@ -230,10 +230,10 @@ class Lists:
     segmentation: list[bytes] | None = None  # N derivations, ``source span=target span ...``
     alignment: list[bytes] | None = None  # N word alignments, ``source-target ...``
     answers: Sequence[bytes | None] | None = None  # what the N candidates come to, None for one without
-    given: Sequence[bytes] | None = None  # the N candidates as the file has them; None if all are the ``texts``
+    originals: Sequence[bytes] | None = None  # the N candidates as the file has them; None if all are the ``texts``
     sides: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # L values each, by the names in ``OF_LIST``
 
-    source, references, gold, unlisted = map(_besides, ("source", "references", "gold", "unlisted"))
+    source, references, gold, missing_grades = map(_besides, ("source", "references", "gold", "missing_grades"))
     missing, raw, bad, duplicates = map(_besides, ("missing", "raw", "bad", "duplicates"))
     absent, problem = _besides("absent"), _besides("problem")
 
@@ -294,12 +294,12 @@ class Lists:
             return
         for i in range(self.list_count):
             one = self.part(i, i + 1)
-            given, answers = None if one.given == one.texts else one.given, one.answers and answers_of(one.answers)
-            yield one._with(given=given, answers=answers)
+            originals = None if one.originals == one.texts else one.originals
+            yield one._with(originals=originals, answers=one.answers and answers_of(one.answers))
 
-    def written(self, place: int) -> bytes:
+    def original(self, place: int) -> bytes:
         """The text of a candidate as the file has it, with the white space around it."""
-        return (self.texts if self.given is None else self.given)[place]
+        return (self.texts if self.originals is None else self.originals)[place]
 
     @property
     def base(self) -> np.ndarray:
@@ -311,7 +311,7 @@ class Lists:
         """The columns of every source; the name of a single source is its format, or ``parses``."""
         return self.sources or {"parses" if self.of_trees else self.form or "lists": self.names}
 
-    def named(self) -> "Lists":
+    def with_names(self) -> "Lists":
         """With names for the score columns. Where the format has none the base score is ``score``, and any other
         ``number_2`` if it is the second of its line."""
         if self.names:
@@ -333,16 +333,16 @@ class Lists:
         """The candidates of a list alone as objects, each made when asked for."""
         return Candidates(self)
 
-    def some(self, places: Sequence[int], **changes: Any) -> "Lists":
+    def select(self, places: Sequence[int], **changes: Any) -> "Lists":
         """A list alone with the candidates at ``places``, in that order; ``changes`` are other fields of the list."""
         held = ((name, getattr(self, name)) for name in OF_CANDIDATES if name != "scores")
         kept: dict[str, Any] = {name: [values[i] for i in places] for name, values in held if values is not None}
-        kept |= {"scores": self.scores[list(places)], "sparse": self.sparse and self.sparse.some(places)}
-        if hasattr(raw := self.raw, "some"):
-            kept["raw"] = raw.some(places)
-        return self.changed(**kept, **changes)
+        kept |= {"scores": self.scores[list(places)], "sparse": self.sparse and self.sparse.select(places)}
+        if hasattr(raw := self.raw, "select"):
+            kept["raw"] = raw.select(places)
+        return self.replace(**kept, **changes)
 
-    def changed(self, **changes: Any) -> "Lists":
+    def replace(self, **changes: Any) -> "Lists":
         """With other values of some fields or, of a list alone, of what it has besides: ``dataclasses.replace`` in a
         tenth of its time."""
         if besides := {key: (changes.pop(key),) for key in [*changes] if key in OF_LIST}:
@@ -363,10 +363,10 @@ class Lists:
         return self._with(sides={key: values for key, values in self.sides.items() if key != "raw"})
 
     @property
-    def places(self) -> list[int]:
+    def indices(self) -> list[int]:
         """The place of every candidate among all of the list in the file, bad ones included (unless duplicates are
         dropped)."""
-        left = {problem.place for problem in self.bad}
+        left = {problem.index for problem in self.bad}
         return [place for place in range(len(self) + len(left)) if place not in left]
 
     @property
@@ -379,7 +379,7 @@ class Lists:
         """A problem as that of a list alone, with its place."""
         return problem.at(self.id, self.path, self.line, size=size)
 
-    def left_out(self, problem: Problem, size: int | None = None) -> "Lists":
+    def leave_out(self, problem: Problem, size: int | None = None) -> "Lists":
         """The list as one that is left out because of a problem."""
         return Lists.of(self.fault(problem, size))
 
@@ -388,25 +388,25 @@ class Lists:
         left."""
         if not problems:
             return self
-        places, entries = self.places, sorted(problems.items())
+        places, entries = self.indices, sorted(problems.items())
         new = [problem.at(self.id, self.path, self.lines[i], places[i]) for i, problem in entries]
         every = (*self.bad, *new)
         if len(problems) == len(self):
-            return self.left_out(every[0], len(every))
-        return self.some([i for i in range(len(self)) if i not in problems], bad=every)
+            return self.leave_out(every[0], len(every))
+        return self.select([i for i in range(len(self)) if i not in problems], bad=every)
 
-    def repeated(self, duplicates: Literal["keep", "drop"]) -> "Lists":
+    def count_repeats(self, duplicates: Literal["keep", "drop"]) -> "Lists":
         """The list with its repeated candidates counted and, under "drop", without them; those without a text, such as
         rows of numbers alone, repeat nothing."""
         count = repeats_of(self.texts)
         if not count or duplicates == "keep":
-            return self.changed(duplicates=count)
+            return self.replace(duplicates=count)
         first: dict[bytes | int, int] = {}
         for place, text in enumerate(self.texts):
             first.setdefault(text or place, place)
-        return self.some(list(first.values()), duplicates=count)
+        return self.select(list(first.values()), duplicates=count)
 
-    def opened(self, look: Callable[["Lists"], T]) -> tuple["Lists", T]:
+    def open_usable(self, look: Callable[["Lists"], T]) -> tuple["Lists", T]:
         """The list and what ``look`` finds in it, without the candidates that have a Problem of their own; a Problem if
         all have one."""
         try:
@@ -415,12 +415,12 @@ class Lists:
             problems = {}
             for place in range(len(self)):
                 try:
-                    look(self.some([place]))
+                    look(self.select([place]))
                 except Problem as problem:
                     problems[place] = problem
             if not problems:
                 raise whole from None
-        return self.without(problems).sound().opened(look)
+        return self.without(problems).sound().open_usable(look)
 
     def sound(self) -> "Lists":
         """The list; a Problem if it was left out."""

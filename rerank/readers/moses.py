@@ -74,13 +74,13 @@ class Moses(ListReader):
         object.__setattr__(self, "columns", tuple(self.columns))
 
     @property
-    def asked(self) -> tuple[str, ...] | None:
+    def labels(self) -> tuple[str, ...] | None:
         """The labels that are columns, unless the file decides."""
-        if self.columns or self.known is None:
+        if self.columns or self.model_columns is None:
             return self.columns or None
-        return tuple(name for name in dict.fromkeys((*self.known.names, self.base)) if name != TOTAL)
+        return tuple(name for name in dict.fromkeys((*self.model_columns.names, self.base)) if name != TOTAL)
 
-    def cut(self, data: bytes) -> int:
+    def whole_length(self, data: bytes) -> int:
         """The length of the longest beginning of ``data`` that is whole lists whatever follows."""
         end, begin, last = data.rfind(b"\n") + 1, 0, None
         while end:
@@ -98,8 +98,8 @@ class Moses(ListReader):
             return int(fields[0]) if fields[0].isdigit() and len(fields[0]) <= 18 else None  # any 18 fit an int64
         return fields[0] if len(fields) > 1 else None
 
-    def parts(self, told: Mapping[str, Any]) -> bool:
-        return "file" in told and self.ids == "file"
+    def can_split(self, traits: Mapping[str, Any]) -> bool:
+        return "file" in traits and self.ids == "file"
 
     def stretches(self, stream: InputStream, lists: int, size: int) -> Iterator[Part]:
         """Texts are a small part of their lines."""
@@ -107,7 +107,7 @@ class Moses(ListReader):
         while piece and len(data) <= MAX_BYTES + size:  # nobody reads further
             piece = stream.read(size)
             data += piece
-            cut = self.cut(data) if piece else len(data)
+            cut = self.whole_length(data) if piece else len(data)
             names = map(self.name_of, map(fields_of, reversed(data[:cut].split(b"\n"))))
             count = max(0, next((int(name) for name in names if name is not None), -1) + 1 - self.first_id - ordinal)
             if cut and (not piece or count >= lists or cut >= LINE_BYTES_PER_TEXT_BYTE * size):
@@ -117,7 +117,7 @@ class Moses(ListReader):
     def records(self, lines: LineReader) -> Iterator[Record]:
         """Whole lists, as many as have been read at once, but enough to tell the columns: their lines, and which of
         these begin one. Memory holds a chunk and the longest list."""
-        held, begins, size, last, enough = list[MosesLine](), [0], 0, None, self.parts(lines.told)
+        held, begins, size, last, enough = list[MosesLine](), [0], 0, None, self.can_split(lines.traits)
         for first, some in lines.chunks():
             for number, text in enumerate(some, first):
                 fields = fields_of(text)
@@ -141,21 +141,21 @@ class Moses(ListReader):
         if held:
             yield Record(None, held[0].number, (held, [*begins, len(held)]))
 
-    def made(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
+    def build_lists(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
         """Ids that are left out give empty lists."""
-        file = copy(lines.told["file"]) if self.parts(lines.told) else File(self, lines.path)
+        file = copy(lines.traits["file"]) if self.can_split(lines.traits) else File(self, lines.path)
         file.next = self.first_id + lines.records
         for k, record in enumerate(records):
             for lists in file.lists(*record.content, nul=lines.nul):
                 if k == 0 and file.settled:
-                    lines.told.setdefault("file", copy(file))
+                    lines.traits.setdefault("file", copy(file))
                 yield lists
 
     def lists(
         self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None  # noqa: ARG002
     ) -> Iterator[Lists]:  # fmt: skip
         """Ids that rise tell lists apart."""
-        return self.made(lines, records)
+        return self.build_lists(lines, records)
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Lines are written as they were read, except for the total.
@@ -211,7 +211,7 @@ def compose(nbest: Lists, i: int) -> bytes:
     values = [*one.columns.items(), *one.features.items()]
     derivations = [column[i] for column in (nbest.segmentation, nbest.alignment) if column is not None]
     features = b" ".join(b"%s= %r" % (b"_".join(encoded(name).split()) or b"_", value) for name, value in values)
-    fields = [encoded(nbest.id), nbest.written(i), features, b"%r" % one.score, *derivations]
+    fields = [encoded(nbest.id), nbest.original(i), features, b"%r" % one.score, *derivations]
     if any(b"\n" in field or BAR.search(field) for field in fields):
         message = f"candidate {i + 1} cannot be written on a line: there is a line break or '|||' in it"
         raise DataError(message, path=nbest.path, line=nbest.lines[i], list_id=nbest.id)

@@ -157,7 +157,7 @@ class Values(NamedTuple):
     values: np.ndarray  # float64 [m]
     inline: np.ndarray  # bool [m]: written as label=value, without a space
 
-    def some(self, chosen: np.ndarray) -> "Values":
+    def select(self, chosen: np.ndarray) -> "Values":
         """The values that are ``chosen`` (bool [m])."""
         return Values(self.keys, *(array[chosen] for array in self[1:]))
 
@@ -305,7 +305,7 @@ class File:
         if filled.any():
             counts = (filled[a:b].sum(axis=0).tolist() for a, b in spans)
             sides["absent"] = [{name: n for name, n in zip(self.columns.names, of, strict=True) if n} for of in counts]
-        whole = every.changed(ids=ids, starts=starts, first=np.array(first), sides=sides)
+        whole = every.replace(ids=ids, starts=starts, first=np.array(first), sides=sides)
         if nul:
             problems |= {y: Problem("nul", NUL) for y, one in enumerate(lines) if b"\0" in one.text}
         apart = problems.keys() | {y for y, text in enumerate(whole.texts) if b"|" in text and MARK.search(text)}
@@ -315,7 +315,7 @@ class File:
             yield whole
         for i in range(len(ids) if apart else 0):
             bad = {y - first[i]: problems[y] for y in range(first[i], first[i + 1]) if y in problems}
-            yield self._mended(whole.part(i, i + 1), bad, lines[first[i]].fields if bad else ())
+            yield self._mend(whole.part(i, i + 1), bad, lines[first[i]].fields if bad else ())
         if failure is not None:
             raise failure
 
@@ -343,7 +343,7 @@ class File:
         values, words = _values_alike(features) or read_values(features, problems), np.empty((n, 0))
         if layout.words >= 0:
             own = np.array([key.label == WORD_SCORES for key in values.keys], np.bool_)[values.which]
-            parts, values = values.some(own), values.some(~own)
+            parts, values = values.select(own), values.select(~own)
             sizes = np.bincount(parts.rows, minlength=n)
             sums, least = np.bincount(parts.rows, parts.values, n), np.zeros(n)
             if parts.values.size:
@@ -360,7 +360,7 @@ class File:
                 shown = excerpt(columns[layout.score][y]).replace("''", "an empty field")
                 problems.setdefault(y, Problem("score", f"found {shown}; expected the candidate's score"))
         usable = np.array([y not in problems for y in range(n)])
-        self._settle(values.some(usable[values.rows]), usable, begins, OF_WORDS[: words.shape[1]])
+        self._decide_columns(values.select(usable[values.rows]), usable, begins, OF_WORDS[: words.shape[1]])
         finite = np.isfinite(totals) & np.isfinite(words).all(axis=1)
         finite[values.rows[~np.isfinite(values.values)]] = False
         places = {key: k for k, key in enumerate(self.columns.keys)}
@@ -372,7 +372,7 @@ class File:
         for y in np.flatnonzero(~finite).tolist():
             message = f"found NaN or an infinite value in {excerpt(lines[y].text, 200)}"
             problems.setdefault(y, Problem("infinite score", message))
-        few, labels = values.some(owners < 0), [key.name for key in values.keys]
+        few, labels = values.select(owners < 0), [key.name for key in values.keys]
         names, first = [labels[k] for k in few.which.tolist()], offsets(np.bincount(few.rows, minlength=n))
         roles = self._roles(columns, layout)
         return Lists(
@@ -395,25 +395,25 @@ class File:
             fields.setdefault(self.roles.get(place, usual), columns[place])
         return fields
 
-    def _mended(self, nbest: Lists, bad: dict[int, Problem], fields: tuple[bytes, ...]) -> Lists:
+    def _mend(self, nbest: Lists, bad: dict[int, Problem], fields: tuple[bytes, ...]) -> Lists:
         """A list without its bad lines, and with marks of phrases as a segmentation; ``fields``: of its first line."""
         if bad and len(nbest) == 1 and len(fields) == 2 and not fields[1]:
-            return nbest.some([], absent={})
+            return nbest.select([], absent={})
         if (nbest := nbest.without(bad)).problem is not None:
             return nbest
         texts, marks = unmark(nbest.texts)
         derived = marks if nbest.segmentation is None else nbest.segmentation
-        return nbest.changed(texts=texts, segmentation=derived).repeated(self.reader.duplicates)
+        return nbest.replace(texts=texts, segmentation=derived).count_repeats(self.reader.duplicates)
 
-    def _settle(self, values: Values, usable: np.ndarray, begins: list[int], of_words: tuple[str, ...]) -> None:
+    def _decide_columns(self, values: Values, usable: np.ndarray, begins: list[int], of_words: tuple[str, ...]) -> None:
         """Decide what the columns are from the first lists or, if these are damaged, up to the first that is not."""
-        reader, asked = self.reader, self.reader.asked
+        reader, asked = self.reader, self.reader.labels
         if not self.names and usable.any():
             lists = max(FIRST_LISTS, bisect_right(begins, int(np.argmax(usable))))
             end = begins[: lists + 1][-1]
             given = tuple(name for name in of_words if name in (reader.columns or of_words))
             labels = None if asked is None else tuple(name for name in asked if name not in given)
-            self.columns = find_columns(values.some(values.rows < end), int(np.count_nonzero(usable[:end])), labels)
+            self.columns = find_columns(values.select(values.rows < end), int(np.count_nonzero(usable[:end])), labels)
             if reader.columns or asked is None:
                 self.columns = self.columns._replace(others=())
             self.names = (*self.columns.names, *given, TOTAL)
@@ -434,7 +434,7 @@ class File:
         where that is so."""
 
         def misplaced(y: int, column: int, found: str) -> None:
-            why = "is a column in the file's first lists" if self.reader.asked is None else "column is asked for"
+            why = "is a column in the file's first lists" if self.reader.labels is None else "column is asked for"
             message = f"found {found} value of {self.columns.names[column]!r} in {excerpt(lines[y].text)}; expected "
             message += f"one, as that {why} (the reader's option columns can name those that are meant)"
             problems.setdefault(y, Problem("columns", message))

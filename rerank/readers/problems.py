@@ -35,7 +35,7 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
     message: what was found and what was expected.
     path, line: where it is; by default the place of the list or candidate.
     list_id: the list.
-    place: the candidate's place in its list, from 0; None for the list as a whole.
+    index: the candidate's in its list, from 0; None for the list as a whole.
     advice: what to do about it, which ``advised`` adds to the message.
     size: the number of candidates of the list, if it is known.
     """
@@ -44,16 +44,16 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
 
     def __init__(
         self, reason: str, message: str, line: int | None = None, *, path: str | None = None,
-        list_id: str | None = None, place: int | None = None, advice: str = "", size: int | None = None,
+        list_id: str | None = None, index: int | None = None, advice: str = "", size: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__(message, path=path, line=line, list_id=list_id)
-        self.reason, self.place, self.advice, self.size = reason, place, advice, size
+        self.reason, self.index, self.advice, self.size = reason, index, advice, size
 
-    def at(self, list_id: str, path: str, line: int, place: int | None = None, *, size: int | None = None) -> "Problem":
+    def at(self, list_id: str, path: str, line: int, index: int | None = None, *, size: int | None = None) -> "Problem":
         """The problem of a list or candidate, with its place where the format has named no other."""
         line, path = self.line or line, self.path or path
         return Problem(
-            self.reason, self.message, line, path=path, list_id=list_id, place=place, advice=self.advice, size=size
+            self.reason, self.message, line, path=path, list_id=list_id, index=index, advice=self.advice, size=size
         )
 
     @property
@@ -66,9 +66,9 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
         """An id for a list that takes the place of a bad one, different from all others in the file."""
         return line_id(self.line or 0) if self.reason in ("header", "duplicate id") else self.id
 
-    def advised(self) -> "Problem":
+    def with_advice(self) -> "Problem":
         """The same as an error that ends with advice: its own or else how to continue without it."""
-        what, advised = "list" if self.place is None else "candidate", copy(self)
+        what, advised = "list" if self.index is None else "candidate", copy(self)
         without = f"fix or remove the {what}, or leave out such {what}s with --on-bad-list skip (in a recipe: "
         without += "data.on_bad_list: skip); if most are like it, check that the file is the one you mean"
         message = f"{self.message}; {self.advice or without}"
@@ -95,15 +95,15 @@ class SkipCount:
     first_candidates: dict[str, str] = field(default_factory=dict)
     absent: Counter[str] = field(default_factory=Counter)  # candidates whose value is 0 because it lacks, by column
     unknown: Counter[str] = field(default_factory=Counter)  # lists with a column the model does not know, by column
-    compared: int = 0  # lists in which base scores differ,
+    varying_lists: int = 0  # lists in which base scores differ,
     lowest_first: int = 0  # and those among them whose first candidate has the lowest
-    normalized: Counter[str] = field(default_factory=Counter)  # words brought to another form, by side, where asked for
-    refused: int = 0  # usable lists without a candidate that has the words of the gold tree,
-    first_refused: str = ""  # and what there is to say about the first of them
+    normal_forms: Counter[str] = field(default_factory=Counter)  # words brought to these, by side, where asked for
+    refusals: int = 0  # usable lists without a candidate that has the words of the gold tree,
+    first_refusal: str = ""  # and what there is to say about the first of them
 
     def __post_init__(self) -> None:
         check_choice("on_bad_list", self.on_bad_list, ("error", "skip"))
-        for key in ("reasons", "candidate_reasons", "absent", "unknown", "normalized"):  # may come from JSON
+        for key in ("reasons", "candidate_reasons", "absent", "unknown", "normal_forms"):  # may come from JSON
             setattr(self, key, Counter(getattr(self, key)))
 
     @property
@@ -119,7 +119,7 @@ class SkipCount:
     @property
     def like_costs(self) -> bool:
         """Whether the first candidate of nearly every list has the lowest base score."""
-        return self.compared >= MIN_COST_LISTS and self.lowest_first >= COST_SHARE * self.compared
+        return self.varying_lists >= MIN_COST_LISTS and self.lowest_first >= COST_SHARE * self.varying_lists
 
     def good(self, lists: Any, changed: Mapping[str, int] | None = None) -> None:
         """Count usable ``Lists``, a type that knows of problems, the candidates left out, and words that have been
@@ -129,14 +129,14 @@ class SkipCount:
         self.lists += lists.list_count
         self.candidates += len(lists)
         self.duplicates += sum(lists.side("duplicates"))
-        self.normalized.update(changed or {})
+        self.normal_forms.update(changed or {})
         for absent in lists.side("absent"):
             self.absent.update(absent)
         if len(lists):
             base, first = lists.base, lists.first[:-1]
             first = first[first < lists.first[1:]]  # of lists with candidates
             lowest, highest = np.minimum.reduceat(base, first), np.maximum.reduceat(base, first)
-            self.compared += int(np.sum(lowest < highest))
+            self.varying_lists += int(np.sum(lowest < highest))
             self.lowest_first += int(np.sum((base[first] == lowest) & (lowest < highest)))
 
     def bad(self, problem: Problem) -> None:
@@ -145,7 +145,7 @@ class SkipCount:
 
     def refuse(self, message: str) -> None:
         """Count a usable list as refused, for a reason with its place; no reason counts nothing."""
-        self.refused, self.first_refused = self.refused + bool(message), self.first_refused or message
+        self.refusals, self.first_refusal = self.refusals + bool(message), self.first_refusal or message
 
     def nothing(self, path: str) -> DataError:
         """The message where a file has no usable list: the first bad ones, if there are any."""
@@ -154,7 +154,7 @@ class SkipCount:
 
     def _skip(self, problem: Problem, reasons: Counter[str], first: dict[str, str]) -> None:
         if self.on_bad_list == "error" and problem.reason != UNJUDGED:
-            raise problem.advised()
+            raise problem.with_advice()
         reasons[problem.reason] += 1
         first.setdefault(problem.reason, str(problem))
 
@@ -177,11 +177,11 @@ class SkipCount:
     def as_dict(self) -> dict[str, Any]:
         """The counts for reports and provenance; what is odd only where there is something."""
         odd = {
-            "refused": self.refused,
+            "refused": self.refusals,
             "absent": dict(sorted(self.absent.items())),
             "unknown_columns": dict(sorted(self.unknown.items())),
-            "lowest_first": {"lists": self.lowest_first, "of": self.compared} if self.like_costs else {},
-            "normalized": dict(self.normalized),
+            "lowest_first": {"lists": self.lowest_first, "of": self.varying_lists} if self.like_costs else {},
+            "normalized": dict(self.normal_forms),
         }
         return {
             "lists": self.lists,
@@ -201,18 +201,18 @@ class SkipCount:
         ):
             for reason, count in reasons.most_common():
                 lines.append(f"skipped {amount(count, what)} ({reason}); the first: {first[reason]}")
-        if self.normalized:
-            lines.append(changes(self.normalized))
-        if self.refused:
+        if self.normal_forms:
+            lines.append(changes(self.normal_forms))
+        if self.refusals:
             without = "without a candidate that has the words of its gold tree, left out of the scores"
-            lines.append(f"{amount(self.refused, 'list')} {without}; the first: {self.first_refused}")
+            lines.append(f"{amount(self.refusals, 'list')} {without}; the first: {self.first_refusal}")
         for column, count in sorted(self.absent.items()):
             lines.append(f"{amount(count, 'candidate')} without a value of the score column {column!r}: it is 0 there")
         if self.unknown:
             columns = f"{amount(len(self.unknown), 'score column')} the model does not know"
             lines.append(f"{columns}: {', '.join(sorted(self.unknown))}")
         if self.like_costs:
-            share = f"{100 * self.lowest_first / self.compared:.0f} % of the lists"
+            share = f"{100 * self.lowest_first / self.varying_lists:.0f} % of the lists"
             advice = "if these are costs, set data.reader.scores: cost (or score, where it is cost)"
             lines.append(f"the first candidate has the lowest base score in {share}; {advice}")
         return "\n".join(map(plain, lines))

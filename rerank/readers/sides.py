@@ -26,23 +26,23 @@ class ById(Generic[Item]):
     """What is in a stream, taken by ids in any order: what is passed on the way is held, and given back later."""
 
     def __init__(self, items: Iterable[tuple[Any, Item]]) -> None:
-        self._items, self._passed = iter(items), dict[Any, list[Item]]()
+        self._items, self._backlog = iter(items), dict[Any, list[Item]]()
 
     def take(self, name: Any) -> Item | None:
         """The next with an id; None if there is none left."""
-        if name in self._passed:
-            first, *more = self._passed.pop(name)
-            self._passed |= {name: more} if more else {}
+        if name in self._backlog:
+            first, *more = self._backlog.pop(name)
+            self._backlog |= {name: more} if more else {}
             return first
         for other, item in self._items:
             if other == name:
                 return item
-            self._passed.setdefault(other, []).append(item)
+            self._backlog.setdefault(other, []).append(item)
         return None
 
     def rest(self) -> Iterator[Item]:
         """What nobody has taken."""
-        yield from chain(*self._passed.values())
+        yield from chain(*self._backlog.values())
         yield from (item for _, item in self._items)
 
 
@@ -78,7 +78,7 @@ class Progress:
     def check_form(self) -> None:
         """Refuse a file of which no list so far is any good, whose lists are then counted by a wrong format."""
         if self.like is None and self.bad is not None:
-            raise self.bad.advised()
+            raise self.bad.with_advice()
 
 
 class Side:
@@ -101,7 +101,7 @@ class Side:
         self.by_id: dict[str, tuple[int, Any]] | None = None  # those not taken so far, where ids tell whose they are
         self.entries = iter(entries)
 
-    def settle(self, reader: Reader, ids: Callable[[], Sequence[str]]) -> None:  # noqa: ARG002
+    def pair_up(self, reader: Reader, ids: Callable[[], Sequence[str]]) -> None:  # noqa: ARG002
         """Decide how lists and entries go together; ids: of the first lists, which are then read ahead."""
         if reader.order == "file" and self.of == "list":
             self.by_id = {str(k): entry for k, entry in enumerate(self.entries, start=reader.first_id)}
@@ -162,7 +162,7 @@ def in_step(
         return [nbest.id for nbest in head]
 
     for side in sides:
-        side.settle(reader, ids)
+        side.pair_up(reader, ids)
     for nbest in chain(head, found):
         lists.add(nbest)
         entries = tuple(side.take_for(nbest, lists) for side in sides)
@@ -170,7 +170,7 @@ def in_step(
         if lacking is not None and nbest.problem is None:
             message = f"{lacking.path} has no {lacking.one} with the id of the list"
             problem = Problem("no source" if lacking.one == "source" else "no reference", message)
-            nbest = nbest.left_out(problem)
+            nbest = nbest.leave_out(problem)
         yield nbest, entries
     by_place = all(side.by_id is None for side in sides)
     for side in () if missing and by_place else sides:

@@ -69,7 +69,7 @@ def by_gain(points: Points, how: Decoding | None, again: RereadList, scores: np.
         p = probabilities(scores, points.sharpness, points.deviation)[0]
         index = settled(how, int(indices[0]), agreed(nbest, p)[1], nbest.base)
         rows = np.zeros_like(rows) if index is None else again.stats[[index]]
-    return ListAnswer(None if index is None else nbest.written(index), index, rows)
+    return ListAnswer(None if index is None else nbest.original(index), index, rows)
 
 
 def by_fusion(
@@ -88,7 +88,7 @@ def by_fusion(
     fusion, judgements, model = again.evidence.fusion, None, models[fold]
     if not fusion.used.any():
         best = int(np.argmax(scores))
-        return ListAnswer(nbest.written(best), best, stats(picked(candidates, [best])))
+        return ListAnswer(nbest.original(best), best, stats(picked(candidates, [best])))
     if model is not None:
         judgements = again.evidence.judged(model, scores, points.sharpness, points.deviation)
     trees = fusion.trees(probabilities(scores, points.sharpness, points.deviation), points.thresholds, judgements)
@@ -99,7 +99,7 @@ def by_fusion(
         mask = (losses[:, None] < points.slacks).ravel()
         rows = np.where(mask[:, None], np.repeat(stats(picked(candidates, indices)), points.slacks.size, axis=0), rows)
         if mask[0]:
-            return ListAnswer(nbest.written(indices[0]), indices[0], rows)
+            return ListAnswer(nbest.original(indices[0]), indices[0], rows)
     same = fusion.place_of(trees, scores) if trees.first.size == 2 else None
     return ListAnswer(brackets(trees, 0, symbols).encode("utf-8", "surrogateescape"), same, rows)
 
@@ -142,7 +142,7 @@ def answers_of(names: Sequence[str], again: RereadList) -> tuple[np.ndarray, np.
     """The answers of a list, and its columns with these names."""
     if again.pair is None:
         return None
-    nbest = again.pair.nbest.named()
+    nbest = again.pair.nbest.with_names()
     return answer_numbers(nbest), nbest.scores[:, [nbest.names.index(name) for name in names]].T
 
 

@@ -215,14 +215,14 @@ def _source_of(
     with error_context():
         blocks = memory_blocks(lists, texts=texts, gains=gains, columns=columns)
         items = (
-            block if block.list_count > 1 else block.repeated("keep")
+            block if block.list_count > 1 else block.count_repeats("keep")
             for block in skip_bad(blocks, getattr(lists, "on_bad_list", "error"))
         )
         rows = [block.without_raw() for block in items]
     first, _ = first_with_candidates(rows)
     if first is None:
         raise DataError("no list with candidates")
-    names = first.named().names
+    names = first.with_names().names
     columns = columns or ScoreColumns(names, names[first.column])
     dense = [name for name in columns.names if name not in (columns.base, GAIN)]
     reader = {"name": "jsonl", "base": columns.base, "dense": dense}

@@ -264,10 +264,11 @@ def _scores(numbers: Any, nbest: Lists) -> np.ndarray:
         scores = np.zeros(0) if numbers is _MISSING else np.asarray(numbers, np.float64)
     except (TypeError, ValueError):
         scores = np.zeros(0)
-    if scores.ndim != 1 or scores.size <= max(nbest.places, default=-1) or not np.isfinite(scores).all():
-        message = f"expected a finite score for every one of the {len(nbest.places)} candidates, which give their order"
+    if scores.ndim != 1 or scores.size <= max(nbest.indices, default=-1) or not np.isfinite(scores).all():
+        count = len(nbest.indices)
+        message = f"expected a finite score for every one of the {count} candidates, which give their order"
         raise DataError(message, list_id=nbest.id)
-    return scores[list(nbest.places)]
+    return scores[list(nbest.indices)]
 
 
 def _index(choice: Any, nbest: Lists) -> int:
@@ -277,8 +278,8 @@ def _index(choice: Any, nbest: Lists) -> int:
     if not len(nbest):
         return -1
     if isinstance(choice, int | np.integer) and not isinstance(choice, bool):
-        if choice in nbest.places:
-            return nbest.places.index(int(choice))
+        if choice in nbest.indices:
+            return nbest.indices.index(int(choice))
         raise DataError(f"found the choice {choice}; expected a place from 0 to {len(nbest) - 1}", list_id=nbest.id)
     text = encoded(row_of(choice, 1)["text"]).strip()
     if text not in nbest.texts:

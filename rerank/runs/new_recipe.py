@@ -323,7 +323,7 @@ def _detect(files: Sequence[str], reader: str | None, roles: str | None) -> tupl
         if nbest.problem is None and len(nbest):
             return settings, nbest
         problem = problem or nbest.problem
-    raise DataError("no list with candidates", path=files[0]) if problem is None else problem.advised()
+    raise DataError("no list with candidates", path=files[0]) if problem is None else problem.with_advice()
 
 
 def _common_folder(files: Sequence[str]) -> tuple[str, list[str]]:

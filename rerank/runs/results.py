@@ -74,7 +74,7 @@ def prediction_of(
     sign = 0 if not scores.size or abs(after - before) <= SAME_GAIN else 1 if after > before else -1
     out = BytesIO()
     reader.write(out, nbest, order.tolist(), scores + offset)
-    return out.getvalue(), sign, nbest if sign else nbest.some([])
+    return out.getvalue(), sign, nbest if sign else nbest.select([])
 
 
 class Predictions:

@@ -209,7 +209,7 @@ def load_source(
         raise count.nothing(path)
     if first.of_trees:
         raise DataError("found a list of trees; expected texts; `rerank run` is for parses", path=first.path)
-    example = first.named()
+    example = first.with_names()
     score_columns = ScoreColumns(example.names, example.names[example.column])
     content = content_of(recipe, columns=score_columns, keeps_texts=False)
     base = None if first.unscored else content.held[0]
@@ -220,7 +220,7 @@ def load_source(
     names = [name for name in names if use is None or name in use]
     parts, sample, empty = list[tuple[np.ndarray, ...]](), list[Lists](), 0
     for block in content.measured(rows, count):
-        nbest, sizes = block.held.named(), np.diff(block.lists.first)
+        nbest, sizes = block.held.with_names(), np.diff(block.lists.first)
         sample, empty = [*sample, *block.lists.each()][:FIRST_LISTS], empty + int((sizes == 0).sum())
         if len(nbest):
             base_scores = nbest.scores[:, nbest.names.index(base)] if base else np.zeros(len(nbest))

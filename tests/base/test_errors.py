@@ -179,7 +179,7 @@ def test_it_can_be_sent_and_stays_as_it_is() -> None:
     "error",
     [
         DataError("bad", path="a", line=3, list_id="x"), RecipeError("bad", key="k"), ModelError("bad", path="m"),
-        Problem("text", "bad", 3, path="a", place=1), InputError("bad", "candidates[0]", list_id="x"),
+        Problem("text", "bad", 3, path="a", index=1), InputError("bad", "candidates[0]", list_id="x"),
         TooLargeError("bad", path="a"), StoppedError("bad", 130), RunError("bad"), UnforeseenError("bad", "Traceback"),
     ],
 )  # fmt: skip

@@ -350,7 +350,7 @@ def test_a_bad_candidate_leaves_the_others_of_its_list(tmp_path: Path, case: Cas
         assert one.scores.tolist() == other.scores[kept].tolist()
     damaged = found[1]
     (bad,) = damaged.bad
-    assert (bad.reason, bad.place) == (reason, 1)
+    assert (bad.reason, bad.index) == (reason, 1)
     count = SkipCount("skip")
     for one in found:
         count.good(one)

@@ -100,7 +100,7 @@ CUT = {"moses": True, "charniak": False, "jsonl": True, "sockeye": True, "trees"
 def lines_of(data: bytes, told: dict[str, Any], line: int = 0, ordinal: int = 0) -> LineReader:
     """The lines of a stretch, given what is told of the file, and the numbers of lines and lists before it."""
     lines = LineReader(InputStream(io.BytesIO(data), ""))
-    lines.number, lines.records, lines.told = line, ordinal, told
+    lines.number, lines.records, lines.traits = line, ordinal, told
     return lines
 
 
@@ -113,10 +113,10 @@ def test_stretches_are_read_as_the_file_is(name: str) -> None:
         return [(one.id, one.texts, one.scores.tolist(), list(one.lines)) for one in found]
 
     expected = lists(whole := lines_of(data, {}))
-    assert reader.parts(whole.told) == CUT[name]
+    assert reader.can_split(whole.traits) == CUT[name]
     for count, size in ((1, 1), (2, 40), (3, 1 << 20)) if CUT[name] else ():
         parts = list(reader.stretches(InputStream(io.BytesIO(data), ""), count, size))
-        found = [lists(lines_of(part, dict(whole.told), line, ordinal)) for part, line, ordinal, _ in parts]
+        found = [lists(lines_of(part, dict(whole.traits), line, ordinal)) for part, line, ordinal, _ in parts]
         assert (b"".join(part for part, *_ in parts), [*chain(*found)]) == (data, expected)
         assert list(map(len, found)) == [part[-1] for part in parts]
 
@@ -129,7 +129,7 @@ def test_rows_of_lists_and_arrays_are_cut_nowhere() -> None:
     for text in ('{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}\n' * 2, *arrays):
         lines = lines_of(text.encode(), {})
         assert list(reader.lists(lines, reader.records(lines)))
-        assert not reader.parts(lines.told)
+        assert not reader.can_split(lines.traits)
 
 
 TREES = [name for name, form in formats.FORMATS.items() if form.trees]

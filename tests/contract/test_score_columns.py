@@ -197,11 +197,11 @@ def test_lists_from_memory_are_held_to_the_columns_too(name: str, models: dict[s
     path = form.write(tmp_path, small_lists.complete())
     whole = next(iter(make_reader(dict(form.reader)).read(path)))
     scorer.content.open(whole)
-    lacking = whole.changed(names=(form.base,), scores=whole.base.reshape(-1, 1), column=0, sources={})
+    lacking = whole.replace(names=(form.base,), scores=whole.base.reshape(-1, 1), column=0, sources={})
     with pytest.raises(Problem) as caught:
         scorer.content.open(lacking)
     assert caught.value.reason == "columns"
-    other = whole.changed(names=("total", *whole.names), scores=np.insert(whole.scores, 0, 1.0, axis=1), column=0)
+    other = whole.replace(names=("total", *whole.names), scores=np.insert(whole.scores, 0, 1.0, axis=1), column=0)
     with pytest.raises(Problem, match=re.escape(f"the base score is 'total'; expected {form.base!r}")):
         scorer.content.open(other)
 

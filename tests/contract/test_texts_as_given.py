@@ -152,16 +152,16 @@ def test_every_format_whose_texts_have_bounds_keeps_them(text: str, tmp_path: Pa
 
 def test_texts_that_differ_by_white_space_alone_repeat_each_other_and_cost_no_copy(lists: Path) -> None:
     (nbest,) = JsonlReader().parse(b'{"candidates": ["a", " a\\n", "b"]}')
-    assert (nbest.duplicates, nbest.texts, nbest.given) == (1, [b"a", b"a", b"b"], [b"a", b" a\n", b"b"])
-    assert nbest.given[2] is nbest.texts[2]
+    assert (nbest.duplicates, nbest.texts, nbest.originals) == (1, [b"a", b"a", b"b"], [b"a", b" a\n", b"b"])
+    assert nbest.originals[2] is nbest.texts[2]
     (nbest,) = JsonlReader(duplicates="drop").parse(b'{"candidates": [" a", "b", "a"]}')
     assert [one.text for one in nbest.candidates] == [" a", "b"]
     (nbest,) = JsonlReader().parse(b'{"candidates": ["a", "b"]}')
     assert nbest.problem is None
-    assert nbest.given is None
+    assert nbest.originals is None
     blocks = [block for block in JsonlReader().blocks(lists) if block.list_count > 1]
     parts = [block.part(1, block.list_count) for block in blocks]
-    assert [nbest.written(1).decode() for part in parts for nbest in part.each()] == TEXTS[1:]
+    assert [nbest.original(1).decode() for part in parts for nbest in part.each()] == TEXTS[1:]
 
 
 @pytest.mark.parametrize("text", ["one line  ", PROGRAM])

@@ -54,12 +54,12 @@ def digest_of(nbest: Lists, columns: tuple[str, ...]) -> int:
 def test_a_digest_depends_on_texts_scores_and_source_alone() -> None:
     nbest = text_list(0, np.array([[1.0, 2.0], [3.0, 4.0]]))
     found = digest_of(nbest, ("score",))
-    for same in (nbest.changed(id="other", path="other", line=3), nbest.changed(texts=[b" text 0 0\n", b"text 0 1"])):
+    for same in (nbest.replace(id="other", path="other", line=3), nbest.replace(texts=[b" text 0 0\n", b"text 0 1"])):
         assert digest_of(same, ("score",)) == found
     others = (
-        nbest.changed(source=b"a"),
-        nbest.changed(texts=nbest.texts[::-1]),
-        nbest.changed(scores=nbest.scores + 1),
+        nbest.replace(source=b"a"),
+        nbest.replace(texts=nbest.texts[::-1]),
+        nbest.replace(scores=nbest.scores + 1),
     )
     for other in others:
         assert digest_of(other, ("score",)) != found

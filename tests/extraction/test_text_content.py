@@ -306,7 +306,7 @@ def test_blocks_give_what_lists_give(features: dict[str, Any], tmp_path: Path, m
     assert sum(taken) > 300
     monkeypatch.setattr(TextContent, "flat", property(lambda _: False))
     monkeypatch.setattr(text_list, "BLOCK_LISTS", 1)
-    monkeypatch.setattr(JsonlReader, "most", 1)
+    monkeypatch.setattr(JsonlReader, "draft_lists", 1)
     expected, known = extract_training(made)
     assert_same_extracted(extracted, expected)
     assert_same_tables(table, known)
@@ -335,7 +335,7 @@ def test_runs_are_read_as_lists_are(seed: int, options: dict[str, Any], tmp_path
     found = told(reader.read(place))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text_list, "BLOCK_LISTS", 1)
-        patch.setattr(JsonlReader, "most", 1)
+        patch.setattr(JsonlReader, "draft_lists", 1)
         patch.setattr(json_lines, "parse_object", json_lines._parse_strictly)
         expected = told(reader.read(place))
     assert found == expected

@@ -213,7 +213,7 @@ def test_dropped_words_have_empty_targets() -> None:
 def test_any_bytes_give_spans_inside_or_an_error(field: bytes, segments: bool) -> None:
     nbest = plain(b"a b c", b"a", b"")
     fields = [field.replace(b"\n", b" "), b"0=0" if segments else b"0-0", b""]
-    nbest = nbest.changed(segmentation=fields) if segments else nbest.changed(alignment=fields)
+    nbest = nbest.replace(segmentation=fields) if segments else nbest.replace(alignment=fields)
     try:
         view = viewed(nbest, "x y")
     except Problem:

@@ -138,7 +138,7 @@ def check_lists(spec: dict[str, Any], path: str, place: Path) -> None:
         assert all((found.id, found.line >= 1, any(found.path.startswith(part) for part in path.split(","))))
         if found.problem is not None:
             bad += 1
-            assert all((found.problem.reason, found.problem.message, str(found.problem.advised())))
+            assert all((found.problem.reason, found.problem.message, str(found.problem.with_advice())))
             continue
         assert spec.get("ids") == "ordinal" or found.id not in ids
         ids.add(found.id)

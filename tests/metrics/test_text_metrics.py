@@ -384,5 +384,5 @@ def test_a_list_with_answers_is_right_by_these() -> None:
     nbest = Lists.one("0", "", 0, texts, [0] * 4, np.zeros((4, 1)), answers=answers)
     row, rows = Match().list_stats(nbest, [b"1000.0", b"7"])
     assert Match().gain(rows, row).tolist() == [1, 0, 0, 0]
-    row, rows = Match().list_stats(nbest.changed(answers=None), [b"1000", b"So"])
+    row, rows = Match().list_stats(nbest.replace(answers=None), [b"1000", b"So"])
     assert Match().gain(rows, row).tolist() == [0, 0, 1, 1]

@@ -296,7 +296,7 @@ def changed(nbest: Lists, how: str) -> Lists:
         scores[:, at["lm"]] *= -1
     else:
         scores[:, [at["lm"], at["acoustic"]]] = scores[:, [at["acoustic"], at["lm"]]]
-    return nbest.changed(scores=scores)
+    return nbest.replace(scores=scores)
 
 
 def unlike(known: dict[str, Any], lists: list[Lists]) -> set[str]:
@@ -338,7 +338,7 @@ def test_another_sign_and_exchanged_columns_are_seen(known: dict[str, Any], how:
 
 
 def test_less_than_all_values_and_more_than_none_are_seen(known: dict[str, Any]) -> None:
-    zeros = [nbest.changed(scores=np.zeros_like(nbest.scores)) for nbest in transcripts("test")]
+    zeros = [nbest.replace(scores=np.zeros_like(nbest.scores)) for nbest in transcripts("test")]
     assert unlike(known, zeros) == set(COLUMNS)
     nothing = SeenSample(np.zeros(200, np.uint64), np.zeros((200, 1, 5)), np.zeros((200, 2), np.int64))
     constant = columns_seen(["score"], ["score"], nothing)

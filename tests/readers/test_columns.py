@@ -127,7 +127,7 @@ def test_a_model_leaves_out_bad_candidates_alone_where_lists_have_gains(bad: int
     del candidates[bad][1]["lm"]
     lines = [json.dumps({"id": str(i), "candidates": of_list}) for i, of_list in enumerate(candidates)]
     (tmp_path / "lists").write_text("\n".join(lines))
-    reader = make_reader("jsonl").knowing(ScoreColumns(("score", "lm"), "score"), used=True)
+    reader = make_reader("jsonl").for_columns(ScoreColumns(("score", "lm"), "score"), live=True)
     found = list(read_lists(reader, str(tmp_path / "lists"), count=SkipCount("skip")))
     assert [len(one) for one in found] == [2 - (i == bad) for i in range(4)]
 
@@ -135,7 +135,7 @@ def test_a_model_leaves_out_bad_candidates_alone_where_lists_have_gains(bad: int
 @pytest.mark.parametrize("first", ["garbage", '{"id": "a", "candidates": [{"text": "b"}]}'])
 def test_a_first_list_tells_a_model_neither_of_ids_nor_of_scores(first: str, tmp_path: Path) -> None:
     (tmp_path / "lists").write_text(first + '\n{"id": "c", "candidates": [{"text": "d", "score": 2}]}\n')
-    reader = make_reader("jsonl").knowing(ScoreColumns(("score",), "score"), used=True)
+    reader = make_reader("jsonl").for_columns(ScoreColumns(("score",), "score"), live=True)
     _, second = reader.read(str(tmp_path / "lists"))
     assert (second.problem, second.id, second.base.tolist()) == (None, "c", [2.0])
 
@@ -172,7 +172,7 @@ def test_scores_of_parses_are_columns_and_are_not_written(place: Path, of: Any, 
     again = JoinedReader(of=JoinedReader(of=of))
     twice, *_ = again.read(path(place, PARSES, b"1\n2\n3\n", b"# lm\n4\n5\n6\n"))
     assert (twice.names[2:], twice.scores[:, 2:].tolist()) == (("column_1", "lm"), [[1, 4], [2, 5]])
-    assert written(again, twice.some([0])) == b"1\tx\n-1.0\t5.0\n(S1 (NN x))\n\n"
+    assert written(again, twice.select([0])) == b"1\tx\n-1.0\t5.0\n(S1 (NN x))\n\n"
 
 
 NAMES = ("prompt_id", "response", "reward", "correct", "note")
@@ -303,7 +303,7 @@ def test_scores_of_steps_are_columns(name: str, tmp_path: Path) -> None:
 def test_what_is_no_list_of_scores_beside_some_is_bad(name: str, value: Any, found: str, tmp_path: Path) -> None:
     one = good(*sampled(tmp_path, name, SHAPES[name]("prm", [[0.5], value])))
     (bad,) = one.bad
-    assert (bad.reason, bad.place) == ("columns", 1)
+    assert (bad.reason, bad.index) == ("columns", 1)
     assert f"found {found}" in bad.message
 
 

@@ -198,7 +198,7 @@ def test_how_many_are_right_is_no_place(tmp_path: Path) -> None:
     items = [{"prompt": f"p{k}", "samples": ["x", "y", "z"], "correct": k % 4} for k in range(12)]
     one, *_ = rows(tmp_path / "lists", items)
     assert "gain" not in one.names
-    assert "correct" in one.roles.unused
+    assert "correct" in one.roles.unused_keys
 
 
 def test_where_places_are_counted_from_is_said_or_asked(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -230,7 +230,7 @@ def test_a_choice_without_log_probabilities_is_bad_beside_others(tmp_path: Path)
     broken: list[Any] = [{"text": "x"}, {"text": "x", "logprobs": 1}, {"text": "x", "logprobs": {"content": ["y"]}}]
     broken += [{"text": "x", "logprobs": [float("-inf")]}, {"message": {"content": None}, "logprobs": [-1]}]
     _, one = rows(tmp_path / "lists", [CHAT, {"id": "2", "choices": [*CHAT["choices"], *broken]}])  # type: ignore[misc]
-    assert [(bad.reason, bad.place) for bad in one.bad] == [("score", k) for k in range(2, 6)] + [("text", 6)]
+    assert [(bad.reason, bad.index) for bad in one.bad] == [("score", k) for k in range(2, 6)] + [("text", 6)]
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_blocks_of_lists_are_read_as_one_by_one(place: Path, odd: str, monkeypat
         lines = "\n".join(each.replace("NAME", f"q{k}") for k, each in enumerate(every))
         ways = []
         for most in (16, 1):
-            monkeypatch.setattr(JsonlReader, "most", most)
+            monkeypatch.setattr(JsonlReader, "draft_lists", most)
             ways.append([shown(found) for found in read(place, lines)])
         assert ways[0] == ways[1]
 
@@ -137,7 +137,7 @@ def test_columns_do_not_depend_on_what_is_drafted_together(place: Path, monkeypa
     ]
     lines, ways = "\n".join(json.dumps({"candidates": one}) for one in every), []
     for most in (12, 5, 1):
-        monkeypatch.setattr(JsonlReader, "most", most)
+        monkeypatch.setattr(JsonlReader, "draft_lists", most)
         ways.append([shown(found) for found in read(place, lines, labels=("model",))])
     assert ways[0] == ways[1] == ways[2]
     assert [one[2] for one in ways[0] if len(one) > 4] == [("score", "all", "finish_length")] * 11
@@ -314,7 +314,7 @@ def test_lists_of_texts_of_other_formats_keep_what_they_have(tmp_path: Path, pla
     ]
     path.write_bytes(b"\n".join(lines))
     (nbest,) = read_lists(Moses(), path)
-    full = nbest.changed(source=b"x y", references=(b"r",))
+    full = nbest.replace(source=b"x y", references=(b"r",))
     item = written(full, [1, 0], np.array([7.0, 8.0]))
     assert (item["source"], item["references"]) == ("x y", ["r"])
     (again,) = read(place, json.dumps(item))

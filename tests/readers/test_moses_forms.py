@@ -126,16 +126,16 @@ def test_lines_are_read_written_back_and_with_other_scores_read_again(tmp_path: 
 def test_marians_alignments_may_name_the_ends_of_sentences(tmp_path: Path) -> None:
     """They are no words: source and text have two each, and what lies further out is wrong as ever."""
     found = read(tmp_path / "lists", FORMS["marian --alignment hard"].lines)[0]
-    view = make_view(found.changed(source=b"es regnet"), b"es regnet", None)
+    view = make_view(found.replace(source=b"es regnet"), b"es regnet", None)
     assert view.point_first.tolist() == [0, 2, 3]
     assert view.points.tolist() == [[0, 0], [1, 1], [0, 0]]
     with pytest.raises(Problem, match=r"'2-2' in the alignment points outside of the source, which has 1 word"):
-        make_view(found.changed(source=b"es"), b"es", None)
+        make_view(found.replace(source=b"es"), b"es", None)
     path = tmp_path / "moses"
     path.write_text("0 ||| it rains ||| F0= -3 ||| -1 |||  ||| 0-0 1-1 2-2\n")
     plain = next(iter(Moses().read(path)))
     with pytest.raises(Problem, match=r"'2-2' in the alignment points outside of the source, which has 2 words"):
-        make_view(plain.changed(source=b"es regnet"), b"es regnet", None)
+        make_view(plain.replace(source=b"es regnet"), b"es regnet", None)
 
 
 def test_alignments_with_ends_are_not_written_in_other_formats(tmp_path: Path) -> None:
@@ -151,8 +151,8 @@ def test_scores_of_words_are_columns_as_the_options_and_the_model_say(tmp_path: 
     for reader, names in (
         (Moses(columns=("min",), base="min"), ("min", "score")),
         (Moses(columns=("F0",)), ("F0", "score")),
-        (Moses().knowing(ScoreColumns(("F0", "score"), "score")), ("F0", *OF_WORDS, "score")),
-        (Moses().knowing(ScoreColumns(("min", "F0", "score"), "score")), ("F0", *OF_WORDS, "score")),
+        (Moses().for_columns(ScoreColumns(("F0", "score"), "score")), ("F0", *OF_WORDS, "score")),
+        (Moses().for_columns(ScoreColumns(("min", "F0", "score"), "score")), ("F0", *OF_WORDS, "score")),
     ):
         assert read(tmp_path / "lists", lines, reader)[0].names == names
     assert read(tmp_path / "lists", lines, Moses(base="min"))[0].base.tolist() == [-1.5, -2]
@@ -217,7 +217,7 @@ def test_a_value_that_is_missing_is_0_and_counted(tmp_path: Path) -> None:
 def test_what_was_decided_in_training_holds_for_other_files(tmp_path: Path) -> None:
     known = ScoreColumns(("lm_0", "gap", "score"), "score")
     lines = [joshua(i, y, " gap=2" * (i == 1 and y > 0)) for i in range(3) for y in range(3)]
-    found = lists_of(tmp_path / "lists", lines, Moses().knowing(known))
+    found = lists_of(tmp_path / "lists", lines, Moses().for_columns(known))
     assert {nbest.names for nbest in found} == {("lm_0", "gap", "score")}
     assert [nbest.absent.get("gap", 0) for nbest in found] == [3, 1, 3]
     assert found[0].others == ("tm_0",)  # all have it: a column that nobody asked for, whose values are kept
@@ -228,5 +228,5 @@ def test_a_file_that_shows_a_column_late_lacks_it_before(tmp_path: Path) -> None
     known = ScoreColumns(("lm_0", "gap", "score"), "score")
     late = [joshua(i, y, " gap=1" * (i > 22)) for i in range(25) for y in range(3)]
     (tmp_path / "late").write_text("".join(f"{line}\n" for line in late))
-    found = list(Moses().knowing(known).read(tmp_path / "late"))  # the first lists do not show that 0 is left out
+    found = list(Moses().for_columns(known).read(tmp_path / "late"))  # the first lists do not show that 0 is left out
     assert [nbest.problem is not None for nbest in found] == [True] * 23 + [False] * 2

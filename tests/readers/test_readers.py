@@ -75,7 +75,7 @@ def test_skip_count_under_error_and_skip() -> None:
         "are like it, check that the file is the one you mean"
     )
     count = SkipCount("skip")
-    count.good(nbest().changed(duplicates=1))
+    count.good(nbest().replace(duplicates=1))
     count.bad(bad)
     count.bad(bad)
     assert (count.lists, count.candidates, count.duplicates, count.skipped) == (1, 2, 1, 2)
@@ -154,7 +154,7 @@ def test_its_columns_costs_and_empty_lists(tmp_path: Path) -> None:
     assert written(reader, first, [1], np.array([0.5, 2.0, 0.0])) == b"a\t2.0\t-4\tit rain\n"
     first, *_ = read_lists(make_reader({"name": OWN, "scores": "cost"}), tmp_path / "lists")
     assert first.base.tolist() == [1.5, 2.0, 2.5]
-    known = make_reader(OWN).knowing(ScoreColumns(("score", "lm", "tm"), "score"))
+    known = make_reader(OWN).for_columns(ScoreColumns(("score", "lm", "tm"), "score"))
     with pytest.raises(DataError, match="candidate 1 does not have the number 'tm', as all of the training lists do"):
         list(read_lists(known, tmp_path / "lists"))
 
@@ -166,7 +166,7 @@ def test_gains_that_some_lists_have_are_not_looked_at_in_use(graded: tuple[int, 
         for i in range(3)
     ]
     (tmp_path / "lists").write_text("".join(json.dumps(one) + "\n" for one in lists))
-    used = make_reader("jsonl").knowing(ScoreColumns(("score", "lm"), "score"), used=True)
+    used = make_reader("jsonl").for_columns(ScoreColumns(("score", "lm"), "score"), live=True)
     assert [good(one).names for one in used.read(str(tmp_path / "lists"))] == [("score", "lm")] * 3
 
 
@@ -193,12 +193,12 @@ def test_shapes(name: str, tmp_path: Path) -> None:
     first, second, *_ = found(tmp_path / "lists", shape["items"])
     assert first.names == ("score", *shape["columns"]) == second.names
     assert first.scores[:, 1:].tolist() == shape["scores"]
-    assert sorted(first.roles.unused) == shape["unused"]
+    assert sorted(first.roles.unused_keys) == shape["unused"]
     assert [*first.roles.gains] == shape["gains"]
     if first.roles.group:
         return
     names = tuple(name for name in first.names if name != "gain")  # that a model has learned from
-    again = next(iter(make_reader("jsonl", "").knowing(ScoreColumns(names, "score")).read(tmp_path / "lists")))
+    again = next(iter(make_reader("jsonl", "").for_columns(ScoreColumns(names, "score")).read(tmp_path / "lists")))
     assert [again.scores[:, again.names.index(name)].tolist() for name in names] == [
         first.scores[:, first.names.index(name)].tolist() for name in names
     ]
@@ -235,18 +235,18 @@ def test_numbers_of_an_object_whose_others_are_named_are_not_lost_in_silence(tmp
         for i in range(3)
     ]
     first, *_ = found(tmp_path / "lists", items, roles={"judge.a": "column"})
-    assert (first.roles.unused, first.roles.doubtful) == (
+    assert (first.roles.unused_keys, first.roles.doubtful) == (
         {"judge.n": "numbers, 6 of 6", "judge.b": "numbers, 6 of 6"},
         ("judge.b",),
     )
     first, *_ = found(tmp_path / "lists", items, roles={"judge.a": "column", "judge.b": "unused"})
-    assert (sorted(first.roles.unused), first.roles.doubtful) == (["judge.b", "judge.n"], ())
+    assert (sorted(first.roles.unused_keys), first.roles.doubtful) == (["judge.b", "judge.n"], ())
 
 
 def test_keys_with_dots_and_unused_answers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     rows = [{"in.q": f"{i}", "out.text": f"{k}", "ok.0": k, "n": i + k} for i in range(3) for k in range(2)]
     first, *_ = found(tmp_path / "lists", rows, roles={"in.q": "group", "out.text": "text", "ok.0": "gain"})
-    assert (first.texts, sorted(first.names), first.roles.unused) == ([b"0", b"1"], ["gain", "n", "score"], {})
+    assert (first.texts, sorted(first.names), first.roles.unused_keys) == ([b"0", b"1"], ["gain", "n", "score"], {})
     assert caplog.text == ""
     own = {"candidates": [{"text": "a", "answer": [1]}, {"text": "b", "answer": [2]}]}
     (first,) = found(tmp_path / "lists", [own], roles={"answer": "unused"})

@@ -271,15 +271,15 @@ def test_lines_do_not_depend_on_chunks_or_line_ends(lines: list[bytes], chunk: i
 
 def test_looking_ahead_takes_nothing() -> None:
     reader = LineReader(InputStream(io.BytesIO(b"a\n\n \nb\nc"), "file"), chunk=2)
-    assert reader.ahead(3) == [b"a", b"", b" "]
-    assert reader.ahead(99) == [b"a", b"", b" ", b"b", b"c"]
+    assert reader.peek(3) == [b"a", b"", b" "]
+    assert reader.peek(99) == [b"a", b"", b" ", b"b", b"c"]
     assert reader.number == 0
     reader.take(1)
     assert reader.skip_blank()
-    assert (reader.number, reader.ahead(1)) == (3, [b"b"])
+    assert (reader.number, reader.peek(1)) == (3, [b"b"])
     reader.take(2)
     assert not reader.skip_blank()
-    assert reader.ahead(1) == []
+    assert reader.peek(1) == []
 
 
 def test_endless_lines_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ class BerkeleyReader(CharniakReader):
         out.write(b"".join(parts or [b"(())\n"]) + b"\n")
 
     def _grammar(self, lines: LineReader) -> NextList:
-        first, *second = lines.ahead(2)
+        first, *second = lines.peek(2)
         words = first.split()
         grouped = b"(" in first and (not words[0].isdigit() or numbers(first.partition(b"(")[0]))
         damaged = bool(second) and b"(" in second[0] and numbers(second[0].partition(b"(")[0])  # a score and a tree
@@ -108,7 +108,7 @@ class StanfordReader(ParseReader):
         first, last = lines.number + 1, 0
         rows, problem = list[ScoredTree](), cast(Problem | None, None)
         while lines.skip_blank():
-            line = lines.ahead(1)[0]
+            line = lines.peek(1)[0]
             mark = _MARK.match(line)
             number = int(mark[2] or b"1") if mark else 0
             if last and (number <= 1 or (number != last + 1 and problem is None)):

@@ -113,7 +113,7 @@ class LetorReader(TextReader):
             message = f"found {len(ids):,} features; expected at most {WIDEST:,}, as all are columns"
             raise DataError(f"{message}: take task: classification", path=path)
         names = {j: str(j) for j in ids}
-        asked = tuple(names.values()) if self.known is None else self.known.names
+        asked = tuple(names.values()) if self.model_columns is None else self.model_columns.names
         if ids and self.first is not None and self.first not in {*names.values(), *asked}:
             raise RecipeError(f"found {self.first!r}; expected the number of a feature of {path}", key="first")
         every = tuple(dict.fromkeys([self.base, *(name for name in asked if name != GAIN), GAIN]))

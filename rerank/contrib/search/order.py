@@ -191,11 +191,11 @@ class OrderMetric(Gain):
         return float(np.count_nonzero(useful))
 
     def list_stats(self, nbest: Lists, references: object) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
-        reference, stats = self._stats(nbest, np.array([0, len(nbest)]), [nbest.unlisted])
+        reference, stats = self._stats(nbest, np.array([0, len(nbest)]), [nbest.missing_grades])
         return reference[0], stats
 
     def block_stats(self, block: Lists) -> tuple[np.ndarray, np.ndarray]:
-        return self._stats(block, block.first, block.side("unlisted"))
+        return self._stats(block, block.first, block.side("missing_grades"))
 
     def _stats(
         self, nbest: Lists, lists: np.ndarray, unlisted: Sequence[Sequence[float]]

@@ -186,23 +186,23 @@ def _gain(document: bytes, grades: Scored | None) -> dict[str, float]:
 def _unlisted(grades: Scored | None, entries: Iterable[Entry | Problem]) -> dict[str, tuple[float, ...]]:
     """The grades of the relevant documents of a query that have no entry, which metrics of an order count."""
     texts = {one.text for one in entries if isinstance(one, Entry)}
-    return {"unlisted": tuple(grade for name, grade in (grades or {}).items() if name not in texts and grade > 0)}
+    return {"missing_grades": tuple(grade for name, grade in (grades or {}).items() if name not in texts and grade > 0)}
 
 
 def read_qrels(path: PathLike) -> Grades:
     """The grades of documents by query; a DataError for a line that is none."""
     with open_stream(path, strict=False) as stream:
         lines = LineReader(stream)
-        if lines.begins() == b"{":
+        if lines.first_byte() == b"{":
             return _by_query(_members(lines, "grade"), stream.path, "judged")
-        beir = [tuple(line.split()) for line in lines.ahead(1)] == [BEIR]
+        beir = [tuple(line.split()) for line in lines.peek(1)] == [BEIR]
         lines.take(beir)
         return _by_query((_judgement(*row, beir) for row in lines if row[1].strip()), stream.path, "judged")
 
 
 def _rows(lines: LineReader) -> Iterator[RunLine]:
     """The lines of a run in either form; queries with a problem are the words they begin with."""
-    if lines.begins() == b"{":
+    if lines.first_byte() == b"{":
         yield from _members(lines, "score")
         return
     query, place = b"", 0

@@ -73,7 +73,7 @@ def files_only(found: str, **given: Any) -> None:
 def as_error(problem: Problem) -> InputError:
     """A list or a candidate that was given and cannot be used, as an error."""
     k = 0 if problem.path else problem.line or 0  # the lines of a list that has no file are its candidates
-    k = k if problem.place is None else problem.place + 1
+    k = k if problem.index is None else problem.index + 1
     named = not k or re.search(rf"\bcandidate {k}\b", problem.message)
     message = problem.message if named else f"candidate {k}: {problem.message}"
     return InputError(message, f"candidates[{k - 1}]" if k else "candidates", list_id=problem.list_id or None)
@@ -304,7 +304,7 @@ def as_list(
     with error_context(name or None):
         held = source and _source(source)
         if texts and gains is None and columns and (plain := Plain.of(given, columns, name)) is not None:
-            return plain.lists().changed(source=held)
+            return plain.lists().replace(source=held)
         rows = [row_of(candidate, k) for k, candidate in enumerate(given, start=1)]
         columns = columns if columns is None or gains is None else columns.without({GAIN})
         base = SCORE if columns is None else columns.base or SCORE
@@ -323,7 +323,7 @@ def as_list(
                     own.pop(SCORE, None) if base == SCORE else own.setdefault(base, score)
         keys = [key for key in (rows[0] if rows else {}) if key not in KEYS and not ID.search(key)]
         written = tuple(key for key in keys if key_of(key, rows).is_numeric())  # as numbers, or as texts
-        draft = JSON.knowing(columns or ScoreColumns(written)).draft({"candidates": rows})
+        draft = JSON.for_columns(columns or ScoreColumns(written)).draft({"candidates": rows})
         if columns is None:
             sparse = {name for row in rows for name in row.get("features") or ()}
             shared = [key for key, of in draft.numbers.items() if key in NUMBERS or not (None in of or key in sparse)]
@@ -343,10 +343,10 @@ def as_list(
                 place = ("score",) if column == base else ("columns", column)
                 raise _error(of.index(None) + 1, f"found no number as {column!r}; expected {expected}", *place)
         draft.ids, draft.lines, draft.names, draft.unscored = [name], range(1, len(rows) + 1), columns.names, unscored
-        draft.settled()
+        draft.settle_columns()
         lists = lists_of([draft], "", "jsonl" if texts else "")
         named = texts or len(columns.names) > 1 or bool(columns.sources)  # parsers give a single score no name
-        return lists.changed(
+        return lists.replace(
             column=columns.names.index(base) if named else 0, names=columns.names if named else (),
             sources=columns.sources, others=tuple(others), of_trees=not texts,
             sparse=lists.sparse if texts else None, sides={"source": [held]} if texts else {},
@@ -382,7 +382,7 @@ class Plain(NamedTuple):
         texts, given = strip_texts(self.texts)
         return Lists.one(
             self.id, "", 0, texts, range(1, len(texts) + 1), np.array(self.numbers), self.base, form="jsonl",
-            names=self.columns.names, sources=self.columns.sources, given=given,
+            names=self.columns.names, sources=self.columns.sources, originals=given,
             raw=Pieces({"candidates": self.rows}, self.rows.copy()), duplicates=repeats_of(texts),
         )  # fmt: skip
 
@@ -427,11 +427,11 @@ def nbest_rows(nbest: NBest, texts: bool, columns: ScoreColumns | None) -> Lists
         raise DataError(message)
     if not rows.of_trees:
         source = None if nbest.source is None else encoded(nbest.source).strip()
-        return rows.changed(source=source, references=tuple(_text(reference) for reference in nbest.references))
+        return rows.replace(source=source, references=tuple(_text(reference) for reference in nbest.references))
     if len(nbest.references) > 1:
         raise DataError(f"found {len(nbest.references)} gold trees as references; expected one")
     if rows.gold is None and nbest.references:
-        return rows.changed(gold=SentenceText(_text(nbest.references[0]), 0, ""))
+        return rows.replace(gold=SentenceText(_text(nbest.references[0]), 0, ""))
     return rows
 
 
@@ -446,9 +446,9 @@ def with_gains(rows: Lists, nbest: NBest) -> Lists:
         if not np.array_equal(rows.scores[:, rows.names.index(GAIN)], gains):
             raise DataError(TWO_GAINS)
         return rows
-    named = rows.named()
+    named = rows.with_names()
     sources = {source: (*names, GAIN) for source, names in named.by_source.items()}
-    return named.changed(names=(*named.names, GAIN), scores=np.column_stack([named.scores, gains]), sources=sources)
+    return named.replace(names=(*named.names, GAIN), scores=np.column_stack([named.scores, gains]), sources=sources)
 
 
 def _text(reference: Any) -> bytes:

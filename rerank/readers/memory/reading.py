@@ -103,7 +103,7 @@ class FrameLists:
 
     frame: Any
     names: Mapping[str, Any]
-    known: ScoreColumns | None = None
+    model_columns: ScoreColumns | None = None
     answer: str | None = None
 
     @staticmethod
@@ -157,7 +157,7 @@ class FrameLists:
             yield from pairs
             return
         kind, numbers = "tree" if "tree" in self.names else "text", self.names.get("columns", ())
-        columns = self.known or ScoreColumns((SCORE, *numbers), SCORE)
+        columns = self.model_columns or ScoreColumns((SCORE, *numbers), SCORE)
         of_key = {key: self._column(name, numeric=key in (SCORE, GAIN)) for key, name in self.names.items()
                   if key != "columns"}  # fmt: skip
         of_key["columns"] = [
@@ -295,13 +295,13 @@ class ListFile:
     def blocks(self, known: ScoreColumns | None = None, normal: bool = False) -> Iterator[Lists]:
         """The lists with their sources and references, bad ones in their places, in blocks where the format gives some
         and no other file holds anything for them; known, normal: see ``Reader``."""
-        reader = self.reader.knowing(known, normal=normal)
+        reader = self.reader.for_columns(known, normal=normal)
         if self.trees:
             gold = self.references and treebank_files(*self.references)
             return read_in(self.encoding, lists_of_trees(reader, self.path, gold))
         files: dict[str, Any] = {"references": self.references, "sources": self.sources, "form": self.form}
         found = lists_of_texts(reader, self.path, **files)
-        every = (nbest if nbest.missing is None else nbest.left_out(nbest.missing) for nbest in found)
+        every = (nbest if nbest.missing is None else nbest.leave_out(nbest.missing) for nbest in found)
         return read_in(self.encoding, every)
 
 
@@ -453,7 +453,7 @@ def memory_blocks(
         try:
             rows = nbest_rows(nbest, texts, columns)
             if columns is None and nbest.rows is None and len(nbest):
-                shown = rows.named()
+                shown = rows.with_names()
                 columns = ScoreColumns(shown.names, shown.names[shown.column])
             yield with_gains(rows, nbest) if gains else rows
         except DataError as error:

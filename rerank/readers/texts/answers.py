@@ -31,7 +31,7 @@ def with_answers(nbest: Lists, rule: str | None) -> Lists:
                 answers[y] = encoded(found)
     except Problem as problem:
         raise problem.at(nbest.id, nbest.path, nbest.line) from None
-    return nbest.changed(answers=answers)
+    return nbest.replace(answers=answers)
 
 
 def answer_in(rule: str, text: str) -> str | None:

@@ -44,17 +44,17 @@ class Roles:
     reference: Paths = ()
     right: Paths = ()  # the right answer
     truth: Paths = ()  # the candidate that is right, or its place
-    placed: bool = False  # whether a number under ``truth`` is the place of a candidate, also one written as a text
+    by_index: bool = False  # whether a number under ``truth`` is the place of a candidate, also one written as a text
     ordinal: bool = False  # whether the place of the first candidate is 1, not 0
     id: Paths = ("id",)
-    prepared: Callable[[Object], Object] = dict  # makes of an object one that has all of this. Raises Problem
+    prepare: Callable[[Object], Object] = dict  # makes of an object one that has all of this. Raises Problem
     about: str = ""  # what the form is, with its address
     whole: bool = False  # whether candidates keep all that stands in them, but for ``dropped``
     plain: bool = False  # whether nothing is changed
-    dropped: frozenset[str] = frozenset()
+    omissions: frozenset[str] = frozenset()
     gains: tuple[str, ...] = ()  # the keys that could be the gain, where that is not sure
     rule: str | None = None  # the rule by which most answers are found
-    unused: Mapping[str, str] = field(default_factory=dict)  # the keys without a role, with their kind and count
+    unused_keys: Mapping[str, str] = field(default_factory=dict)  # the keys without a role, with their kind and count
     doubtful: tuple[str, ...] = ()  # those of them that are numbers, and vary within lists
 
     @property
@@ -109,7 +109,7 @@ class Roles:
 
         named: what else is kept of candidates.
         """
-        every = [self.prepared(row) if self.fits(row) else {} for row in rows]
+        every = [self.prepare(row) if self.fits(row) else {} for row in rows]
         head = next(filter(None, every), rows[0])
         keep = {key: (key, f"metrics.{key}") for key in (name.partition(":")[0] for name in named)}
         right = first_of(head, self.right)
@@ -151,7 +151,7 @@ class Roles:
             return ids.index(value)
         if self.many in OPTIONS and isinstance(value, str) and re.fullmatch("[A-Z]", value):
             value = ord(value) - ord("A") + self.ordinal
-        if not (self.placed and is_whole(value)):
+        if not (self.by_index and is_whole(value)):
             return None
         place = int(value) - self.ordinal
         return place if 0 <= place < len(texts) else None
@@ -167,7 +167,7 @@ class Roles:
                 raise Problem("columns", f"found {found} under {key!r}; expected one for each of {len(entries)} texts")
         for k, entry in enumerate(entries):
             inner = isinstance(entry, dict)
-            made = {key: entry[key] for key in entry if key not in self.dropped} if self.whole and inner else {}
+            made = {key: entry[key] for key in entry if key not in self.omissions} if self.whole and inner else {}
             text = text_in(self.text_of(entry))
             text = str(text) if is_whole(text) and DOCUMENT.match(self.text[0]) else text
             if text is not None or not self.group:
@@ -398,7 +398,7 @@ PAIRS_BY_VERDICT = (
 FORMS = (
     Roles(
         "lm-evaluation-harness", {"doc_id": object, "resps": list}, many="texts", group=("doc_id", "doc_hash"),
-        along={"answer": "answer", "gain": "gain"}, right=("target",), prepared=_from_log,
+        along={"answer": "answer", "gain": "gain"}, right=("target",), prepare=_from_log,
         about=f"{_GITHUB}EleutherAI/lm-evaluation-harness, `--log_samples`: the answers are those of the first filter",
     ),
     Roles(
@@ -439,12 +439,12 @@ FORMS = (
     ),
     Roles(
         "responses", {"object": str, "output": list}, group=("metadata",), columns={FINISH: (FINISH,)}, source=(),
-        right=("metadata.answer",), prepared=_response,
+        right=("metadata.answer",), prepare=_response,
         about="https://platform.openai.com/docs/api-reference/responses",
     ),
     Roles(
         "openai", {"choices": [dict]}, many="choices", marks=_CHOICE_KEYS, text=("text", "message.content"), source=(),
-        prepared=_choices, right=("answer",),
+        prepare=_choices, right=("answer",),
         columns={name: (name,) for name in (SCORE, BASE_SCORE, *OF_WORDS[1:], FINISH, "gain", "answer")},
         about="https://platform.openai.com/docs/api-reference/ and servers like it: completions and chats, also in the "
         "output of a batch, by its `custom_id`; of log probabilities the sum is the score, beside mean, least, number",
@@ -452,7 +452,7 @@ FORMS = (
     *(
         Roles(
             name, {best: object, other: object}, many="answers", source=("prompt", "query", "before"),
-            columns={"gain": ("gain",)}, prepared=partial(_sides, best=best, other=other), about=about,
+            columns={"gain": ("gain",)}, prepare=partial(_sides, best=best, other=other), about=about,
         )
         for name, best, other, about in PAIRS
     ),
@@ -473,7 +473,7 @@ FORMS = (
     *(
         Roles(
             name, dict.fromkeys((*texts, verdict), object), many="two", columns={"gain": ("gain",)}, source=(source,),
-            prepared=partial(_of_two, texts=texts, verdict=verdict, best=best), id=("question_id",), about=about,
+            prepare=partial(_of_two, texts=texts, verdict=verdict, best=best), id=("question_id",), about=about,
         )
         for name, texts, verdict, best, source, about in PAIRS_BY_VERDICT
     ),

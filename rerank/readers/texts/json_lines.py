@@ -61,20 +61,20 @@ class JsonReader(TextReader):
         """The contents of an object without candidates besides its id."""
         return {"candidates": []}
 
-    def parts(self, told: Mapping[str, Any]) -> bool:
+    def can_split(self, traits: Mapping[str, Any]) -> bool:
         """An array can be cut nowhere."""
-        return {"named", "columns"} <= told.keys() and told["by_line"]
+        return {"named", "columns"} <= traits.keys() and traits["by_line"]
 
     def records(self, lines: LineReader) -> Iterator[Record]:
         objects = iter(self.objects(lines))
         head, sound = list[tuple[int, Any]](), list[Any]()
-        if "named" not in lines.told:
+        if "named" not in lines.traits:
             while len(sound) < self.look and (entry := next(objects, None)) is not None:
                 head.append(entry)
                 sound += [] if isinstance(entry[1], Problem) else [entry[1]]
             having = 2 * sum(item.get(self.id_key) is not None for item in sound) >= len(sound) > 0
-            lines.told["named"] = self.ids == "file" and having
-        named, key, of_file, name = lines.told["named"], self.id_key, self.ids == "file", cast(str | None, None)
+            lines.traits["named"] = self.ids == "file" and having
+        named, key, of_file, name = lines.traits["named"], self.id_key, self.ids == "file", cast(str | None, None)
         for number, item in chain(head, objects):
             try:
                 if isinstance(item, Problem):
@@ -92,7 +92,7 @@ class JsonReader(TextReader):
         if lines.objects is not None:
             yield from enumerate(lines.objects, start=1)
             return
-        by_line = lines.told.setdefault("by_line", lines.apart if self.general else lines.begins() != b"[")
+        by_line = lines.traits.setdefault("by_line", lines.one_per_line if self.general else lines.first_byte() != b"[")
         for number, text in lines if by_line else items_of(lines):
             if start := text.strip()[:1]:
                 listed = self.general and start == b"["  # an array is the candidates of a list

@@ -81,7 +81,7 @@ class JsonlReader(JsonReader):
 
     form: ClassVar[str] = "jsonl"
     general: ClassVar[bool] = True
-    most: ClassVar[int] = 1 << 5
+    draft_lists: ClassVar[int] = 1 << 5
 
     labels: tuple[str, ...] = ()
     base: str = SCORE
@@ -105,9 +105,9 @@ class JsonlReader(JsonReader):
             more += [key] * (role == "label")
         object.__setattr__(self, "labels", tuple(dict.fromkeys([*self.labels, *more])))
 
-    def parts(self, told: Mapping[str, Any]) -> bool:
+    def can_split(self, traits: Mapping[str, Any]) -> bool:
         """Rows of one list may stand anywhere, and gains by answers are counted to the end of a file."""
-        return super().parts(told) and "roles" in told and not (told["roles"].group or told["roles"].right)
+        return super().can_split(traits) and "roles" in traits and not (traits["roles"].group or traits["roles"].right)
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """A new score is "score", the old one "base_score" unless there is one already.
@@ -129,13 +129,13 @@ class JsonlReader(JsonReader):
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are known before a file is read: they are numbers however they are written."""
-        return (*(self.dense or ()), *(() if self.known is None else self.known.names))
+        return (*(self.dense or ()), *(() if self.model_columns is None else self.model_columns.names))
 
     def objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
         named = [*dict.fromkeys([*self.columns, *self.labels])]
-        return as_lists(self.found(lines), self.roles or {}, lines, self.answer, named, self.look, used=self.used)
+        return as_lists(self.raw_objects(lines), self.roles or {}, lines, self.answer, named, self.look, used=self.live)
 
-    def found(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
+    def raw_objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
         """The objects as they stand in a file."""
         return super().objects(lines)
 
@@ -163,7 +163,7 @@ class JsonlReader(JsonReader):
         draft = Draft(raws, texts or [], {}, sides={"source": sources, "references": references})
         draft.sizes = list(map(len, every)) if several else ()
         if texts is None:
-            draft.texts = draft.tried(rows, _text, b"")
+            draft.texts = draft.try_each(rows, _text, b"")
         steps = list[str]()
         for key in (key for key in keys if key not in _NO_NUMBERS):
             values = [row.get(key) for row in rows]
@@ -172,15 +172,15 @@ class JsonlReader(JsonReader):
                 finite = _are_finite(values)
             score = key in NUMBERS and values.count(None) < len(values)
             if key in PARTS:
-                draft.parts[key] = draft.tried(values, partial(_part, key), None)
+                draft.parts[key] = draft.try_each(values, partial(_part, key), None)
             elif finite or score or not _NUMERIC.isdisjoint(map(type, values)):
-                draft.numbers[key] = values if finite else draft.tried(values, partial(_number, key), None)
+                draft.numbers[key] = values if finite else draft.try_each(values, partial(_number, key), None)
             if not finite and has_steps(values):
                 steps.append(key)
         if not keys.keys().isdisjoint(_NESTED):
-            draft.put(draft.tried(rows, _nested_numbers, {}), sparse=True)
+            draft.put(draft.try_each(rows, _nested_numbers, {}), sparse=True)
         if steps or FINISH in keys:
-            draft.put(draft.tried(rows, lambda row, k: derive(row, steps, k), {}))
+            draft.put(draft.try_each(rows, lambda row, k: derive(row, steps, k), {}))
         if self.labels:
             features = draft.features or [{}] * len(rows)
             draft.features = [
@@ -306,7 +306,7 @@ class TableReader(JsonlReader):
     def look(self) -> int:
         return COLUMN_SAMPLE_LISTS
 
-    def found(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
+    def raw_objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
         """The rows of a table, each with its line, or its number in a table that has no lines."""
         data = lines.rest()
         if data.startswith(TABLES):

@@ -53,7 +53,7 @@ def as_lists(
         return ((number, _with_index_keys(_unwrap_response(item, said, paths))) for number, item in items)
 
     rest = opened(objects)
-    head, sound, roles = list[tuple[int, Object | Problem]](), list[Object](), lines.told.get("roles")
+    head, sound, roles = list[tuple[int, Object | Problem]](), list[Object](), lines.traits.get("roles")
     while roles is None and len(sound) < look and (entry := next(rest, None)) is not None:
         head.append(entry)
         sound += [] if isinstance(entry[1], Problem) else [entry[1]]
@@ -66,7 +66,7 @@ def as_lists(
                 say_once(f"{lines.path}: one object holds all lists; not used of it: {', '.join(left)}")
             head = [*opened((number, one) for number, item in head for one in (lists if item is sound[0] else [item]))]
             sound = [item for _, item in head if not isinstance(item, Problem)]
-            lines.told["by_line"] = False
+            lines.traits["by_line"] = False
     try:
         roles = roles_of(sound, asked, named, used=used) if sound else roles
     except Problem as problem:
@@ -81,7 +81,7 @@ def as_lists(
     rights = (first_of(item, roles.right) for item in sound) if roles is not None else ()
     grader = Grader(rule, [right for right in rights if right is not None])
     if roles is not None:
-        lines.told.setdefault("roles", replace(roles, rule=grader.rule))
+        lines.traits.setdefault("roles", replace(roles, rule=grader.rule))
     groups = dict[str, tuple[int, Roles, list[Object]]]()
     for number, item in chain(head, rest):
         if isinstance(item, Problem) or roles is None or (roles.plain and "candidates" in item):

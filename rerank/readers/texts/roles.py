@@ -139,7 +139,7 @@ def roles_of(
     lists = list[Object]()
     for item in filter(form.fits, objects):
         with suppress(Problem):  # those that cannot be used are left to who reads them all
-            made = form.prepared(item)
+            made = form.prepare(item)
             lists += [made] if not form.many or isinstance(made.get(form.many), list) else []
     if not form.form:
         columns = {} if "base" in asked.values() else form.columns
@@ -313,7 +313,7 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
         ids, source, reference = ("id",), ("source",), ("reference", "references")
         right = right if "answer" in asked.values() else ()
     found = {"source": source, "reference": reference, "right": right, "id": ids}
-    return found | {"truth": told.truth, "placed": told.placed, "ordinal": told.ordinal}
+    return found | {"truth": told.truth, "by_index": told.by_index, "ordinal": told.ordinal}
 
 
 def _with_truth(form: Roles, objects: Sequence[Object], key: str, asked: Mapping[str, str]) -> Roles | None:
@@ -330,7 +330,7 @@ def _with_truth(form: Roles, objects: Sequence[Object], key: str, asked: Mapping
     placed |= 2 * plain > len(values) and key.lower() not in {*NAMES["answer"], "correct"}
 
     def places(*, ordinal: bool) -> tuple[Roles, list[int | None]]:
-        how = replace(form, truth=(key,), placed=placed, ordinal=ordinal)
+        how = replace(form, truth=(key,), by_index=placed, ordinal=ordinal)
         every = [item[form.many] for item in objects]
         texts = [[text_in(form.text_of(entry)) for entry in entries] for entries in every]
         return how, list(map(how.place_of, values, texts, every))
@@ -406,7 +406,7 @@ def _with_columns(
         lists |= {"answer": beside[0]} if beside else {}
     columns |= {{"gain": GAIN, "base": SCORE}.get(role, path): (path,) for path, role in asked.items()
                 if "." in path and role in ("gain", "base", "column")}  # fmt: skip
-    form = replace(form, columns=columns, along=lists, dropped=frozenset(dropped), gains=gains)
+    form = replace(form, columns=columns, along=lists, omissions=frozenset(dropped), gains=gains)
     taken = {*form.inner, *named, *lists.values()} | (set() if form.many else form.outer)
     return form, taken | ({*_SPECIAL, *names} - dropped if form.whole else set())
 
@@ -451,6 +451,6 @@ def _with_unused(
                         or {*asked, *form.gains}.intersection((key.name, key.path)))
                 and (key.is_numeric("object of numbers") or has_steps(key.values))]  # fmt: skip
     entries = entries_of(lists, form.many)
-    plain = form.whole and not (form.columns or form.along or form.dropped or form.truth or form.right) and all(
+    plain = form.whole and not (form.columns or form.along or form.omissions or form.truth or form.right) and all(
         isinstance(entry, str) or (isinstance(entry, dict) and "text" in entry) for entry in entries)  # fmt: skip
-    return replace(form, plain=plain, unused=unused, doubtful=tuple(doubtful))
+    return replace(form, plain=plain, unused_keys=unused, doubtful=tuple(doubtful))

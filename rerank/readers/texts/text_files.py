@@ -90,7 +90,7 @@ def _lines_of(path: PathLike, *, look: bool) -> Iterator[tuple[int, bytes]]:
     """The numbers and texts of lines; look: whether they may be other than texts."""
     with open_stream(path) as stream:
         lines = LineReader(stream)
-        first = lines.ahead(2) if look else []
+        first = lines.peek(2) if look else []
         if len(first) > 1 and first[0].startswith(b"S ") and _EDIT.match(first[1]):
             message = "found annotations in M2 (lines of S and A); expected texts: name the corrected sentences"
             raise DataError(message, path=lines.path, line=1)
@@ -262,7 +262,7 @@ def complete(nbest: Lists, *, needs_references: bool = True) -> Lists:
     if nbest.problem is None and nbest.missing is None and needs_references and not nbest.references:
         message = "no references: name their files with data.references, or use a format that holds them (jsonl); "
         message += "of lists in memory, give references or gains"
-        return nbest.left_out(Problem("no reference", message))
+        return nbest.leave_out(Problem("no reference", message))
     return nbest
 
 
@@ -304,7 +304,7 @@ def with_texts(nbest: Lists, entries: Sequence[Any], *, sourced: bool) -> Lists:
     found = {"source": entries[0][0]} if sourced and entries[0] is not None else {}
     if len(entries) > sourced:
         found["references"] = present_texts(chain(*filter(None, entries[sourced:])))
-    return text_list(nbest).changed(**found)
+    return text_list(nbest).replace(**found)
 
 
 class TextSide(Side):
@@ -315,14 +315,14 @@ class TextSide(Side):
         check_choice("form", form, FORMS)
         self.form = form
 
-    def settle(self, reader: Reader, ids: Callable[[], Sequence[str]]) -> None:
+    def pair_up(self, reader: Reader, ids: Callable[[], Sequence[str]]) -> None:
         file = TextFile(self.paths[0], self.form)
         first = ids() if file.ways else ()
         own = reader.order == "id" and any(name != str(k) for k, name in enumerate(first, start=reader.first_id))
         self.by_id = file.by_id(first, own=own) if first else None
         if self.by_id is None:
             self.entries = file.by_place()
-            super().settle(reader, ids)
+            super().pair_up(reader, ids)
 
 
 def source_lines(path: PathLike, form: str = "auto") -> Side:

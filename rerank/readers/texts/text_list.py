@@ -35,7 +35,7 @@ class Pieces:
     head: Any  # what the list has once: its JSON object, or its lines before the first candidate
     candidates: Sequence[Any]  # N entries: what it has for every candidate
 
-    def some(self, places: Sequence[int]) -> "Pieces":
+    def select(self, places: Sequence[int]) -> "Pieces":
         """The pieces with only the candidates at ``places``."""
         return Pieces(self.head, [self.candidates[place] for place in places])
 
@@ -84,7 +84,7 @@ class Draft:
         raws = [Pieces(fields.pop("head", None), fields.pop("pieces", items))]
         return Draft(raws, [one.text for one in entries], numbers, (), parts, bad, sides=sides, **fields)
 
-    def tried(self, items: Sequence[T], make: Callable[[T, int], U], otherwise: U) -> list[U]:
+    def try_each(self, items: Sequence[T], make: Callable[[T, int], U], otherwise: U) -> list[U]:
         """The results of ``make`` for what candidates have; what raises a Problem makes its candidate bad."""
         made = each(items, make)
         for k, one in enumerate(made):
@@ -111,7 +111,7 @@ class Draft:
         return [name for name, values in self.numbers.items()
                 if None not in values or all(one is not None or k in left for k, one in enumerate(values))]  # fmt: skip
 
-    def settled(self) -> "Draft":
+    def settle_columns(self) -> "Draft":
         """The draft with the numbers that are not among ``names`` as features, and without parts that nobody has."""
         self.parts = {part: values for part, values in self.parts.items() if any(values)}
         names = dict.fromkeys(self.names or ())
@@ -128,7 +128,7 @@ class Draft:
             ]
         return self
 
-    def alike(self, other: "Draft") -> bool:
+    def matches(self, other: "Draft") -> bool:
         """Whether both lists have the same columns, and derivations where the other has some."""
         parts = self.parts.keys() ^ other.parts.keys() <= {"answer"}
         return parts and (self.names, self.unscored, self.others) == (other.names, other.unscored, other.others)
@@ -173,7 +173,7 @@ def lists_of(drafts: Sequence[Draft], path: str, form: str, roles: Any = None) -
     return Lists(
         every(draft.ids for draft in drafts), path, starts, texts, lines, scores, first, names=names, form=form,
         others=drafts[0].others, unscored=drafts[0].unscored, roles=roles, sparse=_sparse(drafts),
-        given=given, sides=sides,
+        originals=given, sides=sides,
         segmentation=part("segmentation", b""), alignment=part("alignment", b""), answers=part("answer", None),
     )  # fmt: skip
 
@@ -204,7 +204,7 @@ class TextReader(ListReader):
     holds: ClassVar[str] = "texts"
     form: ClassVar[str] = "lists"  # the name of the format, the source of its columns
     usual: ClassVar[tuple[str, ...]] = NUMBERS  # what is a column where half of the lists have it
-    most: ClassVar[int] = 1  # lists in a draft
+    draft_lists: ClassVar[int] = 1  # lists in a draft
 
     @property
     def base(self) -> str:
@@ -220,7 +220,7 @@ class TextReader(ListReader):
     @property
     def look(self) -> int:
         """How many lists tell what all hold: one where a model says it, whose lists are answered as they come."""
-        return 1 if self.used else COLUMN_SAMPLE_LISTS
+        return 1 if self.live else COLUMN_SAMPLE_LISTS
 
     @abstractmethod
     def draft(self, content: Any) -> Draft:
@@ -231,34 +231,34 @@ class TextReader(ListReader):
         (content,) = contents
         return self.draft(content)
 
-    def made(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
+    def build_lists(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
         """Lists with the same columns, one after the other, are a block. Whoever asks a model may wait for an answer:
         what is there of a pipe is then one."""
         named = self.named(lines, records)
         ahead, run, full = list[Draft | Problem](), list[Draft](), 0.0
         nothing = FileColumns((self.base,), scored=False, others=())
-        if "columns" not in lines.told:
+        if "columns" not in lines.traits:
             ahead = list(self._drafts(lines, islice(named, self.look)))
-            lines.told |= {"columns": columns} if (columns := self.columns_of(ahead)) else {}
+            lines.traits |= {"columns": columns} if (columns := self.columns_of(ahead)) else {}
 
         def block() -> Lists:
-            made = lists_of(run, lines.path, self.form, lines.told.get("roles"))
+            made = lists_of(run, lines.path, self.form, lines.traits.get("roles"))
             run.clear()
             return made
 
         for draft in chain(ahead, self._drafts(lines, named)):
-            if "columns" not in lines.told and isinstance(draft, Draft):  # the first list that can be used tells
+            if "columns" not in lines.traits and isinstance(draft, Draft):  # the first list that can be used tells
                 columns = self.columns_of([next(self._each(draft))])
-                lines.told |= {"columns": columns} if columns else {}
-            for one in self._settled(draft, lines.told.get("columns") or nothing, lines):
-                if run and (isinstance(one, Lists) or not one.alike(run[0])):
+                lines.traits |= {"columns": columns} if columns else {}
+            for one in self._fit_lists(draft, lines.traits.get("columns") or nothing, lines):
+                if run and (isinstance(one, Lists) or not one.matches(run[0])):
                     yield block()
                 if isinstance(one, Lists):
                     yield one
                     continue
                 full = (full if run else 0.0) + len(one.ids) / BLOCK_LISTS + sum(map(len, one.texts)) / MAX_BLOCK_BYTES
                 run.append(one)
-                if full >= 1 or (self.used and not lines.held):
+                if full >= 1 or (self.live and not lines.has_line):
                     yield block()
         if run:
             yield block()
@@ -269,30 +269,30 @@ class TextReader(ListReader):
         for one in chain(named, [None]):
             if isinstance(one, tuple):
                 group.append(one)
-                if len(group) < self.most and (not self.used or lines.held):
+                if len(group) < self.draft_lists and (not self.live or lines.has_line):
                     continue
             if group:
-                yield from self._drafted(group, lines.path)
+                yield from self._draft_group(group, lines.path)
             group.clear()
             if isinstance(one, Problem):
                 yield one
 
-    def _drafted(self, group: Sequence[tuple[str, Record]], path: str) -> Iterator[Draft | Problem]:
+    def _draft_group(self, group: Sequence[tuple[str, Record]], path: str) -> Iterator[Draft | Problem]:
         try:
             draft = self.together([record.content for _, record in group])
         except Problem as problem:
             if len(group) == 1:
                 yield problem.at(group[0][0], path, group[0][1].line)
             else:
-                yield from chain.from_iterable(self._drafted([one], path) for one in group)
+                yield from chain.from_iterable(self._draft_group([one], path) for one in group)
         else:
             yield self._named(draft, [name for name, _ in group], [record.line for _, record in group])
 
     def _named(self, draft: Draft, ids: Sequence[str], starts: Sequence[int]) -> Draft:
         """A draft with the ids of its lists and the lines that these start at, without what a model has no use for."""
         draft.ids, draft.starts = ids, starts
-        if self.used and self.known is not None:  # gains, which some lists may have
-            for name in {*NUMBERS} - {self.base, *self.known.names}:
+        if self.live and self.model_columns is not None:  # gains, which some lists may have
+            for name in {*NUMBERS} - {self.base, *self.model_columns.names}:
                 draft.numbers.pop(name, None)
         return draft
 
@@ -318,31 +318,31 @@ class TextReader(ListReader):
         names = [name for name in lists[0].numbers if name in shared.union(NUMBERS)]
         names, dense = [*names, *sorted(shared.difference(names))], self.dense
         others: tuple[str, ...] = ()
-        if dense is None and self.known is not None:
-            dense = self.known.names
+        if dense is None and self.model_columns is not None:
+            dense = self.model_columns.names
             known = {*dense, *NUMBERS, self.base}
             others = tuple(name for name in names if name not in known)
         names = names if dense is None else [*dense, *(name for name in names if name in NUMBERS)]
-        scored = self.base in shared and not self.used  # a model says whether it needs scores
+        scored = self.base in shared and not self.live  # a model says whether it needs scores
         return FileColumns(tuple(dict.fromkeys([self.base, *names])), scored, others)
 
-    def _settled(self, draft: Draft | Problem, columns: FileColumns, lines: LineReader) -> Iterator[Draft | Lists]:
+    def _fit_lists(self, draft: Draft | Problem, columns: FileColumns, lines: LineReader) -> Iterator[Draft | Lists]:
         """A draft that fits the columns or, where some of its lists do not, each of these, without bad candidates."""
         if isinstance(draft, Problem):
             yield Lists.of(draft)
-        elif not (fitted := self._fitted(draft, columns)).bad:
+        elif not (fitted := self._fit(draft, columns)).bad:
             yield fitted
         elif draft.sizes:
-            yield from chain.from_iterable(self._settled(one, columns, lines) for one in self._each(draft))
+            yield from chain.from_iterable(self._fit_lists(one, columns, lines) for one in self._each(draft))
         else:
-            yield lists_of([fitted], lines.path, self.form, lines.told.get("roles")).without(fitted.bad)
+            yield lists_of([fitted], lines.path, self.form, lines.traits.get("roles")).without(fitted.bad)
 
-    def _fitted(self, draft: Draft, columns: FileColumns) -> Draft:
+    def _fit(self, draft: Draft, columns: FileColumns) -> Draft:
         """A draft with its numbers in columns. Candidates that lack some, or have what lists before had not, are bad;
         all of them where none has a base score."""
         draft = replace(draft, numbers={**draft.numbers}, bad={**draft.bad})
         if draft.names is not None:
-            return draft.settled()
+            return draft.settle_columns()
         every, scores = range(len(draft.texts)), enumerate(draft.numbers.get(self.base, ()))
         draft.names, draft.others = columns.names, columns.others
         draft.unscored = all(score is None or k in draft.bad for k, score in scores)
@@ -359,18 +359,18 @@ class TextReader(ListReader):
                 for k in (k for k in every if draft.numbers[name][k] is None):
                     draft.bad.setdefault(k, self._missing(name, k + 1))
         for name in NUMBERS:
-            new = name == self.base and not (self.used or draft.unscored or columns.scored)
+            new = name == self.base and not (self.live or draft.unscored or columns.scored)
             if name in draft.numbers and (new or name not in columns.names):
                 for k in (k for k in every if draft.numbers[name][k] is not None):
                     message = f"candidate {k + 1} has the number {name!r}, which the file's first lists do not have"
                     draft.bad.setdefault(k, Problem("columns", message))
-        return draft.settled()
+        return draft.settle_columns()
 
     def _missing(self, name: str, k: int) -> Problem:
         """The problem of candidate ``k`` without a number."""
         if name == self.base:
             return Problem("score", f"candidate {k} has no number {name!r}, the base score")
-        used = self.known is not None
+        used = self.model_columns is not None
         like = "all of the training lists" if used else "nearly all of the file's first lists"
         advice = "; name the dense columns in the reader's option dense" if self.offers("dense") and not used else ""
         advice = "; without it lists are ranked (rerank rank), not measured" if name == "gain" else advice

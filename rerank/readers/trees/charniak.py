@@ -91,7 +91,7 @@ class ParseReader(ListReader):
     def _grammar(self, lines: LineReader) -> NextList:
         """The function that reads one list of this file, chosen by its first lines; it advances past bad lists too."""
 
-    def made(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
+    def build_lists(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
         for item in self.named(lines, records):
             if isinstance(item, Problem):
                 yield Lists.of(item)
@@ -119,12 +119,12 @@ def block(lines: LineReader, ends: Callable[[bytes, bytes], bool]) -> list[bytes
 
 def list_ahead(lines: LineReader, ends: Callable[[bytes, bytes], bool]) -> list[bytes]:
     """What ``block`` takes. No line is waited for behind an empty one, as a pipe may have no more before its answer."""
-    look, size = lines.ahead(1, _FIRST_LINES), 1
+    look, size = lines.peek(1, _FIRST_LINES), 1
     while size < _MAX_LIST_LINES:
         if size + 1 >= len(look):
-            look = lines.ahead(size + 1, 2 * size + _FIRST_LINES)
+            look = lines.peek(size + 1, 2 * size + _FIRST_LINES)
             if len(look) == size + 1 and not blank(look[size]):
-                look = lines.ahead(size + 2, 2 * size + _FIRST_LINES)
+                look = lines.peek(size + 2, 2 * size + _FIRST_LINES)
         if size == len(look) or ends(look[size], look[size + 1] if size + 1 < len(look) else b""):
             break
         size += 1
@@ -188,7 +188,7 @@ def next_with_header(
 ) -> Record:
     """A header and its list, up to a blank line or the next header; every candidate is of so many pieces. What follows
     a bad list without a header of its own goes with it."""
-    header = _HEADER.match(lines.ahead(1)[0])
+    header = _HEADER.match(lines.peek(1)[0])
     named = header is not None and header[2] is not None
 
     def is_header(line: bytes, after: bytes, named: bool) -> bool:
@@ -218,7 +218,7 @@ def next_with_header(
             message = f"more follows than the {count} candidates of the header: found {excerpt(text)}; expected a "
             problem = Problem("too many", f"{message}blank line or the next header", number)
     while lines.skip_blank():
-        line, after = [*lines.ahead(2), b""][:2]
+        line, after = [*lines.peek(2), b""][:2]
         score = line if each == 2 else line.partition(b"(")[0]
         if is_header(line, after, named=False) or not (_is_tree(line) or numbers(score)):
             break
@@ -288,10 +288,10 @@ class BareReader(ParseReader):
         out.write(b"".join(parts or [b"(())\n"]) + b"\n")
 
     def _grammar(self, lines: LineReader) -> NextList:
-        header, shown = _HEADER.match(lines.ahead(1)[0]), _SCORE_SAMPLE_LINES
-        if self.used:  # the first list: a pipe may have no more before its answer
+        header, shown = _HEADER.match(lines.peek(1)[0]), _SCORE_SAMPLE_LINES
+        if self.live:  # the first list: a pipe may have no more before its answer
             shown = min(int(header[1]) + 1 if header else len(list_ahead(lines, blank)), _SCORE_SAMPLE_LINES)
-        scored = any(numbers(split_scores(line)[0]) for line in lines.ahead(shown) if b"(" in line)
+        scored = any(numbers(split_scores(line)[0]) for line in lines.peek(shown) if b"(" in line)
         if header is None:
             return partial(next_group, pieces_of=_pieces, form=GROUPS + _WITH_SCORES * scored, scored=scored)
         form = _HEADERS + _WITH_SCORES * scored
@@ -305,7 +305,7 @@ def next_group(lines: LineReader, pieces_of: PiecesOf, form: str, *, scored: boo
         message = f"found {excerpt(rows[0])} where a list starts; expected its first tree, '(...)'"
         return Record(None, first, Problem("header", message, first))
     parts = _parts(pieces_of(rows, first), form, scored)
-    if first == 1 and not lines.ahead(1) and len({(*Candidate(decoded(row.text)).tokens,) for row in parts.rows}) > 2:
+    if first == 1 and not lines.peek(1) and len({(*Candidate(decoded(row.text)).tokens,) for row in parts.rows}) > 2:
         message = "trees of different words and no blank line; expected one behind the trees of each sentence"
         return Record(None, first, Problem("words", message, first))
     return Record(None, first, parts)

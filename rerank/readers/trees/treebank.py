@@ -244,7 +244,7 @@ def open_list(nbest: Lists, symbols: SymbolTable, changed: Counter[str] | None =
             message = error.message + next(filter(None, map(bracket_advice, texts)), "")
             raise Problem("brackets", message, error.line, path=own.path, list_id=own.id) from None
 
-    nbest, trees = nbest.opened(look)
+    nbest, trees = nbest.open_usable(look)
     return nbest, trees if changed is None else normalized(trees, symbols, changed, CANDIDATES)
 
 
@@ -265,7 +265,7 @@ def parse_list(nbest: Lists, symbols: SymbolTable, changed: Counter[str] | None 
 def lists_of_trees(reader: Reader, path: PathLike, gold: Sequence[PathLike] | None) -> Iterator[Lists]:
     """Every list, usable or not, with its gold tree if there are files of ``gold`` trees."""
     for nbest, entries in in_step(reader, path, [] if gold is None else [TreebankSide(gold)]):
-        yield nbest.changed(gold=entries[0]) if entries and nbest.problem is None else nbest
+        yield nbest.replace(gold=entries[0]) if entries and nbest.problem is None else nbest
 
 
 def parse_pair(nbest: Lists, symbols: SymbolTable, changed: Counter[str] | None = None) -> tuple[Lists, Trees, Trees]:

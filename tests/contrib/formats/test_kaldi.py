@@ -84,7 +84,7 @@ def test_costs_of_other_candidates_are_an_error(lm: bytes, line: int | None, mes
 def test_a_cost_that_is_none_is_named_where_it_is(tmp_path: Path) -> None:
     path = write(tmp_path, words=WORDS, lm=LM.replace(b"36.5", b"high"), ac=AC)
     (bad,) = next(iter(make_reader(KALDI).read(path))).bad  # type: ignore[union-attr]
-    assert (bad.path, bad.line, bad.reason, bad.place) == (str(tmp_path / "lm"), 2, "score", 1)
+    assert (bad.path, bad.line, bad.reason, bad.index) == (str(tmp_path / "lm"), 2, "score", 1)
     with pytest.raises(DataError, match=r"names 1 files; expected 3: the words and lm, ac"):
         list(make_reader(KALDI).read(write(tmp_path, words=WORDS)))
 

@@ -315,7 +315,7 @@ def test_runs_in_json_are_those_of_trec(tmp_path: Path) -> None:
         fused = replace(one, others=(str(tmp_path / f"{form}.run"),))
         for reader, name in ((one, form), (fused, "trec")):
             lists = [found for found in reader.read(tmp_path / f"{name}.run") if found.problem is None]
-            read.append([(found.id, found.texts, found.scores.tolist(), found.unlisted) for found in lists])
+            read.append([(found.id, found.texts, found.scores.tolist(), found.missing_grades) for found in lists])
         assert format_of(str(tmp_path / f"{form}.run"), readers) == "trec"
     assert read[0] == [("q1", [b"x", b"y"], [[-1, 0], [-2, 2]], (1.0,)), ("q2", [b"x"], [[-1, 0]], ())]
     assert read[:2] == read[2:]
@@ -347,7 +347,7 @@ def test_a_query_that_found_nothing_is_a_list_without_candidates(tmp_path: Path)
     (tmp_path / "qrels.json").write_text('{"q1": {"y": 1}, "q2": {"x": 1}, "q3": {}}')
     reader = TrecReader(qrels=str(tmp_path / "qrels.json"))
     first, second = reader.read(tmp_path / "run.json")
-    assert (first.id, first.texts, first.unlisted, second.id) == ("q1", [], (1.0,), "q2")
+    assert (first.id, first.texts, first.missing_grades, second.id) == ("q1", [], (1.0,), "q2")
     lists = rerank.read(tmp_path / "run.json", {"name": "trec", "qrels": str(tmp_path / "qrels.json")})
     assert rerank.evaluate([[], [1.0]], lists, "mrr").score == 0.5
     assert read_run(tmp_path / "run.json") == {b"q2": {b"x": 1.0}}

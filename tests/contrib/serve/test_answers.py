@@ -85,7 +85,7 @@ def cases(trees: Path, texts: dict[str, Path], small_data: Path) -> dict[str, Ca
 def _odd_trees(nbest: Lists, i: int) -> Lists:
     """A list with a word and a label that no other list has."""
     odd = f" (ODD{i} Odd{i}))".encode()
-    return nbest.changed(texts=[text.rstrip()[:-1] + odd for text in nbest.texts])
+    return nbest.replace(texts=[text.rstrip()[:-1] + odd for text in nbest.texts])
 
 
 def _text_list(i: int) -> Lists:
@@ -222,7 +222,7 @@ def _rank_inherited(_: int) -> list[Result]:
 
 def test_what_a_template_lacks_is_logged_once(cases: dict[str, Case], caplog: pytest.LogCaptureFixture) -> None:
     scorer = Scorer(cases["texts"].scorer.model)
-    lists = [each.changed(source=None) for each in cases["texts"].lists if not each.of_trees]
+    lists = [each.replace(source=None) for each in cases["texts"].lists if not each.of_trees]
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(lambda _: rank_all(scorer, list(lists)), range(THREADS)))
     said = [record.getMessage() for record in caplog.records]
