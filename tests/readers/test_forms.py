@@ -155,6 +155,9 @@ def test_roles_reach_into_objects_and_say_which_keys_are_missing(
     ]
     rows(tmp_path / "plain", [{"candidates": ["x", "y"]}], roles={"typo": "gain"})
     assert "'typo' is missing" in caplog.text
+    plain = {"candidates": "candidates", "source": "source", "reference": "reference"}  # as models keep them
+    rows(tmp_path / "named", [{"candidates": ["x", "y"], "references": ["x"]}], roles=plain)
+    assert "named" not in caplog.text
     items = [{"on": {"q": "?"}, "said": {"a": text}} for text in "xy"]
     (one,) = rows(tmp_path / "lists", items, roles={"on.q": "group", "said.a": "text"})
     assert one.texts == [b"x", b"y"]

@@ -74,7 +74,8 @@ def as_lists(
         return
     plain = used and any("candidates" in item for item in sound)  # in use, lists that need no roles
     needed = REQUIRED_ROLES if used else WORDS[:-1]
-    for key, role in _missing(sound, asked, needed).items() if asked and sound and not plain else ():
+    named_so = asked if used else {key: role for key, role in asked.items() if key != role}  # the names tell as much
+    for key, role in _missing(sound, named_so, needed).items() if asked and sound and not plain else ():
         where = "training" if used else "roles"
         message = f"{key!r} is missing, the {role} in {where}; if it has another name: --roles NAME={role}"
         say_once(f"{lines.path}: {message}", logging.WARNING)
