@@ -244,6 +244,22 @@ def test_what_is_wrong_with_a_table(data: bytes, said: str, tmp_path: Path) -> N
         list(rerank.read(path))
 
 
+def test_quotes_between_tabs_that_end_no_field_are_text(tmp_path: Path) -> None:
+    texts = ['"', "b", "c", '"', '"Yes," he said .', '" d "']
+    rows = [f"{k // 2}\t{text}\t{k}" for k, text in enumerate(texts)]
+    (tmp_path / "x.tsv").write_text("\n".join(["query\ttext\tlm", *rows, ""]))
+    assert [[one.text for one in nbest.candidates] for nbest in rerank.read(tmp_path / "x.tsv")] == [
+        texts[:2], texts[2:4], texts[4:],
+    ]  # fmt: skip
+
+
+def test_a_key_of_which_some_values_are_numbers_is_doubted(tmp_path: Path) -> None:
+    rows = "".join(f"{k // 3},{k},{'None' if k % 3 == 2 else k}\n" for k in range(6))
+    (tmp_path / "x.csv").write_text(f"query,text,lm\n{rows}")
+    first, _ = make_reader("table", "").read(tmp_path / "x.csv")
+    assert first.roles.doubtful == ("lm",)
+
+
 def test_commas_of_decimals_are_read_where_semicolons_part_fields(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("query;text;lm\n1;a, b;-0,5\n1;1,2,3;2\n")
     (one,) = rerank.read(tmp_path / "x.csv")

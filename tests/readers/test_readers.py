@@ -209,6 +209,52 @@ def test_candidates_beside_one_another_whose_text_is_named(tmp_path: Path) -> No
     assert found(tmp_path / "lists", [row])[0].problem is not None
     (first,) = found(tmp_path / "lists", [row], roles={"poem": "text"})
     assert (first.texts, first.scores[:, 1].tolist()) == ([b"a", b"b"], [1, 0])
+    named = {"prompt": "?", "poem_A": "a", "poem_B": "b", "liked": "B"}
+    (first,) = found(tmp_path / "lists", [named], roles={"poem": "text", "liked": "truth"})
+    assert first.scores[:, 1].tolist() == [0, 1]
+
+
+def test_a_score_beside_the_base_is_a_column(tmp_path: Path) -> None:
+    for first, second in (("lm", "score"), ("score", "lm")):
+        rows = [{"text": f"{k}", first: k, second: -k, "gain": k} for k in range(2)]
+        for items in ([{"samples": rows}], [{"candidates": rows}]):
+            (one,) = found(tmp_path / "lists", items, roles={"lm": "base"})
+            numbers = dict(zip(one.names, one.scores.T.tolist(), strict=True))
+            lm = [row["lm"] for row in rows]
+            assert numbers == {"score": lm, "other_score": [-value for value in lm], "gain": [0, 1]}
+
+
+def test_columns_of_rows_that_an_id_tells_apart(tmp_path: Path) -> None:
+    names, data = ["qid", "response", "Score"], [["a", "x", 1], ["a", "y", 2], ["b", "z", 3], ["b", "u", 4]]
+    split = {"columns": names, "index": [0, 1, 2, 3], "data": data}
+    for item in (split, dict(zip(names, map(list, zip(*data, strict=True)), strict=True))):
+        first, second = found(tmp_path / "lists", item)
+        assert (first.texts, second.texts) == ([b"x", b"y"], [b"z", b"u"])
+        assert (first.base.tolist(), second.base.tolist()) == ([1, 2], [3, 4])
+
+
+def test_a_schema_holds_no_lists(tmp_path: Path) -> None:
+    schema = {"fields": [{"name": "k"}, {"name": "v"}], "primaryKey": ["k"]}
+    assert found(tmp_path / "lists", {"schema": schema, "data": [{"k": 1, "v": 2}]})[0].problem is not None
+
+
+def test_candidates_under_names_that_a_role_says_are_some(tmp_path: Path) -> None:
+    row = {"prompt": "?", "tree": {"0.1": {"text": "a", "lm": 1}, "0.2": {"text": "b", "lm": 2}}}
+    assert found(tmp_path / "lists", [row])[0].problem is not None
+    (first,) = found(tmp_path / "lists", [row], roles={"tree": "candidates"})
+    assert (first.texts, first.scores[:, 1].tolist()) == ([b"a", b"b"], [1, 2])
+
+
+def test_thoughts_are_no_part_of_an_answer(tmp_path: Path) -> None:
+    parts = [{"text": "so", "thought": True}, {"text": "4"}]
+    (first,) = found(tmp_path / "lists", {"candidates": [{"content": {"parts": parts}}, {"content": {"parts": ["5"]}}]})
+    assert first.texts == [b"4", b"5"]
+
+
+def test_merged_cells_need_their_values(tmp_path: Path) -> None:
+    (tmp_path / "lists.csv").write_text("question,answer,correct\np,a,1\n,b,0\nq,c,0\n,d,1\n")
+    bad, *_ = make_reader("table", "").read(tmp_path / "lists.csv")
+    assert "merged cells" in bad.problem.message
 
 
 def test_numbers_in_objects_are_doubted_until_their_path_is_named(tmp_path: Path) -> None:

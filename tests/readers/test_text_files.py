@@ -118,6 +118,15 @@ def test_numbers_in_front_are_said_to_be_text(tmp_path: Path, caplog: pytest.Log
     assert of_lists(tmp_path, (0, 1, 2), numbered, form="id")["0"] == (b"you stay",)
 
 
+def test_numbers_in_a_column_of_their_own_are_not_said_to_be_text(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    columns = b"1\twe go\n0\tyou stay\n2\tthey run\n"
+    with caplog.at_level(logging.INFO, "rerank"):
+        assert of_lists(tmp_path, (0, 1, 2), columns)["0"] == (b"you stay",)
+    assert "taken for text" not in caplog.text
+
+
 def test_first_words_like_ids_are_words_where_texts_have_them_too(tmp_path: Path) -> None:
     ids, words = b"utt1 a b3\nutt2 c\n", b"quell7 quell3\nquell3 quell7\n"
     for data, expected in (
@@ -137,6 +146,9 @@ def test_what_is_no_text_is_left_out(tmp_path: Path) -> None:
         of_lists(tmp_path, ("p", "q"), m2)
     with pytest.raises(DataError, match=r"ref0:1: found segments of STM .*; expected texts, as 'ID it rains'"):
         of_lists(tmp_path, ("p", "q"), b"p 1 spk 0.0 2.50 <o,f0,male> it rains\nq 1 spk 0.0 1 <o,f0,male> hello\n")
+    for start in (b'<seg id="1">it rains</seg>\n', b'<?xml version="1.0"?>\n', b"<refset>\n<doc>\n"):
+        with pytest.raises(DataError, match=r"ref0:1: found XML; expected its texts, one on each line"):
+            of_lists(tmp_path, ("p", "q"), start)
     for array in (b'["it rains", "hello"]', b'[\n "it rains"\n]\n', b'{\n "id": "it rains"\n}\n'):
         (path,) = write(tmp_path, array)
         with pytest.raises(DataError, match=r"ref0:1: found .*, of one JSON value; expected a text, or an object"):

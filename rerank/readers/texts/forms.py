@@ -262,7 +262,7 @@ def text_in(value: Any, *, every: bool = False) -> Any:
 def _content(content: Any) -> str:
     """The text of a message, which may have several parts, or none."""
     parts = content if isinstance(content, list) else [content]
-    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    texts = [part.get("text") if isinstance(part, dict) and not part.get("thought") else part for part in parts]
     return "".join(text for text in texts if isinstance(text, str))
 
 

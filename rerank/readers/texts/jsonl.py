@@ -321,7 +321,9 @@ def rows_of(data: bytes, mark: str, path: str) -> Iterator[tuple[int, dict[str, 
     """The rows below a line of names, each with its line; ``mark`` parts their fields. Raises DataError."""
     csv.field_size_limit(MAX_LINE)
     text = data.decode("utf-8", "surrogateescape")
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+    # A quotation mark that ends no field begins none, but would take the rows up to the next one for its text.
+    bare = mark == "\t" and re.search(r'(?:^|[\t\n])"(?!(?:[^"\t]|"")*"(?:[\t\r\n]|$))', text)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True, quoting=csv.QUOTE_NONE if bare else 0)
     try:
         names = next(rows, [])
         named = [name for name in names if name]  # that of an index has none

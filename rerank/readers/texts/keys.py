@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, islice
 from typing import Any
 
@@ -13,9 +13,17 @@ from rerank.readers.texts.forms import NUMERAL, VERDICTS, Object, Paths, Roles, 
 from rerank.readers.texts.text_list import MIN_COLUMN_SHARE, SCORE
 
 SAMPLE_CANDIDATES = 20_000  # candidates that tell the roles
-# What keys of a role are usually called, the likeliest first, without regard to capitals.
+
+
+@lru_cache(maxsize=1 << 12)
+def plain_name(key: str) -> str:
+    """A name without its capitals and what stands between its words: ``questionId`` is ``question_id``."""
+    return re.sub(r"[\W_]", "", key.lower())
+
+
+# What keys of a role are usually called, the likeliest first, as plain names.
 NAMES = {
-    role: tuple(names.split()) for role, names in {
+    role: tuple(map(plain_name, names.split())) for role, names in {
         "candidates": "candidates samples nbest n_best hypotheses hyps alternatives beams completions responses "
         "generations outputs output_list predictions preds ctxs passages endings answers solutions texts text",
         "text": "text response completion generated_text translation_text output content hypothesis hyp prediction "
@@ -39,17 +47,17 @@ NAMES = {
         "clicked click picked purchased relevance grade rel qrel judgment judgement y_true",
     }.items()
 }  # fmt: skip
+VERDICT_WORDS = {*NAMES["gain"], "accuracy", "correctness", "positive", "passing"}  # in the name of what may be one
 # Gains that may be beyond 1, if they are whole numbers.
-GRADED = "label", "labels", "relevance", "grade", "rel", "qrel", "judgment", "judgement", "y_true"
+GRADED = "label", "labels", "relevance", "grade", "rel", "qrel", "judgment", "judgement", "ytrue"
 # What a candidate comes to.
 ANSWER_KEYS = "answer", "predicted_answer", "extracted_answer", "extracted", "final_answer", "parsed_answer", "parsed"
 # What is measured against a reference, or says which is the best: nobody has it in use, so it is no column unless the
 # user says so.
 REFERENCE_BASED = re.compile(
-    r"(?<![a-z])([a-z]*bleu|[wctm]er|[a-z]*chrf|rouge[a-z]*|meteor|bert_?score|edit_distance|bleurt|gleu|f0\.?5(?!\d)|"
-    r"comet(?!.?(kiwi|qe))|(num|n)_(errors|edits)|best|gold|oracle|human|winner|win|won|chosen|preferred|"
-    r"^(target|preference|choice)$)(?![a-z])",
-    re.IGNORECASE,
+    r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:[a-z]*bleu|[wctm]er|[a-z]*chrf|rouge[a-z]*|meteor|bert_?score|"
+    r"edit_distance|bleurt|gleu|f[-_]?(1|0\.?5)(?!\d)|comet(?!.?(kiwi|qe))|(num|n)_(errors|edits)|best|gold|oracle|human|"
+    r"winner|win|won|chosen|preferred|^(target|preference|choice)$)(?![a-z])"
 )
 # Of a candidate that stands alone; what is called otherwise may be the right answer beside a response.
 TEXT_KEYS = {*NAMES["text"]}.difference(("answer", "solution", "code", "body", "caption", "target"))
@@ -59,8 +67,8 @@ NUMBERED_TEXTS = RESPONSES.union(("answer", "solution", "code"))
 RIGHT_ANSWERS = "answers", "solutions"  # all that is right, beside a response; else, candidates
 _NUMBERS = "number", "true or false", "number written as text", "true or false written as text"
 HOLDERS = {*NAMES["candidates"], "choices", "hits", "docs"}  # of the candidates in a response
-ID = re.compile(r"(^|[_-])(id|idx|index|uuid|docid|docno|[pqu]id|hash|url|path|file|timestamp|at)s?$|^unnamed: \d+$",
-                re.IGNORECASE)  # fmt: skip
+ID = re.compile(r"(^|[_-]|(?<=[a-z])(?=[A-Z]))(?i:id|idx|index|uuid|docid|docno|[pqu]id|hash|url|path|file|timestamp|"
+                r"at)s?$|^(?i:unnamed: \d+)$")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +93,12 @@ class JsonKey:
             return Counter({"number": len(self.values)} if self.values else ())
         return Counter(_kind_of(value) for value in self.values if value != [])
 
-    def is_mostly(self, *kinds: str) -> bool:
-        return sum(self.kinds[kind] for kind in kinds) >= MIN_COLUMN_SHARE * self.kinds.total() > 0
+    def is_mostly(self, *kinds: str, share: float = MIN_COLUMN_SHARE) -> bool:
+        return sum(self.kinds[kind] for kind in kinds) >= share * self.kinds.total() > 0
 
-    def is_numeric(self, *kinds: str) -> bool:
-        """Whether the values are numbers, or of other ``kinds``."""
-        return self.is_mostly(*_NUMBERS, *kinds) or self.alone
+    def is_numeric(self, *kinds: str, share: float = MIN_COLUMN_SHARE) -> bool:
+        """Whether the values are numbers, or of other ``kinds``; share: of them that are."""
+        return self.is_mostly(*_NUMBERS, *kinds, share=share) or self.alone
 
     @property
     def alone(self) -> bool:
@@ -108,15 +116,22 @@ class JsonKey:
     @property
     def is_gain(self) -> bool:
         """Whether numbers of this name are gains, and no counts, which may be beyond 1."""
-        name = self.name.lower().replace(" ", "_")
-        called = not {name.removeprefix("is_"), singular(name).removeprefix("is_")}.isdisjoint(NAMES["gain"])
-        called |= singular(name) == SCORE and self.is_mostly("true or false")
+        name, one = plain_name(self.name), plain_name(singular(self.name))
+        called = not {name.removeprefix("is"), one.removeprefix("is")}.isdisjoint(NAMES["gain"])
+        called |= one == SCORE and self.is_mostly("true or false")
         if not called or name == GAIN:
             return called
-        numbers = [value for one in self.values if isinstance(value := as_number(one), int | float)]
+        numbers = [number for value in self.values if isinstance(number := as_number(value), int | float)]
         if name not in GRADED or self.steady:  # a label that all of a list have is its right answer
-            return not any(value > 1 for value in numbers)
-        return name.startswith("label") or all(value >= 0 and value == int(value) for value in numbers)
+            return not any(number > 1 for number in numbers)
+        return name.startswith("label") or all(number >= 0 and number == int(number) for number in numbers)
+
+    @property
+    def may_be_gain(self) -> bool:
+        """Whether there is a gain's name within its own, and nothing but 0 and 1 under it."""
+        words = {word.lower() for word in re.findall("[A-Z]?[a-z]+|[A-Z]+", self.name)}
+        verdicts = {as_number(value) for value in self.values if isinstance(value, bool | int | float | str)}
+        return not (self.steady or SCORE in words or words.isdisjoint(VERDICT_WORDS)) and verdicts == {0, 1}
 
     def __str__(self) -> str:
         """What most of the values are, and how many there are."""
@@ -195,8 +210,8 @@ def majority(flags: Iterable[bool]) -> bool:
 
 def likely_keys(role: str, keys: Iterable[str]) -> list[str]:
     """Those of the ``keys`` that are called as one of a role is, the likeliest first."""
-    named = [(key.lower().replace(" ", "_"), key) for key in keys][::-1]  # as spreadsheets have them
-    return [key for name in NAMES[role] for lower, key in named if lower == name]
+    named = [(plain_name(key), key) for key in keys][::-1]
+    return [key for name in NAMES[role] for own, key in named if own == name]
 
 
 def are_candidates(values: Any) -> bool:

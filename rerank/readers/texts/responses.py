@@ -5,7 +5,7 @@ file, or rows that have something in common.
 import logging
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
@@ -17,6 +17,7 @@ from rerank.readers.texts.forms import Object, Roles, as_number, first_of, is_of
 from rerank.readers.texts.json_lines import show
 from rerank.readers.texts.keys import (
     HOLDERS,
+    ID,
     NAMES,
     NUMBERED_TEXTS,
     RIGHT_ANSWERS,
@@ -27,12 +28,14 @@ from rerank.readers.texts.keys import (
     keys_of,
     likely_keys,
     majority,
+    plain_name,
     singular,
 )
 from rerank.readers.texts.roles import WORDS, known_form, of_rows, roles_of
 
 REQUIRED_ROLES = "candidates", "text", "group", "source", "base"  # in use; a column that is missing is refused
 COLUMN_HOLDERS = {*NAMES["candidates"]}.difference((*RIGHT_ANSWERS, "texts", "text"))  # whose candidates may be columns
+LISTS = {"candidates", "nbest", "hypotheses", "hyps", "alternatives", "beams"}  # which hold those of a list alone
 _NUMBERED_KEY = re.compile(r"(.+?)(?:[_ ]?(\d{1,3})|[_ ]([a-eA-E]))")
 
 
@@ -46,11 +49,10 @@ def as_lists(
     asked: the roles of keys, by the user; lines: those of the objects, which then have the roles. rule: for answers.
     named: what else is kept of candidates. look: how many objects tell the roles. used: see ``roles_of``.
     """
-    said = NUMBERED_TEXTS.union(key.lower() for key, role in asked.items() if role == "text")
-    paths = [key for key in asked if "." in key]
 
     def opened(items: Iterable[tuple[int, Object | Problem]]) -> Iterator[tuple[int, Object | Problem]]:
-        return ((number, _with_index_keys(_unwrap_response(item, said, paths))) for number, item in items)
+        several = ((number, one) for number, item in items for one in _split_lists(item))
+        return ((number, _with_index_keys(_unwrap_response(one, asked))) for number, one in several)
 
     rest = opened(objects)
     head, sound, roles = list[tuple[int, Object | Problem]](), list[Object](), lines.traits.get("roles")
@@ -93,7 +95,8 @@ def as_lists(
         if shared and (own is not None or roles.group):  # a row that lacks something is a bad candidate of its list
             groups.setdefault(shared, (number, own or roles, []))[2].append(item)
         elif own is None and "candidates" not in item and (lacking := roles.lacking(item) or "") != "candidates":
-            yield number, Problem("text", f"found {show(item.get(lacking))} under {lacking!r}, unlike in most objects")
+            how = "unlike in most objects" if lacking not in roles.group else "fill in what merged cells leave empty"
+            yield number, Problem("text", f"found {show(item.get(lacking))} under {lacking!r}, {how}")
         else:
             yield number, item if own is None else _make_list(own, [item], grader, named)
     for number, form, rows in groups.values():
@@ -111,17 +114,28 @@ def _missing(objects: Sequence[Object], asked: Mapping[str, str], needed: Sequen
     return {key: role for key, role in lacking.items() if role == "candidates"} or lacking
 
 
-def _unwrap_response(item: Object | Problem, said: Set[str], paths: Sequence[str]) -> Object | Problem:
-    """An object, or the response in it that holds the candidates; said: the names of candidates' texts; paths: into the
-    object, which become keys of its own."""
+def _split_lists(item: Object | Problem) -> Sequence[Object | Problem]:
+    """The lists in an object, of a document or a recording, each with what is said of all; else itself."""
+    if isinstance(item, Problem) or "candidates" in item:
+        return [item]
+    held = [key for key, entries in item.items() if is_of(entries, [dict])
+            and any(len(one) > 1 for entry in entries[:3] for name, one in entry.items()
+                    if plain_name(name) in LISTS and are_candidates(one))]  # fmt: skip
+    rest = {key: value for key, value in item.items() if key not in held}
+    return [{**rest, **entry} for entry in item[held[0]]] if len(held) == 1 else [item]
+
+
+def _unwrap_response(item: Object | Problem, asked: Mapping[str, str]) -> Object | Problem:
+    """An object, or the response in it that holds the candidates; paths that have a role become keys of its own."""
     if isinstance(item, Problem):
         return item
+    paths = [key for key in asked if "." in key]
     item = {**item, **{at: found for at in paths if (found := first_of(item, (at,))) is not None}} if paths else item
     if "candidates" in item or known_form([item]):
         return item
-    item = {key: value if _holds_candidates(value) or key.lower() not in COLUMN_HOLDERS
-            else _entries_by_name(value) or _rows_of(value) or value
-            for key, value in _list_numbered(item, said).items()}  # fmt: skip
+    item = {key: ((plain_name(key) in COLUMN_HOLDERS or asked.get(key) == "candidates") and not _holds_candidates(value)
+                  and (_entries_by_name(value) or _rows_of(value))) or value
+            for key, value in _list_numbered(item, asked).items()}  # fmt: skip
     if "custom_id" in item and "response" in item:
         body = first_of(item, ("response.body",))
         if isinstance(body, dict) and not body.keys().isdisjoint(("choices", "output")):
@@ -129,12 +143,12 @@ def _unwrap_response(item: Object | Problem, said: Set[str], paths: Sequence[str
         error = first_of({**item, "of": body}, ("error.message", "error", "of.error.message", "of.error"))
         return Problem("text", f"the request has no response: {show(error)}; send it again")
     within = {key: opened for key, value in item.items()
-              if isinstance(value, dict) and key.lower() not in RIGHT_ANSWERS
+              if isinstance(value, dict) and plain_name(key) not in RIGHT_ANSWERS
               and (opened := _response_in(value)) is not None}  # fmt: skip
     if len(within) == 1:
         ((name, response),) = within.items()
         rest = {key: value for key, value in item.items() if key != name}
-        if not any(key.lower() in TEXT_KEYS or are_candidates(value) for key, value in rest.items()):
+        if not any(plain_name(key) in TEXT_KEYS or are_candidates(value) for key, value in rest.items()):
             lost = {f"{name}.{key}": value for key, value in response.items() if rest.get(key, value) != value}
             return {**response, **lost, **rest}
     return item
@@ -151,10 +165,10 @@ def _response_in(value: Any) -> Object | None:
 
 
 def _holds_candidates(value: Any) -> bool:
-    return isinstance(value, dict) and any(key.lower() in HOLDERS and are_candidates(one) for key, one in value.items())
+    return isinstance(value, dict) and any(plain_name(key) in HOLDERS and are_candidates(value[key]) for key in value)
 
 
-def _list_numbered(item: Object, said: Set[str]) -> Object:
+def _list_numbered(item: Object, asked: Mapping[str, str]) -> Object:
     """An object whose candidates stand beside one another, as ``response_1`` and ``response_2`` or ``output_a`` and
     ``output_b``, with a list of them, each with all that has its number or letter, and the place of the one that is
     right."""
@@ -162,17 +176,21 @@ def _list_numbered(item: Object, said: Set[str]) -> Object:
         key: (found[1], (found[2] or found[3]).lower()) for key in item
         if (key[-1:].isdecimal() or key[-2:-1] in ("_", " ")) and (found := _NUMBERED_KEY.fullmatch(key))
     }  # fmt: skip
-    counts = Counter(name for name, _ in parts.values() if name.lower() in said)
+    said = NUMBERED_TEXTS.union(plain_name(key) for key, role in asked.items() if role == "text")
+    counts = Counter(name for name, _ in parts.values() if plain_name(name) in said)
     text = next((name for name, count in counts.items() if count > 1), "")
-    if not text or not (TEXT_KEYS | said | HOLDERS).isdisjoint(map(str.lower, item)):
+    if not text or not (TEXT_KEYS | said | HOLDERS).isdisjoint(map(plain_name, item)):
         return item
     entries = {label: Object() for key, (name, label) in parts.items() if name == text and item[key] is not None}
-    for key, (name, label) in parts.items():
+    own = [(key, name, label) for key, (name, label) in parts.items()]
+    own += [(other, other[len(key) + 1 :], label) for key, name, label in own if name == text
+            for other in item if other.startswith((f"{key}_", f"{key} "))]  # fmt: skip
+    for key, name, label in own:
         if label in entries:
             entries[label][name] = item[key]
-    used = {key for key, (name, label) in parts.items() if name == text or label in entries}
+    used = {key for key, name, label in own if name == text or label in entries}
     rest = {key: value for key, value in item.items() if key not in used}
-    for key in likely_keys("truth", rest):
+    for key in [key for key in rest if asked.get(key) == "truth"] or likely_keys("truth", rest):
         number, label = as_number(rest[key]), str(rest[key]).lower().rpartition("_")[2]
         if isinstance(number, float) and number.is_integer():
             rest[key] = int(number)  # which may count from 0, or say that none is right
@@ -224,7 +242,9 @@ def _rows_of(columns: Any, asked: Container[str] = ()) -> list[Object]:
 def _lists_in(item: Object, asked: Container[str]) -> list[Object]:
     """The lists, or their candidates, that the only object of a file holds, or an object in it, in columns, under one
     key or by their ids; itself where its keys are those of one list."""
-    if _asks(rows := _rows_of(item, asked)):
+    rows = _rows_of(item, asked)
+    group = of_rows(rows, {}) if likely_keys("group", filter(ID.search, keys_of(rows))) else None
+    if _asks(rows) or (group and ID.search(group.group[0])):
         return rows
     if any(key in asked for key in item):
         return [item]
@@ -241,8 +261,8 @@ def _lists_in(item: Object, asked: Container[str]) -> list[Object]:
     tables: list[list[Object]] = [*filter(are_lists, chain.from_iterable(place.values() for place in every))]
     if len(tables) == 1:
         return tables[0]
-    by_ids = [place for place in every if majority(_holds_candidates(one) or (
-        are_candidates(one) and (isinstance(one[0], dict) or not known)) for one in place.values())]  # fmt: skip
+    by_ids = [place for place in every if majority(_holds_candidates(one) or (are_candidates(one) and (
+        isinstance(one[0], dict) or (len(one) > 1 and not known))) for one in place.values())]  # fmt: skip
     if len(by_ids) != 1 or sum((by_ids[0] is item, known, len(by_ids[0]) < 2)) > 1:  # what speaks against it
         return [item]
     lists = by_ids[0].items()
@@ -254,7 +274,7 @@ def _lists_in(item: Object, asked: Container[str]) -> list[Object]:
 
 def _asks(entries: Sequence[Object]) -> bool:
     """Whether entries are about several questions, and so no candidates of one list."""
-    keys = (key for key in likely_keys("source", keys_of(entries)) if key.lower() not in ("source", "context"))
+    keys = (key for key in likely_keys("source", keys_of(entries)) if plain_name(key) not in ("source", "context"))
     return any(differ(entry.get(key) for entry in entries) for key in keys)
 
 

@@ -63,6 +63,7 @@ from rerank.readers.texts.keys import (
     keys_of,
     likely_keys,
     majority,
+    plain_name,
     singular,
     table_of,
     varies,
@@ -78,7 +79,7 @@ MIN_INDEX_SHARE = 0.98  # the share of numbers that are places where they stand 
 PIECES = {"references", "refs", "gts", "segments", "tokens", "words", "steps", "turns", "tags", "keywords", "languages",
           "logprobs", "top_logprobs"}  # fmt: skip
 INDEX_KEY = re.compile(r"^(best|winner|preference|preferred)$|_(index|idx)$", re.IGNORECASE)  # of a number that is one
-VAGUE_GROUPS = {"source", "input", "instruction", "src", "doc_id"}  # may be what the questions of several lists share
+VAGUE_GROUPS = {"source", "input", "instruction", "src", "docid"}  # may be what the questions of several lists share
 _LISTS = "list", "list of numbers", "number in a list"  # kinds that no answer is of
 _SERVER_KEYS = "usage", "timings"  # what servers say of their work
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
@@ -154,12 +155,12 @@ def roles_of(
 def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
     """The roles where an object is a list."""
     sure = objects[0] == objects[-1] or likely_keys("truth", keys_of(objects))  # else, a list that all have holds none
-    alone = _texts(objects, (key for key in keys_of(objects) if key.lower() in RESPONSES))
+    alone = _texts(objects, (key for key in keys_of(objects) if plain_name(key) in RESPONSES))
     several = [key for key in keys_of(objects)
-               if key not in PIECES and not (alone and key.lower() in RIGHT_ANSWERS)
+               if key not in PIECES and not (alone and plain_name(key) in RIGHT_ANSWERS)
                and majority(are_candidates(item.get(key)) for item in objects)
-               and (sure or key.lower() in HOLDERS or differ(item.get(key) for item in objects))]  # fmt: skip
-    beside = alone and several and "candidates" not in placed and HOLDERS.isdisjoint(map(str.lower, several))
+               and (sure or plain_name(key) in HOLDERS or differ(item.get(key) for item in objects))]  # fmt: skip
+    beside = alone and several and "candidates" not in placed and HOLDERS.isdisjoint(map(plain_name, several))
     if beside and of_rows(objects, placed):
         return None  # tokens or steps of the response
     key = placed.get("candidates") or next(iter(likely_keys("candidates", several)), "")
@@ -178,7 +179,7 @@ def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | N
             return None
         alike = not differ([text_in(first_of(entry, (found,))) for entry in entries] for entries in lists)
         verdicts = (one for one in map(partial(key_of, objects=objects), keys_of(objects)) if one.is_gain)
-        named = "candidates" in placed or key.lower() in HOLDERS
+        named = "candidates" in placed or plain_name(key) in HOLDERS
         if alike and not named and any(one.is_mostly("true or false") for one in verdicts):
             return None  # the names of metrics of a candidate
         text = (found,)
@@ -247,9 +248,9 @@ def _rows_with(text: str, objects: Sequence[Object], placed: Mapping[str, str]) 
     parts = {key: [repr(item.get(key)) for item in objects] for key in keys}
     again = [key for key in keys if len(set(parts[key])) < len(objects)]
     asked = [key for key in likely_keys("source", keys) if key != "context"]
-    clear = [key for key in asked if key.lower() not in VAGUE_GROUPS]
+    clear = [key for key in asked if plain_name(key) not in VAGUE_GROUPS]
     sure = (key for key in likely_keys("group", again) if not any(varies(objects, (key,), other) for other in
-            (asked if key.lower() in VAGUE_GROUPS else clear) if other != key))  # fmt: skip
+            (asked if plain_name(key) in VAGUE_GROUPS else clear) if other != key))  # fmt: skip
     group = placed.get("group") or next(sure, "")
     if not group:
         runs = [key for key in again
@@ -260,7 +261,7 @@ def _rows_with(text: str, objects: Sequence[Object], placed: Mapping[str, str]) 
             message = f"{runs[0]!r} or {runs[1]!r} could tell the lists; say which, as --roles "
             raise Problem("text", f"{message}{runs[0]}=group (roles of the reader)")
         group = next(iter(runs), "")
-    for key in again if group.lower() in VAGUE_GROUPS and "group" not in placed else ():
+    for key in again if plain_name(group) in VAGUE_GROUPS and "group" not in placed else ():
         both = [*zip(parts[group], parts[key], strict=True)]
         parted = len({*parts[group]}) < len({*both}) < len(objects)
         if parted and ID.search(key) and len({*both}) == sum(one != other for one, other in pairwise(both)) + 1:
@@ -296,14 +297,14 @@ def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> 
     if form.many and reference:  # none where it is all candidates, as in a consensus, or the first, which one chose
         values = [item.get(reference[0]) for item in objects]
         firsts = [text_in(form.text_of(next(iter(item[form.many]), None))) for item in objects]
-        chosen = reference[0].lower() in ("transcript", "target") and values == firsts and len(objects) > 1
+        chosen = plain_name(reference[0]) in ("transcript", "target") and values == firsts and len(objects) > 1
         every = majority(value == item[form.many] for value, item in zip(values, objects, strict=True))
         reference = () if chosen or every else reference
     right = of("answer", lambda value: isinstance(value, int | float) or texts(value))
     named = [key for key, one in asked.items() if one in ("truth", "ordinal")] or likely_keys("truth", keys)
     tell = (_with_truth(form, objects, key, asked) for key in named if form.many and not reference)
     told = next(filter(None, tell), form)
-    if form.many or ids[0] not in NAMES["id"]:
+    if form.many or plain_name(ids[0]) not in NAMES["id"]:
         ids = of("id", lambda value: isinstance(value, str | int))
     lists = len(objects) if form.many else len({repr(first_of(item, form.group)) for item in objects})
     if "id" not in asked.values() and len({repr(first_of(item, ids)) for item in objects}) < lists:
@@ -327,7 +328,7 @@ def _with_truth(form: Roles, objects: Sequence[Object], key: str, asked: Mapping
     whole = sum(map(is_whole, values))
     plain = sum(isinstance(value, int) for value in values)
     placed = key in asked or form.many in OPTIONS or INDEX_KEY.search(key) is not None
-    placed |= 2 * plain > len(values) and key.lower() not in {*NAMES["answer"], "correct"}
+    placed |= 2 * plain > len(values) and plain_name(key) not in {*NAMES["answer"], "correct"}
 
     def places(*, ordinal: bool) -> tuple[Roles, list[int | None]]:
         how = replace(form, truth=(key,), by_index=placed, ordinal=ordinal)
@@ -371,9 +372,10 @@ def _with_columns(
             return {"column": key.name, "base": SCORE}.get(role, "")
         if key.steady or key.name in known or (form.form and not key.along):
             return ""
-        if REFERENCE_BASED.search(key.name) or singular(key.name) in ANSWER_KEYS:
+        numbered = key.name in ("f1", "F1") and f"{key.name[0]}2" in table
+        if (REFERENCE_BASED.search(key.name) and not numbered) or singular(key.name) in ANSWER_KEYS:
             return ""
-        if key.along and not form.form and singular(key.name) == SCORE and key.is_numeric():
+        if not form.form and (singular(key.name) if key.along else key.name).lower() == SCORE and key.is_numeric():
             return SCORE
         steps = not key.along and has_steps(key.values)
         return key.name if key.is_numeric() or steps else ""
@@ -382,6 +384,8 @@ def _with_columns(
     if GAIN in columns and gain != (reward := columns[GAIN][0]):  # a reward beside verdicts
         columns = {reward if name == GAIN else name: paths for name, paths in columns.items()}
     names = {key.name: name for key in free if (name := name_of(key))}
+    if base := [key for key, role in asked.items() if role == "base"]:
+        names |= {key: {SCORE: "other_score"}.get(key, key) for key in names if names[key] == SCORE and key not in base}
     inner = {key: name for key, name in names.items() if not table[key].along}
     columns |= {name: (f"{key}.0" if table[key].alone else key,) for key, name in inner.items()}
     lists = {**form.along, **{name: key for key, name in names.items() if key not in inner}}
@@ -427,7 +431,8 @@ def _gain(
     if GAIN in form.columns and len(likely) != 1:
         return form.columns[GAIN][0], ()
     numbers = {repr([*map(as_number, key.values)]) for key in keys if key.name in likely}
-    return (likely[0], ()) if len(numbers) == 1 else ("", tuple(likely))
+    unsure = likely or [key.name for key in keys if key.may_be_gain]
+    return (likely[0], ()) if len(numbers) == 1 else ("", tuple(unsure))
 
 
 def _with_unused(
@@ -449,7 +454,7 @@ def _with_unused(
     doubtful = [key.path for key in without
                 if not (form.form or key.steady or ID.search(key.name) or key.name in _SERVER_KEYS
                         or {*asked, *form.gains}.intersection((key.name, key.path)))
-                and (key.is_numeric("object of numbers") or has_steps(key.values))]  # fmt: skip
+                and (key.is_numeric("object of numbers", share=0.5) or has_steps(key.values))]  # fmt: skip
     entries = entries_of(lists, form.many)
     plain = form.whole and not (form.columns or form.along or form.omissions or form.truth or form.right) and all(
         isinstance(entry, str) or (isinstance(entry, dict) and "text" in entry) for entry in entries)  # fmt: skip

@@ -41,8 +41,11 @@ FORMS = ("auto", "lines", "tab", "id")
 Texts = tuple[bytes, ...]  # those of a list: one, or several references
 TextsById = dict[str, tuple[int, Texts]]  # texts by id, each with its line
 JSON_OVER_LINES = re.compile(rb'\s*(?:\[\s*["{\[].*|[\[{]\s*$)')
-_EDIT = re.compile(rb"A -?\d+ -?\d+\|\|\|")
-_STM = re.compile(rb"\S+\s+\S+\s+\S+\s+\d+(\.\d+)?\s+\d+(\.\d+)?\s+<[^<>]*>")
+FOREIGN = {  # how files begin that hold texts and more
+    rb"S .*\nA -?\d+ -?\d+\|\|\|": "annotations in M2 (lines of S and A); expected texts: name the corrected sentences",
+    rb"(\S+\s+){3}\d+(\.\d+)?\s+\d+(\.\d+)?\s+<[^<>]*>": "segments of STM (timed); expected texts, as 'ID it rains'",
+    rb"<(\?xml|refset|srcset|tstset|doc|seg|tu)\b": "XML; expected its texts, one on each line",
+}  # fmt: skip
 TEXTS = "references", "reference", "text", "transcript", "sentence", "target", "ref"  # what keys and columns are called
 IDS = "id", "utt_id", "uid", "key", "audio_filepath", "path", "file"  # the last three name files
 _LIKE_IDS = re.compile(r"(?=.*\d).*[^\W\d]")  # all have letters and digits, and none is a word of a text
@@ -91,12 +94,9 @@ def _lines_of(path: PathLike, *, look: bool) -> Iterator[tuple[int, bytes]]:
     with open_stream(path) as stream:
         lines = LineReader(stream)
         first = lines.peek(2) if look else []
-        if len(first) > 1 and first[0].startswith(b"S ") and _EDIT.match(first[1]):
-            message = "found annotations in M2 (lines of S and A); expected texts: name the corrected sentences"
-            raise DataError(message, path=lines.path, line=1)
-        if first and _STM.match(first[0]):
-            message = "found segments of STM (recording, channel, speaker, times); expected texts, as 'ID it rains'"
-            raise DataError(message, path=lines.path, line=1)
+        for sign, what in FOREIGN.items():
+            if re.match(sign, b"\n".join(map(bytes.strip, first))):
+                raise DataError(f"found {what}", path=lines.path, line=1)
         if first and (mark := _mark_of(first[0])):
             for number, row in rows_of(lines.rest(), mark, lines.path):
                 if isinstance(row, Problem):
@@ -193,7 +193,7 @@ class TextFile:
         DataError: both have ids of their own, and none in common.
         """
         shared = {way: sum(name in named for name in ids) for way, named in self.ways.items()}
-        if not own and 2 * (numbered := shared.pop(FIRST_WORD, 0)) >= len(ids) and numbered:
+        if not own and 2 * (first := shared.pop(FIRST_WORD, 0)) >= len(ids) and first > max(shared.values(), default=0):
             said = "taken for text, though lists have these numbers (form: id takes it for their ids)"
             say_once(f"{self.path}: {FIRST_WORD.said} is {said}")
         way = max(shared, key=lambda way: shared[way], default=COLUMNS)
