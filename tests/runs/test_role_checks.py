@@ -57,7 +57,7 @@ def test_columns_that_are_the_gain_again(tmp_path: Path) -> None:
         for i in range(count):
             gains = [(i + 1) * k for k in range(4)] if graded else [(i + k) % 3 == 0 for k in range(4)]
             rows.append([
-                {"text": f"{k}", "gain": gain, "reward": 2 * gain - 1, "f1": gain or k / 9, "loss": -3 * gain,
+                {"text": f"{k}", "gain": gain, "reward": 2 * gain - 1, "iou": gain or k / 9, "loss": -3 * gain,
                  "verifier": 2 * gain + (i + k) / 99, "length": k % 3} for k, gain in enumerate(gains)
             ])  # fmt: skip
         (tmp_path / "lists").write_text("".join(f'{{"candidates": {json.dumps(row)}}}\n' for row in rows))
@@ -67,9 +67,9 @@ def test_columns_that_are_the_gain_again(tmp_path: Path) -> None:
         return [line.split("'")[1] for line in doubts_of_lists(lists, roles=roles) if "as their gain does" in line]
 
     assert told(graded(19, False)) == []
-    assert told(graded(20, False)) == ["f1", "loss", "reward"]
-    assert told(graded(20, False), reward="column", f1="unused", loss="base") == ["f1"]
-    assert told(graded(20, True)) == ["f1", "loss", "reward", "verifier"]  # whose grades are as different as it is
+    assert told(graded(20, False)) == ["iou", "loss", "reward"]
+    assert told(graded(20, False), reward="column", iou="unused", loss="base") == ["iou"]
+    assert told(graded(20, True)) == ["iou", "loss", "reward", "verifier"]  # whose grades are as different as it is
 
 
 @pytest.mark.parametrize(("count", "scored", "said"), [(20, False, 1), (19, False, 0), (20, True, 0)])
