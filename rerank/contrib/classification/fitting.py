@@ -37,7 +37,7 @@ BASELINES: dict[str, tuple[str, str, Settings]] = {  # by name: the module, the 
     "svm": ("svm", "LinearSVC", {"max_iter": 1000, "random_state": 0, "tol": 0.01}),
 }
 # What tuning finds, as in metrics.json, beside the settings of a point of the grid.
-FOUND = ("epochs", "held_out_error", "default_error", "standard_error")
+TUNING_KEYS = ("epochs", "held_out_error", "default_error", "standard_error")
 
 
 def make_baseline(settings: Settings, key: str) -> Any:
@@ -47,14 +47,14 @@ def make_baseline(settings: Settings, key: str) -> Any:
         raise RecipeError(f"found {name!r}; {nearest(str(name), BASELINES)}", key=f"{key}.name")
     module, class_name, usual = BASELINES[name]
     try:
-        made = getattr(import_module(f"sklearn.{module}"), class_name)(**usual)
+        classifier = getattr(import_module(f"sklearn.{module}"), class_name)(**usual)
     except ImportError as error:
         message = f"needs scikit-learn ({error}); install it with pip install 'rerank-nbest[classification]'"
         raise RecipeError(message, key=key) from None
-    for parameter in parameters.keys() - made.get_params().keys():
-        message = f"{class_name} has no {parameter!r} here; {nearest(parameter, made.get_params())}"
+    for parameter in parameters.keys() - classifier.get_params().keys():
+        message = f"{class_name} has no {parameter!r} here; {nearest(parameter, classifier.get_params())}"
         raise RecipeError(message, key=key)
-    return made.set_params(**parameters)
+    return classifier.set_params(**parameters)
 
 
 def matrix_of(examples: Labelled) -> scipy.sparse.csr_matrix:
@@ -65,21 +65,21 @@ def matrix_of(examples: Labelled) -> scipy.sparse.csr_matrix:
 
 def fit_baseline(settings: Settings, part: Labelled) -> Callable[[Labelled], np.ndarray]:
     """The classes that the classifier, fitted to examples, gives to others, as indices into theirs: int64 [n]."""
-    made = make_baseline(settings, "baseline")
+    classifier = make_baseline(settings, "baseline")
     if settings["name"] == "maxent" and "solver" not in settings and len(part.classes) == 2:
         # For two classes only, but on wide sparse rows many times faster than the solver that serves all.
         faster = {"solver": "liblinear", "dual": True, "tol": 0.01}
-        made.set_params(**faster | {key: value for key, value in settings.items() if key != "name"})
+        classifier.set_params(**faster | {key: value for key, value in settings.items() if key != "name"})
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that iterations ended: the settings are the recipe's
-            made.fit(matrix_of(part), part.label, sample_weight=part.weight)
+            classifier.fit(matrix_of(part), part.label, sample_weight=part.weight)
     except (ValueError, TypeError) as error:
         raise DataError(f"{settings['name']} cannot be fitted to the training examples: {error}") from None
-    return lambda examples: np.asarray(made.predict(matrix_of(examples)), np.int64)
+    return lambda examples: np.asarray(classifier.predict(matrix_of(examples)), np.int64)
 
 
-def predicted(corpus: Corpus, weights: Weights) -> np.ndarray:
+def predict_classes(corpus: Corpus, weights: Weights) -> np.ndarray:
     """int64 [n]: the class that a predictor gives to every example."""
     return np.asarray(choices(corpus, weights) - corpus.lists[:-1])
 
@@ -90,7 +90,7 @@ def error_of(classes: np.ndarray, label: np.ndarray) -> float:
 
 
 def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> Fit:
-    """Train ``spec`` for its number of epochs and predict ``test_part``, whose place in a set is left open.
+    """Train ``spec`` for its number of epochs and predict ``test_part``, whose indices in a set are left open.
 
     With sections there is a training for each, and the errors are of their combination, or the means of theirs.
     """
@@ -103,20 +103,20 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
         classes, name = classify(test_part), settings.predictor
         errors: dict[str, float] = {name: error_of(classes, test_part.label)}
         return Fit([], {name: classes.tolist()}, errors, wrong, seconds, train_part.size)
-    whole, test, sections = train_part.corpus(), test_part.corpus(), settings.sections
-    parts = [(whole, train_part.label, seed)]
+    full, test, sections = train_part.corpus(), test_part.corpus(), settings.sections
+    parts = [(full, train_part.label, seed)]
     if sections is not None:
-        drawn = divided(train_part.size, sections.count, seed)
-        parts = [((part := train_part.take(place)).corpus(), part.label, own) for place, own in drawn]
+        divisions = divide(train_part.size, sections.count, seed)
+        parts = [((part := train_part.take(indices)).corpus(), part.label, own) for indices, own in divisions]
     trainings = [train_on(spec, corpus, label, epochs=settings.epochs, seed=own) for corpus, label, own in parts]
-    models = [one.weights for one in trainings]
+    models = [training.weights for training in trainings]
     if sections is not None and sections.rule != "alone":
-        models = [combined(trainings, sections.rule)]
-    predictions = [{name: predicted(test, weights) for name, weights in model.items()} for model in models]
-    wrongs = [error_of(predicted(whole, model[settings.predictor]), train_part.label) for model in models]
-    lines = [line for one in trainings for line in one.history]
+        models = [combine(trainings, sections.rule)]
+    predictions = [{name: predict_classes(test, weights) for name, weights in model.items()} for model in models]
+    wrongs = [error_of(predict_classes(full, model[settings.predictor]), train_part.label) for model in models]
+    lines = [line for training in trainings for line in training.history]
     errors = {
-        name: float(np.mean([error_of(one[name], test_part.label) for one in predictions])) for name in predictions[0]
+        name: float(np.mean([error_of(own[name], test_part.label) for own in predictions])) for name in predictions[0]
     }
     return Fit(
         [],
@@ -126,7 +126,7 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
         seconds=sum(line["seconds"] for line in lines),
         size=train_part.size,
         updates=sum(line["updates"] for line in lines),
-        mistakes=np.sum([[line["mistakes"] for line in one.history] for one in trainings], axis=0).tolist(),
+        mistakes=np.sum([[line["mistakes"] for line in training.history] for training in trainings], axis=0).tolist(),
         history=lines if sections is None else [],
     )
 
@@ -162,7 +162,7 @@ def best_point(spec: Spec, curves: Iterable[list[list[float]]]) -> Settings:
     epoch = int(np.argmin(means[first]))
 
     def choice(point: int, epoch: int) -> Settings:
-        """This point and epoch, counted from the first."""
+        """The settings of a point and an epoch, counted from the first."""
         epochs = 0 if spec.baseline is not None else epoch + 1
         return points_of(spec)[point] | {"epochs": epochs, "held_out_error": float(means[point][epoch])}
 
@@ -181,9 +181,9 @@ def held_out_errors(spec: Spec, noisy: Labelled, clean: Labelled) -> list[list[f
     noisy, clean: the examples that may train, with their labels as training sees them and without noise.
     """
     settings = spec.tune
-    judged = clean if settings.clean else noisy
+    judge = clean if settings.clean else noisy
     divisions = divisions_of(noisy.label, settings.held_out, settings.folds, settings.seed)
-    return [_errors(spec, noisy.take(first), judged.take(second)) for first, second in divisions]
+    return [_errors(spec, noisy.take(first), judge.take(second)) for first, second in divisions]
 
 
 def _errors(spec: Spec, train_part: Labelled, test_part: Labelled) -> list[float]:
@@ -194,7 +194,7 @@ def _errors(spec: Spec, train_part: Labelled, test_part: Labelled) -> list[float
     training = train_on(
         spec, train_part.corpus(), train_part.label, epochs=spec.tune.epochs, seed=spec.tune.seed,
         predictor=spec.recipe.training.predictor,
-        observers=[score_on(lambda weights: float(np.mean(predicted(test, weights) == test_part.label)))],
+        observers=[score_on(lambda weights: float(np.mean(predict_classes(test, weights) == test_part.label)))],
     )  # fmt: skip
     return [1.0 - line["dev"] for line in training.history]
 
@@ -203,24 +203,24 @@ def divisions_of(label: np.ndarray, share: float | None, folds: int, seed: int) 
     """The divisions of examples for tuning, as indices that train and indices that judge: by ``folds``, each example
     one where there are fewer, or once by ``share``."""
     if share is not None or label.size < 2:
-        return [held_out(label, share or 0.5, seed)]
-    drawn = draw_folds(label, min(folds, label.size), seed)
-    return [(np.flatnonzero(drawn != k), np.flatnonzero(drawn == k)) for k in range(int(drawn.max()) + 1)]
+        return [hold_out(label, share or 0.5, seed)]
+    numbers = draw_folds(label, min(folds, label.size), seed)
+    return [(np.flatnonzero(numbers != k), np.flatnonzero(numbers == k)) for k in range(int(numbers.max()) + 1)]
 
 
-def held_out(label: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def hold_out(label: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Indices (ascending) of a part to train on and of one to test on, with ``share`` of every class."""
     if label.size < 2:
         raise DataError(f"{label.size} training examples leave nothing to hold out for tuning; give more examples")
     rng = np.random.default_rng(seed)
-    taken = np.zeros(label.size, np.bool_)
+    mask = np.zeros(label.size, np.bool_)
     for members in (np.flatnonzero(label == number) for number in np.unique(label)):
-        taken[rng.permutation(members)[: round(share * members.size)]] = True
-    if not taken.any() or taken.all():  # classes too small to be divided class by class
+        mask[rng.permutation(members)[: round(share * members.size)]] = True
+    if not mask.any() or mask.all():  # classes too small to be divided class by class
         order = rng.permutation(label.size)
-        taken[:] = False
-        taken[order[: min(max(1, round(share * label.size)), label.size - 1)]] = True
-    return np.flatnonzero(~taken), np.flatnonzero(taken)
+        mask[:] = False
+        mask[order[: min(max(1, round(share * label.size)), label.size - 1)]] = True
+    return np.flatnonzero(~mask), np.flatnonzero(mask)
 
 
 class FoldJob(NamedTuple):
@@ -260,15 +260,15 @@ def run_spec(spec: Spec, draw: Draw, engine: Engine | None = None) -> list[Resul
 
     Folds, and points of tuning, are tasks of ``engine``.
     """
-    engine, seeds, single, tuned = engine or Engine(), spec.recipe.run_seeds, spec, Settings()
+    engine, seeds, single, choice = engine or Engine(), spec.recipe.run_seeds, spec, Settings()
     if spec.recipe.tune is not None:
         points = [FoldJob(spec.at(point), draw, seeds[0]) for point in points_of(spec)]
-        tuned = best_point(spec, engine.map(errors_of, points))
-        epochs = {"training.epochs": tuned["epochs"]} if tuned["epochs"] else {}
-        single = spec.at(epochs | {key: value for key, value in tuned.items() if key not in FOUND})
+        choice = best_point(spec, engine.map(errors_of, points))
+        epochs = {"training.epochs": choice["epochs"]} if choice["epochs"] else {}
+        single = spec.at(epochs | {key: value for key, value in choice.items() if key not in TUNING_KEYS})
     jobs = [FoldJob(single, draw, seed, fold) for seed in seeds for fold in range(draw(seeds[0]).splits)]
     fits = list(zip(jobs, engine.map(fit_fold, jobs), strict=True))
-    return [Result(spec, seed, [fit for job, fit in fits if job.seed == seed], tuned) for seed in seeds]
+    return [Result(spec, seed, [fit for job, fit in fits if job.seed == seed], choice) for seed in seeds]
 
 
 def require_rule(learner: Learner, rule: str) -> None:
@@ -280,7 +280,7 @@ def require_rule(learner: Learner, rule: str) -> None:
         raise RecipeError(message, key="training.sections.rule")
 
 
-def divided(examples: int, count: int, seed: int) -> list[tuple[np.ndarray, int]]:
+def divide(examples: int, count: int, seed: int) -> list[tuple[np.ndarray, int]]:
     """``count`` sections (int64, examples in a random order) whose sizes differ by one at most, each with a seed of its
     own; one of every example where these are fewer, and a single one with the seed itself."""
     order, count = np.random.default_rng([seed, examples]).permutation(examples), max(1, min(count, examples))
@@ -289,17 +289,17 @@ def divided(examples: int, count: int, seed: int) -> list[tuple[np.ndarray, int]
     return [(order[first:last], own) for (first, last), own in zip(sections_of(examples, count), seeds, strict=True)]
 
 
-def combined(trainings: Sequence[Training], rule: str) -> dict[str, Weights]:
+def combine(trainings: Sequence[Training], rule: str) -> dict[str, Weights]:
     """The predictors of all sections as one of each kind; the average is that over all predictors of all sections, each
     weighted by the examples that it survived."""
-    every = {name: np.array([one.weights[name].w for one in trainings]) for name in ("last", "average")}
-    seen = np.array([named(one.state).counts.seen for one in trainings], np.float64)
-    last = every["last"].mean(axis=0)
+    weights = {name: np.array([training.weights[name].w for training in trainings]) for name in ("last", "average")}
+    counts = np.array([named(training.state).counts.seen for training in trainings], np.float64)
+    last = weights["last"].mean(axis=0)
     if rule == "kl":
         learner = trainings[0].learner
         assert isinstance(learner, Gaussian)
-        certainty = 1.0 / np.array([learner.variances(one.state) for one in trainings])
-        last = (certainty * every["last"]).sum(axis=0) / certainty.sum(axis=0)
-    average = (seen[:, np.newaxis] * every["average"]).sum(axis=0) / seen.sum()
+        certainty = 1.0 / np.array([learner.variances(training.state) for training in trainings])
+        last = (certainty * weights["last"]).sum(axis=0) / certainty.sum(axis=0)
+    average = (counts[:, np.newaxis] * weights["average"]).sum(axis=0) / counts.sum()
     base = trainings[0].learner.base
     return {"last": Weights(last, base), "average": Weights(average, base)}

@@ -32,7 +32,7 @@ TASK = Task(
     f"{HERE}.steps:tables_of", new=f"{HERE}.sets:new_recipe", folds=True,
 )  # fmt: skip
 Noise = Annotated[float, Range(0, below=0.5)]
-OWN = {"learner", "tune", "training", "runs", "grid", "engine"}  # what a run may change, or has not
+RUN_KEYS = {"learner", "tune", "training", "runs", "grid", "engine"}  # what a run may change, or has not
 SOURCES = ("path", "train", "generator")
 
 
@@ -82,13 +82,13 @@ class ExampleData(SourceSettings):
             value = {str(name): {} for name in value}
         if not isinstance(value, dict):
             return value
-        made = {}
+        sources = {}
         for name, source in value.items():
             source = source or {}
             if isinstance(source, dict) and not any(source.get(key) for key in SOURCES):
                 source = {"path": f"{{root}}/{name}.svm.gz", "folds": f"{{root}}/{name}.folds.txt", **source}
-            made[str(name)] = source
-        return made
+            sources[str(name)] = source
+        return sources
 
     def named_sets(self, name: str) -> dict[str, SourceSettings]:
         """All sets by name; the one that ``data`` itself describes is called ``name``."""
@@ -103,9 +103,9 @@ class ExampleData(SourceSettings):
 
 def _check_source(source: SourceSettings, key: str) -> None:
     if len(source.sources) != 1:
-        named = " and ".join(source.sources) or "no examples"
+        kinds = " and ".join(source.sources) or "no examples"
         message = (
-            f"found {named}; expected one of path, train and generator "
+            f"found {kinds}; expected one of path, train and generator "
             "(say --set data.path=FILE --set data.folds=FILE, or --set data.generator.name=winnow)"
         )
         raise RecipeError(message, key=key)
@@ -257,7 +257,7 @@ class ClassificationRecipe(TaskRecipe):
         return self.singles(Spec, outer=[{"data": self.data.model_copy(update=change)} for change in changes])
 
 
-ClassificationRecipe.common = ClassificationRecipe.model_fields.keys() - OWN
+ClassificationRecipe.common = ClassificationRecipe.model_fields.keys() - RUN_KEYS
 
 
 @dataclass(frozen=True)

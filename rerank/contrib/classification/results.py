@@ -76,12 +76,12 @@ class Fit:
 
 @dataclass
 class Result:
-    """A single run, on one set at one noise level, with one seed: its fits, one per fold; tuned: what was chosen."""
+    """A single run, on one set at one noise level, with one seed: its fits, one per fold; choice: what was chosen."""
 
     spec: Spec
     seed: int
     fits: list[Fit]
-    tuned: Settings = field(default_factory=dict)
+    choice: Settings = field(default_factory=dict)
 
     @property
     def errors(self) -> dict[str, list[float]]:
@@ -96,12 +96,12 @@ class Result:
         return {name: np.array([*chain(*(fit.predictions[name] for fit in self.fits))])[order] for name in names}
 
     @property
-    def place(self) -> tuple[str, float]:
+    def key(self) -> tuple[str, float]:
         """The set and the noise level."""
         return self.spec.set, self.spec.noise
 
     @property
-    def predicted(self) -> np.ndarray:
+    def classes(self) -> np.ndarray:
         """int64 [n]: the class of every tested example by the predictor whose error counts."""
         return self.predictions[self.spec.recipe.training.predictor]
 
@@ -130,7 +130,7 @@ class Result:
         recipe, baseline = self.spec.recipe, self.spec.baseline
         return {
             "name": self.spec.name, **self._head, "learner": recipe.learner if baseline is None else baseline,
-            "predictor": recipe.training.predictor, "point": self.spec.point, "tuned": self.tuned,
+            "predictor": recipe.training.predictor, "point": self.spec.point, "tuned": self.choice,
             "errors": self.errors, "mean": mean, "sd": sd, "se": se, "splits": {"test": self.splits()},
             "train_error": float(np.mean([fit.train_error for fit in self.fits])),
             "training": {
@@ -149,20 +149,20 @@ class Result:
 def save_results(work: Work, results: list[Result]) -> None:
     """Keep the results of a single run."""
     entries = [
-        {"seed": result.seed, "tuned": result.tuned, "fits": [vars(fit) for fit in result.fits]} for result in results
+        {"seed": result.seed, "tuned": result.choice, "fits": [vars(fit) for fit in result.fits]} for result in results
     ]
     work.save({"results": entries}, {})
 
 
 def load_results(work: Work, spec: Spec) -> list[Result] | None:
     """The results that ``save_results`` kept; None where there is nothing that can be read."""
-    if (stored := work.load()) is None:
+    if (entry := work.load()) is None:
         return None
-    entries = stored[0]["results"]
-    return [Result(spec, own["seed"], [Fit(**fit) for fit in own["fits"]], own["tuned"]) for own in entries]
+    entries = entry[0]["results"]
+    return [Result(spec, result["seed"], [Fit(**fit) for fit in result["fits"]], result["tuned"]) for result in entries]
 
 
-def grouped(members: Iterable[M], key: Callable[[M], K]) -> dict[K, list[M]]:
+def group_by(members: Iterable[M], key: Callable[[M], K]) -> dict[K, list[M]]:
     """The members by their keys, both in order."""
     groups: dict[K, list[M]] = {}
     for member in members:
@@ -172,36 +172,36 @@ def grouped(members: Iterable[M], key: Callable[[M], K]) -> dict[K, list[M]]:
 
 def first_seeds(results: Sequence[Result]) -> dict[tuple[str, float], list[Result]]:
     """The results of the first seed, by set and noise level."""
-    return grouped((one for one in results if one.seed == results[0].seed), lambda one: one.place)
+    return group_by((result for result in results if result.seed == results[0].seed), lambda result: result.key)
 
 
 def as_data(recipe: ClassificationRecipe, results: Sequence[Result], tests: Mapping[str, Data]) -> dict[str, Any]:
     """The tables as numbers, for metrics.json: an entry for every set, noise level and run, at every point of its grid
     or, with ``best_of_grid``, at the best one; tests: of significance, by ``name_of`` set and noise."""
     sign = -1 if recipe.measure == "accuracy" else 1
-    groups = grouped(results, lambda result: (*result.place, result.spec.run, result.spec.name)).values()
-    entries = [_entry(recipe, alike, tests) for alike in groups]
+    groups = group_by(results, lambda result: (*result.key, result.spec.run, result.spec.name)).values()
+    entries = [_entry(recipe, group, tests) for group in groups]
     if recipe.best_of_grid:
-        points = grouped(entries, lambda entry: (entry["set"], entry["noise"], entry["run"])).values()
-        entries = [min(alike, key=lambda entry: sign * entry["mean"]) for alike in points]
+        points = group_by(entries, lambda entry: (entry["set"], entry["noise"], entry["run"])).values()
+        entries = [min(group, key=lambda entry: sign * entry["mean"]) for group in points]
     return {"measure": recipe.measure, "results": entries, "ranks": mean_ranks(entries, sign)}
 
 
-def _entry(recipe: ClassificationRecipe, alike: Sequence[Result], tests: Mapping[str, Data]) -> dict[str, Any]:
+def _entry(recipe: ClassificationRecipe, group: Sequence[Result], tests: Mapping[str, Data]) -> dict[str, Any]:
     """The results of all seeds of a run at one point, their spread over the seeds where there are several, else over
     the folds."""
-    first, *more = alike
+    first, *more = group
     spec, accuracy, baselines = first.spec, recipe.measure == "accuracy", recipe.significance.against
-    errors = [result.error for result in alike] if more else first.own_errors
+    errors = [result.error for result in group] if more else first.own_errors
     mean, sd, se, values = Spread.of([1 - error for error in errors] if accuracy else errors)
-    shown, reported = spec.run if recipe.best_of_grid else spec.name, recipe.reported
-    paper = None if spec.noise or reported is None else reported.values.get(spec.set, {}).get(shown)
-    own = tests.get(name_of(*first.place))
-    p = [own[f"{spec.name}_vs_{other}"]["p"] for other in baselines if spec.name not in baselines] if own else []
+    name, numbers = spec.run if recipe.best_of_grid else spec.name, recipe.reported
+    paper = None if spec.noise or numbers is None else numbers.values.get(spec.set, {}).get(name)
+    table = tests.get(name_of(*first.key))
+    p = [table[f"{spec.name}_vs_{other}"]["p"] for other in baselines if spec.name not in baselines] if table else []
     return {
-        "set": spec.set, "noise": spec.noise, "run": shown, "point": spec.point,
+        "set": spec.set, "noise": spec.noise, "run": name, "point": spec.point,
         "mean": mean, "sd": sd, "se": se, "values": values, "reported": None if paper is None else paper / 100,
-        "seconds": float(np.mean([fit.seconds for result in alike for fit in result.fits])),
+        "seconds": float(np.mean([fit.seconds for result in group for fit in result.fits])),
         **({"p": max(p, default=None)} if baselines else {}),
     }  # fmt: skip
 
@@ -212,9 +212,9 @@ def mean_ranks(entries: Sequence[Data], sign: int) -> list[dict[str, Any]]:
     from scipy.stats import rankdata  # it takes a second to load
 
     runs, ranks = list(dict.fromkeys(entry["run"] for entry in entries)), list[dict[str, Any]]()
-    for noise, at_noise in grouped(entries, lambda entry: entry["noise"]).items():
-        by_set = grouped(at_noise, lambda entry: entry["set"]).values()
-        means = [{entry["run"]: sign * entry["mean"] for entry in own} for own in by_set]
+    for noise, at_noise in group_by(entries, lambda entry: entry["noise"]).items():
+        groups = group_by(at_noise, lambda entry: entry["set"]).values()
+        means = [{entry["run"]: sign * entry["mean"] for entry in group} for group in groups]
         if table := [[of[run] for run in runs] for of in means if len(of) == len(runs)]:
             mean = rankdata(np.round(table, 12), axis=1).mean(axis=0)
             ranks.append({"noise": noise, "ranks": dict(zip(runs, mean.tolist(), strict=True))})
@@ -226,7 +226,7 @@ def name_of(name: str, noise: float) -> str:
     return f"{name}, noise {noise:g}" if noise else name
 
 
-class Tested(NamedTuple):
+class SetExamples(NamedTuple):
     """The examples of a set that are in some test part, by the first seed: their classes, as indices of ``classes``
     (``label``, int64 [n]), and folds (int64 [n])."""
 
@@ -235,13 +235,13 @@ class Tested(NamedTuple):
     folds: np.ndarray
 
 
-def write_predictions(directory: Path, tested: Mapping[str, Tested], results: Sequence[Result]) -> None:
+def write_predictions(directory: Path, sets: Mapping[str, SetExamples], results: Sequence[Result]) -> None:
     """One file in ``predictions`` per set and noise level: example (from 1), fold, label, and what each run predicts
     with the first seed, separated by tabs."""
-    for (name, noise), alike in first_seeds(results).items():
-        label, classes, folds = tested[name]
-        lines = ["\t".join(["example", "fold", "label", *(result.spec.name for result in alike)])]
-        rows = zip(folds, label, *(result.predicted for result in alike), strict=True)
+    for (name, noise), group in first_seeds(results).items():
+        label, classes, folds = sets[name]
+        lines = ["\t".join(["example", "fold", "label", *(result.spec.name for result in group)])]
+        rows = zip(folds, label, *(result.classes for result in group), strict=True)
         lines += (
             "\t".join([f"{i}\t{fold}", *(classes[k] for k in own)]) for i, (fold, *own) in enumerate(rows, start=1)
         )
@@ -257,17 +257,17 @@ def selections_of(predictions: dict[str, np.ndarray], label: np.ndarray, **how: 
     return Compared(Classification(), np.ones((label.size, 1)), rows, oracles=(), ids=ids, **how)
 
 
-def compared_of(
-    recipe: ClassificationRecipe, tested: Mapping[str, Tested], results: Sequence[Result]
+def compare_sets(
+    recipe: ClassificationRecipe, sets: Mapping[str, SetExamples], results: Sequence[Result]
 ) -> dict[str, Compared]:
     """By set (and noise level) what the runs get wrong of the test examples of all folds together, with the first
     seed, beside the largest class as the answer to all; tests are against the best run."""
     tables = dict[str, Compared]()
-    for (name, noise), alike in first_seeds(results).items() if recipe.significance.test is not None else ():
-        label, classes, _ = tested[name]
+    for (name, noise), group in first_seeds(results).items() if recipe.significance.test is not None else ():
+        label, classes, _ = sets[name]
         usual = np.bincount(label, minlength=len(classes)).argmax()
         predictions = {f"always {classes[usual]}": np.full_like(label, usual)}
-        predictions |= {result.spec.name: result.predicted for result in alike}
-        how = {"against": min(alike, key=lambda result: result.error).spec.name, **recipe.testing}
+        predictions |= {result.spec.name: result.classes for result in group}
+        how = {"against": min(group, key=lambda result: result.error).spec.name, **recipe.testing}
         tables[name_of(name, noise)] = selections_of(predictions, label, **how)
     return tables

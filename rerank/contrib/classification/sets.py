@@ -31,7 +31,7 @@ from rerank.recipes.loading import TaskFiles
 from rerank.storage.streams import PathLike, open_stream
 
 EXAMPLE = re.compile(rb"[-+]?[\d.]+(?: +\d+:[-+.\deE]+)+ *(?:#.*)?$")  # a line of svmlight
-LOOK = 50  # lines that say what a file holds
+SAMPLE_LINES = 50  # lines that say what a file holds
 log = logging.getLogger("rerank")
 FILES = ("path", "train", "test", "folds")  # settings of a set that name one
 MISSING = (
@@ -55,7 +55,7 @@ class ExampleSet:
         return int(np.unique(self.folds).size)
 
     @property
-    def tested(self) -> Labelled:
+    def test_part(self) -> Labelled:
         """The examples that are in some test part: all, or ``test``."""
         return self.examples if self.test is None else self.test
 
@@ -71,15 +71,15 @@ class ExampleSet:
     def split(self, number: int, noise: float, seed: int) -> tuple[Labelled, Labelled, np.ndarray]:
         """Division ``number`` (from 0): a training part, whose labels may be noisy, a test part, and the indices of its
         examples in the set (int64)."""
-        noisy, held = self.noisy(noise, seed), self.folds == np.unique(self.folds)[number]
-        index = np.flatnonzero(held)
+        noisy, mask = self.noisy(noise, seed), self.folds == np.unique(self.folds)[number]
+        index = np.flatnonzero(mask)
         if self.test is not None:
             return noisy, self.test, index
-        return noisy.take(np.flatnonzero(~held)), self.examples.take(index), index
+        return noisy.take(np.flatnonzero(~mask)), self.examples.take(index), index
 
 
 Draw = Callable[[int], ExampleSet]  # from a seed to the set; the same for every seed where nothing is drawn
-_READ = dict[tuple[str, str, int], ExampleSet]()  # by run, name and seed: the one set that this process has in memory
+_LOADED = dict[tuple[str, str, int], ExampleSet]()  # by run, name and seed: the one set that this process has in memory
 
 
 class Sets:
@@ -90,8 +90,8 @@ class Sets:
     """
 
     def __init__(self, recipe: ClassificationRecipe) -> None:
-        self._data, named = recipe.data, recipe.data.named_sets(recipe.name)
-        self.sources = {name: _found(recipe.data, source) for name, source in named.items()}
+        self._data, sources = recipe.data, recipe.data.named_sets(recipe.name)
+        self.sources = {name: _resolve_paths(recipe.data, source) for name, source in sources.items()}
         self.counts: dict[str, dict[str, Any]] = {}
         self._run = uuid.uuid4().hex  # files may be others in the next run
 
@@ -99,26 +99,26 @@ class Sets:
         """The set of this name for a seed, which is kept in memory until one of another name is asked for."""
         source = self.sources[name]
         key = self._run, name, seed if source.generator is not None else 0
-        if key not in _READ:
-            for other in [other for other in _READ if other[:2] != key[:2]]:
-                del _READ[other]
+        if key not in _LOADED:
+            for other in [other for other in _LOADED if other[:2] != key[:2]]:
+                del _LOADED[other]
             start = time.perf_counter()
-            _READ[key] = load_set(self._data, name, source, key[2])
+            _LOADED[key] = load_set(self._data, name, source, key[2])
             if name not in self.counts:
-                self.counts[name] = _counts(_READ[key], time.perf_counter() - start)
-        return _READ[key]
+                self.counts[name] = _counts(_LOADED[key], time.perf_counter() - start)
+        return _LOADED[key]
 
 
 def _counts(of: ExampleSet, seconds: float) -> dict[str, Any]:
     """The entry of metrics.json on a set."""
     examples = of.examples
     labels = np.bincount(examples.label, minlength=len(examples.classes))
-    if of.test is not None and (dropped := of.test.dropped):
+    if of.test is not None and (count := of.test.dropped):
         message = "set %s: %s values of features that the training examples do not have are left out"
-        log.warning(message, of.name, f"{dropped:,}")
+        log.warning(message, of.name, f"{count:,}")
     return {
         "examples": examples.size,
-        "test_examples": of.tested.size,
+        "test_examples": of.test_part.size,
         "nonzeros": examples.nonzeros,
         "columns": examples.width,
         "classes": dict(zip(examples.classes, labels.tolist(), strict=True)),
@@ -127,18 +127,18 @@ def _counts(of: ExampleSet, seconds: float) -> dict[str, Any]:
     }
 
 
-def _found(data: ExampleData, source: SourceSettings) -> SourceSettings:
-    places = {key: path for key in FILES if isinstance(path := getattr(source, key), str)}
-    filled = {key: path.replace("{root}", data.root) for key, path in places.items()}
-    for key, path in filled.items():
-        if path != places[key] and not os.path.exists(path):
+def _resolve_paths(data: ExampleData, source: SourceSettings) -> SourceSettings:
+    patterns = {key: path for key in FILES if isinstance(path := getattr(source, key), str)}
+    paths = {key: path.replace("{root}", data.root) for key, path in patterns.items()}
+    for key, path in paths.items():
+        if path != patterns[key] and not os.path.exists(path):
             raise DataError(f"no such file; {MISSING}", path=path)
         if path == "-":
             raise RecipeError("a recipe reads its files more than once; name a file", key="data")
         open_stream(path).close()
     if source.generator is not None:
         build(generators, source.generator, "data.generator")
-    return source.model_copy(update=filled)
+    return source.model_copy(update=paths)
 
 
 def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) -> ExampleSet:
@@ -208,11 +208,11 @@ def draw_folds(label: np.ndarray, count: int, seed: int) -> np.ndarray:
 
 
 def new_recipe(files: TaskFiles) -> list[str]:
-    """What `rerank new` makes of files of svmlight without lists (qid); see ``Task``."""
+    """The recipe that `rerank new` makes of files of svmlight without lists (qid); see ``Task``."""
     for path in files.paths:
         lines = list[bytes]()
         with suppress(DataError), open_stream(path) as stream:  # what has no lines may be of another format
-            lines = [line for _, line in islice(LineReader(stream), LOOK)]
+            lines = [line for _, line in islice(LineReader(stream), SAMPLE_LINES)]
         if not lines or not all(map(EXAMPLE.match, lines)):
             return []
     if len(others := [path for path in files.paths if path != files.train]) > 1:
@@ -268,14 +268,14 @@ class Winnow(Checked):
         steps = np.arange(1, words + 2, dtype=np.uint64) * G
         state, bits, positive = np.array([seed % (1 << 64)], np.uint64), list[np.ndarray](), list[bool]()
         while len(bits) < 2 * WINNOW_EXAMPLES:
-            drawn = MIX(state + steps)
-            x = np.unpackbits(drawn[:-1].astype("<u8").view(np.uint8), count=self.dimension, bitorder="little")
+            numbers = MIX(state + steps)
+            x = np.unpackbits(numbers[:-1].astype("<u8").view(np.uint8), count=self.dimension, bitorder="little")
             margin = int(x[:5].sum()) - int(x[5]) - 2
             state += steps[words - (margin == 0)]
             if margin != 0:
                 bits.append(x)
-                positive.append((margin > 0) != (float(drawn[-1] >> U11) * UNIT < NOISE))
-        return _parted(np.stack(bits), np.array(positive), WINNOW_EXAMPLES)
+                positive.append((margin > 0) != (float(numbers[-1] >> U11) * UNIT < NOISE))
+        return _split_points(np.stack(bits), np.array(positive), WINNOW_EXAMPLES)
 
 
 @dataclass(frozen=True)
@@ -328,7 +328,7 @@ class Ellipse(Checked):
         points = np.column_stack([(a - b) / np.sqrt(2), (a + b) / np.sqrt(2), 2.0 * draws[:, 2:]])
         positive = a > 0
         positive[: self.train] ^= rng.random(self.train) < self.noise
-        return _parted(points, positive, self.train)
+        return _split_points(points, positive, self.train)
 
 
 def _zipf_part(first: int, size: int) -> Labelled:
@@ -345,17 +345,17 @@ def zipf_examples(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     start = ZIPF_SEED + numbers * ZIPF_STRIDE * G
     h = MIX(start[:, None] + np.arange(1, ZIPF_DRAWS + 1, dtype=np.uint64) * G)
     power = ONE << h % ZIPF_BITS
-    drawn = (power + ((h >> U32) & (power - ONE))).astype(np.int64)
-    key = np.sort(drawn << 8 | np.arange(ZIPF_DRAWS), axis=1)  # by id, then by draw
+    draws = (power + ((h >> U32) & (power - ONE))).astype(np.int64)
+    key = np.sort(draws << 8 | np.arange(ZIPF_DRAWS), axis=1)  # by id, then by draw
     when = np.where(np.diff(key >> 8, axis=1, prepend=0) > 0, key & 255, ZIPF_DRAWS)  # the draw that is an id's first
     last = np.partition(when, ZIPF_IDS - 1, axis=1)[:, ZIPF_IDS - 1 : ZIPF_IDS]
     ids = (key >> 8)[when <= last].reshape(-1, ZIPF_IDS)
     weights = (MIX(ZIPF_WEIGHTS + ids.astype(np.uint64) * G) >> U40).astype(np.int64) - (1 << 23)
-    flipped = (MIX(start + G * np.array([ZIPF_STRIDE])) >> U11) * UNIT < NOISE
-    return ids - 1, (weights.sum(axis=1) > ZIPF_THRESHOLD) != flipped
+    flips = (MIX(start + G * np.array([ZIPF_STRIDE])) >> U11) * UNIT < NOISE
+    return ids - 1, (weights.sum(axis=1) > ZIPF_THRESHOLD) != flips
 
 
-def _parted(points: np.ndarray, positive: np.ndarray, size: int) -> tuple[Labelled, Labelled]:
+def _split_points(points: np.ndarray, positive: np.ndarray, size: int) -> tuple[Labelled, Labelled]:
     """The first ``size`` of the dense rows ``points`` as examples, and the others."""
     parts = [(csr_array(points[part]), positive[part]) for part in (slice(size), slice(size, None))]
     first, second = (_binary(x.indptr, x.indices, x.data, own, points.shape[1]) for x, own in parts)

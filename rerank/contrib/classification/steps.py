@@ -34,7 +34,7 @@ SOURCES = *COMPILATION, "data", "learn", "metrics", "readers", str(Path(__file__
 class ExampleSteps(Kind[ClassificationRecipe]):
     """The steps for labelled examples.
 
-    fitted: the results of all single runs; tested: what is known of every set once it has been gone through.
+    fits: the results of all single runs; examples: of every set that was gone through.
     """
 
     singles: list[Spec]
@@ -47,8 +47,8 @@ class ExampleSteps(Kind[ClassificationRecipe]):
         self.code = code_of(self.recipe, SOURCES)
         if not self.tests:
             raise RecipeError("classification leaves results and no model; run its tests too", key="task")
-        self.fitted = list[outcomes.Result]()
-        self.tested = dict[str, outcomes.Tested]()
+        self.fits = list[outcomes.Result]()
+        self.examples = dict[str, outcomes.SetExamples]()
 
     def extract(self) -> dict[str, int]:
         """The other sets are read when it is their turn, for they need not fit into memory together."""
@@ -64,44 +64,44 @@ class ExampleSteps(Kind[ClassificationRecipe]):
         """Fits all folds, whose test parts are predicted at once."""
         singles_in_turn = track(self.singles, self.recipe.name, total=len(self.singles), unit="runs")
         for name, singles in groupby(singles_in_turn, key=lambda single: single.set):
-            on_set = [result for single in singles for result in self._results(single)]
-            self.fitted += on_set
-            drawn = self.sets.draw(name, self.recipe.run_seeds[0])  # still in memory
-            self.tested[name] = outcomes.Tested(drawn.tested.label, drawn.tested.classes, drawn.folds)
-            work.append(line for result in on_set for line in result.lines())
-        return {"results": len(self.fitted)}
+            results = [result for single in singles for result in self._results(single)]
+            self.fits += results
+            source = self.sets.draw(name, self.recipe.run_seeds[0])  # still in memory
+            self.examples[name] = outcomes.SetExamples(source.test_part.label, source.test_part.classes, source.folds)
+            work.append(line for result in results for line in result.lines())
+        return {"results": len(self.fits)}
 
     def _results(self, single: Spec) -> list[outcomes.Result]:
         """The results of a single run, one for every seed, unless they are kept already."""
         digests = [self.inputs.digest(path) for path in files_named(self.sets.sources[single.set].model_dump())]
-        settings = [single.run, single.point, single.recipe.model_dump(mode="json"), single.baseline]
-        key = key_of(self.code, digests, settings)
+        key_settings = [single.run, single.point, single.recipe.model_dump(mode="json"), single.baseline]
+        key = key_of(self.code, digests, key_settings)
         work = Work(output_file(self.directory, RUNS, f"{key}.npz"), key)
         results = outcomes.load_results(work, single)
         if results is None:
             results = fitting.run_spec(single, partial(self.sets.draw, single.set), self.engine)
             outcomes.save_results(work, results)
-        error, tuned = float(np.mean([result.error for result in results])), results[0].tuned
-        chosen = {key: value for key, value in tuned.items() if "error" not in key}
-        said = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in chosen.items())
-        place = outcomes.name_of(single.set, single.noise)
-        log.info("%s, %s%s: error %.2f %%", place, single.name, f" ({said})" if tuned else "", 100 * error)
+        error, choice = float(np.mean([result.error for result in results])), results[0].choice
+        settings = {key: value for key, value in choice.items() if "error" not in key}
+        text = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in settings.items())
+        key = outcomes.name_of(single.set, single.noise)
+        log.info("%s, %s%s: error %.2f %%", key, single.name, f" ({text})" if choice else "", 100 * error)
         return results
 
     def make_model(self) -> None:
         """There is none: what is learned here is measured, and estimators learn for use."""
 
     def evaluate(self) -> Metrics:
-        recipe, results = self.recipe, self.fitted
-        self.compared = outcomes.compared_of(recipe, self.tested, results)
+        recipe, results = self.recipe, self.fits
+        self.comparisons = outcomes.compare_sets(recipe, self.examples, results)
         tests = {
-            place: rows.significance(
+            key: rows.significance(
                 (name, other)
                 for other in dict.fromkeys([rows.against, *recipe.significance.against])
                 for name in rows.rows
                 if name != other
             )
-            for place, rows in self.compared.items()
+            for key, rows in self.comparisons.items()
         }
         return self.head(recipe.run_seeds[0], outcomes.Classification().signature) | {
             "corpora": self.counts(),
@@ -113,17 +113,17 @@ class ExampleSteps(Kind[ClassificationRecipe]):
         }
 
     def predict(self) -> None:
-        outcomes.write_predictions(self.directory, self.tested, self.fitted)
-        if len(self.fitted) == 1:
-            (only,) = self.fitted
-            wrong = outcomes.selections_of(only.predictions, self.tested[only.spec.set].label)
+        outcomes.write_predictions(self.directory, self.examples, self.fits)
+        if len(self.fits) == 1:
+            (only,) = self.fits
+            wrong = outcomes.selections_of(only.predictions, self.examples[only.spec.set].label)
             wrong.save(output_file(self.directory, "predictions", "test.selections.npz"))
 
     def sections(self, metrics: Metrics) -> list[PageSection]:
         tables = [
-            rows.table(place, f"Δ and p: against {rows.against}.", heading="error", of="run")
-            for place, rows in self.compared.items()
-            if place in self.tested  # without noise
+            rows.table(key, f"Δ and p: against {rows.against}.", heading="error", of="run")
+            for key, rows in self.comparisons.items()
+            if key in self.examples  # without noise
         ]
         return [
             PageSection("Results", tables_of(self.recipe, metrics["tables"])),
@@ -134,8 +134,8 @@ class ExampleSteps(Kind[ClassificationRecipe]):
     def summary(self, metrics: Metrics) -> dict[str, Any]:
         """Tiles and a sentence: the best run of the one set, or the best mean ranks over several."""
         ranks = metrics["tables"]["ranks"]
-        every, noise = outcomes.first_seeds(self.fitted), self.fitted[0].spec.noise
-        groups = {name: runs for (name, level), runs in every.items() if level == noise}
+        results, noise = outcomes.first_seeds(self.fits), self.fits[0].spec.noise
+        groups = {name: runs for (name, level), runs in results.items() if level == noise}
         if len(groups) > 1 and ranks and len(ranks[0]["ranks"]) > 1:
             first, second, *_ = sorted(ranks[0]["ranks"].items(), key=lambda run: run[1])
             tiles = [(name, fixed(rank), f"mean rank over {len(groups)} sets") for name, rank in (first, second)]
@@ -149,9 +149,9 @@ class ExampleSteps(Kind[ClassificationRecipe]):
             folds += f" ±{fixed(100 * error.error)}" if error.error is not None else ""
             sentence = f"On {name}, {best.spec.name} errs on {fixed(100 * error.mean)} % of the test examples ({folds})"
             tiles.append((f"Error on {name}", f"{fixed(100 * error.mean)} %", f"{best.spec.name}, {folds}"))
-            if (of_set := self.compared.get(name)) is not None:
-                usual = next(iter(of_set.rows))
-                sentence += f"; {usual} in {of_set.metric.text(of_set.score(usual))} %"
+            if (table := self.comparisons.get(name)) is not None:
+                usual = next(iter(table.rows))
+                sentence += f"; {usual} in {table.metric.text(table.score(usual))} %"
             sentences.append(f"{sentence}.")
         return {"tiles": tiles, "sentence": " ".join(sentences)}
 
@@ -174,7 +174,7 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
 
 MARKS = {0.001: "†", 0.01: "*", 0.05: "★"}  # of results, by the highest p that they have
 TIE = 1e-12  # means that are this close are equal: they are sums of the same numbers in another order
-Shown = tuple[str, float, float | None]  # a cell's text, the number that it is compared by, and the paper's
+Cell = tuple[str, float, float | None]  # a cell's text, the number that it is compared by, and the paper's
 
 
 def tables_of(recipe: ClassificationRecipe, data: outcomes.Data) -> list[TextTable]:
@@ -185,15 +185,15 @@ def tables_of(recipe: ClassificationRecipe, data: outcomes.Data) -> list[TextTab
 
 def _table(name: str, recipe: ClassificationRecipe, data: outcomes.Data) -> TextTable:
     """Sets, with their noise levels if there are any, × runs; or noise levels × runs, of mean ranks."""
-    rows, reported = dict[tuple[str, ...], dict[str, Shown]](), recipe.reported or ExampleReported(source="")
+    rows, paper = dict[tuple[str, ...], dict[str, Cell]](), recipe.reported or ExampleReported(source="")
     runs, sets = (list(dict.fromkeys(cell[key] for cell in data["results"])) for key in ("run", "set"))
-    beside = reported.ranks if name == "ranks" else reported.values
-    source = f"; behind the slash: {reported.source}" if beside else ""
+    numbers = paper.ranks if name == "ranks" else paper.values
+    source = f"; behind the slash: {paper.source}" if numbers else ""
     if name == "ranks":
         for line in data["ranks"] if len(runs) > 1 and len(sets) > 1 else ():
             level = f"{line['noise']:g}"
-            paper = reported.ranks.get(level, reported.ranks.get(str(line["noise"]), {}))
-            rows[(level,)] = {run: (f"{of:.2f}", of, paper.get(run)) for run, of in line["ranks"].items()}
+            ranks = paper.ranks.get(level, paper.ranks.get(str(line["noise"]), {}))
+            rows[(level,)] = {run: (f"{of:.2f}", of, ranks.get(run)) for run, of in line["ranks"].items()}
         note = f"rank among {len(runs)} runs, mean over {len(sets)} sets{source}"
         return _grid("Mean rank by noise", ["noise"], rows, note)
     noisy, sign = any(cell["noise"] for cell in data["results"]), -1.0 if recipe.measure == "accuracy" else 1.0
@@ -201,13 +201,13 @@ def _table(name: str, recipe: ClassificationRecipe, data: outcomes.Data) -> Text
         head = (cell["set"], f"{cell['noise']:g}") if noisy else (cell["set"],)
         if name == "seconds":
             text, value = f"{cell['seconds']:.3f}", float(cell["seconds"])
-            paper_value = reported.seconds.get(cell["set"], {}).get(cell["run"])
+            number = paper.seconds.get(cell["set"], {}).get(cell["run"])
         else:
             text, value = f"{100 * cell['mean']:.2f}", sign * cell["mean"]
             text += "" if cell["se"] is None else f" ±{100 * cell['se']:.2f}"
             text += next((mark for level, mark in MARKS.items() if (p := cell.get("p")) is not None and p < level), "")
-            paper_value = cell["reported"] and 100 * cell["reported"]
-        rows.setdefault(head, {})[cell["run"]] = text, value, paper_value
+            number = cell["reported"] and 100 * cell["reported"]
+        rows.setdefault(head, {})[cell["run"]] = text, value, number
     headings = ["set", "noise"] if noisy else ["set"]
     if name == "seconds":
         return _grid("Seconds of training", headings, rows, "mean over folds; reading not included")
@@ -221,14 +221,14 @@ def _table(name: str, recipe: ClassificationRecipe, data: outcomes.Data) -> Text
 
 
 def _grid(
-    caption: str, headings: list[str], rows: Mapping[tuple[str, ...], Mapping[str, Shown]], note: str
+    caption: str, headings: list[str], rows: Mapping[tuple[str, ...], Mapping[str, Cell]], note: str
 ) -> TextTable:
     """Rows by their first cells × runs; of several runs the lowest number of a row is highlighted."""
     runs = list(dict.fromkeys(run for cells in rows.values() for run in cells))
     lines, best = [], set()
     for number, (first, cells) in enumerate(rows.items()):
-        shown = {run: text if paper is None else f"{text} / {paper:g}" for run, (text, _, paper) in cells.items()}
-        lines.append([*first, *(shown.get(run, NONE) for run in runs)])
+        texts = {run: text if paper is None else f"{text} / {paper:g}" for run, (text, _, paper) in cells.items()}
+        lines.append([*first, *(texts.get(run, NONE) for run in runs)])
         lowest = min(value for _, value, _ in cells.values())
         lowest_runs = [run for run, (_, value, _) in cells.items() if value <= lowest + TIE and len(runs) > 1]
         best |= {(number, len(first) + runs.index(run)) for run in lowest_runs}

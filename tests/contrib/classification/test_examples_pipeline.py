@@ -91,7 +91,7 @@ def test_a_fold_is_a_fit_of_the_rest(root: Path) -> None:
     for number in range(4):
         held = np.flatnonzero(folds == number)
         done = fit(spec, noisy.take(np.flatnonzero(folds != number)), examples.examples.take(held), seed=1)
-        assert np.array_equal(result.predicted[held], done.predictions["average"])
+        assert np.array_equal(result.classes[held], done.predictions["average"])
 
 
 @pytest.mark.parametrize("change", [{"data": {"noise": [0, 0.2]}, "seeds": [1, 2]}, {"tune": {"epochs": 2}}])
@@ -219,7 +219,7 @@ def test_the_recipe_is_kept_unless_another_point_is_better_by_a_standard_error(m
     noisy = [[0.5, 0.25], [0.5, 0.25], [0.5, 0.15], [0.5, 0.25], [0.5, 0.25]]
     found = over_folds(monkeypatch, {0.5: USUAL, 1: noisy}, grid={"learner.C": [1]})
     assert (found["epochs"], found["held_out_error"]) == (2, pytest.approx(0.25))
-    assert found.keys() == set(fitting.FOUND)  # no point
+    assert found.keys() == set(fitting.TUNING_KEYS)  # no point
     assert found["standard_error"] == pytest.approx(np.std([0.05, -0.05, 0.1, 0, 0], ddof=1) / np.sqrt(5))
     better = [[0.5, 0.28], [0.5, 0.18], [0.5, 0.23], [0.5, 0.23], [0.5, 0.23]]  # by .02 in every fold
     found = over_folds(monkeypatch, {0.5: USUAL, 1: better}, grid={"learner.C": [1]})

@@ -16,7 +16,7 @@ from strategies import random_corpus, targets
 import rerank.contrib.classification.results as classification
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
-from rerank.contrib.classification.fitting import combined, divided, require_rule
+from rerank.contrib.classification.fitting import combine, divide, require_rule
 from rerank.contrib.classification.recipe import ClassificationRecipe
 from rerank.contrib.classification.results import Fit, Result, as_data
 from rerank.contrib.classification.steps import tables_of
@@ -353,7 +353,7 @@ CORPUS = random_corpus(4, lists=31)
 
 def trainings(name: str, count: int, epochs: int = 3) -> list[Training]:
     learner = build(learners, {"name": name}, "learner")
-    parts = [(CORPUS.take(place), seed) for place, seed in divided(CORPUS.list_count, count, 5)]
+    parts = [(CORPUS.take(place), seed) for place, seed in divide(CORPUS.list_count, count, 5)]
     return [train(learner, ListProblem(part, targets(part), seed), epochs=epochs) for part, seed in parts]
 
 
@@ -361,7 +361,7 @@ def trainings(name: str, count: int, epochs: int = 3) -> list[Training]:
 def test_epochs_by_hand(name: str, rule: str) -> None:
     """Three sections, epoch after epoch, each from its own state."""
     learner: Any = build(learners, {"name": name}, "learner")
-    sections = [(CORPUS.take(place), seed) for place, seed in divided(CORPUS.list_count, 3, 5)]
+    sections = [(CORPUS.take(place), seed) for place, seed in divide(CORPUS.list_count, 3, 5)]
     assert [part.list_count for part, _ in sections] == [10, 10, 11]
     states = [learner.init(CORPUS.width) for _ in sections]
     for epoch in range(3):
@@ -372,17 +372,17 @@ def test_epochs_by_hand(name: str, rule: str) -> None:
         precisions = [1.0 / learner.variances(state) for state in states]
         last = sum(p * learner.last(state).w for p, state in zip(precisions, states, strict=True)) / sum(precisions)
     average = sum(len_ * learner.average(s).w for len_, s in zip((10, 10, 11), states, strict=True)) / 31
-    found = combined(trainings(name, 3), rule)
+    found = combine(trainings(name, 3), rule)
     np.testing.assert_allclose(found["last"].w, last, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(found["average"].w, average, rtol=1e-12, atol=1e-15)
 
 
 def test_one_section_is_plain_training_in_another_order_of_examples() -> None:
-    ((place, seed),) = divided(CORPUS.list_count, 1, 5)
+    ((place, seed),) = divide(CORPUS.list_count, 1, 5)
     assert (sorted(place.tolist()), seed) == (list(range(31)), 5)
     (alone,) = trainings("perceptron", 1)
-    np.testing.assert_array_equal(combined([alone], "mean")["last"].w, alone.weights["last"].w)
-    assert len(divided(3, 50, 1)) == 3
+    np.testing.assert_array_equal(combine([alone], "mean")["last"].w, alone.weights["last"].w)
+    assert len(divide(3, 50, 1)) == 3
 
 
 @pytest.mark.parametrize(("name", "rule", "message"), [

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.contrib.classification.fitting import divisions_of, held_out
+from rerank.contrib.classification.fitting import divisions_of, hold_out
 from rerank.contrib.classification.sets import Ellipse, ExampleSet, Sets, Winnow, Zipf, draw_folds
 from rerank.data.labelled import Labelled
 
@@ -125,13 +125,13 @@ def test_folds_share_out_every_class(label: np.ndarray, count: int, seed: int) -
 
 @given(labels, st.floats(0.05, 0.95), st.integers(0, 5))
 def test_held_out_divides_the_examples(label: np.ndarray, share: float, seed: int) -> None:
-    first, second = held_out(label, share, seed)
+    first, second = hold_out(label, share, seed)
     assert first.size
     assert second.size
     assert np.array_equal(np.sort(np.concatenate([first, second])), np.arange(label.size))
     if label.size >= 40:
         assert abs(second.size - share * label.size) <= 4  # half an example a class, and rounding
-    assert np.array_equal(second, held_out(label, share, seed)[1])
+    assert np.array_equal(second, hold_out(label, share, seed)[1])
 
 
 @pytest.mark.parametrize(("examples", "folds", "count"), [(20, 5, 5), (3, 5, 3), (2, 2, 2)])
