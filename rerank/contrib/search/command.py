@@ -21,12 +21,12 @@ def fuse(
     """
     from rerank.cli.choosing import show_table
     from rerank.cli.evaluating import metric_settings
-    from rerank.contrib.search.fuse import fused
+    from rerank.contrib.search.fuse import fuse_runs
     from rerank.storage.streams import single_stdin
 
     single_stdin(*runs, qrels)
     if len(runs) < 2:
         raise typer.BadParameter("found one run; expected two or more to fuse")
-    table = fused(runs, qrels, metric_settings(metric))
+    table = fuse_runs(runs, qrels, metric_settings(metric))
     show_table(table)
     cli.show(table.advice, pipeline=table.pipeline)

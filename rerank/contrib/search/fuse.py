@@ -1,4 +1,4 @@
-"""What several runs of a search engine are worth, each alone and fused, and the weights to fuse by."""
+"""The worth of several runs of a search engine, each alone and fused, and the weights to fuse by."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,13 +16,13 @@ from rerank.runs.weigh import BASE, COMBSUM, MAXENT, ORACLE, WEIGHED, rows_by, t
 from rerank.storage.documents import as_json
 
 RRF = "RRF"
-NEARNESS = "rrf_"  # how columns of reciprocal ranks begin, which are 0 for documents that a run has not found
+RECIPROCAL_PREFIX = "rrf_"  # how columns of reciprocal ranks begin, which are 0 for documents that a run has not found
 ROWS = {BASE: RRF, COMBSUM: COMBSUM, MAXENT: f"learned: {MAXENT}", WEIGHED: f"learned: {WEIGHED}", ORACLE: ORACLE}
 
 
 @dataclass(frozen=True)
 class FusedRuns(SourceTable):
-    """What runs and their fusions are worth; weights: of the better learned row, by run."""
+    """The worth of runs and their fusions; weights: of the better learned row, by run."""
 
     weights: dict[str, float]
 
@@ -30,7 +30,7 @@ class FusedRuns(SourceTable):
         return super().as_data() | {"weights": self.weights}
 
     def tables(self) -> tuple[TextTable, ...]:
-        """What runs and their fusions are worth, and the weights."""
+        """The worth of runs and their fusions, and the weights."""
         note = f"Learned weights are cross-validated over queries in {self.folds} folds."
         rows = [{"run": name, "weight": f"{weight:.3f}"} for name, weight in self.weights.items()]
         return self.table(note), TextTable.of("Weights of all queries", rows)
@@ -40,15 +40,15 @@ class FusedRuns(SourceTable):
         """A search pipeline of OpenSearch with these weights; None where an engine does not take them."""
         if min(self.weights.values()) < 0:
             return None
-        rounded = [round(weight, 3) for weight in self.weights.values()]
-        last = round(1 - sum(rounded[:-1]), 3)
-        combined = {"technique": "arithmetic_mean", "parameters": {"weights": [*rounded[:-1], last]}}
-        processor = {"normalization": {"technique": "min_max"}, "combination": combined}
+        weights = [round(weight, 3) for weight in self.weights.values()]
+        last = round(1 - sum(weights[:-1]), 3)
+        combination = {"technique": "arithmetic_mean", "parameters": {"weights": [*weights[:-1], last]}}
+        processor = {"normalization": {"technique": "min_max"}, "combination": combination}
         return {"phase_results_processors": [{"normalization-processor": processor}]}
 
     @property
     def advice(self) -> str:
-        """What to do with the weights."""
+        """A sentence on how to use the weights."""
         if self.pipeline is None:
             worst = min(self.weights, key=lambda name: self.weights[name])
             return f"{worst} has a negative weight, which search engines do not take: fuse the others alone."
@@ -57,7 +57,7 @@ class FusedRuns(SourceTable):
         )
 
 
-def fused(runs: list[str], qrels: str, metric: dict[str, Any]) -> FusedRuns:
+def fuse_runs(runs: list[str], qrels: str, metric: dict[str, Any]) -> FusedRuns:
     """Runs of TREC and their fusions, by a ``metric`` of the order.
 
     Raises DataError: files that cannot be read, or too few queries. RecipeError: a metric of another kind.
@@ -65,16 +65,16 @@ def fused(runs: list[str], qrels: str, metric: dict[str, Any]) -> FusedRuns:
     if not measures_orders(metric["name"]):
         raise RecipeError(f"found {metric['name']}; expected a measure of the order, such as ndcg@10", key="--metric")
     lists = read(runs[0], {"name": "trec", "qrels": qrels, "others": runs[1:], "scores": "score"})
-    columns, near = ([f"{kind}{k}" for k in range(1, len(runs) + 1)] for kind in (MINMAX, NEARNESS))
+    columns, rrf = ([f"{kind}{k}" for k in range(1, len(runs) + 1)] for kind in (MINMAX, RECIPROCAL_PREFIX))
     table = table_of_weights(lists, metric, use=columns)
     names, source = shown_names(runs), table.source
-    alone = np.array([[candidate.columns[name] for nbest in lists for candidate in nbest.candidates] for name in near])
+    values = np.array([[candidate.columns[name] for nbest in lists for candidate in nbest.candidates] for name in rrf])
     rows = {
-        name: rows_by(source._replace(stats=source.stats * (own > 0)[:, None]), own)
-        for name, own in zip(names, alone, strict=True)
+        name: rows_by(source._replace(stats=source.stats * (ranks > 0)[:, None]), ranks)
+        for name, ranks in zip(names, values, strict=True)
     } | {name: table.results.rows[key] for key, name in ROWS.items()}
-    compared = replace(table.results, rows=rows, against=RRF)
-    learned = {line.column: line.weight if table.learned == WEIGHED else line.maxent for line in table.weights}
-    weights = {name: learned.get(column, 0.0) for name, column in zip(names, columns, strict=True)}
+    results = replace(table.results, rows=rows, against=RRF)
+    by_column = {line.column: line.weight if table.learned == WEIGHED else line.maxent for line in table.weights}
+    weights = {name: by_column.get(column, 0.0) for name, column in zip(names, columns, strict=True)}
     total = sum(map(abs, weights.values()))
-    return FusedRuns(compared, source, table.folds, {name: weight / total for name, weight in weights.items()})
+    return FusedRuns(results, source, table.folds, {name: weight / total for name, weight in weights.items()})

@@ -26,8 +26,8 @@ from rerank.learn.workspace import EpochStats
 from rerank.metrics.metric import oracles
 
 LABELS = np.arange(31.0)  # of LightGBM
-MOST = 10_000  # candidates of a list that LightGBM takes
-EXTRA = "pip install 'rerank-nbest[trees]'"
+MAX_SIZE = 10_000  # candidates of a list that LightGBM takes
+INSTALL = "pip install 'rerank-nbest[trees]'"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +79,8 @@ class LambdaMart(Learner):
         """
         lightgbm, start, sets = require_lightgbm(), time.perf_counter(), list[Any]()
         corpora = [part for part in (lists, dev) if part is not None]
-        if (longest := max(int(np.diff(corpus.lists).max(initial=0)) for corpus in corpora)) > MOST:
-            raise RunError(f"lambdamart: found a list of {longest:,} candidates; LightGBM takes up to {MOST:,}, cut it")
+        if (longest := max(int(np.diff(corpus.lists).max(initial=0)) for corpus in corpora)) > MAX_SIZE:
+            raise RunError(f"lambdamart: found a list of {longest:,} candidates; LightGBM takes up to {MAX_SIZE:,}, cut it")
         exact = all(np.isin(corpus.gain, LABELS).all() for corpus in corpora)
         settings = {
             "objective": "lambdarank", "label_gain": 2.0**LABELS - 1 if exact else LABELS, "metric": "ndcg",
@@ -89,7 +89,7 @@ class LambdaMart(Learner):
             "use_missing": False, "verbosity": -1,
         }  # fmt: skip
         for corpus in corpora:
-            label, weight, group = graded(corpus, exact)
+            label, weight, group = labels_of(corpus, exact)
             how = {"weight": weight, "group": group, "reference": sets[0] if sets else None}
             sets.append(lightgbm.Dataset(matrix_of(corpus), label, init_score=self.base * corpus.base, **how))
         stopping = [lightgbm.early_stopping(self.patience, verbose=False)] if dev is not None else []
@@ -100,9 +100,9 @@ class LambdaMart(Learner):
         text = booster.model_to_string(num_iteration=booster.best_iteration).partition(END)[0] + END
         trees, state, corpus = read_trees(text.encode(), lists.width), self.init(lists.width), corpora[0]
         predictor, seconds = Weights(np.zeros(lists.width), self.base, trees), time.perf_counter() - start
-        missed = int((corpus.gain[oracles(corpus)] > corpus.gain[choices(corpus, predictor)]).sum())
+        mistakes = int((corpus.gain[oracles(corpus)] > corpus.gain[choices(corpus, predictor)]).sum())
         count = trees.first.size - 1
-        stats = EpochStats(corpus.list_count, missed, count, 0.0, 0)
+        stats = EpochStats(corpus.list_count, mistakes, count, 0.0, 0)
         counts = named(state).counts
         counts.updates, counts.free = count, corpus.free
         line = history_line(count * corpus.nonzeros, stats, predictor, seconds) | {"epoch": 1}
@@ -110,7 +110,7 @@ class LambdaMart(Learner):
 
 
 def vote_by_trees(corpus: Corpus, seed: int) -> Weights | None:
-    """What chooses among samples, for `rerank vote`: trees, as many as are best on a tenth of the lists; None where
+    """The predictor that chooses among samples, for `rerank vote`: trees, as many as are best on a tenth of the lists; None where
     LightGBM is not installed."""
     if find_spec("lightgbm") is None:
         return None
@@ -124,7 +124,7 @@ def require_lightgbm() -> Any:
     try:
         import lightgbm
     except ImportError:
-        message = f"lambdamart needs LightGBM, which is not installed: {EXTRA}"
+        message = f"lambdamart needs LightGBM, which is not installed: {INSTALL}"
         raise RecipeError(message, key="learner.name") from None
     return lightgbm
 
@@ -136,7 +136,7 @@ def matrix_of(corpus: Corpus) -> sparse.csr_matrix:
     return sparse.hstack([features, corpus.base[:, None]], "csr")
 
 
-def graded(corpus: Corpus, exact: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def labels_of(corpus: Corpus, exact: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Labels and weights of candidates (float64 [N]), and the sizes of lists that have some; ``exact``: gains are
     labels already."""
     sizes = np.diff(corpus.lists)
@@ -219,18 +219,18 @@ def read_trees(text: bytes, width: int) -> BoostedTrees:
     blocks = re.split(r"^Tree=\d+\n", text.decode("ascii").partition(END)[0], flags=re.MULTILINE)[1:]
     if not blocks:
         raise ValueError("there are no trees in it")
-    grown = [_numbers(block) for block in blocks]
-    first = np.cumsum([0, *(2 * tree[LEAF].size - 1 for tree in grown)], dtype=np.int64)
+    trees = [_numbers(block) for block in blocks]
+    first = np.cumsum([0, *(2 * tree[LEAF].size - 1 for tree in trees)], dtype=np.int64)
     feature, child = np.full(first[-1], -1), np.zeros((first[-1], 2), np.int64)
     threshold, gain, value = np.zeros((3, first[-1]))
-    for tree, root, end in zip(grown, first, first[1:], strict=False):
+    for tree, root, end in zip(trees, first, first[1:], strict=False):
         splits, sides = tree["split_feature"].size, np.stack([tree["left_child"], tree["right_child"]], axis=1)
         inner = slice(root, root + splits)
         feature[inner], threshold[inner], gain[inner] = (tree[key] for key in list(KINDS)[:3])
         value[root:end] = np.append(tree["internal_value"], tree[LEAF])
         child[inner] = root + np.where(sides < 0, splits + ~sides, sides)
-        apart = (child[inner] > np.arange(root, root + splits)[:, None]) & (child[inner] < end)
-        if not (apart.all() and ((feature[inner] >= 0) & (feature[inner] <= width)).all()):
+        inside = (child[inner] > np.arange(root, root + splits)[:, None]) & (child[inner] < end)
+        if not (inside.all() and ((feature[inner] >= 0) & (feature[inner] <= width)).all()):
             raise ValueError("its trees have a path that ends at no leaf, or ask for a column that is not there")
     if not np.isfinite([threshold, gain, value]).all():
         raise ValueError("its trees hold numbers that are not finite")

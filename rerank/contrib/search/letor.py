@@ -30,8 +30,8 @@ from rerank.storage.streams import PathLike, Writable, open_stream, stream_name
 
 GAIN = "gain"
 FORM = "GRADE qid:QUERY ID:VALUE ..."
-WIDEST = 20_000  # features, each of which is a number of every candidate
-HIGHEST = 99_999_999  # id of a feature, as in SVMrank
+MAX_FEATURES = 20_000  # features, each of which is a number of every candidate
+MAX_FEATURE_ID = 99_999_999  # as in SVMrank
 _HEAD = re.compile(rb"\s*(\S+)(?:\s+qid:(\S+))?(.*)", re.DOTALL)  # of a line: grade, query, features
 _GRADE = re.compile(DECIMAL)
 _SIZE = re.compile(rb"\d{1,18}")
@@ -41,7 +41,7 @@ _DOCUMENT = re.compile(rb"doc(?:id|no)?\s*[=:]\s*(\S+)")
 
 
 class DocumentLine(NamedTuple):
-    """A line of a list; of its features their place among those of the file, or the fault in them."""
+    """A line of a list; of its features their indices among those of the file, or the fault in them."""
 
     number: int
     line: bytes
@@ -74,34 +74,34 @@ class LetorReader(TextReader):
         return SCORE if self.first is None else self.first
 
     def records(self, lines: LineReader) -> Iterator[Record]:
-        split = enumerate(lines.rest().split(b"\n"), start=1)
-        heads = [(k, line, head) for k, line in split if (head := _HEAD.match(line.partition(b"#")[0]))]
+        texts = enumerate(lines.rest().split(b"\n"), start=1)
+        heads = [(k, line, head) for k, line in texts if (head := _HEAD.match(line.partition(b"#")[0]))]
         # Queries may have any names, and grades are looked at later: what is parsed are the features.
         bare = [(b"0 qid:0" if _GRADE.fullmatch(head[1]) else b":") + head[3].rstrip() for _, _, head in heads]
-        parsed, faults = parse_rows(bare, HIGHEST)
-        columns = self._columns(np.unique(parsed.ids).astype(np.int64).tolist(), lines.path)
+        features, faults = parse_rows(bare, MAX_FEATURE_ID)
+        columns = self._columns(np.unique(features.ids).astype(np.int64).tolist(), lines.path)
         names = [head[2] and _name(head[2]) for _, _, head in heads]
-        if not any(names) and (sizes := _sizes_beside(lines.path, len(names))) is not None:
+        if not any(names) and (sizes := _query_sizes(lines.path, len(names))) is not None:
             names = [str(k) for k, size in enumerate(sizes) for _ in range(size)]
-        spans = [slice(*span) for span in pairwise(parsed.first.tolist())]
+        spans = [slice(*span) for span in pairwise(features.first.tolist())]
         rows = [
             DocumentLine(number, line.rstrip(b"\r"), head[1], faults.get(k, spans[k]))
             for k, (number, line, head) in enumerate(heads)
         ]
         for query, pairs in groupby(zip(names, rows, strict=True), lambda pair: pair[0]):
-            every = [row for _, row in pairs]
+            group = [row for _, row in pairs]
             if query is None:
-                problem = Problem("id", f"found {excerpt(every[0].line)}; expected {FORM}")
-                yield Record(line_id(every[0].number), every[0].number, problem)
+                problem = Problem("id", f"found {excerpt(group[0].line)}; expected {FORM}")
+                yield Record(line_id(group[0].number), group[0].number, problem)
             else:
-                yield Record(query, every[0].number, (every, columns, parsed))
+                yield Record(query, group[0].number, (group, columns, features))
 
     def draft(self, content: Any) -> Draft:
-        rows, columns, parsed = content
+        rows, columns, features = content
         unscored = self.first is None and not any(_SCORE.search(row.line) for row in rows)
         pieces, numbers = [row.line for row in rows], [row.number for row in rows]
         draft = Draft.of(
-            rows, lambda row, _: _entry(row, columns, parsed), pieces=pieces, lines=numbers, names=columns.names,
+            rows, lambda row, _: _entry(row, columns, features), pieces=pieces, lines=numbers, names=columns.names,
             unscored=unscored, others=columns.others,
         )  # fmt: skip
         draft.sides["absent"] = [dict.fromkeys(columns.absent, len(rows) - len(draft.bad))]
@@ -109,18 +109,18 @@ class LetorReader(TextReader):
 
     def _columns(self, ids: Sequence[int], path: str) -> "FeatureColumns":
         """The columns of a file that uses the features ``ids``: the base score, the features and the gain."""
-        if len(ids) > WIDEST:
-            message = f"found {len(ids):,} features; expected at most {WIDEST:,}, as all are columns"
+        if len(ids) > MAX_FEATURES:
+            message = f"found {len(ids):,} features; expected at most {MAX_FEATURES:,}, as all are columns"
             raise DataError(f"{message}: take task: classification", path=path)
         names = {j: str(j) for j in ids}
-        asked = tuple(names.values()) if self.model_columns is None else self.model_columns.names
-        if ids and self.first is not None and self.first not in {*names.values(), *asked}:
+        model_names = tuple(names.values()) if self.model_columns is None else self.model_columns.names
+        if ids and self.first is not None and self.first not in {*names.values(), *model_names}:
             raise RecipeError(f"found {self.first!r}; expected the number of a feature of {path}", key="first")
-        every = tuple(dict.fromkeys([self.base, *(name for name in asked if name != GAIN), GAIN]))
-        place = {name: k for k, name in enumerate(every) if name not in (SCORE, GAIN)}
-        others = tuple(name for name in names.values() if name not in every)
-        absent = tuple(name for name in place if name not in names.values())
-        return FeatureColumns(every, {j: place[name] for j, name in names.items() if name in place}, others, absent)
+        order = tuple(dict.fromkeys([self.base, *(name for name in model_names if name != GAIN), GAIN]))
+        indices = {name: k for k, name in enumerate(order) if name not in (SCORE, GAIN)}
+        others = tuple(name for name in names.values() if name not in order)
+        absent = tuple(name for name in indices if name not in names.values())
+        return FeatureColumns(order, {j: indices[name] for j, name in names.items() if name in indices}, others, absent)
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """The lines in their new order; new scores go to the end of comments."""
@@ -136,16 +136,16 @@ class LetorReader(TextReader):
 
 
 class FeatureColumns(NamedTuple):
-    """The columns of a file: their names, their places by the numbers of features, the features that are none, and the
+    """The columns of a file: their names, their indices by the numbers of features, the features that are none, and the
     columns of a model that no line has."""
 
     names: tuple[str, ...]
-    place: dict[int, int]
+    indices: dict[int, int]
     others: tuple[str, ...]
     absent: tuple[str, ...]
 
 
-def _entry(row: DocumentLine, columns: FeatureColumns, parsed: Rows) -> Entry:
+def _entry(row: DocumentLine, columns: FeatureColumns, rows: Rows) -> Entry:
     """The entry on a line. Raises Problem."""
     if b"\0" in row.line:
         raise Problem("nul", NUL)
@@ -157,16 +157,16 @@ def _entry(row: DocumentLine, columns: FeatureColumns, parsed: Rows) -> Entry:
         raise Problem(problem.reason, message) from None
     if isinstance(row.features, str):
         raise Problem("fields", row.features)
-    features, values = parsed.ids[row.features].tolist(), parsed.values[row.features].tolist()
+    features, values = rows.ids[row.features].tolist(), rows.values[row.features].tolist()
     for feature, value in zip(features, values, strict=True):
-        if (place := columns.place.get(feature)) is not None:
-            numbers[place] = value
-    if (scored := _SCORE.search(comment)) is not None:
-        comment = comment[: scored.start()]
+        if (index := columns.indices.get(feature)) is not None:
+            numbers[index] = value
+    if (score := _SCORE.search(comment)) is not None:
+        comment = comment[: score.start()]
         if columns.names[0] == SCORE:
-            numbers[0] = score_of(scored[1])
-    named = _DOCUMENT.search(comment)
-    document = named[1] if named else comment.strip() or b"%d" % row.number
+            numbers[0] = score_of(score[1])
+    identifier = _DOCUMENT.search(comment)
+    document = identifier[1] if identifier else comment.strip() or b"%d" % row.number
     return Entry(document, dict(zip(columns.names, numbers, strict=True)))
 
 
@@ -174,14 +174,14 @@ def _name(query: bytes) -> str:
     return str(int(query)) if _NUMBER.fullmatch(query) else query.decode("utf-8", "replace")
 
 
-def _sizes_beside(path: PathLike, documents: int) -> list[int] | None:
+def _query_sizes(path: PathLike, documents: int) -> list[int] | None:
     """The sizes of lists in FILE.query, for a file where no line has a qid; None if there is none."""
-    beside = f"{os.fspath(path)}.query"
-    if not os.path.isfile(beside):
+    query_file = f"{os.fspath(path)}.query"
+    if not os.path.isfile(query_file):
         return None
-    with open_stream(beside) as stream:
+    with open_stream(query_file) as stream:
         lines = [line.strip() for _, line in LineReader(stream) if line.strip()]
     if not all(map(_SIZE.fullmatch, lines)) or sum(map(int, lines)) != documents:
         message = f"expected the number of documents of every query, which are {documents:,} in {stream_name(path)}"
-        raise DataError(message, path=beside)
+        raise DataError(message, path=query_file)
     return list(map(int, lines))

@@ -24,20 +24,20 @@ from rerank.readers.lists import Lists
 
 NDCG, AVERAGE_PRECISION, RECIPROCAL_RANK, RECALL, PRECISION = range(5)
 HIGHEST_GRADE = 60.0  # whose 2^grade − 1 sums up to exact numbers
-LARGEST_CUT = 1_000_000_000
+MAX_DEPTH = 1_000_000_000
 
 
 @kernel
-def document_value(kind: int, k: int, useful: float, ahead: int, relevant: float) -> float:
-    """What a relevant document adds to the sum of its list with ``ahead`` documents before it; useful: see
+def document_value(kind: int, k: int, useful: float, rank: int, relevant: float) -> float:
+    """Return what a relevant document with ``rank`` others before it adds to the sum of its list; useful: see
     ``OrderMetric``; relevant: how many of these are relevant."""
-    if ahead >= k or (kind == RECIPROCAL_RANK and relevant > 0.0):
+    if rank >= k or (kind == RECIPROCAL_RANK and relevant > 0.0):
         return 0.0
     if kind == NDCG:
-        return useful / float(np.log2(ahead + 2.0))
+        return useful / float(np.log2(rank + 2.0))
     if kind == AVERAGE_PRECISION:
-        return (relevant + 1.0) / (ahead + 1.0)
-    return 1.0 / (ahead + 1.0) if kind == RECIPROCAL_RANK else 1.0
+        return (relevant + 1.0) / (rank + 1.0)
+    return 1.0 / (rank + 1.0) if kind == RECIPROCAL_RANK else 1.0
 
 
 @kernel
@@ -60,18 +60,18 @@ def order_values(
 
 
 @kernel
-def keep_nearest(over: float, apart: float, z: int, count: int, near: np.ndarray, who: np.ndarray) -> int:
-    """Insert the crossing over/apart with document z into the first ``count`` of ``near`` (float64 [m], rising; who:
+def keep_nearest(over: float, rate: float, z: int, count: int, near: np.ndarray, who: np.ndarray) -> int:
+    """Insert the crossing over/rate with document z into the first ``count`` of ``near`` (float64 [m], rising; who:
     int64 [m]), of which the m smallest stay; returns how many there are then."""
     if count == near.shape[0]:
-        if not over < near[count - 1] * apart:
+        if not over < near[count - 1] * rate:
             return count
         count -= 1
-    gamma, place = over / apart, count
-    while place > 0 and near[place - 1] > gamma:
-        near[place], who[place] = near[place - 1], who[place - 1]
-        place -= 1
-    near[place], who[place] = gamma, z
+    gamma, index = over / rate, count
+    while index > 0 and near[index - 1] > gamma:
+        near[index], who[index] = near[index - 1], who[index - 1]
+        index -= 1
+    near[index], who[index] = gamma, z
     return count + 1
 
 
@@ -99,41 +99,41 @@ def follow_documents(
             y = order[r]
             if not useful[y] > 0.0:
                 continue
-            falls, rises, ahead, relevant = 0, 0, 0, 0.0
+            falls, rises, rank, relevant = 0, 0, 0, 0.0
             for q in range(r - 1, lists[i] - 1, -1):
                 z = order[q]
                 if slope[z] < slope[y]:
                     falls = keep_nearest(intercept[y] - intercept[z], slope[y] - slope[z], z, falls, near[1], who[1])
                 elif is_ahead(z, y, 0.0, intercept, slope, ties):
-                    ahead += 1
+                    rank += 1
                     relevant += useful[z] > 0.0
             since = -near[1, k - 1] if falls == k else -np.inf  # before, all falls are ahead
             for q in range(r + 1, lists[i + 1]):
                 z = order[q]
-                over, apart = intercept[y] - intercept[z], slope[z] - slope[y]
-                if apart > 0.0 and over > since * apart:
-                    rises = keep_nearest(over, apart, z, rises, near[0], who[0])
-                elif apart > 0.0 or is_ahead(z, y, 0.0, intercept, slope, ties):
-                    ahead += 1
-                    if ahead == k:
+                over, rate = intercept[y] - intercept[z], slope[z] - slope[y]
+                if rate > 0.0 and over > since * rate:
+                    rises = keep_nearest(over, rate, z, rises, near[0], who[0])
+                elif rate > 0.0 or is_ahead(z, y, 0.0, intercept, slope, ties):
+                    rank += 1
+                    if rank == k:
                         break
                     relevant += useful[z] > 0.0
-            if ahead >= k:
+            if rank >= k:
                 continue
             for e in range(falls):
                 relevant += useful[who[1, e]] > 0.0
-            ahead += falls
-            before, e = document_value(kind, k, useful[y], ahead, relevant), 0
+            rank += falls
+            before, e = document_value(kind, k, useful[y], rank, relevant), 0
             change[0] += before / divisor[i]
             while falls > 0 or e < rises:
                 rise = falls == 0 or (e < rises and near[0, e] < -near[1, falls - 1])
                 if rise:
-                    gamma, z, ahead, e = near[0, e], who[0, e], ahead + 1, e + 1
+                    gamma, z, rank, e = near[0, e], who[0, e], rank + 1, e + 1
                 else:
-                    gamma, z, ahead, falls = -near[1, falls - 1], who[1, falls - 1], ahead - 1, falls - 1
+                    gamma, z, rank, falls = -near[1, falls - 1], who[1, falls - 1], rank - 1, falls - 1
                 if useful[z] > 0.0:
                     relevant += 1.0 if rise else -1.0
-                value = document_value(kind, k, useful[y], ahead, relevant)
+                value = document_value(kind, k, useful[y], rank, relevant)
                 if value != before:
                     at[E], change[E] = gamma, (value - before) / divisor[i]
                     E += 1
@@ -161,7 +161,7 @@ class OrderMetric(Gain):
     reference_columns = ("lists", "ideal")
     kind: ClassVar[int]
 
-    k: Annotated[int, Range(0, LARGEST_CUT)] = 0
+    k: Annotated[int, Range(0, MAX_DEPTH)] = 0
 
     @property
     def primary(self) -> str:  # type: ignore[override]
@@ -198,13 +198,13 @@ class OrderMetric(Gain):
         return self._stats(block, block.first, block.side("missing_grades"))
 
     def _stats(
-        self, nbest: Lists, lists: np.ndarray, unlisted: Sequence[Sequence[float]]
+        self, nbest: Lists, lists: np.ndarray, extra: Sequence[Sequence[float]]
     ) -> tuple[np.ndarray, np.ndarray]:
         """The rows of lists and of their candidates, of which ``nbest`` has all: float64 [L, 2] and [N, 2]."""
         grades = super().list_stats(nbest, ())[1][:, 0]
-        stats, reference = self.statistics(lists, grades, unlisted)
+        stats, reference = self.statistics(lists, grades, extra)
         if not np.isfinite(reference).all() or not np.isfinite(stats).all():
-            highest = max(*grades, *chain.from_iterable(unlisted))
+            highest = max(*grades, *chain.from_iterable(extra))
             message = f"found the grade {highest:g}, which is too high for {self.signature}; divide the grades"
             raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)
         return reference, stats
@@ -223,7 +223,7 @@ class OrderMetric(Gain):
     ) -> np.ndarray:
         order = frozen(np.lexsort((-np.asarray(ties), -np.asarray(scores), owners(lists))))
         rows, values = np.zeros((lists.size - 1, 2)), np.zeros(lists.size - 1)
-        order_values(self.kind, self.cut, frozen(lists), order, *self._arrays(stats, reference), values)
+        order_values(self.kind, self.depth, frozen(lists), order, *self._arrays(stats, reference), values)
         some = np.diff(lists) > 0
         rows[:, 0], rows[some, 1] = values, stats[order[lists[:-1][some]], 0]
         return rows
@@ -235,23 +235,23 @@ class OrderMetric(Gain):
         useful, divisor = self._arrays(stats, reference)
         intercept, slope, ties = (frozen(np.ascontiguousarray(each)) for each in (intercept, slope, ties))
         sizes, relevant = np.diff(lists), np.add.reduceat(np.append(useful > 0, False), lists[:-1], dtype=np.int64)
-        most = int(min(self.cut, sizes.max(initial=1)))
-        at, change = np.empty((2, 1 + int((relevant * np.minimum(sizes, 2 * most))[sizes > 0].sum())))
-        near, who = np.empty((2, most)), np.empty((2, most), np.int64)
+        limit = int(min(self.depth, sizes.max(initial=1)))
+        at, change = np.empty((2, 1 + int((relevant * np.minimum(sizes, 2 * limit))[sizes > 0].sum())))
+        near, who = np.empty((2, limit)), np.empty((2, limit), np.int64)
         about = frozen(lists), order, intercept, slope, ties, useful, divisor
-        E = follow_documents(self.kind, self.cut, *about, near, who, at, change)
-        by_place = np.argsort(at[:E], kind="stable")
-        at, values = at[by_place], np.cumsum(change[by_place])
+        E = follow_documents(self.kind, self.depth, *about, near, who, at, change)
+        sequence = np.argsort(at[:E], kind="stable")
+        at, values = at[sequence], np.cumsum(change[sequence])
         last = np.append(at[1:] > at[:-1], True)  # of the changes at one place
         return at[last][1:], values[last]
 
     def statistics(
-        self, lists: np.ndarray, grades: np.ndarray, unlisted: Iterable[Sequence[float]] = repeat(())
+        self, lists: np.ndarray, grades: np.ndarray, extra: Iterable[Sequence[float]] = repeat(())
     ) -> tuple[np.ndarray, np.ndarray]:
         """The rows of candidates with ``grades`` (float64 [N]) and of their ``lists`` (int64 [L + 1]): float64 [N, 2]
-        and [L, 2]; unlisted: the grades of relevant ones that a list does not have."""
+        and [L, 2]; extra: the grades of relevant ones that a list does not have."""
         useful = self.useful(np.asarray(grades, np.float64))
-        more = (self.useful(np.array(others, np.float64)) for others in unlisted)
+        more = (self.useful(np.array(others, np.float64)) for others in extra)
         bounds = zip(pairwise(lists.tolist()), more, strict=False)
         ideal = np.array([self.ideal(np.concatenate([useful[a:b], others])) for (a, b), others in bounds])
         return np.column_stack([grades, useful]), np.column_stack([np.ones(ideal.size), ideal])
@@ -270,14 +270,14 @@ class OrderMetric(Gain):
         return self.of_lists(np.array([0, len(grades)]), -np.arange(float(len(grades))), np.array(grades, np.float64))
 
     @property
-    def cut(self) -> int:
+    def depth(self) -> int:
         """The number of candidates that are looked at."""
-        return self.k or LARGEST_CUT
+        return self.k or MAX_DEPTH
 
     def _arrays(self, stats: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What kernels take for useful (float64 [N]) and divisor (float64 [L])."""
+        """The arguments useful (float64 [N]) and divisor (float64 [L]) of kernels."""
         ideal = reference[:, 1]
-        divisor = {PRECISION: float(self.cut), RECIPROCAL_RANK: 1.0}.get(self.kind, ideal)
+        divisor = {PRECISION: float(self.depth), RECIPROCAL_RANK: 1.0}.get(self.kind, ideal)
         return frozen(np.ascontiguousarray(stats[:, 1])), frozen(np.where(ideal > 0, divisor, 0.0))
 
 
@@ -311,7 +311,7 @@ class Ndcg(OrderMetric):
         return np.where(grades > HIGHEST_GRADE, np.inf, np.exp2(np.minimum(grades, HIGHEST_GRADE)) - 1)
 
     def ideal(self, useful: np.ndarray) -> float:
-        best = -np.sort(-useful)[: self.cut]
+        best = -np.sort(-useful)[: self.depth]
         return math.fsum(best / np.log2(np.arange(best.size) + 2.0))
 
 
@@ -383,4 +383,4 @@ class Precision(LevelMetric):
     name: ClassVar[str] = "precision"
     kind = PRECISION
 
-    k: Annotated[int, Range(1, LARGEST_CUT)] = 10
+    k: Annotated[int, Range(1, MAX_DEPTH)] = 10

@@ -39,8 +39,8 @@ FIELDS = "QUERY Q0 DOCUMENT RANK SCORE NAME"
 BEIR = b"query-id", b"corpus-id", b"score"  # the header of its judgements
 JUDGEMENT = f"QUERY 0 DOCUMENT GRADE, or QUERY DOCUMENT GRADE below BEIR's header, {b' '.join(BEIR).decode()}"
 Grades = dict[bytes, dict[bytes, float]]  # by query and document
-Scored = dict[bytes, float]  # documents of a query
-NEAR = 60  # the constant of reciprocal ranks (Cormack et al. 2009)
+Documents = dict[bytes, float]  # scores or grades of the documents of a query
+RANK_CONSTANT = 60  # the constant of reciprocal ranks (Cormack et al. 2009)
 
 
 class RunLine(NamedTuple):
@@ -54,7 +54,7 @@ class RunLine(NamedTuple):
     problem: Problem | None = None
 
 
-Judged = tuple[Sequence[RunLine], Scored | None, Sequence[Scored]]  # of a query, its grades, and what other runs found
+QueryContent = tuple[Sequence[RunLine], Documents | None, Sequence[Documents]]  # of a query: lines, grades, other runs
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,10 @@ class TrecReader(TextReader):
         others = [read_run(path) for path in self.others]
 
         def record(query: bytes, line: int, rows: list[RunLine]) -> Record:
-            judged, runs = None if grades is None else grades.get(query), [run.pop(query, {}) for run in others]
+            query_grades, runs = None if grades is None else grades.get(query), [run.pop(query, {}) for run in others]
             message = f"{self.qrels} has no judgement of the query, which is left out of figures and of training"
-            bad = grades is not None and judged is None
-            return Record(decoded(query), line, Problem(UNJUDGED, message) if bad else (rows, judged, runs))
+            bad = grades is not None and query_grades is None
+            return Record(decoded(query), line, Problem(UNJUDGED, message) if bad else (rows, query_grades, runs))
 
         for query, lines_of_query in groupby(_rows(lines), lambda row: row.query):
             rows = list(lines_of_query)
@@ -110,22 +110,22 @@ class TrecReader(TextReader):
         for query in dict.fromkeys(query for run in others for query in run):
             yield record(query, lines.number, [])
 
-    def draft(self, content: Judged) -> Draft:
+    def draft(self, content: QueryContent) -> Draft:
         rows, grades, others = content
-        own = dict[bytes, float]()
+        scores = dict[bytes, float]()
         for row in (row for row in rows if row.problem is None):
-            if row.document in own and (others or self.duplicates == "keep"):
+            if row.document in scores and (others or self.duplicates == "keep"):
                 message = f"the document {excerpt(row.document)} is there twice; expected it once"
                 advice = "" if others else " (the reader's option duplicates: drop keeps the first)"
                 raise Problem("document", message + advice, row.number)
-            own[row.document] = row.score
+            scores[row.document] = row.score
         if others:
             bad: list[Entry | Problem] = [row.problem for row in rows if row.problem is not None]
-            entries = [*bad, *_fused([own, *others], grades)]
-            return Draft.of(entries, sides=_unlisted(grades, entries))
+            entries = [*bad, *_fuse([scores, *others], grades)]
+            return Draft.of(entries, sides=_extra_grades(grades, entries))
         entries = [row.problem or Entry(row.document, {SCORE: row.score} | _gain(row.document, grades)) for row in rows]
         pieces, numbers = [row.line for row in rows], [row.number for row in rows]
-        return Draft.of(entries, pieces=pieces, lines=numbers, sides=_unlisted(grades, entries))
+        return Draft.of(entries, pieces=pieces, lines=numbers, sides=_extra_grades(grades, entries))
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Ranks and scores are written anew. Of other lists candidates are called by their texts, or by their numbers,
@@ -141,16 +141,16 @@ class TrecReader(TextReader):
         """Writes nothing: a run has no queries without documents."""
 
 
-def read_run(path: PathLike) -> dict[bytes, Scored]:
+def read_run(path: PathLike) -> dict[bytes, Documents]:
     """The scores of documents by query; a DataError for a line that is none."""
     with open_stream(path, strict=False) as stream:
         return _by_query(_rows(LineReader(stream)), stream.path, "there")
 
 
-def _by_query(rows: Iterable[RunLine], path: str, what: str) -> dict[bytes, Scored]:
+def _by_query(rows: Iterable[RunLine], path: str, what: str) -> dict[bytes, Documents]:
     """The scores of documents by query; a DataError for a line with a problem, or for a document that is twice
     ``what``."""
-    queries = dict[bytes, Scored]()
+    queries = dict[bytes, Documents]()
     for row in rows:
         if not row.document and row.problem is None:
             continue
@@ -163,27 +163,27 @@ def _by_query(rows: Iterable[RunLine], path: str, what: str) -> dict[bytes, Scor
     return queries
 
 
-def _fused(runs: Sequence[Scored], grades: Scored | None) -> Iterator[Entry]:
+def _fuse(runs: Sequence[Documents], grades: Documents | None) -> Iterator[Entry]:
     """The documents that any of several runs found."""
     numbers: dict[bytes, dict[str, float]] = {document: {SCORE: 0.0} for run in runs for document in run}
     for k, run in enumerate(runs, start=1):
         scores = np.array([*run.values()] or [0.0])
         low, high = float(scores.min()), float(scores.max())
-        places = {document: place for place, document in enumerate(sorted(run, key=lambda name: -run[name]), start=1)}
+        ranks = {document: rank for rank, document in enumerate(sorted(run, key=lambda name: -run[name]), start=1)}
         for document, columns in numbers.items():
-            near = 1.0 / (NEAR + places[document]) if document in run else 0.0
-            high_up = 0.0 if document not in run else (run[document] - low) / (high - low) if high > low else 1.0
-            columns |= {SCORE: columns[SCORE] + near, f"rrf_{k}": near, f"{MINMAX}{k}": high_up}
+            reciprocal = 1.0 / (RANK_CONSTANT + ranks[document]) if document in run else 0.0
+            share = 0.0 if document not in run else (run[document] - low) / (high - low) if high > low else 1.0
+            columns |= {SCORE: columns[SCORE] + reciprocal, f"rrf_{k}": reciprocal, f"{MINMAX}{k}": share}
     for document, columns in numbers.items():
         yield Entry(document, columns | _gain(document, grades))
 
 
-def _gain(document: bytes, grades: Scored | None) -> dict[str, float]:
+def _gain(document: bytes, grades: Documents | None) -> dict[str, float]:
     """The grade of a document, where there are judgements."""
     return {} if grades is None else {GAIN: grades.get(document, 0.0)}
 
 
-def _unlisted(grades: Scored | None, entries: Iterable[Entry | Problem]) -> dict[str, tuple[float, ...]]:
+def _extra_grades(grades: Documents | None, entries: Iterable[Entry | Problem]) -> dict[str, tuple[float, ...]]:
     """The grades of the relevant documents of a query that have no entry, which metrics of an order count."""
     texts = {one.text for one in entries if isinstance(one, Entry)}
     return {"missing_grades": tuple(grade for name, grade in (grades or {}).items() if name not in texts and grade > 0)}
@@ -205,14 +205,14 @@ def _rows(lines: LineReader) -> Iterator[RunLine]:
     if lines.first_byte() == b"{":
         yield from _members(lines, "score")
         return
-    query, place = b"", 0
+    query, rank = b"", 0
     for number, line in lines:
         fields = line.split()
         if not fields:
             continue
-        query, place = fields[0], place + 1 if fields[0] == query else 1
-        if len(fields) in (3, 4) and fields[2] == b"%d" % place:
-            fields = [query, b"Q0", fields[1], fields[2], fields[3] if len(fields) == 4 else b"-%d" % place, b""]
+        query, rank = fields[0], rank + 1 if fields[0] == query else 1
+        if len(fields) in (3, 4) and fields[2] == b"%d" % rank:
+            fields = [query, b"Q0", fields[1], fields[2], fields[3] if len(fields) == 4 else b"-%d" % rank, b""]
         document, problem, score = fields[min(2, len(fields) - 1)], None, 0.0
         try:
             if b"\0" in line:
@@ -220,8 +220,8 @@ def _rows(lines: LineReader) -> Iterator[RunLine]:
             if len(fields) != 6:
                 raise Problem("fields", f"found {excerpt(line)}; expected {FIELDS}")
             score = score_of(fields[4])
-        except Problem as found:
-            problem = found
+        except Problem as error:
+            problem = error
         yield RunLine(number, line, fields[0], document, score, problem)
 
 
@@ -240,14 +240,14 @@ def _members(lines: LineReader, what: str) -> Iterator[RunLine]:
     """The documents of every query in a JSON object."""
     try:
         queries = parse_object(lines.rest())
-    except Problem as found:
-        message = f"{found.message} (of queries, as {{QUERY: {{DOCUMENT: {what}}}}})"
+    except Problem as error:
+        message = f"{error.message} (of queries, as {{QUERY: {{DOCUMENT: {what}}}}})"
         raise DataError(message, path=lines.path, line=1) from None
     for name, documents in queries.items():
         query, text = encoded(name), encoded(as_json(documents, allow_nan=True))
         if not isinstance(documents, dict):
-            unlike = Problem("json", f"found {excerpt(text)}; expected {{DOCUMENT: {what}}}")
-            yield RunLine(1, text, query, b"", 0.0, unlike)
+            fault = Problem("json", f"found {excerpt(text)}; expected {{DOCUMENT: {what}}}")
+            yield RunLine(1, text, query, b"", 0.0, fault)
         elif not documents:
             yield RunLine(1, text, query, b"", 0.0)
         for document, value in documents.items() if isinstance(documents, dict) else ():
@@ -256,6 +256,6 @@ def _members(lines: LineReader, what: str) -> Iterator[RunLine]:
                 if not document:
                     raise Problem("text", f"found a document without a name; expected {{DOCUMENT: {what}}}")
                 score = number_of(value, f"the {what} of {document!r}")
-            except Problem as found:
-                problem = found
+            except Problem as error:
+                problem = error
             yield RunLine(1, text, query, encoded(document), score, problem)

@@ -29,7 +29,7 @@ from rerank.base.errors import DataError, RerankError
 from rerank.base.interrupts import Deadline, GivenUpError
 from rerank.base.ranges import Range
 from rerank.contrib.serve import DEFAULTS, Limits
-from rerank.contrib.serve.connections import LOOPBACK, OTHER, PATIENCE, Answer, Measures, RefusedError, check_caller
+from rerank.contrib.serve.connections import LOOPBACK, NO_ROUTE, PATIENCE, Answer, Measures, RefusedError, check_caller
 from rerank.data.trees import CLOSE, OPEN
 from rerank.extraction.kinds import content_of
 from rerank.models.model import ModelRoute
@@ -43,9 +43,9 @@ from rerank.recipes.settings import S, Section, first_fault
 from rerank.storage.documents import as_json, parse_object
 
 log = logging.getLogger("rerank")
-SHOWN = 5  # lists that are examples, and candidates of each
-AT_ONCE = 1 << 14  # bytes of a body that is not worth a thread where score columns are all that is looked at
-UNDER_WAY = 64  # requests to rank that wait or are ranked at a time
+MAX_EXAMPLES = 5  # lists, and candidates of each
+MAX_INLINE_BYTES = 1 << 14  # bytes of a body that is not worth a thread where score columns are all that is looked at
+MAX_REQUESTS = 64  # requests to rank that wait or are ranked at a time
 DOCUMENTS = {"/v1/rerank": "1", "/v2/rerank": "2", "/rerank": "1"}  # addresses and their version of Cohere's interface
 GONE = "the client has gone"  # which nobody reads
 METHODS = {"GET": ("GET", "HEAD"), "POST": ("POST",)}
@@ -53,9 +53,9 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 Endpoint = Callable[[dict[bytes, bytes], Receive], Awaitable[Answer]]  # of the headers of a request, and its body
 Work = Callable[..., tuple[bytes, int]]  # an answer as JSON, and how many candidates were ranked for it
 PAGE = files(__package__).joinpath("page.html").read_text("utf-8")
-MOST = 100_000  # candidates of a request
+MAX_CANDIDATES = 100_000  # candidates of a request
 LEAF = re.compile(r"[^\s()]\s*\)")
-Several = Annotated[list[Any], Field(min_length=1, max_length=MOST)]  # texts and objects, which ``as_list`` checks
+Several = Annotated[list[Any], Field(min_length=1, max_length=MAX_CANDIDATES)]  # texts, objects; see ``as_list``
 
 
 class RankRequest(Section):
@@ -92,10 +92,10 @@ class DocumentsRequest(Section):
 
 def answer_as(route: ModelRoute, model: Any, body: bytes, limits: Limits, deadline: Deadline) -> tuple[bytes, int]:
     """The answer to a request to a model that is not one of lists, as JSON, and how many inputs it has."""
-    keys, asked = as_asked(route.request, body)
+    keys, request = parse_request(route.request, body)
     _check_names(keys, route.request.model_fields, route.request.model_fields.keys() - keys.keys())
     with deadline:
-        answer, inputs = route.answer(model, asked, limits)
+        answer, inputs = route.answer(model, request, limits)
         return encoded_json(answer), inputs
 
 
@@ -104,16 +104,16 @@ def answer(
 ) -> tuple[bytes, int]:
     """The answer to a request to rank, as JSON, and how many candidates it has."""
     with deadline or Deadline(limits.seconds):
-        keys, asked = as_asked(RankRequest, body)
-        if asked.model_extra:
+        keys, request = parse_request(RankRequest, body)
+        if request.model_extra:
             _check_names(keys, RankRequest.model_fields, RankRequest.model_fields.keys() - keys.keys())
-        ranking = None if asked.source is not None else model.rank_plain(asked.candidates, limits.words)
+        ranking = None if request.source is not None else model.rank_plain(request.candidates, limits.words)
         if ranking is None:
-            _check_candidates("candidates", asked.candidates, model, limits)
-            _check_size("source", asked.source, limits)
-            ranking = model.rank(asked.candidates, asked.source)
-        if asked.explain >= max(2, len(ranking)):
-            message = f"found {asked.explain}; the last place in the order is {len(ranking) - 1}"
+            _check_candidates("candidates", request.candidates, model, limits)
+            _check_size("source", request.source, limits)
+            ranking = model.rank(request.candidates, request.source)
+        if request.explain >= max(2, len(ranking)):
+            message = f"found {request.explain}; the last place in the order is {len(ranking) - 1}"
             raise InputError(message, "explain")
         best = ranking.best
         answer = {
@@ -125,10 +125,10 @@ def answer(
             "unknown": ranking.unknown,
         }
         answer |= {"answers": answers, "margin": ranking.margin} if (answers := ranking.answers) else {}
-        if asked.explain:
-            parts = ranking.explain(0, asked.explain)
+        if request.explain:
+            parts = ranking.explain(0, request.explain)
             answer["decided"] = [part._asdict() | {"amount": part.amount} for part in parts]
-        if asked.decode:
+        if request.decode:
             answer["decoded"] = {"text": ranking.text, "place": ranking.place}
         return encoded_json(answer), len(ranking)
 
@@ -138,35 +138,35 @@ def answer_documents(
 ) -> tuple[bytes, int]:
     """The answer to a request to rank documents for a query; see ``answer``. It has what clients of Cohere (in a
     version of its interface), Jina and vLLM look for. Words count as tokens."""
-    _, asked = as_asked(DocumentsRequest, body)
-    for name, value in (asked.model_extra or {}).items():
+    _, request = parse_request(DocumentsRequest, body)
+    for name, value in (request.model_extra or {}).items():
         if value is not None and name not in UNUSED:
             raise InputError(
                 f"unknown field {name!r}; expected some of {', '.join(DocumentsRequest.model_fields)}", name
             )
     if not model.sees_source:
         raise InputError("the model has no features that look at a source; it cannot rank for a query", "query")
-    documents = asked.documents
+    documents = request.documents
     _check_candidates("documents", documents, model, limits)
-    _check_size("query", asked.query, limits)
+    _check_size("query", request.query, limits)
     try:
         with deadline:
-            ranking = model.rank(documents, asked.query)
+            ranking = model.rank(documents, request.query)
     except InputError as error:
         field = re.sub("^source", "query", re.sub("^candidates", "documents", error.field))
         raise InputError(error.message, field) from None
     results: list[dict[str, Any]] = [
         {"index": y, "relevance_score": score}
         for y, score in zip(ranking.order.tolist(), ranking.scores.tolist(), strict=True)
-    ][: asked.top_n or None]
-    texts = version == "1" if asked.return_documents is None else asked.return_documents
+    ][: request.top_n or None]
+    texts = version == "1" if request.return_documents is None else request.return_documents
     for result in results if texts else ():
         document = documents[result["index"]]
         result["document"] = {"text": document} if isinstance(document, str) else document
-    tokens = sum(len(text.split()) for text in (encoded(asked.query), *ranking.nbest.texts))
+    tokens = sum(len(text.split()) for text in (encoded(request.query), *ranking.nbest.texts))
     answer = {
         "id": str(uuid4()),
-        "model": asked.model or model.recipe.name,
+        "model": request.model or model.recipe.name,
         "results": results,
         "meta": {"api_version": {"version": version}, "tokens": {"input_tokens": tokens}},
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
@@ -182,7 +182,7 @@ def encoded_json(answer: Any) -> bytes:
         return as_json(answer).encode()
 
 
-def as_asked(kind: type[S], body: bytes) -> tuple[dict[str, Any], S]:
+def parse_request(kind: type[S], body: bytes) -> tuple[dict[str, Any], S]:
     """The object that a body holds, as it was given and as a request. Raises DataError."""
     try:
         request = plain_object(body) or parse_object(body)
@@ -191,36 +191,36 @@ def as_asked(kind: type[S], body: bytes) -> tuple[dict[str, Any], S]:
     try:
         return request, kind.model_validate(request)
     except ValidationError as error:
-        place, message = first_fault(kind, error)
-        field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
+        path, message = first_fault(kind, error)
+        field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
         raise (InputError(message, field) if field else DataError(message)) from None
 
 
 def _check_names(
-    names: Collection[str], known: Collection[str], absent: Collection[str], place: str = "", more: str = ""
+    names: Collection[str], fields: Collection[str], absent: Collection[str], prefix: str = "", more: str = ""
 ) -> None:
-    """Refuse a name that is not ``known`` and looks like one that is ``absent``; others are of no interest."""
+    """Refuse a name that is none of ``fields`` and looks like one that is ``absent``; others are of no interest."""
     for name in names:
-        if name not in known and (near := difflib.get_close_matches(name, absent, n=1, cutoff=0.7)):
-            raise InputError(f"found {name!r}; did you mean {near[0]}?{more}", f"{place}{name}")
+        if name not in fields and (near := difflib.get_close_matches(name, absent, n=1, cutoff=0.7)):
+            raise InputError(f"found {name!r}; did you mean {near[0]}?{more}", f"{prefix}{name}")
 
 
 def _check_candidates(field: str, candidates: Iterable[Any], model: Reranker, limits: Limits) -> None:
     """Check what ranking does not: names of candidates beside those of columns, and sizes of their texts."""
     long, trees = 2 * min(limits.words, limits.depth), not isinstance(model.recipe, TextRecipe)
-    known, checked = {*KEYS, *model.columns}, set[tuple[str, ...]]()
+    vocabulary, combinations = {*KEYS, *model.columns}, set[tuple[str, ...]]()
     for y, candidate in enumerate(candidates):
         text = candidate
         if isinstance(candidate, dict):
-            given = candidate.get("columns")
-            inner = given if isinstance(given, dict) else {}
-            sound = known.issuperset(candidate) and known.issuperset(inner)
-            if not sound and (names := (*candidate, *inner)) not in checked:
-                checked.add(names)
+            columns = candidate.get("columns")
+            inner = columns if isinstance(columns, dict) else {}
+            sound = vocabulary.issuperset(candidate) and vocabulary.issuperset(inner)
+            if not sound and (names := (*candidate, *inner)) not in combinations:
+                combinations.add(names)
                 numbers = f" The numbers of this model are {', '.join(model.columns)}"
                 absent = {*KEYS, *model.columns[1:]}.difference(names)
-                _check_names(candidate, known, absent, f"{field}[{y}].", numbers)
-                _check_names(inner, known, absent, f"{field}[{y}].columns.", numbers)
+                _check_names(candidate, vocabulary, absent, f"{field}[{y}].", numbers)
+                _check_names(inner, vocabulary, absent, f"{field}[{y}].columns.", numbers)
             text = candidate.get("tree") or candidate.get("text")
         if isinstance(text, str) and len(text) >= long:
             _check_size(f"{field}[{y}]", text, limits, trees=trees)
@@ -240,7 +240,7 @@ def _check_size(field: str, text: Any, limits: Limits, *, trees: bool = False) -
         raise InputError(message, field)
 
 
-def _hashed(kind: str) -> str:
+def _policy(kind: str) -> str:
     """The policy that allows the page's own style or script, and no other."""
     (text,) = re.findall(f"<{kind}>(.*?)</{kind}>", PAGE, re.DOTALL)
     return f"{kind}-src 'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
@@ -248,7 +248,7 @@ def _hashed(kind: str) -> str:
 
 # The page holds all that it needs, and asks this service alone.
 POLICY = (
-    f"default-src 'none'; {_hashed('style')}; {_hashed('script')}; connect-src 'self'; img-src data:; base-uri 'none'; "
+    f"default-src 'none'; {_policy('style')}; {_policy('script')}; connect-src 'self'; img-src data:; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'self'"
 )
 
@@ -258,7 +258,7 @@ def make_app(
 ) -> Callable[[dict[str, Any], Receive, Callable[[Any], Awaitable[None]]], Awaitable[None]]:
     """The application (ASGI) that serves a ``Reranker``, or one of ``models``, within ``limits``, in ``threads`` of a
     pool; ``hosts``: what clients call it beside the names of the machine itself."""
-    measures, own = Measures(), {*LOOPBACK, *map(str.lower, hosts)}
+    measures, host_names = Measures(), {*LOOPBACK, *map(str.lower, hosts)}
     ranking = partial(_rank, model, measures, limits, threads, pool)
 
     async def metrics(headers: dict[bytes, bytes], _: Receive) -> Answer:
@@ -268,11 +268,11 @@ def make_app(
     endpoints: dict[str, tuple[str, Answer | Endpoint]] = {"/metrics": ("GET", metrics)}
     if isinstance(model, Reranker):
         about: dict[str, Any] = {"task": model.recipe.task, "predictor": model.predictor, "columns": model.columns}
-        about |= {"source": model.sees_source, "trained": _trained(model)}
+        about |= {"source": model.sees_source, "trained": _training_facts(model)}
         policy = b"content-security-policy", POLICY.encode()
         endpoints["/"] = "GET", Answer(PAGE.encode(), kind=b"text/html; charset=utf-8", headers=[policy])
-        alone = own <= {*LOOPBACK}  # others are not shown what the model was trained on
-        endpoints["/examples"] = "GET", _examples(model, SHOWN if alone else 0)
+        alone = host_names <= {*LOOPBACK}  # others are not shown what the model was trained on
+        endpoints["/examples"] = "GET", _examples(model, MAX_EXAMPLES if alone else 0)
         endpoints["/rank"] = "POST", ranking(answer)
         for path, version in DOCUMENTS.items():
             endpoints[path] = "POST", ranking(partial(answer_documents, version=version))
@@ -285,22 +285,22 @@ def make_app(
     async def app(scope: dict[str, Any], receive: Receive, send: Callable[[Any], Awaitable[None]]) -> None:
         start, path, headers = perf_counter(), scope["path"], dict(scope["headers"])
         try:
-            check_caller(scope, headers, own)
+            check_caller(scope, headers, host_names)
             if path not in endpoints:
                 raise RefusedError(404, "Not Found")
             method, endpoint = endpoints[path]
             if scope["method"] not in METHODS[method]:
                 raise RefusedError(405, "Method Not Allowed", allow=", ".join(METHODS[method]))
-            found = endpoint if isinstance(endpoint, Answer) else await endpoint(headers, receive)
+            reply = endpoint if isinstance(endpoint, Answer) else await endpoint(headers, receive)
         except RefusedError as error:
-            found = _refusal(path, error)
+            reply = _refusal(path, error)
         except Exception:
             log.exception("a request could not be answered")
-            found = _refusal(path, RefusedError(500, "the request could not be answered; see the log of the service"))
-        measures.count(path if path in endpoints else OTHER, found.status, perf_counter() - start)
-        head = [(b"content-length", b"%d" % len(found.body)), (b"content-type", found.kind), *found.headers]
-        await send({"type": "http.response.start", "status": found.status, "headers": head})
-        await send({"type": "http.response.body", "body": found.body})
+            reply = _refusal(path, RefusedError(500, "the request could not be answered; see the log of the service"))
+        measures.count(path if path in endpoints else NO_ROUTE, reply.status, perf_counter() - start)
+        head = [(b"content-length", b"%d" % len(reply.body)), (b"content-type", reply.kind), *reply.headers]
+        await send({"type": "http.response.start", "status": reply.status, "headers": head})
+        await send({"type": "http.reply.body", "body": reply.body})
 
     return app
 
@@ -327,30 +327,30 @@ def _rank(
     answer: Work,
 ) -> Endpoint:  # fmt: skip
     """The route whose requests to rank are answered by ``answer``."""
-    places, turns = asyncio.Semaphore(UNDER_WAY), asyncio.Semaphore(threads)
+    slots, turns = asyncio.Semaphore(MAX_REQUESTS), asyncio.Semaphore(threads)
     at_once = isinstance(model, Reranker) and model.of_columns
 
     async def ranked(headers: dict[bytes, bytes], receive: Receive) -> tuple[bytes, int]:
         body = await _body(headers, receive, limits.bytes)  # a slow client takes no place
-        if places.locked():
+        if slots.locked():
             raise RefusedError(503, "too many requests at a time; try again")
         deadline = Deadline(limits.seconds)
-        if at_once and len(body) <= AT_ONCE:
+        if at_once and len(body) <= MAX_INLINE_BYTES:
             return answer(model, body, limits, deadline)
-        gone = asyncio.create_task(_gone(receive, deadline, asyncio.current_task()))
+        watcher = asyncio.create_task(_gone(receive, deadline, asyncio.current_task()))
         try:
-            async with places, turns:
+            async with slots, turns:
                 await asyncio.sleep(0)  # for who has gone while this waited
                 loop = asyncio.get_running_loop()
                 return await loop.run_in_executor(pool, answer, model, body, limits, deadline)
         except GivenUpError:
             raise RefusedError(503, f"ranking took longer than {limits.seconds:g} seconds") from None
         except asyncio.CancelledError:
-            if not gone.done():
+            if not watcher.done():
                 raise
         finally:
             deadline.end()
-            gone.cancel()
+            watcher.cancel()
         raise RefusedError(400, GONE)
 
     async def rank(headers: dict[bytes, bytes], receive: Receive) -> Answer:
@@ -375,7 +375,7 @@ async def _gone(receive: Receive, deadline: Deadline, work: "asyncio.Task[Any] |
         work.cancel()
 
 
-async def _body(headers: dict[bytes, bytes], receive: Receive, most: int) -> bytes:
+async def _body(headers: dict[bytes, bytes], receive: Receive, limit: int) -> bytes:
     """The body of a request."""
     kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if kind != b"application/json":  # which pages of others cannot send unasked
@@ -384,35 +384,35 @@ async def _body(headers: dict[bytes, bytes], receive: Receive, most: int) -> byt
             f"found the Content-Type {kind.decode('latin-1')!r}; expected application/json: send the header "
             "Content-Type: application/json (with curl: -H 'Content-Type: application/json')",
         )
-    body, announced = bytearray(), int(headers.get(b"content-length", 0))
+    body, length = bytearray(), int(headers.get(b"content-length", 0))
     try:
         async with asyncio.timeout(PATIENCE):
-            while max(len(body), announced) <= most:
+            while max(len(body), length) <= limit:
                 message = await receive()
                 if message["type"] == "http.disconnect":
                     raise RefusedError(400, GONE)
                 body += message.get("body", b"")
-                if len(body) <= most and not message.get("more_body"):
+                if len(body) <= limit and not message.get("more_body"):
                     return bytes(body)
     except TimeoutError:
         raise RefusedError(408, f"the body did not arrive in {PATIENCE:g} seconds") from None
-    raise RefusedError(413, f"the body has more than {most} bytes")
+    raise RefusedError(413, f"the body has more than {limit} bytes")
 
 
 def _examples(model: Reranker, count: int) -> Answer:
     """So many of the lists that a model was trained on, as requests; none where their files are not on this machine."""
-    found, data = list[dict[str, Any]](), model.recipe.data
+    requests, data = list[dict[str, Any]](), model.recipe.data
     with suppress(RerankError, OSError):
         lists = content_of(model.recipe).read(data, data.train[0])
         for nbest in islice((each for each in lists if each.problem is None and len(each) > 1), count):
-            rows = [{"columns": {}} | row_of(each, 1) for each in nbest.candidates[:SHOWN]]
+            rows = [{"columns": {}} | row_of(each, 1) for each in nbest.candidates[:MAX_EXAMPLES]]
             for row in rows:  # without gains
                 row["columns"] = {name: row["columns"][name] for name in model.columns[1:] if name in row["columns"]}
-            found.append({"candidates": rows, "source": None if nbest.source is None else decoded(nbest.source)})
-    return _json(found)
+            requests.append({"candidates": rows, "source": None if nbest.source is None else decoded(nbest.source)})
+    return _json(requests)
 
 
-def _trained(model: Reranker) -> dict[str, Any]:
+def _training_facts(model: Reranker) -> dict[str, Any]:
     """When and from what a model was trained, as far as it knows, and the least and greatest value of each column."""
     provenance = Provenance.model_validate(model.model.about)
     ranges = {name: [seen.least, seen.greatest] for name, seen in provenance.columns.items()}

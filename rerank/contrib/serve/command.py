@@ -21,12 +21,12 @@ from rerank.contrib.serve import DEFAULTS, Limits
 log = logging.getLogger("rerank")
 BACKLOG = 64  # connections that wait to be accepted, and are at a time
 WORKER = "rank"  # what the threads that rank are called
-EXTRA = "uvicorn", "prometheus_client"
-SELDOM = "allow_host max_connections max_bytes max_words max_depth max_seconds threads grace"
+PACKAGES = "uvicorn", "prometheus_client"
+RARE_OPTIONS = "allow_host max_connections max_bytes max_words max_depth max_seconds threads grace"
 MISSING = "rerank serve needs {}: pip install 'rerank-nbest[serve]'"
 
 
-@cli.command("serve", "Serve", "rerank serve runs/quickstart/model --port 8000", seldom=SELDOM, as_object=False)
+@cli.command("serve", "Serve", "rerank serve runs/quickstart/model --port 8000", seldom=RARE_OPTIONS, as_object=False)
 def serve(
     model: cli.ModelPlace,
     host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for all of this machine.")] = "127.0.0.1",
@@ -61,9 +61,9 @@ def serve(
         import uvicorn
 
         from rerank.contrib.serve.app import make_app, warm_up
-        from rerank.contrib.serve.connections import Connection, Seldom, Server
+        from rerank.contrib.serve.connections import Connection, RareMessages, Server
     except ModuleNotFoundError as error:
-        if error.name not in EXTRA:
+        if error.name not in PACKAGES:
             raise
         raise RunError(MISSING.format(error.name)) from None
     from rerank.models.reranker import Reranker, load
@@ -71,24 +71,24 @@ def serve(
 
     threads = threads or cores()
     pool = ThreadPoolExecutor(threads, WORKER)
-    with _bound(host, port) as listener:
-        served = load(model, predictor, trust=trust)
-        if not isinstance(served, Reranker) and predictor is not None:
-            raise typer.BadParameter(f"--predictor is for models that rank; this one {served.use}")
-        warm_up(served)
+    with _bind(host, port) as listener:
+        ranker = load(model, predictor, trust=trust)
+        if not isinstance(ranker, Reranker) and predictor is not None:
+            raise typer.BadParameter(f"--predictor is for models that rank; this one {ranker.use}")
+        warm_up(ranker)
         gc.freeze()  # the model and the modules stay: collections need not look at them
         limits = Limits(max_bytes, max_words, max_depth, max_seconds)
         hosts, files = [host, *(allow_host or ())], resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        most = max_connections if files == resource.RLIM_INFINITY else min(max_connections, files // 2)
-        app = make_app(served, limits=limits, threads=threads, pool=pool, hosts=hosts)
+        limit = max_connections if files == resource.RLIM_INFINITY else min(max_connections, files // 2)
+        app = make_app(ranker, limits=limits, threads=threads, pool=pool, hosts=hosts)
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, lifespan="off", ws="none", http=Connection,
-            limit_concurrency=most + 1, backlog=BACKLOG, timeout_graceful_shutdown=grace,
+            limit_concurrency=limit + 1, backlog=BACKLOG, timeout_graceful_shutdown=grace,
             headers=[("x-content-type-options", "nosniff")],
         )  # fmt: skip
         for name in ("rerank.connections", "uvicorn.error", "asyncio"):
-            logging.getLogger(name).addFilter(Seldom())
-        with _refused(host, port):
+            logging.getLogger(name).addFilter(RareMessages())
+        with _listening_errors(host, port):
             listener.listen()  # whoever can connect is answered at once
         name, number, *_ = listener.getsockname()
         address = f"http://{f'[{name}]' if ':' in name else name}:{number}"
@@ -113,18 +113,18 @@ def _end(pool: ThreadPoolExecutor) -> None:
 
 
 @contextmanager
-def _refused(host: str, port: int) -> Iterator[None]:
+def _listening_errors(host: str, port: int) -> Iterator[None]:
     """Within the block, what goes wrong is a ``RunError``: an address that is none, or is taken."""
     try:
         yield
     except (OSError, UnicodeError) as error:
-        said = getattr(error, "strerror", None) or "this is not the name of a machine"
-        raise RunError(f"cannot listen on {host}, port {port}: {said}") from None
+        reason = getattr(error, "strerror", None) or "this is not the name of a machine"
+        raise RunError(f"cannot listen on {host}, port {port}: {reason}") from None
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bind(host: str, port: int) -> socket.socket:
     """A socket that will listen there."""
-    with _refused(host, port):
+    with _listening_errors(host, port):
         # Naming the protocol makes asyncio send answers immediately (TCP_NODELAY).
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
         family, kind, protocol, _, address = addresses[0]

@@ -19,10 +19,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from rerank.base.interrupts import SIGNALS
 
 log = logging.getLogger("rerank.connections")
-HEAD = 10.0  # seconds for the head of the first request to arrive
+HEAD_SECONDS = 10.0  # seconds for the head of the first request to arrive
 PATIENCE = 30.0  # seconds for an answer to be taken and the next head to arrive; for a body
-SELDOM = 60.0  # seconds between two equal messages
-FULL = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+MESSAGE_INTERVAL = 60.0  # seconds between two equal messages
+FULL_RESPONSE = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 class Connection(H11Protocol):
@@ -35,11 +35,11 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._ends_in(HEAD)
+        self._ends_in(HEAD_SECONDS)
         if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
             log.warning("refused a connection: there are %d already", self.limit_concurrency - 1)
             self.connections.discard(self)  # others are not refused for it
-            transport.write(FULL)
+            transport.write(FULL_RESPONSE)
             transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -64,7 +64,7 @@ class Connection(H11Protocol):
         self._end = None if seconds is None else self.loop.call_later(seconds, self.transport.abort)
 
 
-class Seldom(logging.Filter):
+class RareMessages(logging.Filter):
     """Of messages that strangers can cause, one a minute, in a line: the system's errors without a traceback."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Seldom(logging.Filter):
             record.msg, record.exc_info = f"{what}: {error.strerror}", None
         elif error is not None:
             return True
-        seldom = now - self._last.get(what, -SELDOM) >= SELDOM
+        seldom = now - self._last.get(what, -MESSAGE_INTERVAL) >= MESSAGE_INTERVAL
         if seldom:
             self._last[what] = now
         return seldom
@@ -94,8 +94,8 @@ class Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Take over all signals that stop a command, and none that it was started to ignore."""
-        taken = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-        before = {number: signal.signal(number, self.handle_exit) for number in taken}
+        signals = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self.handle_exit) for number in signals}
         try:
             yield
         finally:
@@ -103,8 +103,8 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-OTHER = "other"  # stands for all paths that are no route: strangers must not make names
+BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+NO_ROUTE = "other"  # stands for all paths that are no route: strangers must not make names
 
 
 class Measures:
@@ -114,7 +114,7 @@ class Measures:
         self.registry = CollectorRegistry()
         requests = Counter("rerank_requests", "Requests answered.", ["route", "status"], registry=self.registry)
         seconds = Histogram(
-            "rerank_request_seconds", "Seconds to answer a request.", ["route"], buckets=SECONDS, registry=self.registry
+            "rerank_request_seconds", "Seconds to answer a request.", ["route"], buckets=BUCKETS, registry=self.registry
         )
         self.candidates = Counter("rerank_candidates", "Candidates ranked.", registry=self.registry)
         ProcessCollector(registry=self.registry)
@@ -147,7 +147,7 @@ class RefusedError(Exception):
 
 LOOPBACK = "localhost", "127.0.0.1", "::1"
 HOST = re.compile(r"(?:\[([^\]]+)\]|([^:/@[\]]*))(?::\d*)?")  # a name or an address, and perhaps a port
-BOTH = {b"content-length", b"transfer-encoding"}
+FRAMING = {b"content-length", b"transfer-encoding"}
 
 
 def check_caller(scope: dict[str, Any], headers: dict[bytes, bytes], names: Set[str]) -> None:
@@ -157,13 +157,13 @@ def check_caller(scope: dict[str, Any], headers: dict[bytes, bytes], names: Set[
     host's name has come to mean this machine (DNS rebinding) by their ``Host``.
     """
     host = headers.get(b"host", b"").decode("latin-1")
-    name = found[found.lastindex or 0].lower() if (found := HOST.fullmatch(host)) else ""
+    name = match[match.lastindex or 0].lower() if (match := HOST.fullmatch(host)) else ""
     if name not in names and name != (scope.get("server") or ("",))[0].removeprefix("::ffff:"):
         message = f"found the host {host!r}; expected a name that --host or --allow-host gives this service"
         raise RefusedError(421, message)
     origin = headers.get(b"origin", b"").decode("latin-1")
     if b"origin" in headers and origin.lower().partition("://")[2] != host.lower():
         raise RefusedError(403, f"found a page of {origin!r}; expected one of this service")
-    if headers.keys() >= BOTH:  # which of them a proxy went by, nobody knows: what follows may be another's request
+    if headers.keys() >= FRAMING:  # which of them a proxy went by, nobody knows: what follows may be another's request
         message = "found Content-Length and Transfer-Encoding; expected one of them"
         raise RefusedError(400, message, connection="close")

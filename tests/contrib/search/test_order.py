@@ -20,7 +20,7 @@ import rerank
 from rerank import fit, load
 from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.base.registry import build
-from rerank.contrib.search.fuse import fused
+from rerank.contrib.search.fuse import fuse_runs
 from rerank.contrib.search.lambdamart import LambdaMart
 from rerank.contrib.search.order import OrderMetric
 from rerank.contrib.sklearn import ListRanker
@@ -327,7 +327,7 @@ def test_a_run_that_is_wrong_has_a_weight_that_no_engine_takes(tmp_path: Path) -
     paths, _, (_, b) = write_runs(tmp_path)
     worst = {query: {document: -score for document, score in scores.items()} for query, scores in b.items()}
     Path(paths[1]).write_text(lines_of_run(worst))
-    table = fused(paths, str(tmp_path / "qrels"), {"name": "ndcg", "k": 10})
+    table = fuse_runs(paths, str(tmp_path / "qrels"), {"name": "ndcg", "k": 10})
     assert (table.pipeline, table.weights["b.run"] < 0) == (None, True)
     assert table.advice.startswith("b.run has a negative weight")
 

@@ -22,7 +22,7 @@ import small
 import small_texts
 
 import rerank
-from rerank.contrib.serve.app import _trained, make_app
+from rerank.contrib.serve.app import _training_facts, make_app
 from rerank.data.symbols import known_hash
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer
@@ -286,7 +286,7 @@ def test_the_service_knows_how_many_lists_its_model_has_learned_from() -> None:
         for i in range(20)
     ]
     model = rerank.fit(lists)
-    assert _trained(model)["lists"] == model.model.about["lists"] == 20
+    assert _training_facts(model)["lists"] == model.model.about["lists"] == 20
 
 
 @pytest.mark.parametrize(("hosts", "count"), [((), 5), (("127.0.0.1",), 5), (("0.0.0.0",), 0), (("::1", "ours"), 0)])

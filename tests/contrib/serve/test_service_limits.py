@@ -51,7 +51,7 @@ def model() -> rerank.Reranker:
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadPoolExecutor]:
     """Threads that rank all lists, however short."""
-    monkeypatch.setattr(service, "AT_ONCE", 0)
+    monkeypatch.setattr(service, "MAX_INLINE_BYTES", 0)
     with ThreadPoolExecutor(1) as found:
         yield found
 
@@ -80,7 +80,7 @@ def test_few_candidates_with_columns_wait_for_no_thread(model: rerank.Reranker, 
     pool.shutdown()
     assert asyncio.run(ask(app, WHOLE))[0] == 500
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(service, "AT_ONCE", len(BODY))
+        patch.setattr(service, "MAX_INLINE_BYTES", len(BODY))
         assert asyncio.run(ask(app, WHOLE)) == by_thread
         assert asyncio.run(ask(app, {**WHOLE, "body": BODY + b" "}))[0] == 500
 
@@ -98,7 +98,7 @@ def test_a_body_that_does_not_arrive(
 def test_slow_bodies_take_no_place(
     model: rerank.Reranker, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "UNDER_WAY", 1)
+    monkeypatch.setattr(service, "MAX_REQUESTS", 1)
     app = service.make_app(model, limits=LIMITS, threads=1, pool=pool)
 
     async def crowd() -> int:
@@ -142,7 +142,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
 def test_more_requests_than_it_holds(
     model: rerank.Reranker, pool: ThreadPoolExecutor, work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "UNDER_WAY", 2)
+    monkeypatch.setattr(service, "MAX_REQUESTS", 2)
     app = service.make_app(model, limits=LIMITS, threads=1, pool=pool)
 
     async def crowd() -> list[tuple[int, str]]:
@@ -251,7 +251,7 @@ def is_closed(client: socket.socket) -> bool:
 
 
 def test_heads_that_do_not_arrive(server: uvicorn.Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "HEAD", 0.05)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.05)
     for start in (b"", b"GET /small HTTP/1.1\r\nHost: a\r\n"):
         with connected(server) as client:
             client.sendall(start)
