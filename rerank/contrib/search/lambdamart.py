@@ -26,7 +26,7 @@ from rerank.learn.workspace import EpochStats
 from rerank.metrics.metric import oracles
 
 LABELS = np.arange(31.0)  # of LightGBM
-MAX_SIZE = 10_000  # candidates of a list that LightGBM takes
+MAX_CANDIDATES = 10_000  # candidates of a list that LightGBM takes
 INSTALL = "pip install 'rerank-nbest[trees]'"
 
 
@@ -79,8 +79,9 @@ class LambdaMart(Learner):
         """
         lightgbm, start, sets = require_lightgbm(), time.perf_counter(), list[Any]()
         corpora = [part for part in (lists, dev) if part is not None]
-        if (longest := max(int(np.diff(corpus.lists).max(initial=0)) for corpus in corpora)) > MAX_SIZE:
-            raise RunError(f"lambdamart: found a list of {longest:,} candidates; LightGBM takes up to {MAX_SIZE:,}, cut it")
+        if (longest := max(int(np.diff(corpus.lists).max(initial=0)) for corpus in corpora)) > MAX_CANDIDATES:
+            message = f"found a list of {longest:,} candidates; LightGBM takes up to {MAX_CANDIDATES:,}, cut it"
+            raise RunError(f"lambdamart: {message}")
         exact = all(np.isin(corpus.gain, LABELS).all() for corpus in corpora)
         settings = {
             "objective": "lambdarank", "label_gain": 2.0**LABELS - 1 if exact else LABELS, "metric": "ndcg",
@@ -110,8 +111,8 @@ class LambdaMart(Learner):
 
 
 def vote_by_trees(corpus: Corpus, seed: int) -> Weights | None:
-    """The predictor that chooses among samples, for `rerank vote`: trees, as many as are best on a tenth of the lists; None where
-    LightGBM is not installed."""
+    """The predictor that chooses among samples, for `rerank vote`: trees, as many as are best on a tenth of the lists;
+    None where LightGBM is not installed."""
     if find_spec("lightgbm") is None:
         return None
     count = corpus.list_count

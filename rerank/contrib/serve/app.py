@@ -300,7 +300,7 @@ def make_app(
         measures.count(path if path in endpoints else NO_ROUTE, reply.status, perf_counter() - start)
         head = [(b"content-length", b"%d" % len(reply.body)), (b"content-type", reply.kind), *reply.headers]
         await send({"type": "http.response.start", "status": reply.status, "headers": head})
-        await send({"type": "http.reply.body", "body": reply.body})
+        await send({"type": "http.response.body", "body": reply.body})
 
     return app
 
