@@ -69,16 +69,14 @@ def inspect(
         learner=learner, predictor=predictor, nonzero=nonzero, columns=loaded.table.width, base=weights.base,
         seen=seen, kept=kept,
     )  # fmt: skip
-    entries, templates, rows = shares(loaded, predictor, top), [], []
-    for entry in entries:
-        rows.append([entry.template, f"{entry.columns:,}", f"{entry.nonzero:,}", f"{100 * entry.share:.1f} %"])
-        strongest = [{"feature": name, "weight": weight} for name, weight in entry.strongest]
-        templates.append({**vars(entry), "strongest": strongest})
-    table = TextTable("", ["template", "columns", "nonzero", "share"], rows)
-    cli.show(table, templates=templates)
-    for entry in entries if top else []:
-        lines = (f"  {weight:+9.4g}  {plain(name.partition('|')[2])}" for name, weight in entry.strongest)
-        cli.show(f"\n{plain(entry.template)}", *lines)
+    templates, rows = shares(loaded, predictor, top), []
+    for each in templates:
+        sizes = f"{each['columns']:,}", f"{each['nonzero']:,}", f"{100 * each['share']:.1f} %"
+        rows.append([each["template"], *sizes])
+    cli.show(TextTable("", ["template", "columns", "nonzero", "share"], rows), templates=templates)
+    for each in templates if top else []:
+        lines = (f"  {one['weight']:+9.4g}  {plain(one['feature'].partition('|')[2])}" for one in each["strongest"])
+        cli.show(f"\n{plain(each['template'])}", *lines)
 
 
 @cli.command("explain", "Look", "rerank explain runs/asr/model asr/dev --list dev-1")

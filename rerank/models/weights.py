@@ -23,8 +23,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 import numpy as np
@@ -209,32 +208,22 @@ def _dense_lines(table: FeatureTable, weights: Weights) -> Iterator[str]:
         yield f"# {name}= {' '.join(repr(row.get(place, 0.0)) for place in range(max(row) + 1))}"
 
 
-@dataclass(frozen=True)
-class TemplateShare:
-    """One template in a model: its columns, those with a weight, and its share of the weights' absolute sum."""
-
-    template: str
-    columns: int
-    nonzero: int
-    share: float
-    strongest: list[tuple[str, float]]
-
-
-def shares(model: Model, predictor: str, top: int) -> list[TemplateShare]:
-    """Every template with its ``top`` strongest features, the largest share first; a hashed table is one group."""
-    w = model.weights[predictor].strength
+def shares(model: Model, predictor: str, top: int) -> list[dict[str, Any]]:
+    """Every template, the largest share first: its columns, those with a weight, its share of the weights' absolute
+    sum, and its ``top`` strongest features; a hashed table is one group."""
+    w, table, entries = model.weights[predictor].strength, model.table, list[dict[str, Any]]()
     total = float(np.abs(w).sum())
-    table, entries = model.table, []
     by_template = [(name, np.flatnonzero(table.template == i)) for i, name in enumerate(table.templates)]
     if isinstance(table, HashedTable):
         by_template = [("hashed", np.arange(table.width))]
     for name, columns in by_template:
         sizes = np.abs(w[columns])
+        share, nonzero = float(sizes.sum()) / total if total else 0.0, int(np.count_nonzero(sizes))
         order = columns[np.argsort(-sizes, kind="stable")[:top]]
-        strongest = [(table.name(int(j)), float(w[j])) for j in order if w[j] != 0.0]
-        share = float(sizes.sum()) / total if total else 0.0
-        entries.append(TemplateShare(name, columns.size, int(np.count_nonzero(sizes)), share, strongest))
-    return sorted(entries, key=lambda entry: (-entry.share, entry.template))
+        features = [{"feature": table.name(int(j)), "weight": float(w[j])} for j in order if w[j] != 0.0]
+        entry = {"template": name, "columns": columns.size, "nonzero": nonzero, "share": share, "strongest": features}
+        entries.append(entry)
+    return sorted(entries, key=lambda entry: (-entry["share"], entry["template"]))
 
 
 def find_features(model: Model, predictor: str, pattern: str) -> list[tuple[str, float]]:

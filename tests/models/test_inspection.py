@@ -56,24 +56,24 @@ def weights_by_template(model: Model) -> dict[str, list[float]]:
 
 def test_shares(model):
     expected, entries = weights_by_template(model), shares(model, "average", 2)
-    assert {entry.template for entry in entries} == set(small.TEMPLATES)
+    assert {entry["template"] for entry in entries} == set(small.TEMPLATES)
     total = sum(abs(w) for own in expected.values() for w in own)
     for entry in entries:
-        own = expected[entry.template]
-        assert (entry.columns, entry.nonzero) == (len(own), sum(w != 0 for w in own))
-        assert entry.share == pytest.approx(sum(map(abs, own)) / total)
+        own = expected[entry["template"]]
+        assert (entry["columns"], entry["nonzero"]) == (len(own), sum(w != 0 for w in own))
+        assert entry["share"] == pytest.approx(sum(map(abs, own)) / total)
         strongest = sorted((abs(w) for w in own if w), reverse=True)[:2]
-        assert [abs(w) for _, w in entry.strongest] == strongest
-        assert all(name.startswith(f"{entry.template}|") for name, _ in entry.strongest)
-    assert sum(entry.share for entry in entries) == pytest.approx(1.0)
-    assert [entry.share for entry in entries] == sorted((entry.share for entry in entries), reverse=True)
-    assert all(entry.strongest == [] for entry in shares(model, "average", 0))
+        assert [abs(each["weight"]) for each in entry["strongest"]] == strongest
+        assert all(each["feature"].startswith(f"{entry['template']}|") for each in entry["strongest"])
+    assert sum(entry["share"] for entry in entries) == pytest.approx(1.0)
+    assert [entry["share"] for entry in entries] == sorted((entry["share"] for entry in entries), reverse=True)
+    assert all(entry["strongest"] == [] for entry in shares(model, "average", 0))
 
 
 def test_shares_of_a_model_without_weights(model):
     nothing = {name: Weights(np.zeros(model.table.width), 1.0) for name in ("last", "average")}
     for entry in shares(replace(model, weights=nothing), "last", 5):
-        assert (entry.nonzero, entry.share, entry.strongest) == (0, 0.0, [])
+        assert (entry["nonzero"], entry["share"], entry["strongest"]) == (0, 0.0, [])
 
 
 def test_find_features(model):
@@ -91,8 +91,8 @@ def test_a_hashed_model_is_one_group(small_data, workspace):
     experiment.run(recipe, workspace / "hashed")
     model = Model.load(workspace / "hashed" / "model")
     (entry,) = shares(model, "average", 1)
-    assert (entry.template, entry.columns, entry.share) == ("hashed", 256, 1.0)
-    assert entry.strongest[0][0].startswith("hashed|#")
+    assert (entry["template"], entry["columns"], entry["share"]) == ("hashed", 256, 1.0)
+    assert entry["strongest"][0]["feature"].startswith("hashed|#")
 
 
 FEATURES = {"set": None, "templates": ["BaseScore", "Dense", "PhrasePair"], "min_lists": 2}
