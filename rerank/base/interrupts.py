@@ -43,7 +43,7 @@ class GivenUpError(Exception):
 class Deadline:
     """Until when work may take: for some ``seconds``, or until ``end()``, which any thread may call."""
 
-    _of_thread: ClassVar = threading.local()
+    held: ClassVar = threading.local()  # ``deadline``: the one that a thread works under
 
     def __init__(self, seconds: float) -> None:
         self._seconds, self._ended = seconds, False
@@ -54,20 +54,15 @@ class Deadline:
 
     def __enter__(self) -> None:
         """For this many seconds within the block, ``check()`` in this thread finds nothing; then ``GivenUpError``."""
-        self._of_thread.check = self._check
-        self._last = time.monotonic() + self._seconds
+        self.held.deadline, self._last = self, time.monotonic() + self._seconds
 
     def __exit__(self, *_error: object) -> None:
-        del self._of_thread.check
+        del self.held.deadline
 
-    def _check(self) -> None:
-        if self._ended or time.monotonic() > self._last:
-            raise GivenUpError
-
-    @classmethod
-    def check(cls) -> None:
-        """Raise ``GivenUpError`` if the deadline that this thread holds is over."""
-        getattr(cls._of_thread, "check", bool)()
+    @property
+    def over(self) -> bool:
+        """Whether the work has to end."""
+        return self._ended or time.monotonic() > self._last
 
 
 class _Waiting:
@@ -105,7 +100,8 @@ def check() -> None:
     """Stopping is safe: raise ``Interrupted`` if a signal is pending, also within ``deferred()`` or in a thread, and
     ``GivenUpError`` if this thread's deadline is over.
     """
-    Deadline.check()
+    if (deadline := getattr(Deadline.held, "deadline", None)) is not None and deadline.over:
+        raise GivenUpError
     main = threading.current_thread() is threading.main_thread()
     number = _Waiting.number if main else _Waiting.told
     if number is None:
