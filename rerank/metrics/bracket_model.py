@@ -224,11 +224,14 @@ class BracketModel:
         """Symbols, by their place in ``codes``."""
         return {name: place for place, name in enumerate(decoded(self.arrays.names.tobytes()).split("\n")[:-1])}
 
-    def judged(self, fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpness: float) -> np.ndarray:
-        """float64 [B]: the probabilities of a list's brackets, from scores in units of their deviation and base scores
-        as they are (float64 [T])."""
-        columns = bracket_columns(fusion, scores, base / self.arrays.deviation[0], sharpness)
-        return self.probabilities(columns, fusion.symbols)
+    def judged(
+        self, fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpness: np.ndarray, deviation: float
+    ) -> np.ndarray:
+        """float64 [A, B]: the probabilities of a list's brackets, for A values of a (float64 [A]), from scores, whose
+        deviation is given, and base scores (float64 [T] each)."""
+        scores, base = scores / deviation, base / self.arrays.deviation[0]
+        columns = (bracket_columns(fusion, scores, base, float(a)) for a in sharpness)
+        return np.stack([self.probabilities(each, fusion.symbols) for each in columns])
 
     def probabilities(self, columns: BracketColumns, symbols: SymbolTable) -> np.ndarray:
         """float64 [B]: the probabilities of brackets with these columns."""

@@ -133,13 +133,6 @@ class Evidence:
             self._fusion = Fusion(self._opened.trees, self._opened.symbols)
         return self._fusion
 
-    def judged(
-        self, brackets: BracketModel, scores: np.ndarray, sharpness: np.ndarray, deviation: float
-    ) -> np.ndarray:  # fmt: skip
-        """float64 [A, B]: how probable brackets are, for A values of a."""
-        base = self._nbest.base
-        return np.stack([brackets.judged(self.fusion, scores / deviation, base, float(a)) for a in sharpness])
-
 
 def best_expected(expected: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """int64 [A]: the candidates with the greatest expected gain (float64 [A, N]); of equal ones, the one with the best
@@ -181,7 +174,7 @@ def decode(
         if brackets is None:
             message = "the model holds no bracket model; train it with decode.kinds: [mbr, fuse, learned]"
             raise RecipeError(message, key="decode")
-        judged = brackets.judged(fusion, scores / how.deviation, nbest.base, how.sharpness)
+        judged = brackets.judged(fusion, scores, nbest.base, a, how.deviation)[0]
         near, lost = fusion.nearest(judged, how.threshold, scores)
     votes = fusion.votes(p[0], None if judged is None else fusion.without_crossing(judged))
     if lost < how.slack:
