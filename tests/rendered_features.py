@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import strategies as st
 from reference_trees import tree_over
 
-from rerank.data.symbols import SymbolTable
+from rerank.data.symbols import SymbolTable, index_of, numbers_of
 from rerank.data.trees import Trees, parse_brackets
 from rerank.features.counting import FeatureCounter, Pruning, add_counts, make_table
 from rerank.features.extract import Extractor
 from rerank.features.sink import ListFeatures
-from rerank.features.table import FeatureTable, index_of, numbers_of
+from rerank.features.table import FeatureTable
 from rerank.features.template import make_template
 
 

@@ -363,11 +363,15 @@ def share_of(size: int, share: float, seed: int) -> np.ndarray:
     return np.sort(order[: max(1, round(share * size))])
 
 
-def ranges_of(offsets: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """All indices of the ranges offsets[i]..offsets[i + 1] for i in ``chosen``, in order."""
-    lengths = offsets[chosen + 1] - offsets[chosen]
-    starts = np.repeat(offsets[chosen] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-    return starts + np.arange(lengths.sum())
+def indices_of(first: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """All indices of the ranges that begin at ``first`` (int64) and have these lengths, range by range."""
+    starts = offsets(lengths)
+    return np.repeat(first - starts[:-1], lengths) + np.arange(starts[-1])
+
+
+def ranges_of(starts: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """All indices of the ranges starts[i]..starts[i + 1] for i in ``chosen``, in order."""
+    return indices_of(starts[chosen], starts[chosen + 1] - starts[chosen])
 
 
 def _disorder(corpus: Corpus) -> str:

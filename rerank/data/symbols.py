@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rerank.data.corpus import frozen
 from rerank.kernels.compile import kernel
 
 FNV_OFFSET = np.uint64(0xCBF29CE484222325)
@@ -76,12 +77,19 @@ def new_index(room: int) -> HashIndex:
     return HashIndex(np.zeros(slots, np.uint64), np.empty(slots, np.int32))
 
 
+def index_of(hashes: np.ndarray, room: int = 0) -> HashIndex:
+    """An index of ``hashes`` (uint64), numbered in their order, with ``room`` for others."""
+    index = new_index(max(hashes.size, room))
+    enter_all(index, frozen(hashes), 0, np.empty(hashes.size, np.int32))
+    return index
+
+
 def enlarged(index: HashIndex, need: int) -> HashIndex:
     """``index``, or a larger copy of it, with room for ``need`` entries."""
     if 2 * need <= index.keys.size:
         return index
-    larger, held = new_index(2 * need), index.keys != 0
-    fill_index(larger, index.keys[held])
+    held = index.keys != 0
+    larger = index_of(index.keys[held], 2 * need)
     filled = larger.keys != 0
     larger.number[filled] = index.number[held][larger.number[filled]]
     return larger
@@ -97,10 +105,13 @@ def enter(index: HashIndex, h: np.uint64, new: int) -> int:
 
 
 @kernel
-def fill_index(index: HashIndex, hashes: np.ndarray) -> None:
-    """Number the hashes 0, 1, ... in their order."""
+def enter_all(index: HashIndex, hashes: np.ndarray, new: int, numbers: np.ndarray) -> int:
+    """The number of every hash (int32), for those that were not in the index from ``new`` on; returns ``new`` then."""
     for i in range(hashes.shape[0]):
-        enter(index, hashes[i], i)
+        numbers[i] = enter(index, hashes[i], new)
+        if numbers[i] == new:
+            new += 1
+    return new
 
 
 @kernel
@@ -109,6 +120,13 @@ def look_up(index: HashIndex, hashes: np.ndarray, out: np.ndarray) -> None:
     for i in range(hashes.shape[0]):
         slot = find_slot(index.keys, hashes[i])
         out[i] = index.number[slot] if index.keys[slot] == hashes[i] else ABSENT
+
+
+def numbers_of(index: HashIndex, hashes: np.ndarray) -> np.ndarray:
+    """int32 [n]: the number of every hash, ABSENT for those that are not in the index."""
+    numbers = np.empty(hashes.size, np.int32)
+    look_up(index, hashes, numbers)
+    return numbers
 
 
 def text_hash(text: str) -> int:
@@ -135,13 +153,6 @@ def combined(h: int, *symbols: int) -> int:
 def known_hash(text: str | bytes) -> int:
     """``text_hash`` of a text (bytes are UTF-8), fast for a recently seen one."""
     return text_hash(text if isinstance(text, str) else text.decode("utf-8", "surrogateescape"))
-
-
-@kernel
-def _hash_places(data: np.ndarray, places: np.ndarray, hashes: np.ndarray) -> None:
-    """The hashes of the texts ``data[places[i, 0]:places[i, 1]]`` (uint8; int64 [n, 2])."""
-    for i in range(places.shape[0]):
-        hashes[i] = hash_bytes(data, places[i, 0], places[i, 1])
 
 
 class SymbolTable:
@@ -185,16 +196,22 @@ class SymbolTable:
 
     def text_of_hash(self, h: int) -> str | None:
         """The text whose hash is ``h``, or None if it is unknown."""
-        slot = find_slot(self.index.keys, np.uint64(h))
+        slot = self._slot(h)
         return self._texts[self.index.number[slot]] if self.index.keys[slot] else None
+
+    def _slot(self, h: int) -> int:
+        """``find_slot`` without compiled code: most programs begin with this."""
+        keys = self.index.keys
+        slot = h & (keys.size - 1)
+        while keys[slot] and keys[slot] != h:
+            slot = (slot + 1) & (keys.size - 1)
+        return slot
 
     def intern(self, text: str) -> int:
         """The id of ``text``, a new one if it is not in the table yet."""
-        h, keys = known_hash(text), self.index.keys
-        slot = h & (keys.size - 1)  # as ``find_slot`` does, without compiled code: most programs begin with this
-        while keys[slot] and keys[slot] != h:
-            slot = (slot + 1) & (keys.size - 1)
-        if keys[slot]:
+        h = known_hash(text)
+        slot = self._slot(h)
+        if self.index.keys[slot]:
             return int(self.index.number[slot])
         symbol = len(self._texts)
         self.index.keys[slot] = h
@@ -216,15 +233,15 @@ class SymbolTable:
         return code
 
     def adopt(self, data: bytes, places: np.ndarray) -> None:
-        """Append the texts ``data[places[i, 0]:places[i, 1]]`` (int64 [n, 2]).
+        """Append the texts ``data[places[i, 0]:places[i, 1]]`` with the hashes ``places[i, 2]`` (int64 [n, 3]).
 
         A kernel has already filled their slots with the ids len(self), len(self) + 1, ...
         """
         first, more = len(self), places.shape[0]
         self._fit(more)
-        _hash_places(np.frombuffer(data, np.uint8), places, self._hashes[first : first + more])
+        self._hashes[first : first + more] = places[:, 2].astype(np.uint64)
         self._lower[first : first + more] = np.arange(first, first + more)
-        texts = [data[a:b].decode("utf-8", "surrogateescape") for a, b in places.tolist()]
+        texts = [data[a:b].decode("utf-8", "surrogateescape") for a, b, _ in places.tolist()]
         self._texts += texts
         self.reserve(1)
         for symbol, text in enumerate(texts, start=first):
@@ -317,9 +334,7 @@ def tokenise(texts: Sequence[bytes], symbols: SymbolTable | None = None) -> Toke
     raw = lines(texts)
     tokens = words_of_lines(np.frombuffer(raw, np.uint8), len(texts))
     if symbols is not None:
-        numbers = np.empty(tokens.hashes.size, np.int32)
-        look_up(symbols.index, tokens.hashes, numbers)
-        if (new := np.flatnonzero(numbers == ABSENT)).size:
+        if (new := np.flatnonzero(numbers_of(symbols.index, tokens.hashes) == ABSENT)).size:
             words = raw.split()
             for word in dict.fromkeys(words[i] for i in new.tolist()):
                 symbols.intern(word.decode("utf-8", "surrogateescape"))

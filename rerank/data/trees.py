@@ -25,7 +25,7 @@ import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
-from rerank.data.corpus import offsets
+from rerank.data.corpus import offsets, ranges_of
 from rerank.data.symbols import HashIndex, SymbolTable, find_slot, hash_bytes
 from rerank.kernels.compile import kernel
 
@@ -56,11 +56,10 @@ class Trees(NamedTuple):
 
 def picked(trees: Trees, places: Sequence[int]) -> Trees:
     """The trees at ``places``."""
-    sizes = np.diff(trees.first)[list(places)]
-    first = offsets(sizes)
-    nodes = np.concatenate([np.zeros(0, np.int64), *(np.arange(*trees.first[t : t + 2]) for t in places)]).astype(int)
-    moved = np.repeat(first[:-1] - trees.first[list(places)], sizes)
+    at = np.array(places, np.int64)
+    first, nodes = offsets(np.diff(trees.first)[at]), ranges_of(trees.first, at)
     chosen = Trees(first, *(array[nodes] for array in trees[1:]))
+    moved = np.repeat(first[:-1] - trees.first[at], np.diff(first))
     return chosen._replace(parent=np.where(chosen.parent < 0, -1, chosen.parent + moved).astype(np.int32))
 
 
@@ -94,8 +93,8 @@ def parse_trees(  # noqa: PLR0915 - one automaton; its states share all variable
 ) -> tuple[int, int, int, int]:
     """Parse the trees at ``data[bounds[t]:bounds[t + 1]]`` (uint8; int64 [T + 1]) into ``out``.
 
-    ``keys, ids`` are a HashIndex with room for all symbols that ``new`` (int64 [:, 2]) can take; symbols not in it
-    get the ids ``known, known + 1, ...`` and their places (first and last byte) go to ``new``.
+    ``keys, ids`` are a HashIndex with room for all symbols that ``new`` (int64 [:, 3]) can take; symbols not in it
+    get the ids ``known, known + 1, ...`` and their places (first and last byte) and hashes go to ``new``.
 
     Returns (error code, byte position of the error, tree of the error, number of new symbols); code 0 is
     success, ``_FULL`` means that ``new`` is too short.
@@ -142,7 +141,7 @@ def parse_trees(  # noqa: PLR0915 - one automaton; its states share all variable
                     return _FULL, begin, t, fresh
                 keys[slot] = h
                 ids[slot] = known + fresh
-                new[fresh, 0], new[fresh, 1] = begin, position
+                new[fresh, 0], new[fresh, 1], new[fresh, 2] = begin, position, np.int64(h)
                 fresh += 1
             if is_label:
                 if current >= 0 and out.word[current] >= 0:
@@ -203,7 +202,7 @@ def parse_brackets(
     code, room = _FULL, ROOM
     while code == _FULL:  # when the trees are parsed again, the symbols that had room are known
         symbols.reserve(room)
-        new = np.empty((room, 2), np.int64)
+        new = np.empty((room, 3), np.int64)
         index: HashIndex = symbols.index
         code, position, tree, fresh = parse_trees(data, bounds, index.keys, index.number, len(symbols), out, new)
         symbols.adopt(raw, new[:fresh])

@@ -20,13 +20,13 @@ import numpy as np
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import RerankError, Warnings, collected_warnings
 from rerank.data.corpus import offsets
-from rerank.data.symbols import HashIndex, SymbolTable
+from rerank.data.symbols import HashIndex, SymbolTable, index_of, numbers_of
 from rerank.extraction.content import Content
 from rerank.extraction.kinds import content_of
 from rerank.extraction.seen import SeenLists
 from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
-from rerank.features.table import FeatureTable, HashedTable, hashed_columns, index_of, numbers_of
+from rerank.features.table import FeatureTable, HashedTable, hashed_columns
 from rerank.pool import Engine, check_visible
 from rerank.readers.base import ScoreColumns, SkipCount
 from rerank.readers.inputs import Stretch

@@ -10,53 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.data.corpus import frozen, offsets
-from rerank.data.symbols import HashIndex, enlarged, enter, new_index
+from rerank.data.corpus import frozen, indices_of, offsets, ranges_of
+from rerank.data.symbols import enlarged, enter_all, new_index
 from rerank.features.sink import ListFeatures
 from rerank.features.table import FeatureTable
-from rerank.kernels.compile import kernel
-
-
-@kernel
-def count_features(
-    index: HashIndex, hashes: np.ndarray, lists: np.ndarray, seen: int, counts: np.ndarray, ids: np.ndarray
-) -> int:
-    """Count so many more ``lists`` of features, write ``ids``, new ones from ``seen`` on; returns ``seen`` then."""
-    for i in range(hashes.shape[0]):
-        feature = enter(index, hashes[i], seen)
-        if feature == seen:
-            counts[seen] = 0
-            seen += 1
-        ids[i] = feature
-        counts[feature] += lists[i]
-    return seen
-
-
-@kernel
-def copy_ranges(source: np.ndarray, first: np.ndarray, last: np.ndarray, at: np.ndarray, out: np.ndarray) -> None:
-    """Copy source[first[i]:last[i]] to out[at[i]:], for all i."""
-    for i in range(first.shape[0]):
-        n = at[i]
-        for j in range(first[i], last[i]):
-            out[n] = source[j]
-            n += 1
-
-
-@kernel
-def number_ranges(
-    source: np.ndarray, first: np.ndarray, last: np.ndarray, index: HashIndex, known: int, names: np.ndarray,
-    at: np.ndarray, out: np.ndarray,
-) -> int:  # fmt: skip
-    """``copy_ranges`` of hashes by their numbers in ``index``, new ones from ``known`` on; returns ``known`` then."""
-    for i in range(first.shape[0]):
-        n = at[i]
-        for j in range(first[i], last[i]):
-            out[n] = enter(index, source[j], known)
-            if out[n] == known:
-                names[known] = source[j]
-                known += 1
-            n += 1
-    return known
 
 
 class FeatureCounts(NamedTuple):
@@ -86,9 +43,7 @@ class FeatureSymbols(NamedTuple):
     def some(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """How many symbols the features at ``places`` have (int64), and these (uint64)."""
         lengths = self.symbol_count[places].astype(np.int64)
-        starts = offsets(lengths)
-        every = np.repeat(self.symbol_first[places].astype(np.int64) - starts[:-1], lengths) + np.arange(starts[-1])
-        return lengths, self.names[self.symbols[every]]
+        return lengths, self.names[self.symbols[indices_of(self.symbol_first[places].astype(np.int64), lengths)]]
 
 
 class FeatureCounter:
@@ -97,30 +52,33 @@ class FeatureCounter:
     def __init__(self) -> None:
         self.seen = 0
         self._index = new_index(1 << 16)
-        self._counts = np.empty(1 << 16, np.int32)
+        self._counts = np.zeros(1 << 16, np.int32)
         self._new: list[tuple[np.ndarray, ...]] = []
-        self._symbols, self._end = np.empty(1 << 22, np.uint32), 0  # most blocks fit; unused memory costs nothing
+        self._symbols, self._end = np.empty(1 << 22, np.int32), 0  # most blocks fit; unused memory costs nothing
         self._names, self._named, self._places = np.empty(1 << 12, np.uint64), 0, new_index(1 << 12)
 
     def add(self, features: ListFeatures, lists: np.ndarray | None = None) -> np.ndarray:
         """Count the features of one list, or of as many as each varies in (``lists`` int64 [F]); returns their ids
         (int32 [F]), numbered in order of first appearance."""
-        F, before = features.hashes.size, self.seen
-        self._counts, self._index = _room(self._counts, before + F), enlarged(self._index, before + F)
-        ids = np.empty(F, np.int32)
-        times = np.ones(F, np.int64) if lists is None else lists
-        self.seen = count_features(self._index, features.hashes, times, before, self._counts, ids)
+        ids, before = np.empty(features.hashes.size, np.int32), self.seen
+        self._index = enlarged(self._index, before + ids.size)
+        self.seen = enter_all(self._index, frozen(features.hashes), before, ids)
+        self._counts = _room(self._counts, self.seen)
+        self._counts[ids] += 1 if lists is None else lists
         new = np.flatnonzero(ids >= before)
-        first, last = features.symbol_first[new], features.symbol_last[new]
-        at = offsets(last - first) + self._end
-        most = self._named + int(at[-1]) - self._end
-        self._symbols, self._names = _room(self._symbols, int(at[-1])), _room(self._names, most)
-        self._places = enlarged(self._places, most)
+        lengths = features.symbol_last[new] - features.symbol_first[new]
+        symbols = features.symbols[indices_of(features.symbol_first[new], lengths)]
+        begin, self._end = self._end, self._end + symbols.size
+        self._new.append((features.hashes[new], features.template[new], begin + np.cumsum(lengths)))
         # Features share their symbols with many others: numbers of symbols take one to four bytes each, hashes eight.
-        symbols = frozen(features.symbols)
-        self._named = number_ranges(symbols, first, last, self._places, self._named, self._names, at, self._symbols)
-        self._end = int(at[-1])
-        self._new.append((features.hashes[new], features.template[new], at[1:]))
+        self._symbols, self._places = (
+            _room(self._symbols, self._end),
+            enlarged(self._places, self._named + symbols.size),
+        )
+        numbers = self._symbols[begin : self._end]
+        self._named = enter_all(self._places, frozen(symbols), self._named, numbers)
+        self._names = _room(self._names, self._named)
+        self._names[numbers] = symbols
         return ids
 
     def finish(self) -> tuple[FeatureCounts, FeatureSymbols, np.ndarray]:
@@ -214,8 +172,7 @@ def make_table(
     order, starts, place = np.argsort(~free, kind="stable"), offsets(lengths), np.empty(block.size, np.int64)
     place[np.argsort(block, kind="stable")] = np.arange(block.size)
     place = place[order]
-    first, ordered = offsets(lengths[place]), np.empty_like(symbols)
-    copy_ranges(frozen(symbols), starts[place], starts[place + 1], first, ordered)
+    first, ordered = offsets(lengths[place]), symbols[ranges_of(starts, place)]
     kept = np.bincount(template, minlength=len(pruning.templates))
     total = int(np.sum(seen))
     about: dict[str, Any] = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import ModelError, RecipeError
-from rerank.data.symbols import ABSENT, HashIndex, fill_index, look_up, new_index
+from rerank.data.symbols import ABSENT, HashIndex, index_of, numbers_of
 from rerank.features.sink import ListFeatures
 from rerank.storage.documents import as_json, read_object
 from rerank.storage.files import DAMAGE, read_array
@@ -147,20 +147,6 @@ def dense_columns(table: FeatureTable, names: Sequence[str], key: str) -> np.nda
     if missing := [name for name in names if name not in dense]:
         raise RecipeError(f"found {missing[0]!r}; expected dense columns: {', '.join(dense) or 'none'}", key=key)
     return np.array([dense[name] for name in names], np.int64)
-
-
-def index_of(hashes: np.ndarray) -> HashIndex:
-    """An index of ``hashes`` (uint64), numbered in their order."""
-    index = new_index(hashes.size)
-    fill_index(index, hashes)
-    return index
-
-
-def numbers_of(index: HashIndex, hashes: np.ndarray) -> np.ndarray:
-    """int32 [F]: the number of every hash, ABSENT for those that are not in the index."""
-    numbers = np.empty(hashes.size, np.int32)
-    look_up(index, hashes, numbers)
-    return numbers
 
 
 def hashed_columns(hashes: np.ndarray) -> np.ndarray:
