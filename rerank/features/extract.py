@@ -23,7 +23,7 @@ from rerank.features.sink import (
     ListFeatures,
     Sink,
     TooLargeError,
-    add_column,
+    add_columns,
     add_named,
     clear,
     collected,
@@ -135,10 +135,9 @@ class FeatureExtractor:
         """
         hash_of, columns = known_hash if symbols is None else symbols.hash_of, list[tuple[Any, ...]]()
         for number, template in enumerate(self.templates):
-            if template.fire is None:
-                for names, value in (template.columns(rows, rows.first) or {}).items():
-                    hashes = np.array([hash_of(name) for name in names], np.uint64)
-                    columns.append((number, np.uint64(template.seed), hashes, np.array(value, np.float64)))
+            if template.fire is None and (found := template.columns(rows, rows.first)):
+                symbols = np.array([[hash_of(symbol) for symbol in names] for names in found], np.uint64)
+                columns.append((number, np.uint64(template.seed), symbols, np.array(list(found.values()), np.float64)))
         named = [self._call(name, function, candidates, hash_of) for name, function in self.user.items()]
         try:
             sink = self._sinks.pop()
@@ -148,7 +147,7 @@ class FeatureExtractor:
             clear(sink)
             fire(sink)
             for column in columns:
-                add_column(sink, *column)
+                add_columns(sink, *column)
             for number, arrays in enumerate(named, start=len(self.templates)):
                 add_named(sink, number, np.uint64(text_hash(self.names[number])), *arrays)
             if not sink.state[OVERFLOW]:

@@ -201,13 +201,14 @@ def add_named(
 
 
 @kernel
-def add_column(sink: Sink, template: int, seed: np.uint64, symbols: np.ndarray, value: np.ndarray) -> None:
-    """Add the feature of these symbols (uint64) with its value in every candidate (float64 [N])."""
-    h = begin(sink, template, seed)
-    for symbol in symbols:
-        h = put(sink, h, symbol)
-    for y in range(value.shape[0]):
-        emit_value(sink, h, y, value[y])
+def add_columns(sink: Sink, template: int, seed: np.uint64, symbols: np.ndarray, values: np.ndarray) -> None:
+    """Add K features of S symbols each (uint64 [K, S]) with their values in every candidate (float64 [K, N])."""
+    for k in range(symbols.shape[0]):
+        h = begin(sink, template, seed)
+        for symbol in symbols[k]:
+            h = put(sink, h, symbol)
+        for y in range(values.shape[1]):
+            emit_value(sink, h, y, values[k, y])
 
 
 ROOM = 1 << 22  # room for entries at first

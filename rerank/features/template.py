@@ -127,9 +127,10 @@ class Template(Checked, ABC):
         return cls.columns is not Template.columns
 
     def record(self) -> dict[str, float]:
-        """The options by name as ``fire`` gets them: a text as its place among the choices; then what is ``fixed``."""
+        """The options, and what is ``fixed``, by name as ``fire`` gets them: a text as its place among the choices."""
         hints = hints_of(type(self))
-        return {f.name: number_of(getattr(self, f.name), hints[f.name]) for f in dataclasses.fields(self)} | self.fixed
+        own = {f.name: number_of(getattr(self, f.name), hints[f.name]) for f in dataclasses.fields(self)}
+        return dict(sorted((own | self.fixed).items()))
 
 
 @dataclass(frozen=True)

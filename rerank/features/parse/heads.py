@@ -225,7 +225,36 @@ def _same_to_depth(f: Forest, a: int, b: int, depth: int, ignore_preterminals: i
 
 
 @dataclass(frozen=True)
-class CoPar(Template):
+class _Conjuncts(Template):
+    scope = INSIDE
+
+    @staticmethod
+    @kernel
+    def fire(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+        for v in range(ids.shape[0]):
+            o = options[v]
+            for p in range(places.node.shape[0]):
+                i = places.node[p]
+                if not f.flags[i] & COORDINATION:
+                    continue
+                left = _next_conjunct(f, i, i + 1)
+                right = _next_conjunct(f, i, left + f.size[left])
+                while right < i + f.size[i]:
+                    after = _next_conjunct(f, i, right + f.size[right])
+                    for depth in range(1, o.depths + 1):
+                        same = _same_to_depth(f, left, right, depth, o.ignore_preterminals)
+                        h = put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + depth])
+                        emit(sink, put(sink, h, SAME if same else DIFFERENT), places, p)
+                    if o.most > 0:
+                        longer = (f.end[right] - f.start[right]) - (f.end[left] - f.start[left])
+                        clipped = min(max(longer, -o.most), o.most)
+                        h = put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + clipped])
+                        emit(sink, put(sink, h, INNER if after < i + f.size[i] else LAST), places, p)
+                    left, right = right, after
+
+
+@dataclass(frozen=True)
+class CoPar(_Conjuncts):
     """For depths 1 to ``depths``: whether the trees of adjacent conjuncts are the same down to that depth.
 
     >>> fired("CoPar", "(NP (NP (NN tea)) (CC and) (NP (NN milk)))")
@@ -236,32 +265,13 @@ class CoPar(Template):
     Charniak & Johnson (2005); ``depths`` features per pair of conjuncts.
     """
 
+    fixed: ClassVar[dict[str, int]] = {"most": 0}
     depths: Annotated[int, Range(1, 16)] = 4
     ignore_preterminals: bool = False
 
-    scope = INSIDE
-
-    @staticmethod
-    @kernel
-    def fire(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-        for p in range(places.node.shape[0]):
-            i = places.node[p]
-            if not f.flags[i] & COORDINATION:
-                continue
-            stop = i + f.size[i]
-            left = _next_conjunct(f, i, i + 1)
-            right = _next_conjunct(f, i, left + f.size[left])
-            while right < stop:
-                for v in range(ids.shape[0]):
-                    for depth in range(1, options[v].depths + 1):
-                        same = _same_to_depth(f, left, right, depth, options[v].ignore_preterminals)
-                        h = put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + depth])
-                        emit(sink, put(sink, h, SAME if same else DIFFERENT), places, p)
-                left, right = right, _next_conjunct(f, i, right + f.size[right])
-
 
 @dataclass(frozen=True)
-class CoLenPar(Template):
+class CoLenPar(_Conjuncts):
     """By how much the second of two adjacent conjuncts is longer (words, clipped to ±``most``), last pair or not.
 
     >>> fired("CoLenPar", "(NP (NP (NN tea)) (CC and) (NP (JJ hot) (NN milk)))")
@@ -270,26 +280,5 @@ class CoLenPar(Template):
     Charniak & Johnson (2005); one feature per pair of conjuncts.
     """
 
+    fixed: ClassVar[dict[str, int]] = {"depths": 0, "ignore_preterminals": 0}
     most: Annotated[int, Range(1, NUMBER_OFFSET)] = 5
-
-    scope = INSIDE
-
-    @staticmethod
-    @kernel
-    def fire(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-        for p in range(places.node.shape[0]):
-            i = places.node[p]
-            if not f.flags[i] & COORDINATION:
-                continue
-            stop = i + f.size[i]
-            left = _next_conjunct(f, i, i + 1)
-            right = _next_conjunct(f, i, left + f.size[left])
-            while right < stop:
-                after = _next_conjunct(f, i, right + f.size[right])
-                longer = (f.end[right] - f.start[right]) - (f.end[left] - f.start[left])
-                for v in range(ids.shape[0]):
-                    most = options[v].most
-                    clipped = min(max(longer, -most), most)
-                    h = put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + clipped])
-                    emit(sink, put(sink, h, LAST if after >= stop else INNER), places, p)
-                left, right = right, after

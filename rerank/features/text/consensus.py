@@ -10,23 +10,14 @@ import numpy as np
 from rerank.base.interrupts import pieces
 from rerank.base.ranges import Range
 from rerank.data.symbols import combine, find_slot
-from rerank.features.sink import Sink, begin, emit_value, put
+from rerank.features.sink import Sink, add_columns, begin, emit_value, put
 from rerank.features.template import DELETIONS, INSERTIONS, NOTHING, NUMBER, NUMBER_OFFSET, SUBSTITUTIONS, TextTemplate
 from rerank.features.text.view import TextView
 from rerank.features.text.words import emit_pair
 from rerank.kernels.compile import kernel
 
+EDITS = np.array([[SUBSTITUTIONS], [INSERTIONS], [DELETIONS]])
 Tenths = Annotated[int, Range(0, 10_000)]
-
-
-@kernel
-def best_base(view: TextView) -> int:
-    """The candidate with the highest base score, the first of several; 0 if there is none."""
-    best = 0
-    for y in range(1, view.base.shape[0]):
-        if view.base[y] > view.base[best]:
-            best = y
-    return best
 
 
 class GramSlots(NamedTuple):
@@ -79,7 +70,7 @@ def expected_matches(view: TextView, n: int, scale: float, slots: GramSlots, out
     at, mass, top = slots.at, slots.mass, slots.top
     mass[:] = 0
     top[:] = 0
-    best, second = best_base(view), -np.inf
+    best, second = view.base.argmax(), -np.inf
     for y in range(view.base.shape[0]):
         if y != best:
             second = max(second, view.base[y])
@@ -216,15 +207,6 @@ def expected_edits(
         out[y, 3] += share
 
 
-@kernel
-def _emit_expected(sink: Sink, template: int, seed: np.uint64, out: np.ndarray) -> None:
-    for y in range(out.shape[0]):
-        for k in range(3):
-            symbol = SUBSTITUTIONS if k == 0 else (INSERTIONS if k == 1 else DELETIONS)
-            expected = out[y, k] / out[y, 3] if out[y, 3] > 0 else 0.0
-            emit_value(sink, put(sink, begin(sink, template, seed), symbol), y, expected)
-
-
 def _longest(view: TextView) -> int:
     return int(np.diff(view.first).max(initial=0))
 
@@ -248,16 +230,18 @@ class ConsensusEdits(TextTemplate):
 
     @staticmethod
     def fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-        """Get scratch space, then run the kernels."""
+        """Get scratch space, then run the kernel."""
         if view.base.size < 2:
             return  # there are no other candidates
         order, longest = np.argsort(-view.base, kind="stable"), _longest(view)
         above, row = np.empty((2, longest + 1), np.int64)
-        for v in range(ids.size):
-            others, out = np.sort(order[: options[v].top]), np.zeros((view.base.size, 4))
+        for template, seed, o in zip(ids, seeds, options, strict=True):
+            others, out = np.sort(order[: o.top]), np.zeros((view.base.size, 4))
             for first, last in pieces(view.base.size * others.size, longest**2):
-                expected_edits(view, options[v].scale / 10, others, first, last, above, row, out)
-            _emit_expected(sink, ids[v], seeds[v], out)
+                expected_edits(view, o.scale / 10, others, first, last, above, row, out)
+            weights, expected = out[:, 3], np.zeros((3, len(out)))
+            np.divide(out[:, :3].T, weights, out=expected, where=weights > 0)
+            add_columns(sink, template, seed, EDITS, expected)
 
 
 CHANGE, DELETE, INSERT = 0, 1, 2  # how an alignment ends: with a match or substitution, and so on
@@ -293,11 +277,10 @@ def _align(
 
 @kernel
 def _fire_to_best(
-    view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, first: int, last: int, above: np.ndarray,
-    row: np.ndarray, moves: np.ndarray,
+    view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, best: int, first: int, last: int,
+    above: np.ndarray, row: np.ndarray, moves: np.ndarray,
 ) -> None:  # fmt: skip
-    """Align the candidates first..last - 1 with the best one by base score."""
-    best = best_base(view)
+    """Align the candidates first..last - 1 with the ``best`` one by base score."""
     whole = view.words[view.first[best] : view.first[best + 1]]
     for y in range(first, last):
         words = view.words[view.first[y] : view.first[y + 1]]
@@ -324,8 +307,8 @@ class EditOps(TextTemplate):
         """Get scratch space, then run the kernel."""
         if view.base.size < 2:
             return
-        best, longest = best_base(view), _longest(view)
+        best, longest = int(view.base.argmax()), _longest(view)
         height = int(view.first[best + 1] - view.first[best]) + 1
         moves, (above, row) = np.empty(height * (longest + 1), np.uint8), np.empty((2, longest + 1), np.int64)
         for first, last in pieces(view.base.size, longest**2):
-            _fire_to_best(view, sink, ids, seeds, first, last, above, row, moves)
+            _fire_to_best(view, sink, ids, seeds, best, first, last, above, row, moves)
