@@ -299,7 +299,7 @@ class Extraction:
         known = {**self._count.as_dict(), "seconds": time.monotonic() - self._start}
         account = Account.of("", self._first, measure=self._content.metric.words)
         roles = self._first[0].roles if self._first else None
-        known |= account_entry(account) | {"roles": {} if roles is None else roles.found}
+        known |= account_entry(account) | {"roles": {} if roles is None else roles.key_roles}
         named = getattr(self._recipe.data, "roles", None)
         known["amiss"] = doubts_of_lists(self._first, self._content.metric, named)
         known["inputs"] = inputs_of(make_reader(self._recipe.data.reader), self._first)

@@ -74,16 +74,16 @@ class ScoreColumns:
     def without(self, names: Collection[str]) -> "ScoreColumns":
         """The columns except for those with these names."""
         every = [self.names, *self.sources.values()]
-        left, *of_sources = (tuple(name for name in columns if name not in names) for columns in every)
+        rest, *of_sources = (tuple(name for name in columns if name not in names) for columns in every)
         sources = dict(zip(self.sources, of_sources, strict=True))
-        return ScoreColumns(left, None if self.base in names else self.base, sources)
+        return ScoreColumns(rest, None if self.base in names else self.base, sources)
 
 
-def check_names(found: object, key: str) -> None:
+def check_names(value: object, key: str) -> None:
     """Refuse an option ``key`` that is not a list of names, each of them once."""
-    names = found if isinstance(found, list | tuple) else (None,)
+    names = value if isinstance(value, list | tuple) else (None,)
     if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
-        raise RecipeError(f"found {found!r}; expected a list of names, each of them once", key=key)
+        raise RecipeError(f"found {value!r}; expected a list of names, each of them once", key=key)
 
 
 class Reader(ABC):
@@ -213,17 +213,17 @@ def lists_of(reader: Reader, path: PathLike, *, blocks: bool = False) -> Iterato
 
 def add_advice(reader: Reader, items: Iterable[Lists], *, blocks: bool) -> Iterator[Lists]:
     """``lists_of``, given what ``reader`` finds in a file from its beginning."""
-    several, asked = chain.from_iterable(map(only_utf8, items)), False
+    several, has_advice = chain.from_iterable(map(only_utf8, items)), False
     lists: Iterator[Lists] = several if blocks else one_by_one(several)
     try:
         for nbest in lists:
-            if not asked and (problem := nbest.problem) is not None:
-                asked, problem.advice = True, advice_on(reader, readers, nbest.path)
+            if not has_advice and (problem := nbest.problem) is not None:
+                has_advice, problem.advice = True, advice_on(reader, readers, nbest.path)
             yield nbest
             if len(nbest):
                 break
     except DataError as error:
-        if not asked and error.path and (other := advice_on(reader, readers, error.path)):
+        if not has_advice and error.path and (other := advice_on(reader, readers, error.path)):
             message = f"{error.message}; {other}"
             raise DataError(message, path=error.path, line=error.line, list_id=error.list_id) from None
         raise
@@ -275,10 +275,10 @@ class ListWriter:
 
     def good(self, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Write a list; the parameters are those of ``Reader.write``."""
-        self.written(b"", nbest)
+        self.copy(b"", nbest)
         self._reader.write(self._out, nbest, order, scores)
 
-    def written(self, data: bytes, like: Lists) -> None:
+    def copy(self, data: bytes, like: Lists) -> None:
         """Write lists that are in this format already; like: the first good one of those since the beginning."""
         self._like = like if self._like is None else self._like
         self.finish()
@@ -359,12 +359,12 @@ def settings_of(spec: Any, key: str) -> dict[str, Any]:
 def with_judgements(settings: dict[str, Any], references: Sequence[str]) -> tuple[dict[str, Any], Sequence[str]]:
     """A reader's settings and files of references. Where its lists are judged in a file of judgements, such a file is
     one of its options, unless it names another, and no file of references. Raises DataError: there are several."""
-    judged = references and settings.get("qrels") is None and make_reader(settings).offers("qrels")
-    if not judged or not holds_judgements(references[0]):
+    takes_qrels = references and settings.get("qrels") is None and make_reader(settings).offers("qrels")
+    if not takes_qrels or not holds_judgements(references[0]):
         return settings, references
     if others := set(references) - {references[0]}:
-        said = f"found {len(others) + 1} files of what is right; expected one of judgements (qrels), for all lists"
-        raise DataError(said, path=references[0])
+        message = f"found {len(others) + 1} files of what is right; expected one of judgements (qrels), for all lists"
+        raise DataError(message, path=references[0])
     return {**settings, "qrels": references[0]}, ()
 
 
@@ -391,8 +391,8 @@ def learns_from(name: str, spec: Any) -> bool:
     """Whether the description of a reader, or of one that it reads through, names a column to learn from."""
     for settings in _within(spec):
         dense, roles = settings.get("dense"), settings.get("roles")
-        asked = settings.get("base") == name or (isinstance(dense, list | tuple) and name in dense)
-        if asked or (isinstance(roles, Mapping) and roles.get(name) in ("column", "base")):
+        is_column = settings.get("base") == name or (isinstance(dense, list | tuple) and name in dense)
+        if is_column or (isinstance(roles, Mapping) and roles.get(name) in ("column", "base")):
             return True
     return False
 

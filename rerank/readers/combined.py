@@ -77,7 +77,7 @@ class MergedReader(Checked, Reader):
             return (make_reader(self.of, "of"),)
         if not self.of:
             raise RecipeError("found an empty list; expected the readers of the files", key="of")
-        return tuple(make_reader(spec, f"of.{place}") for place, spec in enumerate(self.of))
+        return tuple(make_reader(spec, f"of.{k}") for k, spec in enumerate(self.of))
 
     @property
     def files(self) -> int | None:
@@ -88,18 +88,18 @@ class MergedReader(Checked, Reader):
 
     def systems(self, path: PathLike) -> list[tuple[Reader, str]]:
         """The reader and the path of each system."""
-        names, chosen = split_paths(path), self.within
+        names, inner = split_paths(path), self.within
         if self.files is None:
-            chosen *= len(names) // (chosen[0].files or len(names))
-        counts = [reader.files or 1 for reader in chosen]
+            inner *= len(names) // (inner[0].files or len(names))
+        counts = [reader.files or 1 for reader in inner]
         if sum(counts) != len(names):
             message = f"names {len(names)} files, separated by commas; the readers of the systems need {sum(counts)}"
             raise DataError(message, path=stream_name(path))
-        parts = [self.model_columns and self.model_columns.of_source(system_name(k)) for k in range(1, len(chosen) + 1)]
+        parts = [self.model_columns and self.model_columns.of_source(system_name(k)) for k in range(1, len(inner) + 1)]
         how = {"normal": self.normal, "live": self.live}
-        told = [reader.for_columns(part, **how) for reader, part in zip(chosen, parts, strict=True)]
+        system_readers = [reader.for_columns(part, **how) for reader, part in zip(inner, parts, strict=True)]
         spans = pairwise(accumulate(counts, initial=0))
-        return [(reader, ",".join(names[a:b])) for reader, (a, b) in zip(told, spans, strict=True)]
+        return [(reader, ",".join(names[a:b])) for reader, (a, b) in zip(system_readers, spans, strict=True)]
 
     def blocks(self, path: PathLike) -> Iterator[Lists]:
         """A list that is bad in one system is bad."""
@@ -155,26 +155,26 @@ class System:
         self.number, self.reader, self.path = number, reader, stream_name(path)
         first, lists = first_with_candidates(map(self._name_columns, reader.read(path)))
         self.names, self.base = ((), "") if first is None else (first.names, first.names[first.column])
-        ahead = list(islice(lists, 1 if must_wait(path) else SAMPLE_LISTS))
-        self.lists = chain(ahead, lists)
-        ids = [whole_number(one.id) for one in ahead if one.problem is None]
+        head = list(islice(lists, 1 if must_wait(path) else SAMPLE_LISTS))
+        self.lists = chain(head, lists)
+        ids = [whole_number(one.id) for one in head if one.problem is None]
         rising = all(a is not None and b is not None and a < b for a, b in pairwise([-1, *ids]))
         self.rising = rising and reader.order != "file"
 
-    def _name_columns(self, found: Lists) -> Lists:
+    def _name_columns(self, nbest: Lists) -> Lists:
         """A list with names of columns; of trees, the base score has the number of the system in its name."""
-        if found.problem is not None or not (found := found.with_names()).of_trees:
-            return found
-        names = list(found.names)
-        names[found.column] = f"score_{self.number}"
-        return found.replace(names=tuple(names))
+        if nbest.problem is not None or not (nbest := nbest.with_names()).of_trees:
+            return nbest
+        names = list(nbest.names)
+        names[nbest.column] = f"score_{self.number}"
+        return nbest.replace(names=tuple(names))
 
-    def other_columns(self, found: Lists) -> Problem | None:
+    def other_columns(self, nbest: Lists) -> Problem | None:
         """The problem if the columns of a list are not those of the system's first list, else None."""
-        if not len(found) or (found.names == self.names and found.names[found.column] == self.base):
+        if not len(nbest) or (nbest.names == self.names and nbest.names[nbest.column] == self.base):
             return None
-        message = f"the columns are {', '.join(found.names)}; those of the file's first list are "
-        return found.fault(Problem("columns", message + ", ".join(self.names)))
+        message = f"the columns are {', '.join(nbest.names)}; those of the file's first list are "
+        return nbest.fault(Problem("columns", message + ", ".join(self.names)))
 
     def with_numbers(self) -> Iterator[tuple[int, "System", Lists]]:
         """The lists with their ids as numbers; bad ones may have none, and take the next."""
@@ -200,9 +200,9 @@ class System:
 def match_lists(systems: list[System]) -> Iterator[list[Part]]:
     """The lists of every input, with the systems that have one."""
     if all(system.rising for system in systems):
-        numbered = merge(*(system.with_numbers() for system in systems), key=itemgetter(0))
-        for _, found in groupby(numbered, key=itemgetter(0)):
-            yield [(system, one) for _, system, one in found]
+        entries = merge(*(system.with_numbers() for system in systems), key=itemgetter(0))
+        for _, group in groupby(entries, key=itemgetter(0)):
+            yield [(system, one) for _, system, one in group]
         return
     first, *others = systems
     waiting = [(system, ById((one.id, one) for one in system.lists)) for system in others]
@@ -235,16 +235,16 @@ class MergedColumns(NamedTuple):
     @staticmethod
     def of(systems: list[System], base: str | None) -> "MergedColumns":
         """The columns of all systems; ``base``: that of the base score, if it is not that of the first system."""
-        shown = [system for system in systems if system.names]
-        names = list(dict.fromkeys(name for system in shown for name in system.names)) or ["score"]
+        known_systems = [system for system in systems if system.names]
+        names = list(dict.fromkeys(name for system in known_systems for name in system.names)) or ["score"]
         indicators = [system_name(system.number) for system in systems]
         if clash := set(names) & set(indicators):
-            raise DataError(f"has a column {min(clash)!r}, a name that merged lists need", path=shown[0].path)
-        base = base if base is not None else shown[0].base if shown else names[0]
+            raise DataError(f"has a column {min(clash)!r}, a name that merged lists need", path=known_systems[0].path)
+        base = base if base is not None else known_systems[0].base if known_systems else names[0]
         if base not in names:
             message = f"no system has the column {base!r}; the columns are {', '.join(names)}"
             raise RecipeError(message, key="base")
-        sources = {system_name(system.number): system.names for system in shown}
+        sources = {system_name(system.number): system.names for system in known_systems}
         return MergedColumns((*names, *indicators), names.index(base), sources)
 
     def merge(self, parts: list[Part], duplicates: Duplicates, *, normal: bool) -> Lists:
@@ -262,14 +262,14 @@ class MergedColumns(NamedTuple):
                 scores[own, self.names.index(system_name(system.number))] = 1.0
         first: dict[bytes, int] = {}
         alike = enumerate(text for nbest in lists for text in nbest.alike(normal=normal))
-        again = [(place, at) for at, text in alike if (place := first.setdefault(text, at)) != at]
+        repeats = [(y, at) for at, text in alike if (y := first.setdefault(text, at)) != at]
         if duplicates == "drop":  # candidates get the values that they lack from later ones that are equal
-            for place, at in again:
-                np.copyto(scores[place], scores[at], where=np.isnan(scores[place]))
+            for y, at in repeats:
+                np.copyto(scores[y], scores[at], where=np.isnan(scores[y]))
         base = scores[:, self.base]
         np.copyto(base, np.concatenate([nbest.base for nbest in lists]), where=np.isnan(base))
         scores[np.isnan(scores)] = 0.0
-        texts, given = strip_texts([nbest.original(i) for nbest in lists for i in range(len(nbest))])
+        texts, originals = strip_texts([nbest.original(i) for nbest in lists for i in range(len(nbest))])
         raws = [nbest.raw for nbest in lists if isinstance(nbest.raw, Pieces)]
         pieces = [piece for raw in raws for piece in raw.candidates]
         before = accumulate((len(nbest) + len(nbest.bad) for nbest in lists), initial=0)
@@ -277,9 +277,9 @@ class MergedColumns(NamedTuple):
                for nbest, start in zip(lists, before, strict=False) for one in nbest.bad]  # fmt: skip
         few = [nbest.sparse for nbest in lists if nbest.sparse is not None]
         counts = [np.zeros(len(one), int) if one.sparse is None else np.diff(one.sparse.first) for one in lists]
-        joined = [name for sparse in few for name in sparse.names]
-        merged = lists[0].replace(
-            texts=texts, originals=given, lines=[line for nbest in lists for line in nbest.lines], scores=scores,
+        labels = [name for sparse in few for name in sparse.names]
+        union = lists[0].replace(
+            texts=texts, originals=originals, lines=[line for nbest in lists for line in nbest.lines], scores=scores,
             column=self.base, names=self.names, sources=self.sources, bad=tuple(bad),
             others=tuple(dict.fromkeys(name for nbest in lists for name in nbest.others)),
             absent=sum((Counter(nbest.absent) for nbest in lists), Counter[str]()),
@@ -287,14 +287,14 @@ class MergedColumns(NamedTuple):
             raw=Pieces(raws[0].head, pieces) if raws and len(pieces) == len(texts) else None,
             answers=_chain(lists, "answers", None), segmentation=_chain(lists, "segmentation", b""),
             alignment=_chain(lists, "alignment", b""), ended=any(nbest.ended for nbest in lists),
-            sparse=SparseScores(offsets(np.concatenate(counts)), joined, np.concatenate([one.values for one in few]))
+            sparse=SparseScores(offsets(np.concatenate(counts)), labels, np.concatenate([one.values for one in few]))
             if few else None, form=lists[0].form if lists[0].of_trees else "merged",
             source=next((nbest.source for nbest in lists if nbest.source is not None), None),
             references=next((nbest.references for nbest in lists if nbest.references), ()),
         )  # fmt: skip
-        kept = list(first.values()) if duplicates == "drop" else range(len(texts))
-        merged = merged.select(kept, duplicates=len(again))
-        return merged.replace(answers=answers_of(merged.answers or ()))
+        indices = list(first.values()) if duplicates == "drop" else range(len(texts))
+        union = union.select(indices, duplicates=len(repeats))
+        return union.replace(answers=answers_of(union.answers or ()))
 
 
 def _chain(lists: Sequence[Lists], field: str, blank: bytes | None) -> list[Any] | None:
@@ -302,8 +302,8 @@ def _chain(lists: Sequence[Lists], field: str, blank: bytes | None) -> list[Any]
     columns = [getattr(nbest, field) for nbest in lists]
     if all(column is None for column in columns):
         return None
-    filled = zip(lists, columns, strict=True)
-    return [one for nbest, column in filled for one in ([blank] * len(nbest) if column is None else column)]
+    pairs = zip(lists, columns, strict=True)
+    return [one for nbest, column in pairs for one in ([blank] * len(nbest) if column is None else column)]
 
 
 @dataclass(frozen=True)
@@ -362,8 +362,8 @@ class JoinedReader(Reader):
             # the reader of the lists does not look for these columns, nor for those that were joined in training
             inner_columns = (own := self.model_columns) and own.without({*columns, *own.sources.get(JOINED, ())})
             inner = self.within[0].for_columns(inner_columns, normal=self.normal, live=self.live)
-            numbered = ((number, (number, line)) for number, line in lines)
-            side = Side([lines.path], numbered, ("line of scores", "lines of scores"), of="candidate")
+            entries = ((number, (number, line)) for number, line in lines)
+            side = Side([lines.path], entries, ("line of scores", "lines of scores"), of="candidate")
             for nbest, (rows,) in in_step(inner, ",".join(names[:-1]), [side]):
                 yield nbest if nbest.problem is not None else _join(nbest.with_names(), columns, rows, lines.path)
 
@@ -397,15 +397,15 @@ def _join(nbest: Lists, names: tuple[str, ...], lines: list[tuple[int, bytes]], 
         raise DataError(message, path=path, line=1)
 
     def row(line: tuple[int, bytes], _: int) -> list[float]:
-        found = scores_of(line[1], f"{len(names)} numbers, the scores of a candidate", line[0], path)
-        if len(found) != len(names):
-            message = f"found {len(found)} numbers; expected {len(names)} ({', '.join(names)})"
+        values = scores_of(line[1], f"{len(names)} numbers, the scores of a candidate", line[0], path)
+        if len(values) != len(names):
+            message = f"found {len(values)} numbers; expected {len(names)} ({', '.join(names)})"
             raise Problem("columns", message, line[0], path=path)
-        return found
+        return values
 
-    read = each([lines[place] for place in nbest.indices], row)
-    problems = {place: one for place, one in enumerate(read) if isinstance(one, Problem)}
-    rows = [[0.0] * len(names) if isinstance(one, Problem) else one for one in read]
+    entries = each([lines[y] for y in nbest.indices], row)
+    problems = {y: one for y, one in enumerate(entries) if isinstance(one, Problem)}
+    rows = [[0.0] * len(names) if isinstance(one, Problem) else one for one in entries]
     return nbest.replace(
         scores=np.concatenate([nbest.scores, np.array(rows).reshape(len(rows), len(names))], axis=1),
         names=(*nbest.names, *names), sources={**nbest.by_source, JOINED: names},

@@ -110,8 +110,8 @@ def advice_on(reader: Reader, others: Readers, path: str) -> str:
         return _looks_like(name, kinds[name], reader)
     for form, what, lists in _FOREIGN_FORMATS:
         if re.match(form, start or b""):
-            made = f"a file of {what}, {MADE}: {_PROGRAM_CODE.format(path, lists)}"
-            return f"this looks like {made if lists else what}"
+            program = f"a file of {what}, {MADE}: {_PROGRAM_CODE.format(path, lists)}"
+            return f"this looks like {program if lists else what}"
     needing = (name for name, other in _make_readers(others, needing=True) if _share(other, path, start) > MIN_SHARE)
     return next((_looks_like(name, dict(others)[name], reader) for name in needing), "")
 
@@ -144,9 +144,9 @@ def format_of(path: str, readers: Readers, usual: str = "jsonl") -> str:
         first, *_ = start.split(b"\n", 1)
         if re.match(_NAMES, start):
             return "table"
-        tried = sorted(name for needing in (False, True) for name, _ in _make_readers(readers, needing=needing))
+        names = sorted(name for needing in (False, True) for name, _ in _make_readers(readers, needing=needing))
         advice = f"the first line is {excerpt(first)}, and the first lists are of none of these forms: "
-        advice += f"{', '.join(tried)}. If one is meant, --reader NAME says what is wrong. Python makes "
+        advice += f"{', '.join(names)}. If one is meant, --reader NAME says what is wrong. Python makes "
         advice += f"JSON lines of an id, a candidate and perhaps a score, with tabs between: {_TABLE_CODE.format(path)}"
     raise DataError(f"no known form: {advice}", path=path)
 
@@ -155,8 +155,8 @@ def _fitting(path: str, start: bytes | None, others: Readers) -> dict[str, type[
     """The readers that can use most of the first lists of a file, those for everything only if there are no others."""
     lines = ((start or b"") + b"\n\n").split(b"\n", 2)[:2]
     names, row = ([*map(_NUMBER.fullmatch, line.split(b"\t"))] for line in lines)
-    named = len(names) == len(row) > 1 and any(row) and not any(names)  # the columns, as in no run of TREC
-    if named or (start or b"").startswith(TABLES) or TABLE.search(path):
+    has_header = len(names) == len(row) > 1 and any(row) and not any(names)  # the columns, as in no run of TREC
+    if has_header or (start or b"").startswith(TABLES) or TABLE.search(path):
         return {name: kind for name, kind in others if name == "table"}
     shares = {name: (_share(other, path, start), type(other)) for name, other in _make_readers(others, needing=False)}
     best = max((share for share, _ in shares.values()), default=0.0)
@@ -186,18 +186,18 @@ def _advice_on_several(reader: Reader, paths: Sequence[str], others: Readers) ->
     return f"{message}'{{name: merged, of: ...}}' the lists of several systems"
 
 
-def _looks_like(name: str, kind: type[Reader], reader: Reader, needed: Iterable[str] = ()) -> str:
+def _looks_like(name: str, kind: type[Reader], reader: Reader, keys: Iterable[str] = ()) -> str:
     """The advice to use another reader, of this ``kind``, with the options that it needs; or, where its lists hold what
     ``reader`` is not for, that they do."""
-    if (expected := next(_leaves(reader)).holds) and kind.holds and kind.holds != expected:
+    if (content := next(_leaves(reader)).holds) and kind.holds and kind.holds != content:
         message = f"this looks like {name}, whose lists hold {kind.holds}"
-        return f"{message}; expected {expected}, as the model or the recipe's task says"
-    options = "".join(f", {key}: ..." for key in needed or kind.trial)
+        return f"{message}; expected {content}, as the model or the recipe's task says"
+    options = "".join(f", {key}: ..." for key in keys or kind.trial)
     spec = f"{{name: {name}{options}}}"
     if reader.files != 1:
         return f"this looks like {name}: use the option of: {spec if options else name}"
-    quoted = f"'{spec}'" if options else name
-    return f"this looks like {name}: use --reader {quoted} (in a recipe: data.reader: {spec})"
+    argument = f"'{spec}'" if options else name
+    return f"this looks like {name}: use --reader {argument} (in a recipe: data.reader: {spec})"
 
 
 def _make_readers(kinds: Readers, *, needing: bool) -> Iterator[tuple[str, Reader]]:
@@ -221,9 +221,9 @@ def _leaves(reader: Reader) -> Iterator[Reader]:
 
 def _start(path: str) -> bytes | None:
     """The start of a file, decompressed; None if it cannot be read (twice)."""
-    given = standard_input.get()
-    if given is not None and path == given.path:
-        return given.look()
+    source = standard_input.get()
+    if source is not None and path == source.path:
+        return source.look()
     if not is_url(path) and not os.path.isfile(path):
         return None
     try:
@@ -236,21 +236,21 @@ def _start(path: str) -> bytes | None:
 def _share(reader: Reader, path: str, start: bytes | None) -> float:
     """The share of lists that ``reader`` can use whole, of those in the ``start`` of a file, or at first in a folder;
     0 if none."""
-    usable, cut = list[bool](), start is not None and len(start) >= START
+    usable, partial = list[bool](), start is not None and len(start) >= START
     token = start_alone.set(start)
-    told = encoding.set(encoding.get() if start is None else None)  # the start has been recoded
+    encoding_token = encoding.set(encoding.get() if start is None else None)  # the start has been recoded
     try:
         for nbest in islice(reader.read(path), ACCOUNT_LISTS):
             if nbest.problem is not None or nbest.size:
                 whole = nbest.problem is None and not nbest.bad and (not reader.trial or nbest.base.any())
                 usable.append(bool(whole))
     except RerankError:
-        if not cut:
+        if not partial:
             return 0.0
     finally:
         start_alone.reset(token)
-        encoding.reset(told)
-    if cut and len(usable) > 1:
+        encoding.reset(encoding_token)
+    if partial and len(usable) > 1:
         usable.pop()  # the last one, which the cut has damaged
     return sum(usable) / len(usable) if usable else 0.0
 
@@ -284,9 +284,9 @@ class Account:
             unused = "; ".join(f"{key} ({what})" for key, what in roles.unused_keys.items())
         sizes = [len(nbest) for nbest in every]
         size = " to ".join(f"{end}" for end in sorted({min(sizes), max(sizes)}))
-        shown = f"{amount(len(every), 'list')}{' or more' * (len(every) == ACCOUNT_LISTS)} of {size}"
+        count = f"{amount(len(every), 'list')}{' or more' * (len(every) == ACCOUNT_LISTS)} of {size}"
         return Account(
-            f"{name or first.path or 'lists'}: {form}", f"{shown} candidates",
+            f"{name or first.path or 'lists'}: {form}", f"{count} candidates",
             f"{key}{': ' * bool(key)}{quote(decoded(first.original(0)))}", _base(first), _right(first, every),
             _columns(first), unused, measure,
         )  # fmt: skip
@@ -299,9 +299,9 @@ class Account:
     def lines(self) -> list[str]:
         """It in words, six to eight lines."""
         right = self.right or "not in the lists"
-        said = {"candidates": self.candidates, "base score": self.base, "what is right": right}
-        said |= {"columns": self.columns or "none" * bool(self.base), "not used": self.unused, "measure": self.measure}
-        return [f"{self.format}, {self.lists}", *(f"{what}: {text}" for what, text in said.items() if text)]
+        parts = {"candidates": self.candidates, "base score": self.base, "what is right": right}
+        parts |= {"columns": self.columns or "none" * bool(self.base), "not used": self.unused, "measure": self.measure}
+        return [f"{self.format}, {self.lists}", *(f"{what}: {text}" for what, text in parts.items() if text)]
 
 
 def account_entry(account: Account | None) -> dict[str, Any]:
@@ -335,7 +335,7 @@ def _base(nbest: Lists) -> str:
 def _right(first: Lists, lists: Sequence[Lists]) -> str:
     if first.of_trees:
         return f"gold trees, {quote(decoded(first.gold.text))}" if first.gold is not None else ""
-    said = [f"references, {quote(decoded(first.references[0]))}"] if first.references else []
+    parts = [f"references, {quote(decoded(first.references[0]))}"] if first.references else []
     if GAIN in first.names:
         values = np.concatenate([one.scores[:, one.names.index(GAIN)] for one in lists if GAIN in one.names])
         much, key = f"from {values.min():g} to {values.max():g}", ""
@@ -345,15 +345,15 @@ def _right(first: Lists, lists: Sequence[Lists]) -> str:
             key = roles.gain_key or (f"1 for the candidate that {roles.truth[0]} names" if roles.truth else "")
             key += ", counted from 1" * roles.ordinal
             key = key or (f"1 for the answer of {roles.right[0]}" if roles.right else "")
-        said.append(f"gain{f' ({key})' * bool(key)}, {much}")
+        parts.append(f"gain{f' ({key})' * bool(key)}, {much}")
     elif first.roles is not None and first.roles.gains:
-        said.append(f"{' or '.join(first.roles.gains)} could be; say which: --roles {first.roles.gains[0]}=gain")
-    return "; ".join(said)
+        parts.append(f"{' or '.join(first.roles.gains)} could be; say which: --roles {first.roles.gains[0]}=gain")
+    return "; ".join(parts)
 
 
 def _columns(nbest: Lists) -> str:
     names = [name for k, name in enumerate(nbest.names) if k != nbest.column and name != GAIN]
-    said = [", ".join(names[:20]) + f" and {len(names) - 20} more" * (len(names) > 20)]
+    parts = [", ".join(names[:20]) + f" and {len(names) - 20} more" * (len(names) > 20)]
     if nbest.sparse is not None and (few := sorted({*map(decoded, nbest.sparse.names)})):
-        said.append(f"sparse features that some candidates have: {', '.join(few[:5])}{', ...' * (len(few) > 5)}")
-    return "; ".join(filter(None, said))
+        parts.append(f"sparse features that some candidates have: {', '.join(few[:5])}{', ...' * (len(few) > 5)}")
+    return "; ".join(filter(None, parts))

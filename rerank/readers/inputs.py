@@ -54,7 +54,7 @@ class SplitFile:
             return None
         if any(map(read_once, [path, *(name for side in sides for name in side.paths)])):
             return None
-        ahead, filled = list[Lists](), 0
+        ahead, count = list[Lists](), 0
         try:
             with open_file(path) as stream:
                 packed = stream.compression != "plain"
@@ -62,15 +62,15 @@ class SplitFile:
                     return None
             with open_file(path) as stream:
                 lines = LineReader(stream)
-                found = one_by_one(chain.from_iterable(map(only_utf8, reader.lists(lines, reader.records(lines)))))
-                for nbest in found:
+                lists = one_by_one(chain.from_iterable(map(only_utf8, reader.lists(lines, reader.records(lines)))))
+                for nbest in lists:
                     ahead.append(nbest.without_raw())
-                    filled += len(nbest) > 0
-                    if filled == ACCOUNT_LISTS or (again and reader.can_split(lines.traits)):
+                    count += len(nbest) > 0
+                    if count == ACCOUNT_LISTS or (again and reader.can_split(lines.traits)):
                         break
 
                 def ids() -> list[str]:
-                    ahead.extend(islice(found, max(0, SAMPLE_LISTS - len(ahead))))
+                    ahead.extend(islice(lists, max(0, SAMPLE_LISTS - len(ahead))))
                     return [nbest.id for nbest in ahead[:SAMPLE_LISTS]]
 
                 for side in sides:
@@ -91,7 +91,7 @@ class SplitFile:
     def stretches(self, lists: int, size: int, every: Iterator[Lists]) -> Iterator["Stretch | Lists"]:
         """The stretches of the file. Where a file beside it has fewer entries than there are lists, or more, the lists
         from there on, of ``every``, follow instead."""
-        at = done = 0
+        at = lists_read = 0
         if not self.packed:
             with open(self.path, "rb") as file:
                 at = 3 * file.read(3).startswith(codecs.BOM_UTF8)
@@ -100,13 +100,13 @@ class SplitFile:
                 entries = [side.take(count) for side in self.sides]
                 if any(len(few) < count for few in entries):
                     break
-                held = data if self.packed else None
-                yield Stretch(self, at, len(data), zlib.crc32(data), line, ordinal, count, held, entries)
-                at, done = at + len(data), done + count
+                content = data if self.packed else None
+                yield Stretch(self, at, len(data), zlib.crc32(data), line, ordinal, count, content, entries)
+                at, lists_read = at + len(data), lists_read + count
             else:
                 if not any(side.take() for side in self.sides):
                     return
-        yield from islice(one_by_one(every), done, None)
+        yield from islice(one_by_one(every), lists_read, None)
 
 
 class Stretch(NamedTuple):
@@ -128,8 +128,8 @@ class Stretch(NamedTuple):
         """The first lists of the file that it begins."""
         return () if self.line else self.file.first
 
-    def lists(self, seen: dict[str, Place]) -> Iterator[Lists]:
-        """Its lists; ``seen``: see ``ListReader.lists``."""
+    def lists(self, id_places: dict[str, Place]) -> Iterator[Lists]:
+        """Its lists; ``id_places``: see ``ListReader.lists``."""
         file, data = self.file, self.data
         if data is None:
             with open(file.path, "rb") as source:
@@ -139,9 +139,9 @@ class Stretch(NamedTuple):
                 raise DataError(CHANGED, path=file.path)
         lines = LineReader(InputStream(BytesIO(data), file.path))
         lines.number, lines.records, lines.traits = self.line, self.ordinal, dict(file.traits)
-        named = seen if lines.traits.get("named") else {}
-        found = file.reader.lists(lines, file.reader.records(lines), named)
-        lists = chain.from_iterable(map(only_utf8, found)) if self.line else add_advice(file.reader, found, blocks=True)
+        own_places = id_places if lines.traits.get("named") else {}
+        parts = file.reader.lists(lines, file.reader.records(lines), own_places)
+        lists = chain.from_iterable(map(only_utf8, parts)) if self.line else add_advice(file.reader, parts, blocks=True)
         if self.entries:
             rows = zip(*self.entries, strict=True)
             lists = (file.attach(nbest, row) for nbest, row in zip(one_by_one(lists), rows, strict=True))

@@ -173,33 +173,33 @@ class ListReader(Checked, Reader):
             yield rest, line, ordinal, int(bool(rest.strip()))
 
     def lists(
-        self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None
+        self, lines: LineReader, records: Iterable[Record], id_places: dict[str, Place] | None = None
     ) -> Iterator[Lists]:
         """The lists that records of a file (or of several, ``lines`` being those of the first) describe.
 
-        seen: the places of earlier lists by their ids, where other files have some; these are added to them.
+        id_places: the places of earlier lists by their ids, where other files have some; these are added to them.
         """
-        seen = {} if seen is None else seen
+        id_places = {} if id_places is None else id_places
         for block in self.build_lists(lines, records):
-            again = len({*block.ids}) < block.list_count or not seen.keys().isdisjoint(block.ids)
-            if block.list_count > 1 and not again and self.duplicates == "keep":
-                seen |= {name: (block.path, line) for name, line in zip(block.ids, block.starts, strict=True)}
+            repeats = len({*block.ids}) < block.list_count or not id_places.keys().isdisjoint(block.ids)
+            if block.list_count > 1 and not repeats and self.duplicates == "keep":
+                id_places |= {name: (block.path, line) for name, line in zip(block.ids, block.starts, strict=True)}
                 yield block
                 continue
             for nbest in block.each():
                 name = nbest.id if nbest.problem is None else nbest.problem.name
-                if name in seen:
-                    path, line = seen[name]
+                if name in id_places:
+                    path, line = id_places[name]
                     where = f"at line {line}" if path == nbest.path else f"at line {line} of {path}"
-                    numbered = "the reader's option ids: ordinal numbers the lists instead"
-                    advice = numbered if self.offers("ids") else self.apart
+                    ids_advice = "the reader's option ids: ordinal numbers the lists instead"
+                    advice = ids_advice if self.offers("ids") else self.apart
                     message = f"the id is also that of {f'the list {where}' if line else 'an earlier list'}; {advice}"
                     nbest = nbest.leave_out(Problem("duplicate id", message), nbest.size)
                 else:
-                    seen[name] = nbest.path, nbest.line
+                    id_places[name] = nbest.path, nbest.line
                 yield nbest if nbest.problem is not None else nbest.count_repeats(self.duplicates)
 
-    def named(self, lines: LineReader, records: Iterable[Record]) -> Iterator[tuple[str, Record] | Problem]:
+    def with_ids(self, lines: LineReader, records: Iterable[Record]) -> Iterator[tuple[str, Record] | Problem]:
         """The records with their ids, or the problems of those that are bad."""
         for ordinal, record in enumerate(records, start=lines.records):
             name = str(ordinal) if record.id is None or self.ids == "ordinal" else record.id
@@ -235,13 +235,13 @@ def numbers(text: bytes) -> list[float] | None:
 
 
 def scores_of(
-    text: bytes, expected: str, line: int | None = None, path: str | None = None, count: int | None = None
+    text: bytes, what: str, line: int | None = None, path: str | None = None, count: int | None = None
 ) -> list[float]:
     """The numbers of ``text``, ``count`` of them if that is said, which are those of a candidate; line, path: see
     ``Problem``."""
     scores = numbers(text)
     if scores is None or count not in (None, len(scores)):
-        raise Problem("score", f"found {excerpt(text)}; expected {expected}", line, path=path)
+        raise Problem("score", f"found {excerpt(text)}; expected {what}", line, path=path)
     if not all(map(math.isfinite, scores)):
         raise Problem("infinite score", f"found {excerpt(text)}; expected finite scores", line, path=path)
     return scores

@@ -99,8 +99,8 @@ class Candidate:
 
     def __repr__(self) -> str:
         numbers = {"score": self.score, "columns": dict(self.columns), "features": dict(self.features)}
-        shown = "".join(f", {name}={value!r}" for name, value in numbers.items() if value or value == 0.0)
-        return f"Candidate({self.text!r}{shown})"
+        fields = "".join(f", {name}={value!r}" for name, value in numbers.items() if value or value == 0.0)
+        return f"Candidate({self.text!r}{fields})"
 
 
 class ListCandidate(Candidate):
@@ -115,8 +115,8 @@ class ListCandidate(Candidate):
         super().__init__(decoded(nbest.original(index)), float(nbest.base[index]), answer=part(nbest.answers))
         self.segmentation = part(nbest.segmentation)
         self.alignment = None if nbest.ended else part(nbest.alignment)  # ends of sentences would be words
-        named, values = nbest.with_names(), self.scores.tolist()
-        self.columns = {name: values[k] for k, name in enumerate(named.names) if k != named.column}
+        rows, values = nbest.with_names(), self.scores.tolist()
+        self.columns = {name: values[k] for k, name in enumerate(rows.names) if k != rows.column}
         if (sparse := nbest.sparse) is not None:
             span, features = slice(*sparse.first[index : index + 2].tolist()), dict[str, float]()
             for key, value in zip(map(decoded, sparse.names[span]), sparse.values[span].tolist(), strict=True):
@@ -169,8 +169,8 @@ class Candidates(Sequence[ListCandidate]):
     @overload
     def __getitem__(self, index: slice) -> list[ListCandidate]: ...
     def __getitem__(self, index: int | slice) -> ListCandidate | list[ListCandidate]:
-        places = range(len(self))[index]
-        return ListCandidate(self.nbest, places) if isinstance(places, int) else [self[i] for i in places]
+        selection = range(len(self))[index]
+        return ListCandidate(self.nbest, selection) if isinstance(selection, int) else [self[i] for i in selection]
 
 
 class SparseScores(NamedTuple):
@@ -180,9 +180,9 @@ class SparseScores(NamedTuple):
     names: list[bytes]  # one per entry
     values: np.ndarray  # float64, one per entry
 
-    def select(self, places: Sequence[int]) -> "SparseScores":
-        """The values of the candidates at ``places``."""
-        spans = [range(int(self.first[i]), int(self.first[i + 1])) for i in places]
+    def select(self, indices: Sequence[int]) -> "SparseScores":
+        """The values of the candidates at ``indices``."""
+        spans = [range(int(self.first[i]), int(self.first[i + 1])) for i in indices]
         flat = [entry for one in spans for entry in one]
         return SparseScores(offsets(list(map(len, spans))), [self.names[entry] for entry in flat], self.values[flat])
 
@@ -280,11 +280,11 @@ class Lists:
         """Lists first..last - 1."""
         begin, end = self.first[[first, last]].tolist()
         values = {name: getattr(self, name) for name in OF_CANDIDATES}
-        cut = {name: value[begin:end] for name, value in values.items() if value is not None}
+        fields = {name: value[begin:end] for name, value in values.items() if value is not None}
         return self._with(
             ids=self.ids[first:last], starts=self.starts[first:last], first=self.first[first : last + 1] - begin,
             sides={key: of_list[first:last] for key, of_list in self.sides.items()},
-            sparse=self.sparse and self.sparse.part(begin, end), **cut,
+            sparse=self.sparse and self.sparse.part(begin, end), **fields,
         )  # fmt: skip
 
     def each(self) -> Iterator["Lists"]:
@@ -297,9 +297,9 @@ class Lists:
             originals = None if one.originals == one.texts else one.originals
             yield one._with(originals=originals, answers=one.answers and answers_of(one.answers))
 
-    def original(self, place: int) -> bytes:
+    def original(self, y: int) -> bytes:
         """The text of a candidate as the file has it, with the white space around it."""
-        return (self.texts if self.originals is None else self.originals)[place]
+        return (self.texts if self.originals is None else self.originals)[y]
 
     @property
     def base(self) -> np.ndarray:
@@ -333,14 +333,14 @@ class Lists:
         """The candidates of a list alone as objects, each made when asked for."""
         return Candidates(self)
 
-    def select(self, places: Sequence[int], **changes: Any) -> "Lists":
-        """A list alone with the candidates at ``places``, in that order; ``changes`` are other fields of the list."""
-        held = ((name, getattr(self, name)) for name in OF_CANDIDATES if name != "scores")
-        kept: dict[str, Any] = {name: [values[i] for i in places] for name, values in held if values is not None}
-        kept |= {"scores": self.scores[list(places)], "sparse": self.sparse and self.sparse.select(places)}
+    def select(self, indices: Sequence[int], **changes: Any) -> "Lists":
+        """A list alone with the candidates at ``indices``, in that order; ``changes`` are other fields of the list."""
+        columns = ((name, getattr(self, name)) for name in OF_CANDIDATES if name != "scores")
+        fields: dict[str, Any] = {name: [values[i] for i in indices] for name, values in columns if values is not None}
+        fields |= {"scores": self.scores[list(indices)], "sparse": self.sparse and self.sparse.select(indices)}
         if hasattr(raw := self.raw, "select"):
-            kept["raw"] = raw.select(places)
-        return self.replace(**kept, **changes)
+            fields["raw"] = raw.select(indices)
+        return self.replace(**fields, **changes)
 
     def replace(self, **changes: Any) -> "Lists":
         """With other values of some fields or, of a list alone, of what it has besides: ``dataclasses.replace`` in a
@@ -366,8 +366,8 @@ class Lists:
     def indices(self) -> list[int]:
         """The place of every candidate among all of the list in the file, bad ones included (unless duplicates are
         dropped)."""
-        left = {problem.index for problem in self.bad}
-        return [place for place in range(len(self) + len(left)) if place not in left]
+        gaps = {problem.index for problem in self.bad}
+        return [index for index in range(len(self) + len(gaps)) if index not in gaps]
 
     @property
     def size(self) -> int | None:
@@ -388,8 +388,8 @@ class Lists:
         left."""
         if not problems:
             return self
-        places, entries = self.indices, sorted(problems.items())
-        new = [problem.at(self.id, self.path, self.lines[i], places[i]) for i, problem in entries]
+        indices, entries = self.indices, sorted(problems.items())
+        new = [problem.at(self.id, self.path, self.lines[i], indices[i]) for i, problem in entries]
         every = (*self.bad, *new)
         if len(problems) == len(self):
             return self.leave_out(every[0], len(every))
@@ -402,8 +402,8 @@ class Lists:
         if not count or duplicates == "keep":
             return self.replace(duplicates=count)
         first: dict[bytes | int, int] = {}
-        for place, text in enumerate(self.texts):
-            first.setdefault(text or place, place)
+        for y, text in enumerate(self.texts):
+            first.setdefault(text or y, y)
         return self.select(list(first.values()), duplicates=count)
 
     def open_usable(self, look: Callable[["Lists"], T]) -> tuple["Lists", T]:
@@ -413,11 +413,11 @@ class Lists:
             return self, look(self)
         except Problem as whole:
             problems = {}
-            for place in range(len(self)):
+            for y in range(len(self)):
                 try:
-                    look(self.select([place]))
+                    look(self.select([y]))
                 except Problem as problem:
-                    problems[place] = problem
+                    problems[y] = problem
             if not problems:
                 raise whole from None
         return self.without(problems).sound().open_usable(look)
@@ -444,16 +444,16 @@ def answer_numbers(nbest: Lists) -> np.ndarray:
 def plain_texts(texts: Sequence[Any]) -> list[bytes] | None:
     """Texts in UTF-8, as they stand; None if one is no text, or has what UTF-8 or a list has not."""
     try:
-        held = "\0".join(texts).encode().split(b"\0")
+        utf8 = "\0".join(texts).encode().split(b"\0")
     except (TypeError, UnicodeEncodeError):
         return None
-    return held if len(held) == len(texts) else None
+    return utf8 if len(utf8) == len(texts) else None
 
 
-def strip_texts(given: list[bytes]) -> tuple[list[bytes], list[bytes] | None]:
-    """The ``texts`` of a list, and those that are ``given`` where any is not the same."""
-    texts = list(map(bytes.strip, given))  # what has no white space around it is not copied
-    return texts, None if texts == given else given
+def strip_texts(originals: list[bytes]) -> tuple[list[bytes], list[bytes] | None]:
+    """The ``texts`` of a list, and those that are ``originals`` where any is not the same."""
+    texts = list(map(bytes.strip, originals))  # what has no white space around it is not copied
+    return texts, None if texts == originals else originals
 
 
 def repeats_of(texts: Sequence[bytes]) -> int:
@@ -466,12 +466,12 @@ def repeats_of(texts: Sequence[bytes]) -> int:
 def first_with_candidates(items: Iterable[Lists]) -> tuple[Lists | None, Iterator[Lists]]:
     """The first lists among which one has candidates, None if none has; and all ``items``, which are gone through
     once."""
-    ahead, rest = list[Lists](), iter(items)
+    head, rest = list[Lists](), iter(items)
     for lists in rest:
-        ahead.append(lists)
+        head.append(lists)
         if len(lists):
-            return lists, chain(ahead, rest)
-    return None, iter(ahead)
+            return lists, chain(head, rest)
+    return None, iter(head)
 
 
 def take_lists(items: Iterable[Lists], count: int) -> Iterator[Lists]:

@@ -107,17 +107,17 @@ class Moses(ListReader):
         while piece and len(data) <= MAX_BYTES + size:  # nobody reads further
             piece = stream.read(size)
             data += piece
-            cut = self.whole_length(data) if piece else len(data)
-            names = map(self.name_of, map(fields_of, reversed(data[:cut].split(b"\n"))))
+            end = self.whole_length(data) if piece else len(data)
+            names = map(self.name_of, map(fields_of, reversed(data[:end].split(b"\n"))))
             count = max(0, next((int(name) for name in names if name is not None), -1) + 1 - self.first_id - ordinal)
-            if cut and (not piece or count >= lists or cut >= LINE_BYTES_PER_TEXT_BYTE * size):
-                yield data[:cut], line, ordinal, count
-                data, line, ordinal = data[cut:], line + data.count(b"\n", 0, cut), ordinal + count
+            if end and (not piece or count >= lists or end >= LINE_BYTES_PER_TEXT_BYTE * size):
+                yield data[:end], line, ordinal, count
+                data, line, ordinal = data[end:], line + data.count(b"\n", 0, end), ordinal + count
 
     def records(self, lines: LineReader) -> Iterator[Record]:
         """Whole lists, as many as have been read at once, but enough to tell the columns: their lines, and which of
         these begin one. Memory holds a chunk and the longest list."""
-        held, begins, size, last, enough = list[MosesLine](), [0], 0, None, self.can_split(lines.traits)
+        buffer, begins, size, last, enough = list[MosesLine](), [0], 0, None, self.can_split(lines.traits)
         for first, some in lines.chunks():
             for number, text in enumerate(some, first):
                 fields = fields_of(text)
@@ -125,21 +125,21 @@ class Moses(ListReader):
                     continue
                 name = self.name_of(fields)
                 if last is not None and name not in (None, last):
-                    begins.append(len(held))
+                    begins.append(len(buffer))
                 last = last if name is None else name
-                held.append(MosesLine(number, text, fields, name))
-            size, cut = size + sum(map(len, some)), begins[-1]
+                buffer.append(MosesLine(number, text, fields, name))
+            size, end = size + sum(map(len, some)), begins[-1]
             enough = enough or size > FIRST_BYTES or len(begins) > FIRST_LISTS
-            if cut and enough:
-                yield Record(None, held[0].number, (held[:cut], begins))
-                held, begins = held[cut:], [0]
-                size = sum(len(one.text) for one in held)
-            if len(held) - begins[-1] > MAX_LINES or size > MAX_BYTES:
+            if end and enough:
+                yield Record(None, buffer[0].number, (buffer[:end], begins))
+                buffer, begins = buffer[end:], [0]
+                size = sum(len(one.text) for one in buffer)
+            if len(buffer) - begins[-1] > MAX_LINES or size > MAX_BYTES:
                 message = f"a list of more than {MAX_LINES:,} lines or {MAX_BYTES >> 20} MiB; do they have the ids "
                 message += "they should? Expected 'id ||| text ||| features ||| score'"
-                raise DataError(message, path=lines.path, line=held[begins[-1]].number)
-        if held:
-            yield Record(None, held[0].number, (held, [*begins, len(held)]))
+                raise DataError(message, path=lines.path, line=buffer[begins[-1]].number)
+        if buffer:
+            yield Record(None, buffer[0].number, (buffer, [*begins, len(buffer)]))
 
     def build_lists(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
         """Ids that are left out give empty lists."""
@@ -147,12 +147,12 @@ class Moses(ListReader):
         file.next = self.first_id + lines.records
         for k, record in enumerate(records):
             for lists in file.lists(*record.content, nul=lines.nul):
-                if k == 0 and file.settled:
+                if k == 0 and file.is_final:
                     lines.traits.setdefault("file", copy(file))
                 yield lists
 
     def lists(
-        self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None  # noqa: ARG002
+        self, lines: LineReader, records: Iterable[Record], id_places: dict[str, Place] | None = None  # noqa: ARG002
     ) -> Iterator[Lists]:  # fmt: skip
         """Ids that rise tell lists apart."""
         return self.build_lists(lines, records)
@@ -165,43 +165,43 @@ class Moses(ListReader):
         """
         if not len(nbest) and self.ids == "ordinal":
             out.write(encoded(f"list-{nbest.id} |||\n"))
-        known = nbest.raw.head if isinstance(nbest.raw, Pieces) and isinstance(nbest.raw.head, Layout) else None
+        layout = nbest.raw.head if isinstance(nbest.raw, Pieces) and isinstance(nbest.raw.head, Layout) else None
         for i in range(len(nbest)) if order is None else order:
-            line = compose(nbest, i) if known is None else bytes(nbest.raw.candidates[i])
-            out.write((line if scores is None else rescore(known, line, float(scores[i]))) + b"\n")
+            line = compose(nbest, i) if layout is None else bytes(nbest.raw.candidates[i])
+            out.write((line if scores is None else rescore(layout, line, float(scores[i]))) + b"\n")
 
     def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:  # noqa: ARG002
         """Writes a line with an id, an empty text, and nothing else."""
         out.write(encoded(f"{bad.id} |||\n" if self.ids == "file" else f"list-{bad.id} |||\n"))
 
 
-def rescore(known: Layout | None, line: bytes, score: float) -> bytes:
+def rescore(layout: Layout | None, line: bytes, score: float) -> bytes:
     """``line`` with another total; the old one is added to the features, unless they hold an earlier one.
 
-    known: the layout of the file that the line is from; lists of several files may have several layouts.
+    layout: the layout of the file that the line is from; lists of several files may have several layouts.
     """
     parts = parts_of(line)
     fields = list(map(bytes.strip, parts))
-    fits = known is not None and known.fields == len(fields)
-    if known is None or not fits or (known.score >= 0 and as_number(fields[known.score]) is None):
-        known = layout_of(fields)
-    features = fields[known.features] if known.features >= 0 else b""
+    fits = layout is not None and layout.fields == len(fields)
+    if layout is None or not fits or (layout.score >= 0 and as_number(fields[layout.score]) is None):
+        layout = layout_of(fields)
+    features = fields[layout.features] if layout.features >= 0 else b""
 
-    def put(place: int, text: bytes) -> None:
+    def put(field: int, text: bytes) -> None:
         """Put ``text`` into a field, between the white space that is there."""
-        blank = b" " * (place + 1 < len(parts))
-        parts[place] = parts[place].replace(fields[place], text, 1) if fields[place] else b" " + text + blank
+        blank = b" " * (field + 1 < len(parts))
+        parts[field] = parts[field].replace(fields[field], text, 1) if fields[field] else b" " + text + blank
 
-    if known.score < 0:
-        put(known.features, b"%s ||| %r" % (features, score))
+    if layout.score < 0:
+        put(layout.features, b"%s ||| %r" % (features, score))
         return b"|||".join(parts)
-    old = fields[known.score]
-    put(known.score, b"%s= %s ||| %r" % (OLD_TOTAL, old, score) if known.features < 0 else b"%r" % score)
-    if known.features >= 0 and not (OLD_TOTAL in features and _OLD_LABEL.search(features)):
+    old = fields[layout.score]
+    put(layout.score, b"%s= %s ||| %r" % (OLD_TOTAL, old, score) if layout.features < 0 else b"%r" % score)
+    if layout.features >= 0 and not (OLD_TOTAL in features and _OLD_LABEL.search(features)):
         alone = b";" in features and len(features.split()) == 1  # label=value;label=value, as cdec writes them
         sign = b":" if b":" in features and b"=" not in features else b"="
         label = OLD_TOTAL + sign + b" " * (sign not in features or _ENDS[sign].search(features) is not None)
-        put(known.features, (features + (b";" if alone else b" ") + label + old).strip())
+        put(layout.features, (features + (b";" if alone else b" ") + label + old).strip())
     return b"|||".join(parts)
 
 

@@ -56,8 +56,8 @@ class Layout(NamedTuple):
     @property
     def extra(self) -> tuple[int, ...]:
         """The fields after the text that are none of these."""
-        named = self.features, self.score, self.words
-        return tuple(field for field in range(self.text + 1, self.fields) if field not in named)
+        roles = self.features, self.score, self.words
+        return tuple(field for field in range(self.text + 1, self.fields) if field not in roles)
 
     @property
     def ended(self) -> bool:
@@ -128,18 +128,18 @@ def unmark(texts: list[bytes]) -> tuple[list[bytes], list[bytes] | None]:
 
 
 class Key(NamedTuple):
-    """What a value is: its place among those of its label, and how many these are. A label with another number of
+    """A value: its number among those of its label, and how many these are. A label with another number of
     values has other columns, instead of values that are silently shifted."""
 
     label: bytes  # b"": there is none
-    place: int
+    number: int
     of: int
 
     @property
     def name(self) -> bytes:
         """Its name as a sparse feature: the label, and its place unless there is no other."""
-        place = b"" if self.label and self.of == 1 else b"%d" % self.place
-        return b"_".join(filter(None, (self.label, place)))
+        suffix = b"" if self.label and self.of == 1 else b"%d" % self.number
+        return b"_".join(filter(None, (self.label, suffix)))
 
     @property
     def column(self) -> str:
@@ -157,9 +157,9 @@ class Values(NamedTuple):
     values: np.ndarray  # float64 [m]
     inline: np.ndarray  # bool [m]: written as label=value, without a space
 
-    def select(self, chosen: np.ndarray) -> "Values":
-        """The values that are ``chosen`` (bool [m])."""
-        return Values(self.keys, *(array[chosen] for array in self[1:]))
+    def select(self, mask: np.ndarray) -> "Values":
+        """The values that are ``mask`` (bool [m])."""
+        return Values(self.keys, *(array[mask] for array in self[1:]))
 
 
 def read_values(fields: list[bytes], problems: dict[int, Problem]) -> Values:
@@ -169,10 +169,10 @@ def read_values(fields: list[bytes], problems: dict[int, Problem]) -> Values:
     """
     runs, order, of, texts = dict[tuple[bytes, int, bool], int](), list[int](), list[int](), list[bytes]()
     for row, field in enumerate(fields):
-        for label, joined, more in _RUN.findall(_SEMICOLON.sub(rb"\1 ", field) if b";" in field else field):
-            found = [joined, *more.split()] if joined else more.split()
-            texts += found
-            order.append(runs.setdefault((label, len(found), joined != b""), len(runs)))
+        for label, head, more in _RUN.findall(_SEMICOLON.sub(rb"\1 ", field) if b";" in field else field):
+            words = [head, *more.split()] if head else more.split()
+            texts += words
+            order.append(runs.setdefault((label, len(words), head != b""), len(runs)))
             of.append(row)
     first, keys = dict[tuple[bytes, int], int](), list[Key]()  # the place of the first key of a label
     for label, size, _ in runs:
@@ -182,7 +182,7 @@ def read_values(fields: list[bytes], problems: dict[int, Problem]) -> Values:
     rows = np.repeat(np.array(of, np.int64), sizes)
     begins = np.array([first[label, size] for label, size, _ in runs], np.int64)[order]
     which = np.repeat(begins - offsets(sizes)[:-1], sizes) + np.arange(len(rows))
-    inline = np.repeat(np.array([size == 1 and joined for _, size, joined in runs], np.bool_)[order], sizes)
+    inline = np.repeat(np.array([size == 1 and head for _, size, head in runs], np.bool_)[order], sizes)
     for k in np.flatnonzero(sizes == 0).tolist():
         message = f"found {excerpt([*runs][order[k]][0] + b'=')}; expected a number after it"
         problems.setdefault(of[k], Problem("score", message))
@@ -201,21 +201,21 @@ def read_values(fields: list[bytes], problems: dict[int, Problem]) -> Values:
 def _values_alike(fields: list[bytes]) -> Values | None:
     """The values of fields that have the same labels at the same places, each before its values, as those of Moses: in
     a third of the time; None for other fields, and damaged ones."""
-    damaged = dict[int, Problem]()
-    words, first = list(map(bytes.split, fields)), read_values(fields[:1], damaged)
-    places = [k for k, word in enumerate(words[0]) if not word.endswith((b"=", b":"))] if words else []
-    if len({*map(len, words)}) != 1 or damaged or first.inline.any() or not 0 < len(places) == first.which.size:
+    problems = dict[int, Problem]()
+    words, first = list(map(bytes.split, fields)), read_values(fields[:1], problems)
+    indices = [k for k, word in enumerate(words[0]) if not word.endswith((b"=", b":"))] if words else []
+    if len({*map(len, words)}) != 1 or problems or first.inline.any() or not 0 < len(indices) == first.which.size:
         return None
     columns = list(zip(*words, strict=True))
-    texts, joined = [columns[k] for k in places], b"".join(chain.from_iterable(columns[k] for k in places))
-    alike = all(column.count(column[0]) == len(fields) for k, column in enumerate(columns) if k not in places)
-    if not alike or any(sign in joined for sign in (b"=", b":", b";", b"_")):
+    texts, content = [columns[k] for k in indices], b"".join(chain.from_iterable(columns[k] for k in indices))
+    alike = all(column.count(column[0]) == len(fields) for k, column in enumerate(columns) if k not in indices)
+    if not alike or any(sign in content for sign in (b"=", b":", b";", b"_")):
         return None
     try:
         values = np.fromiter(map(float, chain.from_iterable(zip(*texts, strict=True))), np.float64)
     except ValueError:
         return None
-    which, rows = np.tile(first.which, len(fields)), np.repeat(np.arange(len(fields)), len(places))
+    which, rows = np.tile(first.which, len(fields)), np.repeat(np.arange(len(fields)), len(indices))
     return Values(first.keys, which, rows, values, np.zeros(values.size, np.bool_))
 
 
@@ -228,8 +228,8 @@ class Columns(NamedTuple):
     others: tuple[str, ...] = ()  # labels that all candidates have, though they were not asked for
 
 
-def find_columns(values: Values, total: int, asked: Sequence[str] | None) -> Columns:
-    """The columns of a file: those ``asked`` for or, where none are, as its first ``total`` candidates show them, in
+def find_columns(values: Values, total: int, choice: Sequence[str] | None) -> Columns:
+    """The columns of a file: those ``choice`` for or, where none are, as its first ``total`` candidates show them, in
     order of first appearance.
 
     Columns are labels that nine candidates in ten have. If some labels precede their values, those written label=value
@@ -248,7 +248,7 @@ def find_columns(values: Values, total: int, asked: Sequence[str] | None) -> Col
         if labels.setdefault(key.column, k) == k and usual:
             dense.append(key.column)
             shared |= {key.column} if every else set()
-    names = tuple(dense if asked is None else asked)
+    names = tuple(dense if choice is None else choice)
     keys = tuple(values.keys[labels[name]] if name in labels else None for name in names)
     optional = tuple(name in labels and inline[labels[name]] for name in names)
     return Columns(names, keys, optional, tuple(name for name in dense if name in shared and name not in names))
@@ -267,10 +267,10 @@ class File:
         self.next: int = reader.first_id  # the number of the next list
 
     @property
-    def settled(self) -> bool:
+    def is_final(self) -> bool:
         """Whether nothing that lists may hold changes the findings."""
-        known = self.layout is not None and self.roles.keys() >= {*self.layout.extra}
-        return known and bool(self.names) and None not in self.columns.keys
+        has_layout = self.layout is not None and self.roles.keys() >= {*self.layout.extra}
+        return has_layout and bool(self.names) and None not in self.columns.keys
 
     def lists(self, lines: list[MosesLine], begins: list[int], *, nul: bool) -> Iterator[Lists]:
         """The lists of lines, of which those at ``begins`` begin one, and empty ones for ids that are left out; nul:
@@ -296,24 +296,24 @@ class File:
         if failure is not None and not ids:
             raise failure
         problems = dict[int, Problem]()
-        every, filled = self._candidates(lines, begins, problems)
+        every, holes = self._candidates(lines, begins, problems)
         spans = list(pairwise(first))
         sides: dict[str, Sequence[Any]] = {
             "raw": [Pieces(self.layout, [line.text for line in lines[a:b]]) if a < b else None for a, b in spans],
             "duplicates": [repeats_of(every.texts[a:b]) for a, b in spans],
         }
-        if filled.any():
-            counts = (filled[a:b].sum(axis=0).tolist() for a, b in spans)
+        if holes.any():
+            counts = (holes[a:b].sum(axis=0).tolist() for a, b in spans)
             sides["absent"] = [{name: n for name, n in zip(self.columns.names, of, strict=True) if n} for of in counts]
         whole = every.replace(ids=ids, starts=starts, first=np.array(first), sides=sides)
         if nul:
             problems |= {y: Problem("nul", NUL) for y, one in enumerate(lines) if b"\0" in one.text}
-        apart = problems.keys() | {y for y, text in enumerate(whole.texts) if b"|" in text and MARK.search(text)}
+        exceptions = problems.keys() | {y for y, text in enumerate(whole.texts) if b"|" in text and MARK.search(text)}
         if self.reader.duplicates == "drop":
-            apart |= {first[i] for i, count in enumerate(whole.side("duplicates")) if count}
-        if not apart:
+            exceptions |= {first[i] for i, count in enumerate(whole.side("duplicates")) if count}
+        if not exceptions:
             yield whole
-        for i in range(len(ids) if apart else 0):
+        for i in range(len(ids) if exceptions else 0):
             bad = {y - first[i]: problems[y] for y in range(first[i], first[i + 1]) if y in problems}
             yield self._mend(whole.part(i, i + 1), bad, lines[first[i]].fields if bad else ())
         if failure is not None:
@@ -328,8 +328,8 @@ class File:
         for y, line in enumerate(lines):
             if len(line.fields) != layout.fields:
                 form = "id ||| text ||| features ||| score" if self.layout is None else "as in the file's first lists"
-                found = f"found {len(line.fields)} fields in {excerpt(line.text)}"
-                problems[y] = Problem("fields", f"{found}; expected {layout.fields}, {form}")
+                message = f"found {len(line.fields)} fields in {excerpt(line.text)}"
+                problems[y] = Problem("fields", f"{message}; expected {layout.fields}, {form}")
             elif line.name is None and self.reader.ids == "file":
                 message = f"found the id {excerpt(line.fields[0])}; expected a whole number"
                 problems[y] = Problem("id", f"{message} (ids of any kind take the reader's option ids: ordinal)")
@@ -357,16 +357,16 @@ class File:
             numbers = list(map(as_number, columns[layout.score]))
             totals[:] = [0.0 if total is None else total for total in numbers]
             for y in np.flatnonzero(right & [total is None for total in numbers]).tolist():
-                shown = excerpt(columns[layout.score][y]).replace("''", "an empty field")
-                problems.setdefault(y, Problem("score", f"found {shown}; expected the candidate's score"))
+                field = excerpt(columns[layout.score][y]).replace("''", "an empty field")
+                problems.setdefault(y, Problem("score", f"found {field}; expected the candidate's score"))
         usable = np.array([y not in problems for y in range(n)])
         self._decide_columns(values.select(usable[values.rows]), usable, begins, OF_WORDS[: words.shape[1]])
         finite = np.isfinite(totals) & np.isfinite(words).all(axis=1)
         finite[values.rows[~np.isfinite(values.values)]] = False
-        places = {key: k for k, key in enumerate(self.columns.keys)}
-        owners = np.array([places.get(key, -1) for key in values.keys], np.int64)[values.which]
+        column_of = {key: k for k, key in enumerate(self.columns.keys)}
+        owners = np.array([column_of.get(key, -1) for key in values.keys], np.int64)[values.which]
         width, scores = len(self.columns.names), np.full((n, max(1, len(self.names))), np.nan)
-        filled = self._fill(scores[:, :width], values, owners, finite & usable, lines, problems)
+        holes = self._fill(scores[:, :width], values, owners, finite & usable, lines, problems)
         scores[:, width:-1] = words[:, self.words]
         scores[:, -1] = totals
         for y in np.flatnonzero(~finite).tolist():
@@ -380,19 +380,19 @@ class File:
             self.names.index(self.reader.base) if self.names else 0, form="moses", names=self.names or (TOTAL,),
             others=self.columns.others, sparse=SparseScores(first, names, few.values) if names else None,
             segmentation=roles.get("segmentation"), alignment=roles.get("alignment"), ended=layout.ended,
-        ), filled  # fmt: skip
+        ), holes  # fmt: skip
 
     def _roles(self, columns: list[list[bytes]], layout: Layout) -> dict[str, list[bytes]]:
         """The fields besides the text, by what they are: as their values show it or, if all are empty, their places."""
         fields = dict[str, list[bytes]]()
-        for place in layout.extra:
-            values = list(islice(filter(None, columns[place]), ROLE_VALUES))
-            if values and place not in self.roles:
+        for field in layout.extra:
+            values = list(islice(filter(None, columns[field]), ROLE_VALUES))
+            if values and field not in self.roles:
                 forms = {"segmentation": SEGMENTATION, "alignment": ALIGNMENT}
-                self.roles[place] = next((role for role in forms if any(map(forms[role].fullmatch, values))), "other")
-            after = place - max(layout.features, layout.score)
+                self.roles[field] = next((role for role in forms if any(map(forms[role].fullmatch, values))), "other")
+            after = field - max(layout.features, layout.score)
             usual = "segmentation" if after == 1 else "alignment" if after < 3 else "other"
-            fields.setdefault(self.roles.get(place, usual), columns[place])
+            fields.setdefault(self.roles.get(field, usual), columns[field])
         return fields
 
     def _mend(self, nbest: Lists, bad: dict[int, Problem], fields: tuple[bytes, ...]) -> Lists:
@@ -402,28 +402,28 @@ class File:
         if (nbest := nbest.without(bad)).problem is not None:
             return nbest
         texts, marks = unmark(nbest.texts)
-        derived = marks if nbest.segmentation is None else nbest.segmentation
-        return nbest.replace(texts=texts, segmentation=derived).count_repeats(self.reader.duplicates)
+        segmentation = marks if nbest.segmentation is None else nbest.segmentation
+        return nbest.replace(texts=texts, segmentation=segmentation).count_repeats(self.reader.duplicates)
 
     def _decide_columns(self, values: Values, usable: np.ndarray, begins: list[int], of_words: tuple[str, ...]) -> None:
         """Decide what the columns are from the first lists or, if these are damaged, up to the first that is not."""
-        reader, asked = self.reader, self.reader.labels
+        reader, choice = self.reader, self.reader.labels
         if not self.names and usable.any():
             lists = max(FIRST_LISTS, bisect_right(begins, int(np.argmax(usable))))
             end = begins[: lists + 1][-1]
-            given = tuple(name for name in of_words if name in (reader.columns or of_words))
-            labels = None if asked is None else tuple(name for name in asked if name not in given)
+            word_columns = tuple(name for name in of_words if name in (reader.columns or of_words))
+            labels = None if choice is None else tuple(name for name in choice if name not in word_columns)
             self.columns = find_columns(values.select(values.rows < end), int(np.count_nonzero(usable[:end])), labels)
-            if reader.columns or asked is None:
+            if reader.columns or choice is None:
                 self.columns = self.columns._replace(others=())
-            self.names = (*self.columns.names, *given, TOTAL)
-            self.words = [OF_WORDS.index(name) for name in given]
+            self.names = (*self.columns.names, *word_columns, TOTAL)
+            self.words = [OF_WORDS.index(name) for name in word_columns]
             if reader.base not in self.names:
                 message = f"no column {reader.base!r} for the base score; the columns are {', '.join(self.names)}"
                 raise DataError(f"{message}; set the reader's option base to one of them", path=self.path)
         if None in self.columns.keys:
-            seen = {values.keys[k].column: values.keys[k] for k in dict.fromkeys(values.which.tolist()[::-1])}
-            keys = tuple(key or seen.get(name) for name, key in zip(self.columns.names, self.columns.keys, strict=True))
+            rest = {values.keys[k].column: values.keys[k] for k in dict.fromkeys(values.which.tolist()[::-1])}
+            keys = tuple(key or rest.get(name) for name, key in zip(self.columns.names, self.columns.keys, strict=True))
             self.columns = self.columns._replace(keys=keys)
 
     def _fill(
@@ -433,9 +433,9 @@ class File:
         """Put values into their columns, of which a line should have one each, and 0 where they may be missing; returns
         where that is so."""
 
-        def misplaced(y: int, column: int, found: str) -> None:
+        def report(y: int, column: int, amount: str) -> None:
             why = "is a column in the file's first lists" if self.reader.labels is None else "column is asked for"
-            message = f"found {found} value of {self.columns.names[column]!r} in {excerpt(lines[y].text)}; expected "
+            message = f"found {amount} value of {self.columns.names[column]!r} in {excerpt(lines[y].text)}; expected "
             message += f"one, as that {why} (the reader's option columns can name those that are meant)"
             problems.setdefault(y, Problem("columns", message))
 
@@ -443,10 +443,10 @@ class File:
         scores[rows, columns] = values.values[owners >= 0]
         cells, counts = np.unique(rows * scores.shape[1] + columns, return_counts=True)
         for cell in cells[counts > 1].tolist():
-            misplaced(cell // scores.shape[1], cell % scores.shape[1], "more than one")
+            report(cell // scores.shape[1], cell % scores.shape[1], "more than one")
         holes, optional = np.isnan(scores) & readable[:, None], np.array(self.columns.optional, np.bool_)
         for y in np.flatnonzero((holes & ~optional).any(axis=1)).tolist():
-            misplaced(y, int(np.argmax(holes[y] & ~optional)), "no")
+            report(y, int(np.argmax(holes[y] & ~optional)), "no")
         scores[holes] = 0.0
         return np.asarray(holes & optional)
 

@@ -68,12 +68,12 @@ class Problem(DataError):  # noqa: N818 - a value as often as an error
 
     def with_advice(self) -> "Problem":
         """The same as an error that ends with advice: its own or else how to continue without it."""
-        what, advised = "list" if self.index is None else "candidate", copy(self)
+        what, error = "list" if self.index is None else "candidate", copy(self)
         without = f"fix or remove the {what}, or leave out such {what}s with --on-bad-list skip (in a recipe: "
         without += "data.on_bad_list: skip); if most are like it, check that the file is the one you mean"
         message = f"{self.message}; {self.advice or without}"
-        advised.args = DataError(message, path=self.path, line=self.line, list_id=self.list_id).args
-        return advised
+        error.args = DataError(message, path=self.path, line=self.line, list_id=self.list_id).args
+        return error
 
 
 def line_id(line: int) -> str:
@@ -121,15 +121,15 @@ class SkipCount:
         """Whether the first candidate of nearly every list has the lowest base score."""
         return self.varying_lists >= MIN_COST_LISTS and self.lowest_first >= COST_SHARE * self.varying_lists
 
-    def good(self, lists: Any, changed: Mapping[str, int] | None = None) -> None:
+    def good(self, lists: Any, changes: Mapping[str, int] | None = None) -> None:
         """Count usable ``Lists``, a type that knows of problems, the candidates left out, and words that have been
-        ``changed``, by side."""
+        ``changes``, by side."""
         for problem in chain(*lists.side("bad")):
             self._skip(problem, self.candidate_reasons, self.first_candidates)
         self.lists += lists.list_count
         self.candidates += len(lists)
         self.duplicates += sum(lists.side("duplicates"))
-        self.normal_forms.update(changed or {})
+        self.normal_forms.update(changes or {})
         for absent in lists.side("absent"):
             self.absent.update(absent)
         if len(lists):
@@ -193,8 +193,8 @@ class SkipCount:
         }
 
     def __str__(self) -> str:
-        read = f"{amount(self.lists, 'list')}, {amount(self.candidates, 'candidate')}"
-        lines = [f"{read}, {self.duplicates:,} of them duplicates"]
+        totals = f"{amount(self.lists, 'list')}, {amount(self.candidates, 'candidate')}"
+        lines = [f"{totals}, {self.duplicates:,} of them duplicates"]
         for reasons, first, what in (
             (self.reasons, self.first, "list"),
             (self.candidate_reasons, self.first_candidates, "candidate"),

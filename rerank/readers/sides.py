@@ -67,8 +67,8 @@ class Progress:
 
     def missing(self, name: str, message: str) -> Lists:
         """An empty list after the last one, or called ``name``, in place of one that should be there."""
-        known = None if self.last is None else whole_number(self.last.id)
-        number = self.count if known is None else known + 1
+        last_number = None if self.last is None else whole_number(self.last.id)
+        number = self.count if last_number is None else last_number + 1
         like = None if self.like is None or self.like.of_trees else self.like
         names, column = (("score",), 0) if like is None else (like.names, like.column)
         line, problem = 1 if self.last is None else self.last.line, Problem("missing", message)
@@ -154,16 +154,16 @@ def in_step(
     missing: whether entries that no list has get empty lists; those left over at the end are an error otherwise.
     """
     single_stdin(path, *[name for side in sides for name in side.paths])
-    lists, found, head = Progress(reader, path), lists_of(reader, path), list[Lists]()
+    lists, stream, head = Progress(reader, path), lists_of(reader, path), list[Lists]()
 
     def ids() -> list[str]:
-        while not (head and must_wait(path)) and len(head) < SAMPLE_LISTS and (nbest := next(found, None)) is not None:
+        while not (head and must_wait(path)) and len(head) < SAMPLE_LISTS and (nbest := next(stream, None)) is not None:
             head.append(nbest)
         return [nbest.id for nbest in head]
 
     for side in sides:
         side.pair_up(reader, ids)
-    for nbest in chain(head, found):
+    for nbest in chain(head, stream):
         lists.add(nbest)
         entries = tuple(side.take_for(nbest, lists) for side in sides)
         lacking = next((side for side, entry in zip(sides, entries, strict=True) if entry is None), None)
@@ -172,25 +172,25 @@ def in_step(
             problem = Problem("no source" if lacking.one == "source" else "no reference", message)
             nbest = nbest.leave_out(problem)
         yield nbest, entries
-    by_place = all(side.by_id is None for side in sides)
-    for side in () if missing and by_place else sides:
+    in_order = all(side.by_id is None for side in sides)
+    for side in () if missing and in_order else sides:
         side.finish(lists)
     if not missing or not sides:
         return
     last, advice = sides[-1], "A decoder that found nothing for an input writes no list. Are the files of one split?"
-    named = last.by_id or {}  # but for bad lists whose own are unknown
-    both = [name for name in named if all(side.by_id is None or name in side.by_id for side in sides)]
+    by_id = last.by_id or {}  # but for bad lists whose own are unknown
+    both = [name for name in by_id if all(side.by_id is None or name in side.by_id for side in sides)]
     for name in both[lists.nameless :]:
-        message = f"no list has the id {name!r} (line {named[name][0]:,} of {last.path}), of {len(both):,}. {advice}"
+        message = f"no list has the id {name!r} (line {by_id[name][0]:,} of {last.path}), of {len(both):,}. {advice}"
         yield lists.missing(name, message), tuple(None if one.by_id is None else one.by_id[name][1] for one in sides)
     ends = "no lists" if lists.last is None else f"{amount(lists.count, 'list')}, the last of them {lists.last.id}"
-    while by_place and all(rest := [side.take() for side in sides]):
+    while in_order and all(rest := [side.take() for side in sides]):
         more = f"for more {' and '.join(side.many for side in sides)} ({', '.join(side.path for side in sides)})"
         empty = lists.missing("", f"{ends}, {more}; found none for line {last.line:,}. {advice}")
         lists.add(empty)
         yield empty, tuple(entry[0] for entry in rest)
     longest = max(sides, key=lambda side: side.count)
-    for side in sides if by_place else ():
+    for side in sides if in_order else ():
         if side.count < longest.count:
             message = f"{side.count:,} {side.many}, but {longest.path} has {longest.many} for more lists; "
             raise DataError(f"{message}each needs one for every list", path=side.path)

@@ -134,7 +134,7 @@ class Predictions:
                 self.writer.good(ranking.nbest, ranking.order.tolist(), ranking.scores)
             return
         data, sign, nbest = finding
-        self.writer.written(data, nbest)
+        self.writer.copy(data, nbest)
         if sign:
             side, self.examples[number] = self._sides[sign], (index, nbest)
             side.append(number)

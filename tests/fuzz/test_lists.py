@@ -234,7 +234,7 @@ def check_references(place: Path, draw: Draw) -> None:
     for texts in chain(*pair_texts(first, others)):
         assert texts
         assert all(b"\n" not in text for text in texts)
-    list(TextFile(place / "one", "lines").by_place())
+    list(TextFile(place / "one", "lines").in_order())
 
 
 def check_labelled_set(place: Path, draw: Draw) -> None:

@@ -140,7 +140,7 @@ def test_places_are_counted_from_where_they_fit(first: int, kind: type, tmp_path
     found = rows(tmp_path / "lists", items)
     assert [gains(one).index(1.0) for one in found] == [0, 1, 2, 0, 1, 2]
     roles = found[0].roles
-    assert roles.found["best"] == ("ordinal" if first else "truth")
+    assert roles.key_roles["best"] == ("ordinal" if first else "truth")
 
 
 def test_roles_reach_into_objects_and_say_which_keys_are_missing(

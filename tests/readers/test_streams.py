@@ -319,7 +319,7 @@ def test_the_encoding_of_a_command_comes_first(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"caf\xe9")
     told = encoding.set("latin-1")
     try:
-        assert list(read_in("gbk", TextFile(tmp_path / "file", "lines").by_place())) == [(1, (b"caf\xc3\xa9",))]
+        assert list(read_in("gbk", TextFile(tmp_path / "file", "lines").in_order())) == [(1, (b"caf\xc3\xa9",))]
     finally:
         encoding.reset(told)
 
@@ -339,7 +339,7 @@ def test_bytes_of_another_encoding(
 ) -> None:
     (tmp_path / "file").write_bytes(data)
     with pytest.raises(DataError, match=message) as caught:
-        list(read_in(name, TextFile(tmp_path / "file", "lines").by_place()))
+        list(read_in(name, TextFile(tmp_path / "file", "lines").in_order()))
     assert (caught.value.path, caught.value.line) == (str(tmp_path / "file"), line)
     if name is None:
         with open_stream(tmp_path / "file", strict=False) as stream:

@@ -27,7 +27,7 @@ def write(tmp_path: Path, *contents: bytes) -> list[Path]:
 
 
 def texts(path: Path, form: str = "auto") -> list[tuple[bytes, ...]]:
-    return [entry for _, entry in TextFile(path, form).by_place()]
+    return [entry for _, entry in TextFile(path, form).in_order()]
 
 
 def of_lists(tmp_path: Path, names: tuple[str | int, ...], *files: bytes, form: str = "auto", bad: bytes = b"") -> dict:
@@ -135,7 +135,7 @@ def test_first_words_like_ids_are_words_where_texts_have_them_too(tmp_path: Path
         (b"a1 b\nb1 c a1\n", [b"a1 b", b"b1 c a1"]),
     ):
         (tmp_path / "texts").write_bytes(data)
-        assert [text for _, (text,) in TextFile(tmp_path / "texts").by_place()] == expected
+        assert [text for _, (text,) in TextFile(tmp_path / "texts").in_order()] == expected
 
 
 def test_what_is_no_text_is_left_out(tmp_path: Path) -> None:

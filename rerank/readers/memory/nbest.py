@@ -55,27 +55,27 @@ class InputError(DataError):
         self.field = field
 
 
-def iterate(given: Any, expected: str, field: str, *, list_id: str | None = None) -> Iterator[Any]:
-    """Go through what is given, ``expected`` as the ``field``; it is an error if that is one thing."""
+def iterate(items: Any, what: str, field: str, *, list_id: str | None = None) -> Iterator[Any]:
+    """Go through what is given, ``what`` as the ``field``; it is an error if that is one thing."""
     with suppress(TypeError):
-        if not isinstance(given, str | bytes | Mapping):
-            return iter(given)
-    raise InputError(f"found {type(given).__name__}; expected {expected}", field, list_id=list_id)
+        if not isinstance(items, str | bytes | Mapping):
+            return iter(items)
+    raise InputError(f"found {type(items).__name__}; expected {what}", field, list_id=list_id)
 
 
-def files_only(found: str, **given: Any) -> None:
-    """Raises a ``RecipeError`` that names what only files can have, where ``found`` was given in place of one."""
-    for name, value in given.items():
+def files_only(source: str, **options: Any) -> None:
+    """Raises a ``RecipeError`` that names what only files can have, where ``source`` was given in place of one."""
+    for name, value in options.items():
         if value is not None:
-            raise RecipeError(f"found {value!r}, which is for files, and {found}; leave one of them out", key=name)
+            raise RecipeError(f"found {value!r}, which is for files, and {source}; leave one of them out", key=name)
 
 
 def as_error(problem: Problem) -> InputError:
     """A list or a candidate that was given and cannot be used, as an error."""
     k = 0 if problem.path else problem.line or 0  # the lines of a list that has no file are its candidates
     k = k if problem.index is None else problem.index + 1
-    named = not k or re.search(rf"\bcandidate {k}\b", problem.message)
-    message = problem.message if named else f"candidate {k}: {problem.message}"
+    has_name = not k or re.search(rf"\bcandidate {k}\b", problem.message)
+    message = problem.message if has_name else f"candidate {k}: {problem.message}"
     return InputError(message, f"candidates[{k - 1}]" if k else "candidates", list_id=problem.list_id or None)
 
 
@@ -143,9 +143,9 @@ class NBest:
         if not known:
             return NBest(rows.id, rows.candidates, source)
         gains = tuple(rows.scores[:, rows.names.index(GAIN)].tolist()) if GAIN in rows.names else None
-        made, references = object.__new__(NBest), tuple(map(decoded, right))
-        vars(made).update(id=rows.id, candidates=rows.candidates, source=source, references=references, gains=gains)
-        return made  # with nothing to check
+        nbest, references = object.__new__(NBest), tuple(map(decoded, right))
+        vars(nbest).update(id=rows.id, candidates=rows.candidates, source=source, references=references, gains=gains)
+        return nbest  # with nothing to check
 
     @property
     def rows(self) -> Lists | None:
@@ -209,13 +209,13 @@ class ObjectLists:
         lines = LineReader(InputStream(BytesIO(), ""))
 
         def objects() -> Iterator[dict[str, Any]]:
-            for place, item in enumerate(self.objects):
+            for index, item in enumerate(self.objects):
                 if not isinstance(item, Mapping):
-                    raise DataError(f"found {type(item).__name__}; expected a dict like the first", list_id=str(place))
+                    raise DataError(f"found {type(item).__name__}; expected a dict like the first", list_id=str(index))
                 try:
                     yield _plain(item)
                 except (TypeError, RecursionError) as error:
-                    raise DataError(f"a dict that is no JSON object: {error}", list_id=str(place)) from None
+                    raise DataError(f"a dict that is no JSON object: {error}", list_id=str(index)) from None
 
         lines.objects = objects()
         records = (record._replace(line=0) for record in self.reader.records(lines))  # they have no lines
@@ -239,38 +239,38 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"found {type(value).__name__}")
 
 
-def row_of(given: CandidateLike, k: int) -> dict[str, Any]:
+def row_of(candidate: CandidateLike, k: int) -> dict[str, Any]:
     """Candidate number ``k`` (from 1) of a list as a line of JSON holds one, whatever it was given as; an InputError if
     it can be none."""
-    if isinstance(given, str):
-        return {"text": given}
-    if isinstance(given, Candidate):
-        return {key: value for key in KEYS if key != "tree" and (value := getattr(given, key)) not in (None, {})}
-    if isinstance(given, MAPPINGS):
-        return _of_mapping(given, k)
-    choice, score = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+    if isinstance(candidate, str):
+        return {"text": candidate}
+    if isinstance(candidate, Candidate):
+        return {key: value for key in KEYS if key != "tree" and (value := getattr(candidate, key)) not in (None, {})}
+    if isinstance(candidate, MAPPINGS):
+        return _of_mapping(candidate, k)
+    choice, score = candidate if isinstance(candidate, tuple) and len(candidate) == 2 else (candidate, None)
     if is_tree(choice):
         return {"text": str(choice), "score": _plain(score)}
-    if choice is None or choice is given:
-        expected = "a text, a pair (text, score), a dict, an nltk.Tree or a Candidate"
-        raise _error(k, f"found {type(given).__name__}; expected {expected}")
+    if choice is None or choice is candidate:
+        forms = "a text, a pair (text, score), a dict, an nltk.Tree or a Candidate"
+        raise _error(k, f"found {type(candidate).__name__}; expected {forms}")
     return {"text": choice, "score": _plain(score)}
 
 
-def _of_mapping(given: Mapping[str, Any], k: int) -> dict[str, Any]:
-    if mistake := _mistake(tuple(given)):
+def _of_mapping(candidate: Mapping[str, Any], k: int) -> dict[str, Any]:
+    if mistake := _mistake(tuple(candidate)):
         raise _error(k, mistake)
     row = dict[str, Any]()
-    for key, value in given.items():
+    for key, value in candidate.items():
         if isinstance(key, str):
             with suppress(TypeError):  # what JSON does not have is not used
                 row[key] = value if type(value) in _JSON_TYPES else _plain(value)
-    key = "text" if "text" in given else "tree"
-    if given[key] is None:
+    key = "text" if "text" in candidate else "tree"
+    if candidate[key] is None:
         raise _error(k, f"found None as its {key}; expected a string", key)
     if key == "tree":
         del row[key]
-        row["text"] = str(given[key])
+        row["text"] = str(candidate[key])
     return row
 
 
@@ -283,15 +283,15 @@ def _error(k: int, message: str, *keys: str) -> InputError:
 def _mistake(keys: tuple[Any, ...]) -> str:
     """The mistake in the keys of a candidate; empty if there is none."""
     for key in keys:
-        if (meant := _KEY_OF_STEM.get(str(key).lower().rstrip("s"), key)) != key:
-            return f"found the key {key!r}; did you mean {meant!r}?"
+        if (spelling := _KEY_OF_STEM.get(str(key).lower().rstrip("s"), key)) != key:
+            return f"found the key {key!r}; did you mean {spelling!r}?"
     if ("text" in keys) == ("tree" in keys):
         return f"expected either 'text' or 'tree' among its keys, which are {', '.join(map(repr, keys)) or 'none'}"
     return ""
 
 
 def as_list(
-    given: Iterable[CandidateLike], columns: ScoreColumns | None = None, *, name: str, texts: bool,
+    candidates: Iterable[CandidateLike], columns: ScoreColumns | None = None, *, name: str, texts: bool,
     source: str | None = None, scored: bool = False, gains: Sequence[float] | None = None,
 ) -> Lists:  # fmt: skip
     """Candidates as a list of texts or of parses with ``columns``, by default "score" and those that they show; a
@@ -302,19 +302,19 @@ def as_list(
     known; no column "gain" may say anything else.
     """
     with error_context(name or None):
-        held = source and _source(source)
-        if texts and gains is None and columns and (plain := Plain.of(given, columns, name)) is not None:
-            return plain.lists().replace(source=held)
-        rows = [row_of(candidate, k) for k, candidate in enumerate(given, start=1)]
+        source_text = source and _source(source)
+        if texts and gains is None and columns and (plain := Plain.of(candidates, columns, name)) is not None:
+            return plain.lists().replace(source=source_text)
+        rows = [row_of(candidate, k) for k, candidate in enumerate(candidates, start=1)]
         columns = columns if columns is None or gains is None else columns.without({GAIN})
         base = SCORE if columns is None else columns.base or SCORE
         first = rows[0].get("columns", ()) if rows else ()
-        known, others = {base, *(first if columns is None else columns.names)}, dict[str, None]()
+        names, others = {base, *(first if columns is None else columns.names)}, dict[str, None]()
         for k, row in enumerate(rows, start=1):
             own = row.get("columns", {})
             if isinstance(own, dict):
-                others |= dict.fromkeys(unknown := [name for name in own if name not in known])
-                row["columns"] = own = {name: own[name] for name in own if name in known} if unknown else dict(own)
+                others |= dict.fromkeys(unknown := [name for name in own if name not in names])
+                row["columns"] = own = {name: own[name] for name in own if name in names} if unknown else dict(own)
                 score = as_number(row.get(SCORE) if base == SCORE else row.pop(SCORE, None))
                 if score is not None and own.get(base, score) != score == score:
                     message = f"found the score {score!r}, and another, {own[base]!r}, among its columns as {base!r}"
@@ -322,8 +322,8 @@ def as_list(
                 if score is not None:
                     own.pop(SCORE, None) if base == SCORE else own.setdefault(base, score)
         keys = [key for key in (rows[0] if rows else {}) if key not in KEYS and not ID.search(key)]
-        written = tuple(key for key in keys if key_of(key, rows).is_numeric())  # as numbers, or as texts
-        draft = JSON.for_columns(columns or ScoreColumns(written)).draft({"candidates": rows})
+        numeric_keys = tuple(key for key in keys if key_of(key, rows).is_numeric())  # as numbers, or as texts
+        draft = JSON.for_columns(columns or ScoreColumns(numeric_keys)).draft({"candidates": rows})
         if columns is None:
             sparse = {name for row in rows for name in row.get("features") or ()}
             shared = [key for key, of in draft.numbers.items() if key in NUMBERS or not (None in of or key in sparse)]
@@ -339,17 +339,17 @@ def as_list(
             of = draft.numbers.get(column) or [one.get(column) for one in draft.features or [{}] * len(rows)]
             draft.numbers[column] = of = [0.0] * len(rows) if column == base and unscored and not scored else of
             if None in of:
-                expected = f"a finite number of every candidate as {', '.join(map(repr, columns.names))}"
-                place = ("score",) if column == base else ("columns", column)
-                raise _error(of.index(None) + 1, f"found no number as {column!r}; expected {expected}", *place)
+                what = f"a finite number of every candidate as {', '.join(map(repr, columns.names))}"
+                path = ("score",) if column == base else ("columns", column)
+                raise _error(of.index(None) + 1, f"found no number as {column!r}; expected {what}", *path)
         draft.ids, draft.lines, draft.names, draft.unscored = [name], range(1, len(rows) + 1), columns.names, unscored
         draft.settle_columns()
         lists = lists_of([draft], "", "jsonl" if texts else "")
-        named = texts or len(columns.names) > 1 or bool(columns.sources)  # parsers give a single score no name
+        has_names = texts or len(columns.names) > 1 or bool(columns.sources)  # parsers give a single score no name
         return lists.replace(
-            column=columns.names.index(base) if named else 0, names=columns.names if named else (),
+            column=columns.names.index(base) if has_names else 0, names=columns.names if has_names else (),
             sources=columns.sources, others=tuple(others), of_trees=not texts,
-            sparse=lists.sparse if texts else None, sides={"source": [held]} if texts else {},
+            sparse=lists.sparse if texts else None, sides={"source": [source_text]} if texts else {},
         )  # fmt: skip
 
 
@@ -364,9 +364,9 @@ class Plain(NamedTuple):
     base: int  # the column of the base score
 
     @staticmethod
-    def of(given: Iterable[CandidateLike], columns: ScoreColumns, name: str) -> "Plain | None":
+    def of(candidates: Iterable[CandidateLike], columns: ScoreColumns, name: str) -> "Plain | None":
         """None for others, which ``as_list`` looks at one by one, and beyond what float32 holds."""
-        rows, names, base = given if type(given) is list else [], columns.names, columns.base or SCORE
+        rows, names, base = candidates if type(candidates) is list else [], columns.names, columns.base or SCORE
         if not rows or type(rows[0]) is not dict or base not in names or not _NO_COLUMNS.isdisjoint(names):
             return None
         form, numbers = _form(names, base, nested="columns" in rows[0])
@@ -379,10 +379,10 @@ class Plain(NamedTuple):
 
     def lists(self) -> Lists:
         """The list as readers give lists."""
-        texts, given = strip_texts(self.texts)
+        texts, originals = strip_texts(self.texts)
         return Lists.one(
             self.id, "", 0, texts, range(1, len(texts) + 1), np.array(self.numbers), self.base, form="jsonl",
-            names=self.columns.names, sources=self.columns.sources, originals=given,
+            names=self.columns.names, sources=self.columns.sources, originals=originals,
             raw=Pieces({"candidates": self.rows}, self.rows.copy()), duplicates=repeats_of(texts),
         )  # fmt: skip
 
@@ -409,10 +409,10 @@ def _source(source: Any) -> bytes:
         raise InputError(problem.message, "source") from None
 
 
-def check_nbest(given: Any) -> NBest:
-    if not isinstance(given, NBest):
-        raise DataError(f"found a list of the type {type(given).__name__}; expected rerank.NBest")
-    return given
+def check_nbest(nbest: Any) -> NBest:
+    if not isinstance(nbest, NBest):
+        raise DataError(f"found a list of the type {type(nbest).__name__}; expected rerank.NBest")
+    return nbest
 
 
 def nbest_rows(nbest: NBest, texts: bool, columns: ScoreColumns | None) -> Lists:
@@ -446,9 +446,9 @@ def with_gains(rows: Lists, nbest: NBest) -> Lists:
         if not np.array_equal(rows.scores[:, rows.names.index(GAIN)], gains):
             raise DataError(TWO_GAINS)
         return rows
-    named = rows.with_names()
-    sources = {source: (*names, GAIN) for source, names in named.by_source.items()}
-    return named.replace(names=(*named.names, GAIN), scores=np.column_stack([named.scores, gains]), sources=sources)
+    table = rows.with_names()
+    sources = {source: (*names, GAIN) for source, names in table.by_source.items()}
+    return table.replace(names=(*table.names, GAIN), scores=np.column_stack([table.scores, gains]), sources=sources)
 
 
 def _text(reference: Any) -> bytes:

@@ -27,8 +27,8 @@ def with_answers(nbest: Lists, rule: str | None) -> Lists:
     answers = list(nbest.answers or [None] * len(nbest))
     try:
         for y, text in enumerate(nbest.texts):
-            if answers[y] is None and (found := answer_in(rule, decoded(text))):
-                answers[y] = encoded(found)
+            if answers[y] is None and (answer := answer_in(rule, decoded(text))):
+                answers[y] = encoded(answer)
     except Problem as problem:
         raise problem.at(nbest.id, nbest.path, nbest.line) from None
     return nbest.replace(answers=answers)
@@ -56,29 +56,29 @@ class Grader:
         self._reach = max([REACH, *map(letter_in, names)])
         self.rule = next((rule for rule, _ in Counter(map(self._rule_of, names)).most_common(1)), None)
 
-    def grade(self, candidates: list[dict[str, Any]], right: Any, logged: Any) -> None:
+    def grade(self, candidates: list[dict[str, Any]], right: Any, log_gain: Any) -> None:
         """Give candidates, objects with a "text", their "answer" and, unless they have one, their "gain", where a right
         answer is known. Raises Problem.
 
-        right: the right answer, or all that it is called. logged: what a log says itself of the gain.
+        right: the right answer, or all that it is called. log_gain: what a log says itself of the gain.
         """
         if not (names := _names(right)):
             return
         rule = self._rule_of(names[0])
-        sought = (name for name in names if rule == MATH or WORD.search(plain(name)))
-        answers, derived = {*map(plain, names), *(answer_in(rule, name) for name in sought)} - {None}, list[Any]()
+        forms = (name for name in names if rule == MATH or WORD.search(plain(name)))
+        answers, own_answers = {*map(plain, names), *(answer_in(rule, name) for name in forms)} - {None}, list[Any]()
         for one in candidates:
             if not isinstance(text := one.get("answer", one.get("text")), str):
                 continue
             one["answer"] = answer_in(rule, text)
             if "gain" not in one:
-                derived.append(one["answer"])
+                own_answers.append(one["answer"])
                 one["gain"] = float(one["answer"] in answers)
-        if derived:
-            self._rules[rule], right = None, [answer in answers for answer in derived]
-            self._count.update(all=len(right), right=sum(right), hopeless=not any(right), none=derived.count(None))
-            if logged in (0, 1):
-                self._count.update(logs=1, logged=logged, first=right[0])
+        if own_answers:
+            self._rules[rule], right = None, [answer in answers for answer in own_answers]
+            self._count.update(all=len(right), right=sum(right), hopeless=not any(right), none=own_answers.count(None))
+            if log_gain in (0, 1):
+                self._count.update(logs=1, logged=log_gain, first=right[0])
 
     def _rule_of(self, right: str) -> str:
         """The rule, or the one that finds what is of the kind of a right answer."""
@@ -96,9 +96,9 @@ class Grader:
         if not n["all"]:
             return
         path = f"{path}: " if path else ""
-        said = f"{path}gains by answers ({', '.join(self._rules)}): {n['right']:,} of {n['all']:,} right"
+        message = f"{path}gains by answers ({', '.join(self._rules)}): {n['right']:,} of {n['all']:,} right"
         hopeless = f"{amount(n['hopeless'], 'list')} whose right answer nobody gives"
-        say_once(f"{said}; {hopeless}; {100 * n['none'] / n['all']:.0f} % without an answer")
+        say_once(f"{message}; {hopeless}; {100 * n['none'] / n['all']:.0f} % without an answer")
         if not n["right"]:
             say_once(f"{path}all gains by answers are 0; {advice}", logging.WARNING)
         means = [n["right"] / n["all"], n["first"] / max(n["logs"], 1)]

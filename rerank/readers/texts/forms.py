@@ -63,18 +63,18 @@ class Roles:
         return self.along.get("gain") or self.columns.get("gain", ("",))[0]
 
     @property
-    def found(self) -> dict[str, str]:
+    def key_roles(self) -> dict[str, str]:
         """The roles of keys, where they were inferred, as the option ``roles`` has them."""
         if self.form or self.plain:
             return {}
-        placed = {"candidates": (self.many,), "text": self.text, "source": self.source, "reference": self.reference}
-        placed |= {"answer": self.right, "id": self.id, "ordinal" if self.ordinal else "truth": self.truth}
-        placed |= {"group": self.group}  # which may be the source, or an id, too
-        roles = {paths[0]: role for role, paths in placed.items() if paths and paths[0]}
+        sides = {"candidates": (self.many,), "text": self.text, "source": self.source, "reference": self.reference}
+        sides |= {"answer": self.right, "id": self.id, "ordinal" if self.ordinal else "truth": self.truth}
+        sides |= {"group": self.group}  # which may be the source, or an id, too
+        roles = {paths[0]: role for role, paths in sides.items() if paths and paths[0]}
         if self.many and self.text in (("text",), ("0",), ("1",)):  # texts, or what is called so
             del roles[self.text[0]]
-        named = {name: paths[0].removesuffix(".0") for name, paths in self.columns.items()} | dict(self.along)
-        return roles | {key: {"gain": "gain", SCORE: "base"}.get(name, "column") for name, key in named.items()}
+        columns = {name: paths[0].removesuffix(".0") for name, paths in self.columns.items()} | dict(self.along)
+        return roles | {key: {"gain": "gain", SCORE: "base"}.get(name, "column") for name, key in columns.items()}
 
     def fits(self, item: Object) -> bool:
         """Whether an object is of this form."""
@@ -104,14 +104,14 @@ class Roles:
         every = [value for path in self.group if (value := first_of(item, (path,))) not in (None, {})]
         return repr(every) if every else ""
 
-    def list_of(self, rows: Sequence[Object], grader: Grader, named: Iterable[str]) -> Object:
+    def list_of(self, rows: Sequence[Object], grader: Grader, extra_keys: Iterable[str]) -> Object:
         """The list that objects are, in the format ``jsonl``. Raises Problem.
 
-        named: what else is kept of candidates.
+        extra_keys: what else is kept of candidates.
         """
         every = [self.prepare(row) if self.fits(row) else {} for row in rows]
         head = next(filter(None, every), rows[0])
-        keep = {key: (key, f"metrics.{key}") for key in (name.partition(":")[0] for name in named)}
+        keep = {key: (key, f"metrics.{key}") for key in (name.partition(":")[0] for name in extra_keys)}
         right = first_of(head, self.right)
         candidates = [one for row in every for one in self._candidates(row, {**keep, **self.columns})]
         if PROGRAM.search(str(right)) and not any("gain" in one for one in candidates):
@@ -120,9 +120,9 @@ class Roles:
         grader.grade(candidates, right, rows[0].get("exact_match"))
         if self.truth and candidates and "gain" not in candidates[0]:
             texts = [one.get("text") for one in candidates]
-            place = self.place_of(first_of(head, self.truth), texts, head[self.many])
+            index = self.place_of(first_of(head, self.truth), texts, head[self.many])
             for k, one in enumerate(candidates):
-                one["gain"] = int(k == place or (place is not None and texts[k] == texts[place]))
+                one["gain"] = int(k == index or (index is not None and texts[k] == texts[index]))
         once = {"id": first_of(head, self.id), "source": text_in(first_of(head, self.source), every=True)}
         reference = first_of(head, self.reference)
         if is_of(reference, [dict]):
@@ -131,10 +131,10 @@ class Roles:
         if isinstance(reference, list) and is_of(self.text_of(many[0]), [str]):
             reference = text_in(reference)
         once["references" if isinstance(reference, list) else "reference"] = reference
-        read = {self.many, *[key for key in self.reference if head.get(key) is not None][:1]}  # of two, one is a fault
-        made = {key: value for key, value in head.items() if key not in read} if self.whole else {}
-        made |= {key: value for key, value in once.items() if value is not None} | {"candidates": candidates}
-        return made
+        sides = {self.many, *[key for key in self.reference if head.get(key) is not None][:1]}  # of two, one is a fault
+        item = {key: value for key, value in head.items() if key not in sides} if self.whole else {}
+        item |= {key: value for key, value in once.items() if value is not None} | {"candidates": candidates}
+        return item
 
     def text_of(self, entry: Any) -> Any:
         """What stands for the text of an entry of ``many``: a text, tokens, or a conversation."""
@@ -153,8 +153,8 @@ class Roles:
             value = ord(value) - ord("A") + self.ordinal
         if not (self.by_index and is_whole(value)):
             return None
-        place = int(value) - self.ordinal
-        return place if 0 <= place < len(texts) else None
+        index = int(value) - self.ordinal
+        return index if 0 <= index < len(texts) else None
 
     def _candidates(self, row: Object, columns: Mapping[str, Paths]) -> Iterator[Object]:
         """The candidates of an object."""
@@ -162,23 +162,23 @@ class Roles:
         along = {name: row[key] for name, key in self.along.items() if row.get(key) is not None}
         for name, of_list in along.items():
             if not isinstance(of_list, list) or len(of_list) != len(entries):
-                found = f"{len(of_list)} entries" if isinstance(of_list, list) else show(of_list)
+                shape = f"{len(of_list)} entries" if isinstance(of_list, list) else show(of_list)
                 key = self.along[name]
-                raise Problem("columns", f"found {found} under {key!r}; expected one for each of {len(entries)} texts")
+                raise Problem("columns", f"found {shape} under {key!r}; expected one for each of {len(entries)} texts")
         for k, entry in enumerate(entries):
             inner = isinstance(entry, dict)
-            made = {key: entry[key] for key in entry if key not in self.omissions} if self.whole and inner else {}
+            candidate = {key: entry[key] for key in entry if key not in self.omissions} if self.whole and inner else {}
             text = text_in(self.text_of(entry))
             text = str(text) if is_whole(text) and DOCUMENT.match(self.text[0]) else text
             if text is not None or not self.group:
-                made["text"] = text
+                candidate["text"] = text
             for name, paths in columns.items():
                 if (value := first_of(entry, paths)) is not None:
-                    made[name] = value if name == "answer" else as_number(value)
+                    candidate[name] = value if name == "answer" else as_number(value)
             for name, of_list in along.items():
                 if of_list[k] is not None:
-                    made[name] = of_list[k] if name == "answer" else as_number(of_list[k])
-            yield made
+                    candidate[name] = of_list[k] if name == "answer" else as_number(of_list[k])
+            yield candidate
 
 
 def _keys(*sides: Paths) -> set[str]:
@@ -255,8 +255,8 @@ def text_in(value: Any, *, every: bool = False) -> Any:
     messages = [value] if isinstance(value, dict) and not value.keys().isdisjoint(("content", "parts")) else value
     if not is_conversation(messages):
         return value
-    said = messages if every else messages[-1:]
-    return "\n".join(_content(message.get("content", message.get("parts"))) for message in said)
+    turns = messages if every else messages[-1:]
+    return "\n".join(_content(message.get("content", message.get("parts"))) for message in turns)
 
 
 def _content(content: Any) -> str:
@@ -268,20 +268,20 @@ def _content(content: Any) -> str:
 
 def _from_log(item: Object) -> Object:
     """The responses that lm-evaluation-harness logs of a document."""
-    texts, filtered = _flat(item["resps"]), _flat(item.get("filtered_resps"))
+    texts, answers = _flat(item["resps"]), _flat(item.get("filtered_resps"))
     prompt, options = (*_values(next(iter(_values(item.get("arguments"))), [])), None, None)[:2]
     if isinstance(options, str) or not all(isinstance(text, str) for text in texts):
         message = "'resps' are log probabilities of given choices; expected texts that were sampled (generate_until)"
         raise Problem("text", message)
-    made = {"id": item["doc_id"], "texts": texts, "prompt": prompt, "target": item.get("target")}
-    if len(filtered) == len(texts):
-        made["answer"] = [text if isinstance(text, str) and text != "[invalid]" else "" for text in filtered]
+    entry = {"id": item["doc_id"], "texts": texts, "prompt": prompt, "target": item.get("target")}
+    if len(answers) == len(texts):
+        entry["answer"] = [text if isinstance(text, str) and text != "[invalid]" else "" for text in answers]
     names = _values(item.get("metrics")) or METRICS
     for name in (name for name in names if isinstance(name, str) and name != "bypass"):  # that of a run without metrics
         values: list[Any] = item[name] if isinstance(item.get(name), list) else [item.get(name)]
         if len(values) == len(texts) and all(isinstance(value, int | float) for value in values):
-            return made | {"gain": [value + 0 for value in values]}  # true is 1
-    return made
+            return entry | {"gain": [value + 0 for value in values]}  # true is 1
+    return entry
 
 
 def _values(values: Any) -> list[Any]:
@@ -309,29 +309,29 @@ def _response(item: Object) -> Object:
 
 def _choices(item: Object) -> Object:
     """A response, with the columns that the log probabilities of tokens are in its choices."""
-    prompts, made = set[str](), list[Object]()
+    prompts, choices = set[str](), list[Object]()
     for k, choice in enumerate(item["choices"], start=1):
         if "delta" in choice:
             raise Problem("text", f"choice {k} is a piece of a stream; ask for whole responses, without 'stream'")
         prompts |= {str(choice["prompt_token_ids"])} if choice.get("prompt_token_ids") else set()
         end = {FINISH: choice[FINISH] or ""} if FINISH in choice else {}
-        made.append({**_of_tokens(choice.get("logprobs")), **choice, **end})
+        choices.append({**_of_tokens(choice.get("logprobs")), **choice, **end})
     if len(prompts) > 1:
         message = f"the choices are answers to {len(prompts)} prompts; send every prompt in a request of its own"
         raise Problem("text", message)
-    return {**item, "choices": made}
+    return {**item, "choices": choices}
 
 
-def _of_tokens(found: Any) -> Object:
+def _of_tokens(logprobs: Any) -> Object:
     """The columns that log probabilities of tokens are; of what is none, a score that is refused."""
-    values = found.get("content", found.get("token_logprobs")) if isinstance(found, dict) else found
+    values = logprobs.get("content", logprobs.get("token_logprobs")) if isinstance(logprobs, dict) else logprobs
     if values is None:
         return {}
     try:
         numbers = [one["logprob"] if isinstance(one, dict) else one for one in values]
         scores = word_scores([float(one) for one in numbers if one is not None])  # the first of an echoed prompt
     except (TypeError, ValueError, KeyError, OverflowError, Problem):
-        return {SCORE: [found]}
+        return {SCORE: [logprobs]}
     return dict(zip((SCORE, *OF_WORDS[1:]), scores, strict=True))
 
 
@@ -342,13 +342,13 @@ def _sides(item: Object, best: str, other: str) -> Object:
     for gain, side in (1, best), (0, other):
         several = isinstance(item[side], list) and not is_conversation(item[side])
         texts = item[side] if several else [item[side]]
-        named = {key.removeprefix(f"{side}_").removesuffix(f"_{side}"): value for key, value in item.items()}
+        columns = {key.removeprefix(f"{side}_").removesuffix(f"_{side}"): value for key, value in item.items()}
         for k, text in enumerate(texts):
-            if is_conversation(text) and (said := text_in(text[:-1], every=True)):
-                before[said] = None
+            if is_conversation(text) and (prompt := text_in(text[:-1], every=True)):
+                before[prompt] = None
             own = {
                 name: value[k] if several and isinstance(value, list) and len(value) == len(texts) else value
-                for name, value in named.items() if name not in item
+                for name, value in columns.items() if name not in item
             }  # fmt: skip
             answers.append({**own, "text": text_in(text), "gain": gain})
     if len(before) > 1:

@@ -74,18 +74,18 @@ class JsonReader(TextReader):
                 sound += [] if isinstance(entry[1], Problem) else [entry[1]]
             having = 2 * sum(item.get(self.id_key) is not None for item in sound) >= len(sound) > 0
             lines.traits["named"] = self.ids == "file" and having
-        named, key, of_file, name = lines.traits["named"], self.id_key, self.ids == "file", cast(str | None, None)
+        has_ids, key, of_file, name = lines.traits["named"], self.id_key, self.ids == "file", cast(str | None, None)
         for number, item in chain(head, objects):
             try:
                 if isinstance(item, Problem):
                     raise item
                 name = list_id(item, key) if of_file else None
-                if named != (name is not None):
-                    message = f"there is {'no' if named else 'a'} {key!r} here, unlike in most lists"
+                if has_ids != (name is not None):
+                    message = f"there is {'no' if has_ids else 'a'} {key!r} here, unlike in most lists"
                     raise Problem("id", f"{message}; the reader's option ids: ordinal ignores ids")
                 yield Record(name, number, item)
             except Problem as problem:
-                yield Record(line_id(number) if named else None, number, problem)
+                yield Record(line_id(number) if has_ids else None, number, problem)
 
     def objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
         """The objects of a file, or what is wrong with them, each with the line where it begins."""
@@ -95,8 +95,8 @@ class JsonReader(TextReader):
         by_line = lines.traits.setdefault("by_line", lines.one_per_line if self.general else lines.first_byte() != b"[")
         for number, text in lines if by_line else items_of(lines):
             if start := text.strip()[:1]:
-                listed = self.general and start == b"["  # an array is the candidates of a list
-                line = b'{"candidates":' + text + b"}" if listed else text
+                is_array = self.general and start == b"["  # an array is the candidates of a list
+                line = b'{"candidates":' + text + b"}" if is_array else text
                 try:
                     item = Object(parse_object(line))
                     item.line = line
@@ -107,8 +107,8 @@ class JsonReader(TextReader):
     def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:
         """The object has an id if those of the file have ids."""
         head = like.raw.head if like is not None and isinstance(like.raw, Pieces) else None
-        named = not isinstance(head, dict) or self.id_key in head
-        out.write(json_line(({self.id_key: bad.name} if named else {}) | self.nothing, bad))
+        has_id = not isinstance(head, dict) or self.id_key in head
+        out.write(json_line(({self.id_key: bad.name} if has_id else {}) | self.nothing, bad))
 
 
 class Object(dict[str, Any]):
@@ -161,35 +161,35 @@ def items_of(lines: LineReader) -> Iterator[tuple[int, bytes]]:
     Raises DataError where it is damaged: what follows cannot be told apart."""
     text, decoder = lines.rest().decode("utf-8", "surrogateescape"), json.JSONDecoder()
 
-    def damaged(at: int, expected: str) -> DataError:
-        found = excerpt(encoded(text[at : at + 41])) if at < len(text) else "the end of the file"
-        return DataError(f"found {found}; expected {expected}", path=lines.path, line=1 + text.count("\n", 0, at))
+    def fault(at: int, what: str) -> DataError:
+        start = excerpt(encoded(text[at : at + 41])) if at < len(text) else "the end of the file"
+        return DataError(f"found {start}; expected {what}", path=lines.path, line=1 + text.count("\n", 0, at))
 
     def behind(at: int) -> int:
         """The place of what is no white space."""
-        found = _BLANK.match(text, at)
-        return found.end() if found else at
+        match = _BLANK.match(text, at)
+        return match.end() if match else at
 
-    at, line, counted = behind(0), 1, 0
+    at, line, mark = behind(0), 1, 0
     array = text[at : at + 1] == "["
     at = behind(at + array)
     more = not array or text[at : at + 1] != "]"
     at += not more
     while more:
-        line, counted = line + text.count("\n", counted, at), at
+        line, mark = line + text.count("\n", mark, at), at
         try:
             end = decoder.raw_decode(text, at)[1]
         except json.JSONDecodeError as error:
-            raise damaged(error.pos, f"a JSON array of objects: {error.msg}") from None
+            raise fault(error.pos, f"a JSON array of objects: {error.msg}") from None
         except (ValueError, RecursionError):
-            raise damaged(at, "objects without thousands of digits or levels") from None
+            raise fault(at, "objects without thousands of digits or levels") from None
         yield line, encoded(text[at:end])
         sign = text[behind(end) : behind(end) + 1]
         if array and sign not in (",", "]"):
-            raise damaged(behind(end), "a comma and the next object, or the end of the array")
+            raise fault(behind(end), "a comma and the next object, or the end of the array")
         at, more = behind(behind(end) + array), sign == "," if array else sign != ""
     if text[behind(at) :]:
-        raise damaged(behind(at), "nothing after the array, or objects on lines of their own")
+        raise fault(behind(at), "nothing after the array, or objects on lines of their own")
 
 
 def _parse_strictly(line: bytes) -> dict[str, Any]:
@@ -237,8 +237,8 @@ def texts_of(value: Any, what: str) -> tuple[bytes, ...]:
     """A JSON list of texts. Raises Problem."""
     if not isinstance(value, list):
         raise Problem("text", f"found {show(value)}; expected {what} as a list of strings")
-    if (held := plain_texts(value)) is not None:
-        return tuple(map(bytes.strip, held))
+    if (plain := plain_texts(value)) is not None:
+        return tuple(map(bytes.strip, plain))
     return tuple(text_of(one, what) for one in value)
 
 
@@ -300,8 +300,8 @@ def derive(entry: Mapping[str, Any], steps: Iterable[str], k: int = 0) -> dict[s
         if key in entry:
             values = entry[key]
             if not isinstance(values, list) or not values:
-                found = "an empty list" if values == [] else show(values)
-                message = f"found {found} as {key!r} of candidate {k}; expected the scores of its steps, numbers"
+                content = "an empty list" if values == [] else show(values)
+                message = f"found {content} as {key!r} of candidate {k}; expected the scores of its steps, numbers"
                 raise Problem("columns", message)
             values = [number_of(value, f"a score under {key!r} of candidate {k}", "columns") for value in values]
             numbers |= {f"{key}:{name}": of_steps(values) for name, of_steps in STEPS.items()}

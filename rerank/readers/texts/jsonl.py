@@ -117,9 +117,9 @@ class JsonlReader(JsonReader):
         pieces = nbest.raw if isinstance(nbest.raw, Pieces) else None
         if pieces is None or not isinstance(pieces.head, dict) or "candidates" not in pieces.head:
             pieces = _describe(nbest)
-        chosen = range(len(nbest)) if order is None else order
-        candidates = [pieces.candidates[i] for i in chosen]
-        for k, i in enumerate(chosen):
+        indices = range(len(nbest)) if order is None else order
+        candidates = [pieces.candidates[i] for i in indices]
+        for k, i in enumerate(indices):
             if scores is not None:
                 entry = candidates[k] if isinstance(candidates[k], dict) else {"text": candidates[k]}
                 old = entry.get(BASE_SCORE, entry.get(SCORE, float(nbest.base[i])))
@@ -132,8 +132,8 @@ class JsonlReader(JsonReader):
         return (*(self.dense or ()), *(() if self.model_columns is None else self.model_columns.names))
 
     def objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
-        named = [*dict.fromkeys([*self.columns, *self.labels])]
-        return as_lists(self.raw_objects(lines), self.roles or {}, lines, self.answer, named, self.look, used=self.live)
+        keys = [*dict.fromkeys([*self.columns, *self.labels])]
+        return as_lists(self.raw_objects(lines), self.roles or {}, lines, self.answer, keys, self.look, live=self.live)
 
     def raw_objects(self, lines: LineReader) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
         """The objects as they stand in a file."""
@@ -229,13 +229,13 @@ def _nested_numbers(entry: Mapping[str, Any], k: int) -> dict[str, float]:
     """The numbers of candidate ``k`` that stand under "columns" and "features". Raises Problem."""
     numbers = dict[str, float]()
     for key in _NESTED:
-        nested = entry.get(key)
-        if nested is None:
+        group = entry.get(key)
+        if group is None:
             continue
-        if not isinstance(nested, dict):
-            raise Problem("columns", f"found {show(nested)} as {key!r} of candidate {k}; expected an object")
+        if not isinstance(group, dict):
+            raise Problem("columns", f"found {show(group)} as {key!r} of candidate {k}; expected an object")
         what = key.removesuffix("s")
-        for name, value in nested.items():
+        for name, value in group.items():
             if name in numbers or isinstance(entry.get(name), float | int):
                 raise Problem("columns", f"candidate {k} has two numbers called {name!r}; rename one of them")
             numbers[name] = number_of(value, f"{what} {name!r} of candidate {k}", "columns", (key, name))
@@ -326,10 +326,10 @@ def rows_of(data: bytes, mark: str, path: str) -> Iterator[tuple[int, dict[str, 
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True, quoting=csv.QUOTE_NONE if bare else 0)
     try:
         names = next(rows, [])
-        named = [name for name in names if name]  # that of an index has none
-        if len(named) < 2 or len({*named}) < len(named) or any(map(NUMERAL.fullmatch, named)):
-            found = text.partition("\n")[0][:80]
-            message = f"found {found!r}; expected the names of columns, as in query,text,score"
+        columns = [name for name in names if name]  # that of an index has none
+        if len(columns) < 2 or len({*columns}) < len(columns) or any(map(NUMERAL.fullmatch, columns)):
+            header = text.partition("\n")[0][:80]
+            message = f"found {header!r}; expected the names of columns, as in query,text,score"
             raise DataError(message, path=path, line=1)
         for values in filter(None, rows):
             if len(values) == len(names):

@@ -117,10 +117,10 @@ class JsonKey:
     def is_gain(self) -> bool:
         """Whether numbers of this name are gains, and no counts, which may be beyond 1."""
         name, one = plain_name(self.name), plain_name(singular(self.name))
-        called = not {name.removeprefix("is"), one.removeprefix("is")}.isdisjoint(NAMES["gain"])
-        called |= one == SCORE and self.is_mostly("true or false")
-        if not called or name == GAIN:
-            return called
+        is_name = not {name.removeprefix("is"), one.removeprefix("is")}.isdisjoint(NAMES["gain"])
+        is_name |= one == SCORE and self.is_mostly("true or false")
+        if not is_name or name == GAIN:
+            return is_name
         numbers = [number for value in self.values if isinstance(number := as_number(value), int | float)]
         if name not in GRADED or self.steady:  # a label that all of a list have is its right answer
             return not any(number > 1 for number in numbers)
@@ -199,8 +199,8 @@ def entries_of(objects: Sequence[Object], key: str) -> list[Any]:
 
 def varies(rows: Sequence[Object], group: Paths, key: str) -> bool:
     """Whether values of rows differ within a list."""
-    seen = dict[str, Any]()
-    return any(seen.setdefault(repr(first_of(row, group)), (own := first_of(row, (key,)))) != own for row in rows)
+    firsts = dict[str, Any]()
+    return any(firsts.setdefault(repr(first_of(row, group)), (own := first_of(row, (key,)))) != own for row in rows)
 
 
 def majority(flags: Iterable[bool]) -> bool:
@@ -210,8 +210,8 @@ def majority(flags: Iterable[bool]) -> bool:
 
 def likely_keys(role: str, keys: Iterable[str]) -> list[str]:
     """Those of the ``keys`` that are called as one of a role is, the likeliest first."""
-    named = [(plain_name(key), key) for key in keys][::-1]
-    return [key for name in NAMES[role] for own, key in named if own == name]
+    pairs = [(plain_name(key), key) for key in keys][::-1]
+    return [key for name in NAMES[role] for own, key in pairs if own == name]
 
 
 def are_candidates(values: Any) -> bool:

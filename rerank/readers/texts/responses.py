@@ -40,45 +40,45 @@ _NUMBERED_KEY = re.compile(r"(.+?)(?:[_ ]?(\d{1,3})|[_ ]([a-eA-E]))")
 
 
 def as_lists(
-    objects: Iterable[tuple[int, Object | Problem]], asked: Mapping[str, str], lines: LineReader, rule: str | None,
-    named: Sequence[str], look: int, used: bool = False,
+    objects: Iterable[tuple[int, Object | Problem]], user_roles: Mapping[str, str], lines: LineReader, rule: str | None,
+    extra_keys: Sequence[str], look: int, live: bool = False,
 ) -> Iterator[tuple[int, Object | Problem]]:  # fmt: skip
     """Objects as lists of the format ``jsonl``. Rows of one list may be anywhere: those that have something in common
     are kept to the end.
 
-    asked: the roles of keys, by the user; lines: those of the objects, which then have the roles. rule: for answers.
-    named: what else is kept of candidates. look: how many objects tell the roles. used: see ``roles_of``.
+    user_roles: those of keys, by the user; lines: those of the objects, which then have the roles. rule: for answers.
+    extra_keys: what else is kept of candidates. look: how many objects tell the roles. live: see ``roles_of``.
     """
 
-    def opened(items: Iterable[tuple[int, Object | Problem]]) -> Iterator[tuple[int, Object | Problem]]:
+    def unwrap(items: Iterable[tuple[int, Object | Problem]]) -> Iterator[tuple[int, Object | Problem]]:
         several = ((number, one) for number, item in items for one in _split_lists(item))
-        return ((number, _with_index_keys(_unwrap_response(one, asked))) for number, one in several)
+        return ((number, _with_index_keys(_unwrap_response(one, user_roles))) for number, one in several)
 
-    rest = opened(objects)
+    rest = unwrap(objects)
     head, sound, roles = list[tuple[int, Object | Problem]](), list[Object](), lines.traits.get("roles")
     while roles is None and len(sound) < look and (entry := next(rest, None)) is not None:
         head.append(entry)
         sound += [] if isinstance(entry[1], Problem) else [entry[1]]
-    if len(sound) == 1 and (lists := _lists_in(sound[0], asked))[0] is not sound[0]:
+    if len(sound) == 1 and (lists := _lists_in(sound[0], user_roles))[0] is not sound[0]:
         beyond = list(islice(rest, 1))
         rest = chain(beyond, rest)
         if not beyond:
-            left = [key for key, one in sound[0].items() if one is not lists] if lists in sound[0].values() else []
-            if left:
-                say_once(f"{lines.path}: one object holds all lists; not used of it: {', '.join(left)}")
-            head = [*opened((number, one) for number, item in head for one in (lists if item is sound[0] else [item]))]
+            leftovers = [key for key, one in sound[0].items() if one is not lists] if lists in sound[0].values() else []
+            if leftovers:
+                say_once(f"{lines.path}: one object holds all lists; not used of it: {', '.join(leftovers)}")
+            head = [*unwrap((number, one) for number, item in head for one in (lists if item is sound[0] else [item]))]
             sound = [item for _, item in head if not isinstance(item, Problem)]
             lines.traits["by_line"] = False
     try:
-        roles = roles_of(sound, asked, named, used=used) if sound else roles
+        roles = roles_of(sound, user_roles, extra_keys, live=live) if sound else roles
     except Problem as problem:
         yield from ((number, problem) for number, _ in chain(head, rest))
         return
-    plain = used and any("candidates" in item for item in sound)  # in use, lists that need no roles
-    needed = REQUIRED_ROLES if used else WORDS[:-1]
-    named_so = asked if used else {key: role for key, role in asked.items() if key != role}  # the names tell as much
-    for key, role in _missing(sound, named_so, needed).items() if asked and sound and not plain else ():
-        where = "training" if used else "roles"
+    plain = live and any("candidates" in item for item in sound)  # in use, lists that need no roles
+    required = REQUIRED_ROLES if live else WORDS[:-1]
+    renames = user_roles if live else {key: role for key, role in user_roles.items() if key != role}  # names say it
+    for key, role in _missing(sound, renames, required).items() if user_roles and sound and not plain else ():
+        where = "training" if live else "roles"
         message = f"{key!r} is missing, the {role} in {where}; if it has another name: --roles NAME={role}"
         say_once(f"{lines.path}: {message}", logging.WARNING)
     rights = (first_of(item, roles.right) for item in sound) if roles is not None else ()
@@ -98,19 +98,19 @@ def as_lists(
             how = "unlike in most objects" if lacking not in roles.group else "fill in what merged cells leave empty"
             yield number, Problem("text", f"found {show(item.get(lacking))} under {lacking!r}, {how}")
         else:
-            yield number, item if own is None else _make_list(own, [item], grader, named)
+            yield number, item if own is None else _make_list(own, [item], grader, extra_keys)
     for number, form, rows in groups.values():
         first = repr(rows[0].get("filter"))
-        yield number, _make_list(form, [row for row in rows if repr(row.get("filter")) == first], grader, named)
+        yield number, _make_list(form, [row for row in rows if repr(row.get("filter")) == first], grader, extra_keys)
     grader.say(lines.path)
 
 
-def _missing(objects: Sequence[Object], asked: Mapping[str, str], needed: Sequence[str]) -> dict[str, str]:
-    """The keys, of those with a role that is ``needed``, that objects lack."""
+def _missing(objects: Sequence[Object], roles: Mapping[str, str], needs: Sequence[str]) -> dict[str, str]:
+    """The keys, of those with a role in ``needs``, that objects lack."""
     every = [*objects, *chain.from_iterable(entries_of([item], key) for item in objects for key in keys_of([item])
              if isinstance(item[key], list))]  # fmt: skip
     had = set(keys_of(every))
-    lacking = {key: role for key, role in asked.items() if role in needed and not had & {key, key.partition(".")[0]}}
+    lacking = {key: role for key, role in roles.items() if role in needs and not had & {key, key.partition(".")[0]}}
     return {key: role for key, role in lacking.items() if role == "candidates"} or lacking
 
 
@@ -118,24 +118,24 @@ def _split_lists(item: Object | Problem) -> Sequence[Object | Problem]:
     """The lists in an object, of a document or a recording, each with what is said of all; else itself."""
     if isinstance(item, Problem) or "candidates" in item:
         return [item]
-    held = [key for key, entries in item.items() if is_of(entries, [dict])
+    keys = [key for key, entries in item.items() if is_of(entries, [dict])
             and any(len(one) > 1 for entry in entries[:3] for name, one in entry.items()
                     if plain_name(name) in LISTS and are_candidates(one))]  # fmt: skip
-    rest = {key: value for key, value in item.items() if key not in held}
-    return [{**rest, **entry} for entry in item[held[0]]] if len(held) == 1 else [item]
+    rest = {key: value for key, value in item.items() if key not in keys}
+    return [{**rest, **entry} for entry in item[keys[0]]] if len(keys) == 1 else [item]
 
 
-def _unwrap_response(item: Object | Problem, asked: Mapping[str, str]) -> Object | Problem:
+def _unwrap_response(item: Object | Problem, roles: Mapping[str, str]) -> Object | Problem:
     """An object, or the response in it that holds the candidates; paths that have a role become keys of its own."""
     if isinstance(item, Problem):
         return item
-    paths = [key for key in asked if "." in key]
+    paths = [key for key in roles if "." in key]
     item = {**item, **{at: found for at in paths if (found := first_of(item, (at,))) is not None}} if paths else item
     if "candidates" in item or known_form([item]):
         return item
-    item = {key: ((plain_name(key) in COLUMN_HOLDERS or asked.get(key) == "candidates") and not _holds_candidates(value)
+    item = {key: ((plain_name(key) in COLUMN_HOLDERS or roles.get(key) == "candidates") and not _holds_candidates(value)
                   and (_entries_by_name(value) or _rows_of(value))) or value
-            for key, value in _list_numbered(item, asked).items()}  # fmt: skip
+            for key, value in _list_numbered(item, roles).items()}  # fmt: skip
     if "custom_id" in item and "response" in item:
         body = first_of(item, ("response.body",))
         if isinstance(body, dict) and not body.keys().isdisjoint(("choices", "output")):
@@ -149,8 +149,8 @@ def _unwrap_response(item: Object | Problem, asked: Mapping[str, str]) -> Object
         ((name, response),) = within.items()
         rest = {key: value for key, value in item.items() if key != name}
         if not any(plain_name(key) in TEXT_KEYS or are_candidates(value) for key, value in rest.items()):
-            lost = {f"{name}.{key}": value for key, value in response.items() if rest.get(key, value) != value}
-            return {**response, **lost, **rest}
+            conflicts = {f"{name}.{key}": value for key, value in response.items() if rest.get(key, value) != value}
+            return {**response, **conflicts, **rest}
     return item
 
 
@@ -160,15 +160,15 @@ def _response_in(value: Any) -> Object | None:
         return _response_in(value[0])
     if not isinstance(value, dict) or _holds_candidates(value):
         return value if isinstance(value, dict) else None
-    found = [one for one in map(_response_in, value.values()) if one is not None]
-    return found[0] if len(found) == 1 else None
+    objects = [one for one in map(_response_in, value.values()) if one is not None]
+    return objects[0] if len(objects) == 1 else None
 
 
 def _holds_candidates(value: Any) -> bool:
     return isinstance(value, dict) and any(plain_name(key) in HOLDERS and are_candidates(value[key]) for key in value)
 
 
-def _list_numbered(item: Object, asked: Mapping[str, str]) -> Object:
+def _list_numbered(item: Object, user_roles: Mapping[str, str]) -> Object:
     """An object whose candidates stand beside one another, as ``response_1`` and ``response_2`` or ``output_a`` and
     ``output_b``, with a list of them, each with all that has its number or letter, and the place of the one that is
     right."""
@@ -176,10 +176,10 @@ def _list_numbered(item: Object, asked: Mapping[str, str]) -> Object:
         key: (found[1], (found[2] or found[3]).lower()) for key in item
         if (key[-1:].isdecimal() or key[-2:-1] in ("_", " ")) and (found := _NUMBERED_KEY.fullmatch(key))
     }  # fmt: skip
-    said = NUMBERED_TEXTS.union(plain_name(key) for key, role in asked.items() if role == "text")
-    counts = Counter(name for name, _ in parts.values() if plain_name(name) in said)
+    text_keys = NUMBERED_TEXTS.union(plain_name(key) for key, role in user_roles.items() if role == "text")
+    counts = Counter(name for name, _ in parts.values() if plain_name(name) in text_keys)
     text = next((name for name, count in counts.items() if count > 1), "")
-    if not text or not (TEXT_KEYS | said | HOLDERS).isdisjoint(map(plain_name, item)):
+    if not text or not (TEXT_KEYS | text_keys | HOLDERS).isdisjoint(map(plain_name, item)):
         return item
     entries = {label: Object() for key, (name, label) in parts.items() if name == text and item[key] is not None}
     own = [(key, name, label) for key, (name, label) in parts.items()]
@@ -188,9 +188,9 @@ def _list_numbered(item: Object, asked: Mapping[str, str]) -> Object:
     for key, name, label in own:
         if label in entries:
             entries[label][name] = item[key]
-    used = {key for key, name, label in own if name == text or label in entries}
-    rest = {key: value for key, value in item.items() if key not in used}
-    for key in [key for key in rest if asked.get(key) == "truth"] or likely_keys("truth", rest):
+    part_keys = {key for key, name, label in own if name == text or label in entries}
+    rest = {key: value for key, value in item.items() if key not in part_keys}
+    for key in [key for key in rest if user_roles.get(key) == "truth"] or likely_keys("truth", rest):
         number, label = as_number(rest[key]), str(rest[key]).lower().rpartition("_")[2]
         if isinstance(number, float) and number.is_integer():
             rest[key] = int(number)  # which may count from 0, or say that none is right
@@ -202,16 +202,16 @@ def _list_numbered(item: Object, asked: Mapping[str, str]) -> Object:
 def _with_index_keys(item: Object | Problem) -> Object | Problem:
     """An object whose candidates that are lists of a text and numbers are objects, with their places as keys."""
 
-    def are_places(entries: Any) -> bool:
+    def are_rows(entries: Any) -> bool:
         if not is_of(entries, [list]) or any(isinstance(text_in(entry), str) for entry in entries):
             return False
         return all(any(isinstance(text_in(part), str) for part in entry[:2]) for entry in entries)
 
     if isinstance(item, Problem) or "columns" in item:  # the names of what stands in rows
         return item
-    placed = {key: [{str(place): part for place, part in enumerate(entry)} for entry in entries]
-              for key, entries in item.items() if are_places(entries)}  # fmt: skip
-    return {**item, **placed} if placed else item
+    lists = {key: [{str(index): part for index, part in enumerate(entry)} for entry in entries]
+              for key, entries in item.items() if are_rows(entries)}  # fmt: skip
+    return {**item, **lists} if lists else item
 
 
 def _entries_by_name(entries: Any) -> list[Object]:
@@ -222,9 +222,9 @@ def _entries_by_name(entries: Any) -> list[Object]:
     return [{"id": name, **one} for name, one in every.items()] if len(every) == len(entries) else []
 
 
-def _rows_of(columns: Any, asked: Container[str] = ()) -> list[Object]:
+def _rows_of(columns: Any, user_roles: Container[str] = ()) -> list[Object]:
     """The rows whose columns stand under their names, as pandas and data sets write them; none where they do not. Those
-    of texts get the name of one, unless the user has ``asked`` for theirs."""
+    of texts get the name of one, unless ``user_roles`` has theirs."""
     if not isinstance(columns, dict):
         return []
     names, data, every = columns.get("columns", ()), columns.get("data", ()), [*columns.values()]
@@ -235,35 +235,35 @@ def _rows_of(columns: Any, asked: Container[str] = ()) -> list[Object]:
     if len(every) < 2 or not is_of(every, [list]) or len({*map(len, every)}) > 1:
         return []
     of_all = zip(columns, every, strict=True)
-    names = [singular(key) if is_of(one, [str]) and key not in asked else key for key, one in of_all]
+    names = [singular(key) if is_of(one, [str]) and key not in user_roles else key for key, one in of_all]
     return [dict(zip(names, row, strict=True)) for row in zip(*every, strict=True)]
 
 
-def _lists_in(item: Object, asked: Container[str]) -> list[Object]:
+def _lists_in(item: Object, user_roles: Container[str]) -> list[Object]:
     """The lists, or their candidates, that the only object of a file holds, or an object in it, in columns, under one
     key or by their ids; itself where its keys are those of one list."""
-    rows = _rows_of(item, asked)
+    rows = _rows_of(item, user_roles)
     group = of_rows(rows, {}) if likely_keys("group", filter(ID.search, keys_of(rows))) else None
     if _asks(rows) or (group and ID.search(group.group[0])):
         return rows
-    if any(key in asked for key in item):
+    if any(key in user_roles for key in item):
         return [item]
     every = [item, *(value for value in item.values() if isinstance(value, dict))]
-    known = any(likely_keys(role, item) for role in NAMES)
+    has_names = any(likely_keys(role, item) for role in NAMES)
 
     def are_lists(rows: Any) -> bool:
         if not is_of(rows, [dict]):
             return False
-        found = not known and likely_keys("group", keys_of(rows)) and of_rows(rows, {})
-        several = found and differ(first_of(row, found.group) for row in rows)
-        return bool(known_form(rows) or _asks(rows) or several or (not known and all(map(_response_in, rows))))
+        form = not has_names and likely_keys("group", keys_of(rows)) and of_rows(rows, {})
+        several = form and differ(first_of(row, form.group) for row in rows)
+        return bool(known_form(rows) or _asks(rows) or several or (not has_names and all(map(_response_in, rows))))
 
-    tables: list[list[Object]] = [*filter(are_lists, chain.from_iterable(place.values() for place in every))]
+    tables: list[list[Object]] = [*filter(are_lists, chain.from_iterable(holder.values() for holder in every))]
     if len(tables) == 1:
         return tables[0]
-    by_ids = [place for place in every if majority(_holds_candidates(one) or (are_candidates(one) and (
-        isinstance(one[0], dict) or (len(one) > 1 and not known))) for one in place.values())]  # fmt: skip
-    if len(by_ids) != 1 or sum((by_ids[0] is item, known, len(by_ids[0]) < 2)) > 1:  # what speaks against it
+    by_ids = [holder for holder in every if majority(_holds_candidates(one) or (are_candidates(one) and (
+        isinstance(one[0], dict) or (len(one) > 1 and not has_names))) for one in holder.values())]  # fmt: skip
+    if len(by_ids) != 1 or sum((by_ids[0] is item, has_names, len(by_ids[0]) < 2)) > 1:  # what speaks against it
         return [item]
     lists = by_ids[0].items()
     systems = [one for _, several in lists
@@ -278,8 +278,8 @@ def _asks(entries: Sequence[Object]) -> bool:
     return any(differ(entry.get(key) for entry in entries) for key in keys)
 
 
-def _make_list(roles: Roles, rows: list[Object], grader: Grader, named: Sequence[str]) -> Object | Problem:
+def _make_list(roles: Roles, rows: list[Object], grader: Grader, extra_keys: Sequence[str]) -> Object | Problem:
     try:
-        return roles.list_of(rows, grader, named)
+        return roles.list_of(rows, grader, extra_keys)
     except Problem as problem:
         return problem

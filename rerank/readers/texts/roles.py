@@ -85,11 +85,11 @@ _SERVER_KEYS = "usage", "timings"  # what servers say of their work
 _SPECIAL = {"text", "answer", "segmentation", "alignment", "features", "columns", FINISH}  # of a candidate in ``jsonl``
 
 
-def parse_roles(given: str | Mapping[str, str]) -> dict[str, str]:
+def parse_roles(spec: str | Mapping[str, str]) -> dict[str, str]:
     """Roles by key, also of ``samples=candidates,response=text``."""
-    if not isinstance(given, str):
-        return dict(given)
-    pairs = [part.strip().rpartition("=") for part in given.split(",")]
+    if not isinstance(spec, str):
+        return dict(spec)
+    pairs = [part.strip().rpartition("=") for part in spec.split(",")]
     if wrong := [f"{key}{mark}{role}" for key, mark, role in pairs if not (key and role)]:
         raise RecipeError(f"found {wrong[0]!r}; expected KEY=ROLE, several with commas between them", key="roles")
     return {key: role for key, _, role in pairs}
@@ -106,15 +106,15 @@ def with_option(reader: Mapping[str, Any], key: str, value: Any) -> dict[str, An
         return dict(reader)
     several = isinstance(inner, list | tuple)
     every = [{"name": one} if isinstance(one, str) else one for one in (inner if several else [inner])]
-    given = [with_option(one, key, value) for one in every]
-    return {**reader, "of": given if several else given[0]}
+    readers = [with_option(one, key, value) for one in every]
+    return {**reader, "of": readers if several else readers[0]}
 
 
-def with_roles(reader: Mapping[str, Any], given: str | Mapping[str, str] | None) -> dict[str, Any]:
+def with_roles(reader: Mapping[str, Any], roles: str | Mapping[str, str] | None) -> dict[str, Any]:
     """A reader's settings with roles that the user has given, if any."""
-    if given is None or "of" in reader:
-        return dict(reader) if given is None else with_option(reader, "roles", parse_roles(given))
-    return {**reader, "roles": {**reader.get("roles", {}), **parse_roles(given)}}
+    if roles is None or "of" in reader:
+        return dict(reader) if roles is None else with_option(reader, "roles", parse_roles(roles))
+    return {**reader, "roles": {**reader.get("roles", {}), **parse_roles(roles)}}
 
 
 def known_form(objects: Sequence[Object]) -> Roles | None:
@@ -125,34 +125,34 @@ def known_form(objects: Sequence[Object]) -> Roles | None:
 
 
 def roles_of(
-    objects: Sequence[Object], asked: Mapping[str, str], named: Sequence[str] = (), *, used: bool = False
+    objects: Sequence[Object], roles: Mapping[str, str], extra_keys: Sequence[str] = (), *, live: bool = False
 ) -> Roles | None:
     """The roles of keys in objects; None where nothing tells. Raises Problem where two readings are as likely.
 
-    used: whether a model is, which knows its features: whatever is called as gains are may be one.
+    live: whether a model is in use, which knows its features: whatever is called as gains are may be one.
     """
-    placed = {role: key for key, role in asked.items() if role in ("candidates", "text", "group")}
-    form = None if placed else known_form(objects)
+    by_role = {role: key for key, role in roles.items() if role in ("candidates", "text", "group")}
+    form = None if by_role else known_form(objects)
     if form is None:
-        form = _of_lists(objects, placed) or of_rows(objects, placed)
+        form = _of_lists(objects, by_role) or of_rows(objects, by_role)
     if form is None:
         return None
     lists = list[Object]()
     for item in filter(form.fits, objects):
         with suppress(Problem):  # those that cannot be used are left to who reads them all
-            made = form.prepare(item)
-            lists += [made] if not form.many or isinstance(made.get(form.many), list) else []
+            row = form.prepare(item)
+            lists += [row] if not form.many or isinstance(row.get(form.many), list) else []
     if not form.form:
-        columns = {} if "base" in asked.values() else form.columns
-        form = replace(form, columns=columns, **_sides(form, lists, asked))
+        columns = {} if "base" in roles.values() else form.columns
+        form = replace(form, columns=columns, **_sides(form, lists, roles))
     table = table_of(form, lists)
     if paths := [path for path in form.columns.get(GAIN, ()) if path in table]:
         form = replace(form, columns={**form.columns, GAIN: (paths[0],)})
-    form, taken = _with_columns(form, table, asked, named, used)
-    return _with_unused(form, table, lists, taken, asked)
+    form, role_keys = _with_columns(form, table, roles, extra_keys, live)
+    return _with_leftovers(form, table, lists, role_keys, roles)
 
 
-def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
+def _of_lists(objects: Sequence[Object], by_role: Mapping[str, str]) -> Roles | None:
     """The roles where an object is a list."""
     sure = objects[0] == objects[-1] or likely_keys("truth", keys_of(objects))  # else, a list that all have holds none
     alone = _texts(objects, (key for key in keys_of(objects) if plain_name(key) in RESPONSES))
@@ -160,30 +160,30 @@ def _of_lists(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | N
                if key not in PIECES and not (alone and plain_name(key) in RIGHT_ANSWERS)
                and majority(are_candidates(item.get(key)) for item in objects)
                and (sure or plain_name(key) in HOLDERS or differ(item.get(key) for item in objects))]  # fmt: skip
-    beside = alone and several and "candidates" not in placed and HOLDERS.isdisjoint(map(plain_name, several))
-    if beside and of_rows(objects, placed):
+    beside = alone and several and "candidates" not in by_role and HOLDERS.isdisjoint(map(plain_name, several))
+    if beside and of_rows(objects, by_role):
         return None  # tokens or steps of the response
-    key = placed.get("candidates") or next(iter(likely_keys("candidates", several)), "")
-    if not key and len(several) > 1 and "text" not in placed:
+    key = by_role.get("candidates") or next(iter(likely_keys("candidates", several)), "")
+    if not key and len(several) > 1 and "text" not in by_role:
         message = f"{several[0]!r} or {several[1]!r} could be the candidates; say which, as --roles "
         raise Problem("text", f"{message}{several[0]}=candidates (roles of the reader)")
-    if not key and (len(several) != 1 or "group" in placed):
+    if not key and (len(several) != 1 or "group" in by_role):
         return None
     key = key or several[0]
     lists = [item[key] for item in objects if isinstance(item.get(key), list)]
     entries, text = list(islice(chain.from_iterable(lists), SAMPLE_CANDIDATES)), cast(Paths, ())
     columns: dict[str, Paths] = {}
     if any(isinstance(entry, dict) for entry in entries):
-        first = _texts(entries, ("0", "1"))[:1] if "text" not in placed else []  # by their places, as pairs are
-        if (found := placed.get("text") or next(iter(first), None) or _text(lists)) is None:
+        first = _texts(entries, ("0", "1"))[:1] if "text" not in by_role else []  # by their places, as pairs are
+        if (path := by_role.get("text") or next(iter(first), None) or _text(lists)) is None:
             return None
-        alike = not differ([text_in(first_of(entry, (found,))) for entry in entries] for entries in lists)
+        alike = not differ([text_in(first_of(entry, (path,))) for entry in entries] for entries in lists)
         verdicts = (one for one in map(partial(key_of, objects=objects), keys_of(objects)) if one.is_gain)
-        named = "candidates" in placed or plain_name(key) in HOLDERS
-        if alike and not named and any(one.is_mostly("true or false") for one in verdicts):
+        has_name = "candidates" in by_role or plain_name(key) in HOLDERS
+        if alike and not has_name and any(one.is_mostly("true or false") for one in verdicts):
             return None  # the names of metrics of a candidate
-        text = (found,)
-        columns = {SCORE: ("1" if found == "0" else "0",)} if first else {}
+        text = (path,)
+        columns = {SCORE: ("1" if path == "0" else "0",)} if first else {}
     whole = key == "candidates" and text in ((), ("text",))
     return Roles(keys={key: list}, many=key, text=text or ("text",), whole=whole, columns=columns)
 
@@ -204,15 +204,15 @@ def _text(lists: Sequence[list[Any]]) -> str | None:
     """The key of a candidate's text: by its name, best of one that differs within lists, or, if there is no other but
     ids and what all share, the one that holds texts."""
     entries = [entry for entry in islice(chain.from_iterable(lists), SAMPLE_CANDIDATES) if isinstance(entry, dict)]
-    named, alone = _texts(entries, _text_keys(entries)), max(map(len, lists)) < 2
+    keys, alone = _texts(entries, _text_keys(entries)), max(map(len, lists)) < 2
     # Tokens are one text, sentences are not.
     single = (key for key in keys_of(entries) if not any(" " in token for tokens in key_of(key, entries).values
               if is_of(tokens, [str]) for token in tokens))  # fmt: skip
-    unlike = [key for key in named or _texts(entries, single)
+    unlike = [key for key in keys or _texts(entries, single)
               if alone or any(differ(first_of(entry, (key,)) for entry in each) for each in lists)]  # fmt: skip
-    if named:  # all have the one that stands for one that says nothing
+    if keys:  # all have the one that stands for one that says nothing
         whole = (key for key in unlike if all(first_of(entry, (key,)) is not None for entry in entries))
-        return named[0] if named[0] in unlike else next(whole, named[0])
+        return keys[0] if keys[0] in unlike else next(whole, keys[0])
     others = unlike if len(unlike) == 1 else [key for key in unlike if not ID.search(key)]
     return others[0] if len(others) == 1 else next(iter([] if others else _documents(entries)), None)
 
@@ -230,30 +230,30 @@ def _text_keys(objects: Sequence[Object]) -> list[str]:
     return likely_keys("text", keys) + [f"{key}.{name}" for key, names in within for name in names]
 
 
-def of_rows(objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
+def of_rows(objects: Sequence[Object], by_role: Mapping[str, str]) -> Roles | None:
     """The roles where an object is a candidate, whose text is not the same in all of a list."""
-    if "candidates" in placed or (len(objects) < 2 and not {"text", "group"} <= placed.keys()):
+    if "candidates" in by_role or (len(objects) < 2 and not {"text", "group"} <= by_role.keys()):
         return None
-    texts = [placed["text"]] if "text" in placed else _texts(objects, _text_keys(objects))
-    rows = [roles for text in texts or _documents(objects) if (roles := _rows_with(text, objects, placed)) is not None]
-    named = [] if texts else [key for key in _texts(objects, keys_of(objects)) if not ID.search(key)]
-    others = [key for key in named if not key_of(key, objects).is_numeric()]  # either could be meant
-    unlike = (roles for roles in rows if "text" in placed or varies(objects, roles.group, roles.text[0]))
+    texts = [by_role["text"]] if "text" in by_role else _texts(objects, _text_keys(objects))
+    rows = [roles for text in texts or _documents(objects) if (roles := _rows_with(text, objects, by_role)) is not None]
+    keys = [] if texts else [key for key in _texts(objects, keys_of(objects)) if not ID.search(key)]
+    others = [key for key in keys if not key_of(key, objects).is_numeric()]  # either could be meant
+    unlike = (roles for roles in rows if "text" in by_role or varies(objects, roles.group, roles.text[0]))
     return next((roles for roles in unlike if not any(varies(objects, roles.group, key) for key in others)), None)
 
 
-def _rows_with(text: str, objects: Sequence[Object], placed: Mapping[str, str]) -> Roles | None:
+def _rows_with(text: str, objects: Sequence[Object], by_role: Mapping[str, str]) -> Roles | None:
     """The roles of rows with this text, if something tells which are of one list."""
     keys = [key for key in keys_of(objects) if key != text and majority(key in item for item in objects)]
     parts = {key: [repr(item.get(key)) for item in objects] for key in keys}
-    again = [key for key in keys if len(set(parts[key])) < len(objects)]
-    asked = [key for key in likely_keys("source", keys) if key != "context"]
-    clear = [key for key in asked if plain_name(key) not in VAGUE_GROUPS]
-    sure = (key for key in likely_keys("group", again) if not any(varies(objects, (key,), other) for other in
-            (asked if plain_name(key) in VAGUE_GROUPS else clear) if other != key))  # fmt: skip
-    group = placed.get("group") or next(sure, "")
+    repeats = [key for key in keys if len(set(parts[key])) < len(objects)]
+    sources = [key for key in likely_keys("source", keys) if key != "context"]
+    clear = [key for key in sources if plain_name(key) not in VAGUE_GROUPS]
+    sure = (key for key in likely_keys("group", repeats) if not any(varies(objects, (key,), other) for other in
+            (sources if plain_name(key) in VAGUE_GROUPS else clear) if other != key))  # fmt: skip
+    group = by_role.get("group") or next(sure, "")
     if not group:
-        runs = [key for key in again
+        runs = [key for key in repeats
                 if 1 < len(set(parts[key])) <= len(objects) / 2  # else, two that are equal by chance would be a list
                 and len(set(parts[key])) == sum(one != other for one, other in pairwise(parts[key])) + 1
                 and (ID.search(key) or not key_of(key, objects).is_numeric())]  # fmt: skip
@@ -261,63 +261,63 @@ def _rows_with(text: str, objects: Sequence[Object], placed: Mapping[str, str]) 
             message = f"{runs[0]!r} or {runs[1]!r} could tell the lists; say which, as --roles "
             raise Problem("text", f"{message}{runs[0]}=group (roles of the reader)")
         group = next(iter(runs), "")
-    for key in again if plain_name(group) in VAGUE_GROUPS and "group" not in placed else ():
+    for key in repeats if plain_name(group) in VAGUE_GROUPS and "group" not in by_role else ():
         both = [*zip(parts[group], parts[key], strict=True)]
-        parted = len({*parts[group]}) < len({*both}) < len(objects)
-        if parted and ID.search(key) and len({*both}) == sum(one != other for one, other in pairwise(both)) + 1:
+        divides = len({*parts[group]}) < len({*both}) < len(objects)
+        if divides and ID.search(key) and len({*both}) == sum(one != other for one, other in pairwise(both)) + 1:
             message = f"{group!r} alone or with {key!r} could tell the lists; say --roles {group}=group (roles of the "
             raise Problem("text", f"{message}reader), or write both under one key")
     return Roles(keys={group: object, text: object}, group=(group,), text=(text,)) if group else None
 
 
-def _sides(form: Roles, objects: Sequence[Object], asked: Mapping[str, str]) -> dict[str, Any]:
+def _sides(form: Roles, objects: Sequence[Object], roles: Mapping[str, str]) -> dict[str, Any]:
     """The keys of what a list has once."""
-    taken = {form.many, *form.text, *form.columns, *asked} - {*form.group}
-    keys = [key for key in keys_of(objects) if key not in taken]
+    role_keys = {form.many, *form.text, *form.columns, *roles} - {*form.group}
+    keys = [key for key in keys_of(objects) if key not in role_keys]
 
     def of(role: str, fits: Callable[[Any], bool]) -> Paths:
-        if given := [key for key, one in asked.items() if one == role]:
-            return tuple(given[:1])
-        found = (key for key in likely_keys(role, keys) if majority(fits(item.get(key)) for item in objects))
-        shared = [key for key in found if (form.many or not varies(objects, form.group, key))
-                  and (role != "reference" or asked.get(key) != "group")]  # fmt: skip
+        if own := [key for key, one in roles.items() if one == role]:
+            return tuple(own[:1])
+        names = (key for key in likely_keys(role, keys) if majority(fits(item.get(key)) for item in objects))
+        shared = [key for key in names if (form.many or not varies(objects, form.group, key))
+                  and (role != "reference" or roles.get(key) != "group")]  # fmt: skip
         unlike = (key for key in shared if role == "source" and differ(item.get(key) for item in objects))
         return tuple(islice(chain(unlike, shared), 1))  # all have the same name of a data set
 
-    def spoken(value: Any) -> bool:
+    def has_text(value: Any) -> bool:
         return isinstance(text_in(value, every=True), str)
 
     def texts(value: Any) -> bool:
         return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
 
-    def said(value: Any) -> bool:
+    def are_texts(value: Any) -> bool:
         return texts(value) or (is_of(value, [dict]) and texts([one.get("text") for one in value]))
 
-    source, reference, ids = of("source", spoken), of("reference", said), form.group
+    source, reference, ids = of("source", has_text), of("reference", are_texts), form.group
     if form.many and reference:  # none where it is all candidates, as in a consensus, or the first, which one chose
         values = [item.get(reference[0]) for item in objects]
         firsts = [text_in(form.text_of(next(iter(item[form.many]), None))) for item in objects]
-        chosen = plain_name(reference[0]) in ("transcript", "target") and values == firsts and len(objects) > 1
+        is_choice = plain_name(reference[0]) in ("transcript", "target") and values == firsts and len(objects) > 1
         every = majority(value == item[form.many] for value, item in zip(values, objects, strict=True))
-        reference = () if chosen or every else reference
+        reference = () if is_choice or every else reference
     right = of("answer", lambda value: isinstance(value, int | float) or texts(value))
-    named = [key for key, one in asked.items() if one in ("truth", "ordinal")] or likely_keys("truth", keys)
-    tell = (_with_truth(form, objects, key, asked) for key in named if form.many and not reference)
-    told = next(filter(None, tell), form)
+    truth_keys = [key for key, one in roles.items() if one in ("truth", "ordinal")] or likely_keys("truth", keys)
+    tell = (_with_truth(form, objects, key, roles) for key in truth_keys if form.many and not reference)
+    choice_form = next(filter(None, tell), form)
     if form.many or plain_name(ids[0]) not in NAMES["id"]:
         ids = of("id", lambda value: isinstance(value, str | int))
     lists = len(objects) if form.many else len({repr(first_of(item, form.group)) for item in objects})
-    if "id" not in asked.values() and len({repr(first_of(item, ids)) for item in objects}) < lists:
+    if "id" not in roles.values() and len({repr(first_of(item, ids)) for item in objects}) < lists:
         ids = ()
-    right = () if right == told.truth else right
+    right = () if right == choice_form.truth else right
     if form.whole:
         ids, source, reference = ("id",), ("source",), ("reference", "references")
-        right = right if "answer" in asked.values() else ()
-    found = {"source": source, "reference": reference, "right": right, "id": ids}
-    return found | {"truth": told.truth, "by_index": told.by_index, "ordinal": told.ordinal}
+        right = right if "answer" in roles.values() else ()
+    sides = {"source": source, "reference": reference, "right": right, "id": ids}
+    return sides | {"truth": choice_form.truth, "by_index": choice_form.by_index, "ordinal": choice_form.ordinal}
 
 
-def _with_truth(form: Roles, objects: Sequence[Object], key: str, asked: Mapping[str, str]) -> Roles | None:
+def _with_truth(form: Roles, objects: Sequence[Object], key: str, roles: Mapping[str, str]) -> Roles | None:
     """The form with the key that names the candidate that is right; None where it does not, or always names the first
     one, which a program has chosen.
 
@@ -327,21 +327,21 @@ def _with_truth(form: Roles, objects: Sequence[Object], key: str, asked: Mapping
     values = [item.get(key) for item in objects]
     whole = sum(map(is_whole, values))
     plain = sum(isinstance(value, int) for value in values)
-    placed = key in asked or form.many in OPTIONS or INDEX_KEY.search(key) is not None
-    placed |= 2 * plain > len(values) and plain_name(key) not in {*NAMES["answer"], "correct"}
+    by_index = key in roles or form.many in OPTIONS or INDEX_KEY.search(key) is not None
+    by_index |= 2 * plain > len(values) and plain_name(key) not in {*NAMES["answer"], "correct"}
 
-    def places(*, ordinal: bool) -> tuple[Roles, list[int | None]]:
-        how = replace(form, truth=(key,), by_index=placed, ordinal=ordinal)
+    def read_as(*, ordinal: bool) -> tuple[Roles, list[int | None]]:
+        how = replace(form, truth=(key,), by_index=by_index, ordinal=ordinal)
         every = [item[form.many] for item in objects]
         texts = [[text_in(form.text_of(entry)) for entry in entries] for entries in every]
         return how, list(map(how.place_of, values, texts, every))
 
-    (how, found), (other, from_1) = places(ordinal=False), places(ordinal=True)
-    counts = [len(one) - one.count(None) for one in (found, from_1)]
-    unsure = counts[0] == counts[1] and found != from_1 and key not in asked
-    if asked[key] == "ordinal" if key in asked else counts[1] > counts[0]:
-        how, found, counts = other, from_1, counts[::-1]
-    if counts[0] <= max(len(objects) / 2, MIN_INDEX_SHARE * whole - 1 if placed else 0) or not any(found):
+    (how, indices), (other, from_1) = read_as(ordinal=False), read_as(ordinal=True)
+    counts = [len(one) - one.count(None) for one in (indices, from_1)]
+    unsure = counts[0] == counts[1] and indices != from_1 and key not in roles
+    if roles[key] == "ordinal" if key in roles else counts[1] > counts[0]:
+        how, indices, counts = other, from_1, counts[::-1]
+    if counts[0] <= max(len(objects) / 2, MIN_INDEX_SHARE * whole - 1 if by_index else 0) or not any(indices):
         return None
     if unsure:
         log.warning("%r is the place of the right candidate, 0 for the first; if 1: --roles %s=ordinal", key, key)
@@ -349,28 +349,28 @@ def _with_truth(form: Roles, objects: Sequence[Object], key: str, asked: Mapping
 
 
 def _with_columns(
-    form: Roles, table: Mapping[str, JsonKey], asked: Mapping[str, str], named: Sequence[str], used: bool
+    form: Roles, table: Mapping[str, JsonKey], roles: Mapping[str, str], extra_keys: Sequence[str], live: bool
 ) -> tuple[Roles, set[str]]:
-    """The form with the gain and the columns of candidates, and the keys that are used of them; used: see
+    """The form with the gain and the columns of candidates, and the keys that are used of them; live: see
     ``roles_of``."""
-    taken = {*form.inner, *named, *_SPECIAL} | (set() if form.many else form.outer)
-    free = [key for name, key in table.items() if name in asked or not (name in taken or ID.search(name))]
+    role_keys = {*form.inner, *extra_keys, *_SPECIAL} | (set() if form.many else form.outer)
+    free = [key for name, key in table.items() if name in roles or not (name in role_keys or ID.search(name))]
     for key in free:
-        if asked.get(key.name) == "column" and key.is_mostly("text", "object", "object of numbers"):
+        if roles.get(key.name) == "column" and key.is_mostly("text", "object", "object of numbers"):
             message = f"found {show(key.values[0])} under {key.name!r}; expected numbers in a column, as 1234.5"
             message += f"; of an object: --roles {key.path}=column" * (key.path != key.name)
             raise Problem("columns", message)
-    likely = {key.name for key in free if key.is_gain and not used}
-    gain, gains = _gain(form, [key for key in free if key.name not in asked], asked, likely)
-    known = {*likely, *gains, *form.along, *form.along.values()}
+    likely = {key.name for key in free if key.is_gain and not live}
+    gain, gains = _gain(form, [key for key in free if key.name not in roles], roles, likely)
+    gain_keys = {*likely, *gains, *form.along, *form.along.values()}
 
     def name_of(key: JsonKey) -> str:
         """What the numbers of a key are called; empty if they are no column."""
         if key.name == gain:
             return GAIN
-        if role := asked.get(key.name):
+        if role := roles.get(key.name):
             return {"column": key.name, "base": SCORE}.get(role, "")
-        if key.steady or key.name in known or (form.form and not key.along):
+        if key.steady or key.name in gain_keys or (form.form and not key.along):
             return ""
         numbered = key.name in ("f1", "F1") and f"{key.name[0]}2" in table
         if (REFERENCE_BASED.search(key.name) and not numbered) or singular(key.name) in ANSWER_KEYS:
@@ -384,48 +384,48 @@ def _with_columns(
     if GAIN in columns and gain != (reward := columns[GAIN][0]):  # a reward beside verdicts
         columns = {reward if name == GAIN else name: paths for name, paths in columns.items()}
     names = {key.name: name for key in free if (name := name_of(key))}
-    if base := [key for key, role in asked.items() if role == "base"]:
+    if base := [key for key, role in roles.items() if role == "base"]:
         names |= {key: {SCORE: "other_score"}.get(key, key) for key in names if names[key] == SCORE and key not in base}
     inner = {key: name for key, name in names.items() if not table[key].along}
     columns |= {name: (f"{key}.0" if table[key].alone else key,) for key, name in inner.items()}
     lists = {**form.along, **{name: key for key, name in names.items() if key not in inner}}
-    lists |= {name: name for name in named if name in table and table[name].along}
-    dropped = set[str]()
+    lists |= {name: name for name in extra_keys if name in table and table[name].along}
+    omissions = set[str]()
     if form.whole:
-        few = {key for key in {*NUMBERS} & table.keys() - asked.keys() if 2 * len(table[key].values) < table[key].of}
-        others = table.keys() - {*names, *named, *_SPECIAL}
-        dropped = few | {key for key in others if table[key].is_numeric("verdict")}
-        dropped |= {key for key, name in inner.items() if key != name}
-        dropped |= {key for key, role in asked.items() if role == "unused"}
+        few = {key for key in {*NUMBERS} & table.keys() - roles.keys() if 2 * len(table[key].values) < table[key].of}
+        others = table.keys() - {*names, *extra_keys, *_SPECIAL}
+        omissions = few | {key for key in others if table[key].is_numeric("verdict")}
+        omissions |= {key for key, name in inner.items() if key != name}
+        omissions |= {key for key, role in roles.items() if role == "unused"}
         columns = {name: paths for name, paths in columns.items() if paths[0] not in few
                    and (name != paths[0] or not {*table[name].kinds} <= {"number", "true or false"})}  # fmt: skip
     elif not form.form:
         columns |= {FINISH: (FINISH,)} if FINISH in table else {}
         answers = [name for name, key in table.items() if singular(name) in ANSWER_KEYS and not key.is_mostly(*_LISTS)
-                   and asked.get(name, "answer") == "answer"]  # fmt: skip
+                   and roles.get(name, "answer") == "answer"]  # fmt: skip
         own = [name for name in answers if not (table[name].steady or table[name].along)
                and name not in {*form.text, *form.right}]  # fmt: skip
         columns |= {"answer": tuple(sorted(own, key=lambda name: ANSWER_KEYS.index(singular(name))))} if own else {}
         beside = [name for name in answers if table[name].along and not own]
         lists |= {"answer": beside[0]} if beside else {}
-    columns |= {{"gain": GAIN, "base": SCORE}.get(role, path): (path,) for path, role in asked.items()
+    columns |= {{"gain": GAIN, "base": SCORE}.get(role, path): (path,) for path, role in roles.items()
                 if "." in path and role in ("gain", "base", "column")}  # fmt: skip
-    form = replace(form, columns=columns, along=lists, omissions=frozenset(dropped), gains=gains)
-    taken = {*form.inner, *named, *lists.values()} | (set() if form.many else form.outer)
-    return form, taken | ({*_SPECIAL, *names} - dropped if form.whole else set())
+    form = replace(form, columns=columns, along=lists, omissions=frozenset(omissions), gains=gains)
+    role_keys = {*form.inner, *extra_keys, *lists.values()} | (set() if form.many else form.outer)
+    return form, role_keys | ({*_SPECIAL, *names} - omissions if form.whole else set())
 
 
 def _gain(
-    form: Roles, keys: Sequence[JsonKey], asked: Mapping[str, str], named: set[str]
+    form: Roles, keys: Sequence[JsonKey], roles: Mapping[str, str], gain_names: set[str]
 ) -> tuple[str, tuple[str, ...]]:
-    """The key of the gain, empty where nothing is sure to be one, and those that could be it; named: as gains are.
+    """The key of the gain, empty where nothing is sure to be one, and those that could be it; gain_names: as gains are.
 
     Of keys that say the same of every candidate, the first is.
     """
-    if given := [key for key, role in asked.items() if role == GAIN]:
-        return given[0], ()
+    if own := [key for key, role in roles.items() if role == GAIN]:
+        return own[0], ()
     likely = [key.name for key in keys
-              if (key.is_numeric("verdict") if key.name in named else key.is_mostly("verdict"))]  # fmt: skip
+              if (key.is_numeric("verdict") if key.name in gain_names else key.is_mostly("verdict"))]  # fmt: skip
     if GAIN in likely:
         return GAIN, ()
     if GAIN in form.columns and len(likely) != 1:
@@ -435,27 +435,27 @@ def _gain(
     return (likely[0], ()) if len(numbers) == 1 else ("", tuple(unsure))
 
 
-def _with_unused(
-    form: Roles, table: Mapping[str, JsonKey], lists: Sequence[Object], taken: set[str], asked: Mapping[str, str]
+def _with_leftovers(
+    form: Roles, table: Mapping[str, JsonKey], lists: Sequence[Object], role_keys: set[str], roles: Mapping[str, str]
 ) -> Roles:
-    """The form with the keys that have no role; taken: those that are used of candidates."""
-    without = [key for name, key in table.items() if name not in taken and not (key.along and name in form.outer)]
-    paths = {key for key, role in asked.items() if role != "unused"}.union(form.text, *form.columns.values())
-    for held in (key for key in table.values() if key.is_mostly("object of numbers")):
-        own = {f"{held.name}.{name}": key_of(name, held.values) for name in keys_of(held.values)}
+    """The form with the keys that have no role; role_keys: those that are used of candidates."""
+    without = [key for name, key in table.items() if name not in role_keys and not (key.along and name in form.outer)]
+    paths = {key for key, role in roles.items() if role != "unused"}.union(form.text, *form.columns.values())
+    for group in (key for key in table.values() if key.is_mostly("object of numbers")):
+        own = {f"{group.name}.{name}": key_of(name, group.values) for name in keys_of(group.values)}
         if not paths.isdisjoint(own):
-            left = ((path, one) for path, one in own.items() if path not in paths)
-            without += [replace(one, name=path, steady=not differ(one.values)) for path, one in left]
-    unused = {key.name: str(key) for key in without}
+            rest = ((path, one) for path, one in own.items() if path not in paths)
+            without += [replace(one, name=path, steady=not differ(one.values)) for path, one in rest]
+    unused_keys = {key.name: str(key) for key in without}
     along = {name for name, key in table.items() if key.along}
     for key in keys_of(lists) if form.many else ():
         if key not in {*along, *form.outer}:
-            unused[key] = f"{key_of(key, lists)} lists"
+            unused_keys[key] = f"{key_of(key, lists)} lists"
     doubtful = [key.path for key in without
                 if not (form.form or key.steady or ID.search(key.name) or key.name in _SERVER_KEYS
-                        or {*asked, *form.gains}.intersection((key.name, key.path)))
+                        or {*roles, *form.gains}.intersection((key.name, key.path)))
                 and (key.is_numeric("object of numbers", share=0.5) or has_steps(key.values))]  # fmt: skip
     entries = entries_of(lists, form.many)
     plain = form.whole and not (form.columns or form.along or form.omissions or form.truth or form.right) and all(
         isinstance(entry, str) or (isinstance(entry, dict) and "text" in entry) for entry in entries)  # fmt: skip
-    return replace(form, plain=plain, unused_keys=unused, doubtful=tuple(doubtful))
+    return replace(form, plain=plain, unused_keys=unused_keys, doubtful=tuple(doubtful))

@@ -54,21 +54,21 @@ _LIKE_IDS = re.compile(r"(?=.*\d).*[^\W\d]")  # all have letters and digits, and
 class Way(NamedTuple):
     """A way in which lines hold an id and a text."""
 
-    said: str  # where the id is
+    where: str  # the id is
     line: re.Pattern[bytes]  # with the groups "id" and "text"
     sure: bool = True  # whether it tells ids of itself
 
     def split(self, line: bytes) -> tuple[str, Texts] | None:
         """The id, which may be empty, and the texts of a line; None if it is not written so. Raises Problem."""
-        found = self.line.match(line)
-        if found is None or self is not JSON:
-            return found and (decoded(found["id"]), ((found["text"] or b"").strip(),))
+        match = self.line.match(line)
+        if match is None or self is not JSON:
+            return match and (decoded(match["id"]), ((match["text"] or b"").strip(),))
         item = parse_object(line)
-        given = next(filter(None, map(item.get, TEXTS)), item.get("text"))
+        value = next(filter(None, map(item.get, TEXTS)), item.get("text"))
         what = "a 'text' or a 'reference'"
-        if given is None:
+        if value is None:
             raise Problem("text", f"found {excerpt(line)}; expected {what} in it: lists are no sentences")
-        texts = texts_of(given, what) if isinstance(given, list) else (text_of(given, what),)
+        texts = texts_of(value, what) if isinstance(value, list) else (text_of(value, what),)
         names = ((list_id(item, key), key) for key in IDS)
         name, key = next(filter(itemgetter(0), names), ("", ""))
         return os.path.splitext(os.path.basename(name))[0] if name and key in IDS[-3:] else name or "", texts
@@ -104,8 +104,8 @@ def _lines_of(path: PathLike, *, look: bool) -> Iterator[tuple[int, bytes]]:
                 yield number, _line_of({key.strip().lower(): value for key, value in row.items()})
             return
         over_lines = first and first[0].strip() == b"{"
-        if held := _texts_by_id(first[0] if len(first) == 1 else lines.rest() if over_lines else b""):
-            yield from enumerate(map(_line_of, held), start=1)
+        if objects := _texts_by_id(first[0] if len(first) == 1 else lines.rest() if over_lines else b""):
+            yield from enumerate(map(_line_of, objects), start=1)
             return
         if first and JSON_OVER_LINES.match(first[0]):
             message = f"found {excerpt(first[0])}, of one JSON value; expected a text, or an object, on each line"
@@ -128,11 +128,11 @@ def _mark_of(line: bytes) -> str:
 def _texts_by_id(value: bytes) -> list[dict[str, Any]]:
     """What a JSON object of ids with their texts holds, as an object of each; nothing for all else."""
     with suppress(Problem):
-        held = {} if value[:1] != b"{" else parse_object(value)
-        if held.keys().isdisjoint((*TEXTS, *IDS)) and all(
-            isinstance(one, str) or is_of(one, [str]) for one in held.values()
+        texts = {} if value[:1] != b"{" else parse_object(value)
+        if texts.keys().isdisjoint((*TEXTS, *IDS)) and all(
+            isinstance(one, str) or is_of(one, [str]) for one in texts.values()
         ):
-            return [{"id": key, "references": one if isinstance(one, list) else [one]} for key, one in held.items()]
+            return [{"id": key, "references": one if isinstance(one, list) else [one]} for key, one in texts.items()]
     return []
 
 
@@ -152,24 +152,24 @@ class TextFile:
     def __init__(self, path: PathLike, form: str = "auto") -> None:
         self.path, self.form = stream_name(path), form
         check_choice("form", form, FORMS)
-        self._lines, self._held = _lines_of(path, look=form != "lines"), list[tuple[int, bytes]]()
+        self._lines, self._buffer = _lines_of(path, look=form != "lines"), list[tuple[int, bytes]]()
         self.ways = self._look() if form in ("auto", "id") else {}
 
     def _look(self) -> dict[Way, TextsById]:
         """The ways in which all lines are written, and what they hold by id."""
         ways = {way: TextsById() for way in WAYS if self.form == "auto" or way != COLUMNS}
         for number, line in self._lines:
-            self._held.append((number, line))
-            for way, named in [*ways.items()] if line else ():
+            self._buffer.append((number, line))
+            for way, entries in [*ways.items()] if line else ():
                 try:
-                    found = way.split(line)
+                    pair = way.split(line)
                 except Problem as problem:
                     message = f"{problem.message} (form: lines takes lines as they stand)"
                     raise DataError(message, path=self.path, line=number) from None
-                if found is None or (not way.sure and found[0] in named and self.form == "auto"):
+                if pair is None or (not way.sure and pair[0] in entries and self.form == "auto"):
                     del ways[way]
-                elif found[0]:
-                    named[found[0]] = number, present_texts((*named.get(found[0], (0, ()))[1], *found[1]))
+                elif pair[0]:
+                    entries[pair[0]] = number, present_texts((*entries.get(pair[0], (0, ()))[1], *pair[1]))
             if not ways and self.form == "id":
                 message = f"found {excerpt(line)}; expected an id and a text, written as on the lines before"
                 raise DataError(message, path=self.path, line=number)
@@ -177,11 +177,11 @@ class TextFile:
                 return {}
         words = ways.pop(FIRST_WORD, {})
         if self.form == "id" or 2 * sum(any(texts) for _, texts in words.values()) > len(words):
-            said = (decoded(text).split() for _, texts in words.values() for text in texts)
-            like = all(map(_LIKE_IDS.match, words)) and all(map(words.keys().isdisjoint, said))
+            word_lists = (decoded(text).split() for _, texts in words.values() for text in texts)
+            like = all(map(_LIKE_IDS.match, words)) and all(map(words.keys().isdisjoint, word_lists))
             ways[FIRST_WORD._replace(sure=len(words) > 1 and like)] = words
-        left = [*ways.items()] if any(line for _, line in self._held) else []
-        return dict(left[:1] if self.form == "id" else left)
+        rest = [*ways.items()] if any(line for _, line in self._buffer) else []
+        return dict(rest[:1] if self.form == "id" else rest)
 
     def by_id(self, ids: Sequence[str], *, own: bool) -> TextsById | None:
         """The texts by the ids of lists, of which the first are given; None where places tell what goes together.
@@ -194,37 +194,37 @@ class TextFile:
         """
         shared = {way: sum(name in named for name in ids) for way, named in self.ways.items()}
         if not own and 2 * (first := shared.pop(FIRST_WORD, 0)) >= len(ids) and first > max(shared.values(), default=0):
-            said = "taken for text, though lists have these numbers (form: id takes it for their ids)"
-            say_once(f"{self.path}: {FIRST_WORD.said} is {said}")
+            message = "taken for text, though lists have these numbers (form: id takes it for their ids)"
+            say_once(f"{self.path}: {FIRST_WORD.where} is {message}")
         way = max(shared, key=lambda way: shared[way], default=COLUMNS)
         if self.form == "id":
             return next(iter(self.ways.values()), {})
-        always = own and way.sure and len(self.ways.get(way, ())) == sum(line != b"" for _, line in self._held) > 0
+        always = own and way.sure and len(self.ways.get(way, ())) == sum(line != b"" for _, line in self._buffer) > 0
         if shared.get(way, 0) and (always or 2 * shared[way] >= len(ids)):
-            say_once(f"{self.path}: {way.said} is taken for the id of a list (form: lines takes it for text)")
+            say_once(f"{self.path}: {way.where} is taken for the id of a list (form: lines takes it for text)")
             return self.ways[way]
         if always:
-            message = f"{way.said} is an id, as {next(iter(self.ways[way]))!r}, but none is that of a list, as "
+            message = f"{way.where} is an id, as {next(iter(self.ways[way]))!r}, but none is that of a list, as "
             message += f"{ids[0]!r}: give both the same ids, or the file none, if its order is that of the lists"
             raise DataError(message, path=self.path, line=1)
         return None
 
-    def by_place(self) -> Iterator[tuple[int, Texts]]:
+    def in_order(self) -> Iterator[tuple[int, Texts]]:
         """The texts in their order, without ids, each with its line."""
         way = next((way for way in self.ways if way.sure or self.form == "id"), None)
         if way == COLUMNS:
             message = "a tab on every line: form: tab takes what is between tabs for several texts, form: lines the "
             raise DataError(f"{message}whole line for one", path=self.path, line=1)
         if way is not None and self.ways[way]:
-            say_once(f"{self.path}: {way.said} is left out, as it is no text (form: lines takes it for text)")
+            say_once(f"{self.path}: {way.where} is left out, as it is no text (form: lines takes it for text)")
         if way == BARS or self.form == "id":
             yield from self.ways.get(way or BARS, {}).values()
             return
-        for number, line in chain(self._held, self._lines):
+        for number, line in chain(self._buffer, self._lines):
             if way is None:
                 yield number, present_texts(map(bytes.strip, line.split(b"\t"))) if self.form == "tab" else (line,)
-            elif line and (found := way.split(line)) is not None:
-                yield number, present_texts(found[1])
+            elif line and (pair := way.split(line)) is not None:
+                yield number, present_texts(pair[1])
 
 
 def pair_texts(first: TextFile, others: Sequence[TextFile]) -> list[list[Texts]]:
@@ -234,22 +234,22 @@ def pair_texts(first: TextFile, others: Sequence[TextFile]) -> list[list[Texts]]
     ------
     DataError: an id, or a place, that one file has and another has not.
     """
-    of_others = [named for file in others for way, named in file.ways.items() if way.sure]
-    known = (named for way, named in first.ways.items() if way.sure)
-    pairs = ((named, sum(name in other for name in named)) for named in known for other in of_others)
-    ids = next(([*named] for named, shared in pairs if named and 2 * shared >= len(named)), [])
-    found = list[list[Texts]]()
+    of_others = [own for file in others for way, own in file.ways.items() if way.sure]
+    own_ids = (own for way, own in first.ways.items() if way.sure)
+    pairs = ((own, sum(name in other for name in own)) for own in own_ids for other in of_others)
+    ids = next(([*own] for own, shared in pairs if own and 2 * shared >= len(own)), [])
+    rows = list[list[Texts]]()
     for file in (first, *others):
-        named = file.by_id(ids, own=True) if ids else None
-        if named is not None and (apart := min(named.keys() ^ {*ids}, default=None)) is not None:
-            where = "this file" if apart in named else first.path
-            message = f"the id {apart!r} is in {where} alone; expected it in both"
-            raise DataError(message, path=file.path, line=named.get(apart, (None,))[0])
-        found.append([texts for _, texts in file.by_place()] if named is None else [named[name][1] for name in ids])
-        if len(found[-1]) != len(found[0]):
-            message = f"{len(found[-1])} lines for {len(found[0])} references of {first.path}; expected one for each"
+        own = file.by_id(ids, own=True) if ids else None
+        if own is not None and (odd_id := min(own.keys() ^ {*ids}, default=None)) is not None:
+            where = "this file" if odd_id in own else first.path
+            message = f"the id {odd_id!r} is in {where} alone; expected it in both"
+            raise DataError(message, path=file.path, line=own.get(odd_id, (None,))[0])
+        rows.append([texts for _, texts in file.in_order()] if own is None else [own[name][1] for name in ids])
+        if len(rows[-1]) != len(rows[0]):
+            message = f"{len(rows[-1])} lines for {len(rows[0])} references of {first.path}; expected one for each"
             raise DataError(message, path=file.path)
-    return found
+    return rows
 
 
 def present_texts(texts: Iterable[bytes]) -> Texts:
@@ -293,18 +293,18 @@ def text_sides(
 ) -> list[Side]:
     """The files of sources and references. references, form: files and their form, see ``TextFile``; by default those
     that the lists hold. sources: a file with one source per line; by default those that the lists hold."""
-    given = [] if sources is None else [source_lines(sources, form)]
-    return [*given, *(TextSide(path, ("line of references", "references"), form) for path in references or ())]
+    sides = [] if sources is None else [source_lines(sources, form)]
+    return [*sides, *(TextSide(path, ("line of references", "references"), form) for path in references or ())]
 
 
 def with_texts(nbest: Lists, entries: Sequence[Any], *, sourced: bool) -> Lists:
     """A list with what the files of ``text_sides`` have for it; sourced: whether the first of these are sources."""
     if nbest.problem is not None:
         return nbest
-    found = {"source": entries[0][0]} if sourced and entries[0] is not None else {}
+    fields = {"source": entries[0][0]} if sourced and entries[0] is not None else {}
     if len(entries) > sourced:
-        found["references"] = present_texts(chain(*filter(None, entries[sourced:])))
-    return text_list(nbest).replace(**found)
+        fields["references"] = present_texts(chain(*filter(None, entries[sourced:])))
+    return text_list(nbest).replace(**fields)
 
 
 class TextSide(Side):
@@ -321,7 +321,7 @@ class TextSide(Side):
         own = reader.order == "id" and any(name != str(k) for k, name in enumerate(first, start=reader.first_id))
         self.by_id = file.by_id(first, own=own) if first else None
         if self.by_id is None:
-            self.entries = file.by_place()
+            self.entries = file.in_order()
             super().pair_up(reader, ids)
 
 

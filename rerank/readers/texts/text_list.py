@@ -35,9 +35,9 @@ class Pieces:
     head: Any  # what the list has once: its JSON object, or its lines before the first candidate
     candidates: Sequence[Any]  # N entries: what it has for every candidate
 
-    def select(self, places: Sequence[int]) -> "Pieces":
-        """The pieces with only the candidates at ``places``."""
-        return Pieces(self.head, [self.candidates[place] for place in places])
+    def select(self, indices: Sequence[int]) -> "Pieces":
+        """The pieces with only the candidates at ``indices``."""
+        return Pieces(self.head, [self.candidates[y] for y in indices])
 
 
 class Entry(NamedTuple):
@@ -74,42 +74,42 @@ class Draft:
     def of(items: Sequence[Any], make: Callable[[Any, int], Entry] | None = None, **fields: Any) -> "Draft":
         """That of entries and Problems, or of those that ``make`` finds in items (of each, and its number from 1);
         ``fields`` are others. pieces: what writes the candidates back, by default items; head: their list."""
-        made: Sequence[Entry | Problem] = each(items, make) if make else items
-        entries = [Entry(b"", {}) if isinstance(one, Problem) else one for one in made]
+        results: Sequence[Entry | Problem] = each(items, make) if make else items
+        entries = [Entry(b"", {}) if isinstance(one, Problem) else one for one in results]
         names = dict.fromkeys(chain.from_iterable(one.numbers for one in entries))
         numbers = {name: [one.numbers.get(name) for one in entries] for name in names}
         parts = {part: [getattr(one, part) for one in entries] for part in PARTS}
-        bad = {k: one for k, one in enumerate(made) if isinstance(one, Problem)}
+        bad = {k: one for k, one in enumerate(results) if isinstance(one, Problem)}
         sides: dict[str, Sequence[Any]] = {key: [value] for key, value in fields.pop("sides", {}).items()}
         raws = [Pieces(fields.pop("head", None), fields.pop("pieces", items))]
         return Draft(raws, [one.text for one in entries], numbers, (), parts, bad, sides=sides, **fields)
 
     def try_each(self, items: Sequence[T], make: Callable[[T, int], U], otherwise: U) -> list[U]:
         """The results of ``make`` for what candidates have; what raises a Problem makes its candidate bad."""
-        made = each(items, make)
-        for k, one in enumerate(made):
+        results = each(items, make)
+        for k, one in enumerate(results):
             if isinstance(one, Problem):
                 self.bad.setdefault(k, one)
-        return [otherwise if isinstance(one, Problem) else one for one in made]
+        return [otherwise if isinstance(one, Problem) else one for one in results]
 
-    def put(self, found: list[dict[str, float]], *, sparse: bool = False) -> None:
+    def put(self, rows: list[dict[str, float]], *, sparse: bool = False) -> None:
         """Give candidates N mappings of numbers by name; of those that are ``sparse``, what all have may be columns."""
-        names = list(dict.fromkeys(chain.from_iterable(found)))
+        names = list(dict.fromkeys(chain.from_iterable(rows)))
         if sparse:
-            some = [one for k, one in enumerate(found) if k not in self.bad]
+            some = [one for k, one in enumerate(rows) if k not in self.bad]
             shared = {*self.numbers, *NUMBERS, *set(some[0] if some else ()).intersection(*some[1:])}
-            self.features, names = found, [name for name in names if name in shared]
+            self.features, names = rows, [name for name in names if name in shared]
         for name in names:
-            values = self.numbers.get(name) or [None] * len(found)
-            self.numbers[name] = [one.get(name, value) for one, value in zip(found, values, strict=True)]
+            values = self.numbers.get(name) or [None] * len(rows)
+            self.numbers[name] = [one.get(name, value) for one, value in zip(rows, values, strict=True)]
 
     def shared(self, base: str) -> list[str]:
         """The names of the numbers that all candidates have, or all with a base score, if there are some."""
         scores = self.numbers.get(base, ())
         none = [k for k, score in enumerate(scores) if score is None] if any(scores) or 0 in scores else []
-        left = {*none, *self.bad}
+        gaps = {*none, *self.bad}
         return [name for name, values in self.numbers.items()
-                if None not in values or all(one is not None or k in left for k, one in enumerate(values))]  # fmt: skip
+                if None not in values or all(one is not None or k in gaps for k, one in enumerate(values))]  # fmt: skip
 
     def settle_columns(self) -> "Draft":
         """The draft with the numbers that are not among ``names`` as features, and without parts that nobody has."""
@@ -136,13 +136,13 @@ class Draft:
 
 def each(items: Sequence[T], make: Callable[[T, int], U]) -> list[U | Problem]:
     """The results of ``make`` (of an item and its number, from 1), or the problems that it raises."""
-    made: list[U | Problem] = []
+    results: list[U | Problem] = []
     for number, item in enumerate(items, start=1):
         try:
-            made.append(make(item, number))
+            results.append(make(item, number))
         except Problem as problem:
-            made.append(problem)
-    return made
+            results.append(problem)
+    return results
 
 
 def lists_of(drafts: Sequence[Draft], path: str, form: str, roles: Any = None) -> Lists:
@@ -156,7 +156,7 @@ def lists_of(drafts: Sequence[Draft], path: str, form: str, roles: Any = None) -
     scores, spans = np.zeros((int(first[-1]), len(names))), list(pairwise(first.tolist()))
     for k, name in enumerate(names):
         scores[:, k] = every(draft.numbers.get(name) or [np.nan] * len(draft.texts) for draft in drafts)
-    texts, given = strip_texts(every(draft.texts for draft in drafts))
+    texts, originals = strip_texts(every(draft.texts for draft in drafts))
     keys = {key for draft in drafts for key in draft.sides}
     sides: dict[str, Sequence[Any]] = {
         key: every(one.sides.get(key, [OF_LIST[key]] * len(one.ids)) for one in drafts) for key in keys
@@ -173,7 +173,7 @@ def lists_of(drafts: Sequence[Draft], path: str, form: str, roles: Any = None) -
     return Lists(
         every(draft.ids for draft in drafts), path, starts, texts, lines, scores, first, names=names, form=form,
         others=drafts[0].others, unscored=drafts[0].unscored, roles=roles, sparse=_sparse(drafts),
-        originals=given, sides=sides,
+        originals=originals, sides=sides,
         segmentation=part("segmentation", b""), alignment=part("alignment", b""), answers=part("answer", None),
     )  # fmt: skip
 
@@ -234,19 +234,19 @@ class TextReader(ListReader):
     def build_lists(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
         """Lists with the same columns, one after the other, are a block. Whoever asks a model may wait for an answer:
         what is there of a pipe is then one."""
-        named = self.named(lines, records)
-        ahead, run, full = list[Draft | Problem](), list[Draft](), 0.0
+        entries = self.with_ids(lines, records)
+        head, run, full = list[Draft | Problem](), list[Draft](), 0.0
         nothing = FileColumns((self.base,), scored=False, others=())
         if "columns" not in lines.traits:
-            ahead = list(self._drafts(lines, islice(named, self.look)))
-            lines.traits |= {"columns": columns} if (columns := self.columns_of(ahead)) else {}
+            head = list(self._drafts(lines, islice(entries, self.look)))
+            lines.traits |= {"columns": columns} if (columns := self.columns_of(head)) else {}
 
         def block() -> Lists:
-            made = lists_of(run, lines.path, self.form, lines.traits.get("roles"))
+            lists = lists_of(run, lines.path, self.form, lines.traits.get("roles"))
             run.clear()
-            return made
+            return lists
 
-        for draft in chain(ahead, self._drafts(lines, named)):
+        for draft in chain(head, self._drafts(lines, entries)):
             if "columns" not in lines.traits and isinstance(draft, Draft):  # the first list that can be used tells
                 columns = self.columns_of([next(self._each(draft))])
                 lines.traits |= {"columns": columns} if columns else {}
@@ -263,10 +263,10 @@ class TextReader(ListReader):
         if run:
             yield block()
 
-    def _drafts(self, lines: LineReader, named: Iterable[tuple[str, Record] | Problem]) -> Iterator[Draft | Problem]:
+    def _drafts(self, lines: LineReader, entries: Iterable[tuple[str, Record] | Problem]) -> Iterator[Draft | Problem]:
         """The lists of records, as many in a draft as the format allows."""
         group = list[tuple[str, Record]]()
-        for one in chain(named, [None]):
+        for one in chain(entries, [None]):
             if isinstance(one, tuple):
                 group.append(one)
                 if len(group) < self.draft_lists and (not self.live or lines.has_line):
@@ -286,9 +286,9 @@ class TextReader(ListReader):
             else:
                 yield from chain.from_iterable(self._draft_group([one], path) for one in group)
         else:
-            yield self._named(draft, [name for name, _ in group], [record.line for _, record in group])
+            yield self._set_ids(draft, [name for name, _ in group], [record.line for _, record in group])
 
-    def _named(self, draft: Draft, ids: Sequence[str], starts: Sequence[int]) -> Draft:
+    def _set_ids(self, draft: Draft, ids: Sequence[str], starts: Sequence[int]) -> Draft:
         """A draft with the ids of its lists and the lines that these start at, without what a model has no use for."""
         draft.ids, draft.starts = ids, starts
         if self.live and self.model_columns is not None:  # gains, which some lists may have
@@ -301,7 +301,7 @@ class TextReader(ListReader):
         if not draft.sizes:
             yield draft
         for k in range(len(draft.sizes)):
-            yield self._named(self.draft(draft.raws[k].head), draft.ids[k : k + 1], draft.starts[k : k + 1])
+            yield self._set_ids(self.draft(draft.raws[k].head), draft.ids[k : k + 1], draft.starts[k : k + 1])
 
     def columns_of(self, drafts: Iterable[Draft | Problem]) -> FileColumns | None:
         """The columns that lists show; None where they have no candidates."""
@@ -320,8 +320,8 @@ class TextReader(ListReader):
         others: tuple[str, ...] = ()
         if dense is None and self.model_columns is not None:
             dense = self.model_columns.names
-            known = {*dense, *NUMBERS, self.base}
-            others = tuple(name for name in names if name not in known)
+            columns = {*dense, *NUMBERS, self.base}
+            others = tuple(name for name in names if name not in columns)
         names = names if dense is None else [*dense, *(name for name in names if name in NUMBERS)]
         scored = self.base in shared and not self.live  # a model says whether it needs scores
         return FileColumns(tuple(dict.fromkeys([self.base, *names])), scored, others)
@@ -330,12 +330,12 @@ class TextReader(ListReader):
         """A draft that fits the columns or, where some of its lists do not, each of these, without bad candidates."""
         if isinstance(draft, Problem):
             yield Lists.of(draft)
-        elif not (fitted := self._fit(draft, columns)).bad:
-            yield fitted
+        elif not (copy := self._fit(draft, columns)).bad:
+            yield copy
         elif draft.sizes:
             yield from chain.from_iterable(self._fit_lists(one, columns, lines) for one in self._each(draft))
         else:
-            yield lists_of([fitted], lines.path, self.form, lines.traits.get("roles")).without(fitted.bad)
+            yield lists_of([copy], lines.path, self.form, lines.traits.get("roles")).without(copy.bad)
 
     def _fit(self, draft: Draft, columns: FileColumns) -> Draft:
         """A draft with its numbers in columns. Candidates that lack some, or have what lists before had not, are bad;

@@ -92,14 +92,14 @@ class ParseReader(ListReader):
         """The function that reads one list of this file, chosen by its first lines; it advances past bad lists too."""
 
     def build_lists(self, lines: LineReader, records: Iterable[Record]) -> Iterator[Lists]:
-        for item in self.named(lines, records):
+        for item in self.with_ids(lines, records):
             if isinstance(item, Problem):
                 yield Lists.of(item)
                 continue
             (name, record), parts = item, item[1].content
             scores, problems = parse_scores(parts.rows, self.score)
-            texts, places = [row.text for row in parts.rows], [row.line for row in parts.rows]
-            fields = name, lines.path, record.line, texts, places, scores, self.score
+            texts, line_numbers = [row.text for row in parts.rows], [row.line for row in parts.rows]
+            fields = name, lines.path, record.line, texts, line_numbers, scores, self.score
             every = Lists.one(*fields, form=parts.form, unscored=parts.unscored, of_trees=True)
             for i, text in enumerate(texts):
                 if lines.nul and b"\0" in text:
@@ -112,9 +112,9 @@ class ParseReader(ListReader):
 
 def block(lines: LineReader, ends: Callable[[bytes, bytes], bool]) -> list[bytes]:
     """Take the next line and those after it, up to the first that, given the line behind it, ``ends`` them."""
-    found = list_ahead(lines, ends)
-    lines.take(len(found))
-    return found
+    piece = list_ahead(lines, ends)
+    lines.take(len(piece))
+    return piece
 
 
 def list_ahead(lines: LineReader, ends: Callable[[bytes, bytes], bool]) -> list[bytes]:
@@ -155,17 +155,17 @@ def parse_scores(rows: Sequence[ScoredTree], column: int) -> tuple[np.ndarray, d
     K > ``column`` whenever N > 0. If rows have different numbers of scores, the most frequent number is right.
     """
     problems, scores = dict[int, Problem](), [numbers(row.scores) for row in rows]
-    widths = Counter(len(found) for found in scores if found is not None and len(found) > column)
+    widths = Counter(len(values) for values in scores if values is not None and len(values) > column)
     width = widths.most_common(1)[0][0] if widths else column + 1
-    for i, (row, found) in enumerate(zip(rows, scores, strict=True)):
-        if found is None:
+    for i, (row, values) in enumerate(zip(rows, scores, strict=True)):
+        if values is None:
             reason, message = "score", f"found {excerpt(row.scores)}; expected the candidate's score"
             message += "" if row.scores.strip() else "; let the parser write one (-tree_likelihood, -confidence)"
-        elif len(found) != width:
+        elif len(values) != width:
             needs = f"the reader's option score: {column} needs at least one more"
-            message = needs if len(found) <= column else f"most candidates of the list have {width}"
-            reason, message = "columns", f"found {len(found)} scores; {message}"
-        elif not all(map(isfinite, found)):
+            message = needs if len(values) <= column else f"most candidates of the list have {width}"
+            reason, message = "columns", f"found {len(values)} scores; {message}"
+        elif not all(map(isfinite, values)):
             reason, message = "infinite score", f"found {excerpt(row.scores)}; expected finite scores"
         else:
             continue
@@ -189,15 +189,15 @@ def next_with_header(
     """A header and its list, up to a blank line or the next header; every candidate is of so many pieces. What follows
     a bad list without a header of its own goes with it."""
     header = _HEADER.match(lines.peek(1)[0])
-    named = header is not None and header[2] is not None
+    has_id = header is not None and header[2] is not None
 
-    def is_header(line: bytes, after: bytes, named: bool) -> bool:
+    def is_header(line: bytes, after: bytes, has_id: bool) -> bool:
         """A number is a score before a tree, where candidates have one, and behind a header with an id."""
-        found = _HEADER.match(line)
-        return found is not None and (not named or found[2] is not None) and not (each == 2 and _is_tree(after))
+        match = _HEADER.match(line)
+        return match is not None and (not has_id or match[2] is not None) and not (each == 2 and _is_tree(after))
 
     def ends(line: bytes, after: bytes) -> bool:
-        return line[:1] not in _CANDIDATE_STARTS and (blank(line) or is_header(line, after, named))
+        return line[:1] not in _CANDIDATE_STARTS and (blank(line) or is_header(line, after, has_id))
 
     first, (head, *rest) = lines.number + 1, block(lines, ends)
     pieces = list(pieces_of(rest, first + 1))
@@ -206,11 +206,11 @@ def next_with_header(
         name, problem = None, Problem("header", message, first)
     else:
         name, count = None if header[2] is None else decoded(header[2].strip()), int(header[1])
-        found, extra = divmod(len(pieces), each)
-        if (found, extra) == (count, 0):
+        size, extra = divmod(len(pieces), each)
+        if (size, extra) == (count, 0):
             return Record(name, first, Problem("nul", NUL) if b"\0" in head else parts_of(pieces))
-        if found < count:
-            message = f"the header says {amount(count, 'candidate')}; found {found}"
+        if size < count:
+            message = f"the header says {amount(count, 'candidate')}; found {size}"
             message += " and a score without its tree" * extra
             problem = Problem("too few", message, first + 1 + len(rest))
         else:
@@ -220,7 +220,7 @@ def next_with_header(
     while lines.skip_blank():
         line, after = [*lines.peek(2), b""][:2]
         score = line if each == 2 else line.partition(b"(")[0]
-        if is_header(line, after, named=False) or not (_is_tree(line) or numbers(score)):
+        if is_header(line, after, has_id=False) or not (_is_tree(line) or numbers(score)):
             break
         block(lines, ends)
     return Record(name, problem.line or first, problem)
@@ -237,9 +237,9 @@ class CharniakReader(ParseReader):
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New and old scores share the score line, separated by tabs."""
-        chosen = range(len(nbest)) if order is None else order
-        parts = [encoded(f"{len(chosen)}\t{nbest.id}\n")]
-        for i in chosen:
+        indices = range(len(nbest)) if order is None else order
+        parts = [encoded(f"{len(indices)}\t{nbest.id}\n")]
+        for i in indices:
             parts += [score_text(nbest, i, scores), b"\n", nbest.texts[i], b"\n"]
         out.write(b"".join([*parts, b"\n"]))
 
@@ -277,21 +277,21 @@ class BareReader(ParseReader):
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New scores come before the trees, with old ones where there are any."""
-        chosen = range(len(nbest)) if order is None else order
+        indices = range(len(nbest)) if order is None else order
         scored, parts = nbest.form.endswith(_WITH_SCORES), list[bytes]()
         if nbest.form.startswith(_HEADERS):
-            parts.append(encoded(f"{len(chosen)}\t{nbest.id}\n"))
-        for i in chosen:
+            parts.append(encoded(f"{len(indices)}\t{nbest.id}\n"))
+        for i in indices:
             if scored or scores is not None:
                 parts += [score_text(nbest, i, scores, old=scored), b"\t"]
             parts += [nbest.texts[i], b"\n"]
         out.write(b"".join(parts or [b"(())\n"]) + b"\n")
 
     def _grammar(self, lines: LineReader) -> NextList:
-        header, shown = _HEADER.match(lines.peek(1)[0]), _SCORE_SAMPLE_LINES
+        header, count = _HEADER.match(lines.peek(1)[0]), _SCORE_SAMPLE_LINES
         if self.live:  # the first list: a pipe may have no more before its answer
-            shown = min(int(header[1]) + 1 if header else len(list_ahead(lines, blank)), _SCORE_SAMPLE_LINES)
-        scored = any(numbers(split_scores(line)[0]) for line in lines.peek(shown) if b"(" in line)
+            count = min(int(header[1]) + 1 if header else len(list_ahead(lines, blank)), _SCORE_SAMPLE_LINES)
+        scored = any(numbers(split_scores(line)[0]) for line in lines.peek(count) if b"(" in line)
         if header is None:
             return partial(next_group, pieces_of=_pieces, form=GROUPS + _WITH_SCORES * scored, scored=scored)
         form = _HEADERS + _WITH_SCORES * scored
@@ -321,9 +321,9 @@ def _pieces(lines: Sequence[bytes], first: int) -> list[Piece]:
 def _parts(pieces: Iterable[Piece], form: str, scored: bool) -> Parts:
     """The list of these candidates, without failed parses; a line without a bracket is scores and tree."""
     rows = list[ScoredTree]()
-    for place, line in pieces:
+    for number, line in pieces:
         scores, tree = split_scores(line)
         if not is_failed_parse(scores, tree):
-            found = (scores, tree or scores) if scored else (b"0", line)
-            rows.append(ScoredTree(found[0], place, found[1], place))
+            fields = (scores, tree or scores) if scored else (b"0", line)
+            rows.append(ScoredTree(fields[0], number, fields[1], number))
     return Parts(rows, form, unscored=not scored)

@@ -59,7 +59,7 @@ def read_trees(path: PathLike, *, chunk: int = CHUNK, empty_lines: bool = False)
     """
     with open_stream(path) as stream:
         lines, after = LineReader(stream, chunk=chunk), 1  # the line after that of the last tree's end
-        tree, held, depth, start, margin = list[bytes](), 0, 0, 0, 0  # the open tree: its lines, and where it starts
+        tree, size, depth, start, margin = list[bytes](), 0, 0, 0, 0  # the open tree: its lines, and where it starts
 
         def blanks(end: int) -> Iterator[tuple[bytes, int]]:
             return ((b"", number) for number in range(after, end if empty_lines else 0))
@@ -67,7 +67,7 @@ def read_trees(path: PathLike, *, chunk: int = CHUNK, empty_lines: bool = False)
         def fault(what: str, near: bytes) -> DataError:
             return DataError(f"{what} (near {excerpt(near[:40])})", path=stream.path, line=lines.number)
 
-        def unclosed(where: str) -> DataError:
+        def missing_end(where: str) -> DataError:
             message = f"the tree that starts here is not closed {where}: {depth} ')' missing"
             inside = f"; line {margin} starts with '(' and is still inside of it, so look before that line"
             return DataError(message + inside * (margin > 0), path=stream.path, line=start)
@@ -98,16 +98,16 @@ def read_trees(path: PathLike, *, chunk: int = CHUNK, empty_lines: bool = False)
                 if not depth:
                     yield from blanks(start)
                     yield b"\n".join([*tree, line[end : at + 1]]), start
-                    tree, held, end, after = [], 0, at + 1, number + 1
+                    tree, size, end, after = [], 0, at + 1, number + 1
             if depth:
                 tree.append(line[end:])
-                held += len(tree[-1])
-                if held > MAX_LINE:
-                    raise unclosed(f"within {MAX_LINE >> 20} MiB")
+                size += len(tree[-1])
+                if size > MAX_LINE:
+                    raise missing_end(f"within {MAX_LINE >> 20} MiB")
             elif text := line[end:].lstrip():
                 raise fault(_OUTSIDE, text)
         if depth:
-            raise unclosed("before the end of the file")
+            raise missing_end("before the end of the file")
         yield from blanks(lines.number + 1)
 
 
@@ -150,12 +150,12 @@ def _tree_files(name: str) -> Iterable[str]:
     def unreadable(error: OSError) -> None:
         raise DataError(f"cannot be read: {error.strerror}", path=str(error.filename))
 
-    files, seen, kinds = dict[str, str](), set[str](), set[str]()
-    for place, _, names in os.walk(name, followlinks=True, onerror=unreadable):
-        if (real := os.path.realpath(place)) in seen:
-            raise DataError("is a link to a folder that is read anyway; name the folders one by one", path=place)
-        seen.add(real)
-        for path in (os.path.join(place, file_name) for file_name in names if not file_name.startswith(".")):
+    files, folders, kinds = dict[str, str](), set[str](), set[str]()
+    for folder, _, names in os.walk(name, followlinks=True, onerror=unreadable):
+        if (real := os.path.realpath(folder)) in folders:
+            raise DataError("is a link to a folder that is read anyway; name the folders one by one", path=folder)
+        folders.add(real)
+        for path in (os.path.join(folder, file_name) for file_name in names if not file_name.startswith(".")):
             plain = os.path.splitext(path)[0] if compression_of_name(path) != "plain" else path
             if (ending := os.path.splitext(plain)[1].lower()) not in ENDINGS:
                 continue
@@ -207,16 +207,16 @@ class TreebankSide(Side):
 
 def read_sentences(path: PathLike, *, chunk: int = CHUNK) -> Iterator[SentenceText]:
     """The sentences of a file ("-": standard input) in order; what tells its kind apart is held until it is known."""
-    held: list[SentenceText] = []  # one tree, or what is read differently in files of the other kind, and all after it
+    head: list[SentenceText] = []  # one tree, or what is read differently in files of the other kind, and all after it
     sentences = (SentenceText(*sentence) for sentence in read_trees(path, chunk=chunk, empty_lines=True))
     for one in sentences:
-        held.append(one)
+        head.append(one)
         if b"\n" in one.text:
-            yield from (sentence for sentence in chain(held, sentences) if sentence.text)
+            yield from (sentence for sentence in chain(head, sentences) if sentence.text)
             return
-        if len(held) == 2 and all(sentence.text for sentence in held) and held[0].line < held[1].line:
-            yield held.pop(0)
-    for line, trees in groupby(held, lambda each: each.line):  # those of every line as one sentence
+        if len(head) == 2 and all(sentence.text for sentence in head) and head[0].line < head[1].line:
+            yield head.pop(0)
+    for line, trees in groupby(head, lambda each: each.line):  # those of every line as one sentence
         texts = [each.text for each in trees]
         whole = texts[0] if len(texts) == 1 else b"(%s %s)" % (FOREST.encode(), b" ".join(texts))
         yield SentenceText(whole, line)
@@ -229,15 +229,15 @@ def gold_sentences(paths: Sequence[PathLike]) -> Iterator[SentenceText | bytes]:
     return (gold.text for gold in read_treebank(paths))
 
 
-def open_list(nbest: Lists, symbols: SymbolTable, changed: Counter[str] | None = None) -> tuple[Lists, Trees]:
+def open_list(nbest: Lists, symbols: SymbolTable, changes: Counter[str] | None = None) -> tuple[Lists, Trees]:
     """The list and its candidates' trees, without those that are malformed. Raises Problem ("brackets") if all are.
 
-    With ``changed``, words of the trees are ``normalized``, and those that this changes are counted there; the texts of
+    With ``changes``, words of the trees are ``normalized``, and those that this changes are counted there; the texts of
     the list stay.
     """
 
     def look(own: Lists) -> Trees:
-        texts = own.texts if changed is None else bracket_words(own.texts)
+        texts = own.texts if changes is None else bracket_words(own.texts)
         try:
             return parse_brackets(texts, symbols, path=own.path, lines=own.lines, list_id=own.id)
         except DataError as error:
@@ -245,12 +245,12 @@ def open_list(nbest: Lists, symbols: SymbolTable, changed: Counter[str] | None =
             raise Problem("brackets", message, error.line, path=own.path, list_id=own.id) from None
 
     nbest, trees = nbest.open_usable(look)
-    return nbest, trees if changed is None else normalized(trees, symbols, changed, CANDIDATES)
+    return nbest, trees if changes is None else normalized(trees, symbols, changes, CANDIDATES)
 
 
-def parse_list(nbest: Lists, symbols: SymbolTable, changed: Counter[str] | None = None) -> tuple[Lists, Trees]:
+def parse_list(nbest: Lists, symbols: SymbolTable, changes: Counter[str] | None = None) -> tuple[Lists, Trees]:
     """``open_list``. Raises Problem ("words") too if the trees are those of different sentences."""
-    nbest, trees = open_list(nbest, symbols, changed)
+    nbest, trees = open_list(nbest, symbols, changes)
     trace = symbols.intern(TRACE)
     if not (words := leaves(trees, trace)).size:
         return nbest, trees
@@ -268,20 +268,20 @@ def lists_of_trees(reader: Reader, path: PathLike, gold: Sequence[PathLike] | No
         yield nbest.replace(gold=entries[0]) if entries and nbest.problem is None else nbest
 
 
-def parse_pair(nbest: Lists, symbols: SymbolTable, changed: Counter[str] | None = None) -> tuple[Lists, Trees, Trees]:
-    """A list with its trees and its gold tree parsed; ``changed`` as in ``open_list``. Raises Problem.
+def parse_pair(nbest: Lists, symbols: SymbolTable, changes: Counter[str] | None = None) -> tuple[Lists, Trees, Trees]:
+    """A list with its trees and its gold tree parsed; ``changes`` as in ``open_list``. Raises Problem.
 
     The metric says whose words are those of the gold tree.
     """
-    nbest, trees = open_list(nbest.sound(), symbols, changed)
+    nbest, trees = open_list(nbest.sound(), symbols, changes)
     gold: SentenceText = nbest.gold
-    texts = [gold.text] if changed is None else bracket_words([gold.text])
+    texts = [gold.text] if changes is None else bracket_words([gold.text])
     try:
         tree = parse_brackets(texts, symbols, lines=[gold.line])
     except DataError as error:
         message = f"in the gold tree: {error.message}{bracket_advice(texts[0])}"
         problem = Problem("gold tree", message, error.line or gold.line, path=gold.path, list_id=nbest.id)
         raise problem from None
-    if changed is not None:
-        tree = normalized(tree, symbols, changed, GOLD)
+    if changes is not None:
+        tree = normalized(tree, symbols, changes, GOLD)
     return nbest, trees, tree
