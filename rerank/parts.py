@@ -77,12 +77,12 @@ trees: Registry[Any] = Registry("trees")
 
 def register(add: Add) -> None:
     """Make them known."""
-    for kind, folder, places in (
+    for kind, folder, paths in (
         ("reader", "readers.", READERS), ("metric", "metrics.", METRICS), ("learner", "learn.rules.", LEARNERS),
         ("loss", "learn.losses:", LOSSES), ("pair source", "learn.pairs:", PAIRS),
     ):  # fmt: skip
-        for name, place in places.items():
-            add(kind, name, f"rerank.{folder}{place}")
+        for name, path in paths.items():
+            add(kind, name, f"rerank.{folder}{path}")
     for module, names in TEMPLATES.items():
         for name in names.split():
             add("template", name, f"rerank.features.{module}:{name}")

@@ -108,7 +108,7 @@ class Compared:
         usual = ((name, self.against) for name in self.rows if name not in benchmarks)
         return {f"{a}_vs_{b}": self.test_between(a, b).as_dict() for a, b in (usual if pairs is None else pairs)}
 
-    def alike(self, names: Iterable[str]) -> dict[str, str]:
+    def repeats(self, names: Iterable[str]) -> dict[str, str]:
         """The rows among ``names`` that choose the same in every list as one before them, each with the first such."""
         first = dict[bytes, str]()
         same = {name: first.setdefault(self.rows[name].tobytes(), name) for name in names}
@@ -141,15 +141,15 @@ class Compared:
         heading: of the scores; of: of the rows.
         """
         text, difference, lines = self.metric.text, self.metric.signed, list[dict[str, str]]()
-        alike = self.alike(name for name in self.rows if name not in self.oracles)
+        repeats = self.repeats(name for name in self.rows if name not in self.oracles)
         for name, (score, interval, test, p) in self.row_scores.items():
-            if name in alike:
+            if name in repeats:
                 continue
             line = {of: name, heading: text(score)}
             line["95 % interval"] = " to ".join(map(text, interval))
             line[f"Δ {self.against.removesuffix(' vote')}"] = "" if test is None else difference(test.difference)
             lines.append(line | {"p": "" if p is None else f"{p:.2g}"})
-        same = ", ".join(f"{name} as {other}" for name, other in alike.items())
+        same = ", ".join(f"{name} as {other}" for name, other in repeats.items())
         notes = note, f"The same choice in every list: {same}." if same else ""
         return TextTable.of(caption, lines, note=" ".join(filter(None, notes)))
 

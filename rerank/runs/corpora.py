@@ -338,21 +338,21 @@ def reread(job: BlockJob, block: Block) -> RereadBlock:
     opens = any(visitor.opens for visit in visits for visitor in visit.visitors)
     for index, nbest in enumerate(one_by_one(block.read(places))):
         name, by_visit = (index if nbest.problem is None else -1, nbest.id), list[tuple[int, list[Any]]]()
-        again = evidence = None
+        entry = evidence = None
         for visit in visits:
             if name not in visit.lists:
                 by_visit.append((-1, [nbest if visitor.whole else None for visitor in visit.visitors]))
                 continue
             number, stats, inputs = visit.lists[name]
-            if again is None:
+            if entry is None:
                 survivors = nbest if len(nbest) == len(stats) else content.without_bad(nbest)
                 pair = content.compared(survivors) if opens and len(stats) else None
                 evidence = pair and Evidence(content, pair.nbest, pair.content, decode.most, gains)
-                again = RereadList(survivors, stats, pair, evidence, [])
-            again = again._replace(findings=[])
+                entry = RereadList(survivors, stats, pair, evidence, [])
+            entry = entry._replace(findings=[])
             for visitor, values in zip(visit.visitors, inputs, strict=True):
-                again.findings.append(visitor.see(again, *values))
-            by_visit.append((number, again.findings))
+                entry.findings.append(visitor.see(entry, *values))
+            by_visit.append((number, entry.findings))
         lists.append((begin + index, by_visit))
         long += evidence is not None and evidence.cut
     return RereadBlock(lists, long, {name: place for name, place in places.items() if name not in block.seen})

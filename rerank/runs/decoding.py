@@ -57,35 +57,35 @@ class ListAnswer(NamedTuple):
     rows: np.ndarray
 
 
-def by_gain(points: Points, how: Decoding | None, again: RereadList, scores: np.ndarray) -> ListAnswer | None:
+def by_gain(points: Points, how: Decoding | None, entry: RereadList, scores: np.ndarray) -> ListAnswer | None:
     """Decide by expected gain; of a Decoding ``how`` with the margin that it asks for."""
-    if again.pair is None or again.evidence is None:
+    if entry.pair is None or entry.evidence is None:
         return None
-    nbest = again.pair.nbest
-    indices = best_expected(again.evidence.expected(scores, points.sharpness, points.deviation), scores)
+    nbest = entry.pair.nbest
+    indices = best_expected(entry.evidence.expected(scores, points.sharpness, points.deviation), scores)
     index: int | None = int(indices[0])
-    rows = again.stats[indices]
+    rows = entry.stats[indices]
     if how is not None and how.margin > 0:
         p = probabilities(scores, points.sharpness, points.deviation)[0]
         index = settled(how, int(indices[0]), agreed(nbest, p)[1], nbest.base)
-        rows = np.zeros_like(rows) if index is None else again.stats[[index]]
+        rows = np.zeros_like(rows) if index is None else entry.stats[[index]]
     return ListAnswer(None if index is None else nbest.original(index), index, rows)
 
 
 def by_fusion(
-    points: Points, metric: Parseval, models: Sequence[BracketModel | None], again: RereadList, scores: np.ndarray,
+    points: Points, metric: Parseval, models: Sequence[BracketModel | None], entry: RereadList, scores: np.ndarray,
     fold: int = 0,
 ) -> ListAnswer | None:  # fmt: skip
     """Decide by fused trees, of brackets that the model of the ``fold`` judges if there is one, or by
     candidates that are worth nearly as much; of a list of failed parses alone by the best candidate."""
-    if again.pair is None or again.evidence is None:
+    if entry.pair is None or entry.evidence is None:
         return None
-    nbest, (candidates, symbols, _), gold = again.pair.nbest, again.pair.content, again.pair.gold
+    nbest, (candidates, symbols, _), gold = entry.pair.nbest, entry.pair.content, entry.pair.gold
 
     def stats(trees: Trees) -> np.ndarray:
         return np.asarray(metric.stats(gold, trees, symbols)[1])
 
-    fusion, judgements, model = again.evidence.fusion, None, models[fold]
+    fusion, judgements, model = entry.evidence.fusion, None, models[fold]
     if not fusion.used.any():
         best = int(np.argmax(scores))
         return ListAnswer(nbest.original(best), best, stats(picked(candidates, [best])))
@@ -138,11 +138,11 @@ class Sweep:
             self.candidates[number] = self._starts[number] + answer.candidate
 
 
-def answers_of(names: Sequence[str], again: RereadList) -> tuple[np.ndarray, np.ndarray] | None:
+def answers_of(names: Sequence[str], entry: RereadList) -> tuple[np.ndarray, np.ndarray] | None:
     """The answers of a list, and its columns with these names."""
-    if again.pair is None:
+    if entry.pair is None:
         return None
-    nbest = again.pair.nbest.with_names()
+    nbest = entry.pair.nbest.with_names()
     return answer_numbers(nbest), nbest.scores[:, [nbest.names.index(name) for name in names]].T
 
 

@@ -34,17 +34,17 @@ DEFAULT_THRESHOLD = 0.5  # where the lists are too few to choose one
 ListBrackets = tuple[BracketColumns, list[str | int], np.ndarray]
 
 
-def brackets_of(deviation: float, sharpness: float, again: RereadList, scores: np.ndarray) -> ListBrackets | None:
+def brackets_of(deviation: float, sharpness: float, entry: RereadList, scores: np.ndarray) -> ListBrackets | None:
     """The columns of a list's brackets, in which symbols are indices of the texts that follow (or -1, -2), and which
     are right; a list of failed parses alone has none to learn from. ``scores`` (float64 [T]) are in units of their
     deviation, as ``deviation`` is that of the base scores."""
-    if again.pair is None or again.evidence is None:
+    if entry.pair is None or entry.evidence is None:
         return None
-    symbols, fusion = again.pair.content.symbols, again.evidence.fusion
-    gold = Fusion(again.pair.gold, symbols)
+    symbols, fusion = entry.pair.content.symbols, entry.evidence.fusion
+    gold = Fusion(entry.pair.gold, symbols)
     if not fusion.used.any() or not np.array_equal(fusion.words, gold.words):
         return None
-    columns = bracket_model.bracket_columns(fusion, scores, again.pair.nbest.base / deviation, sharpness)
+    columns = bracket_model.bracket_columns(fusion, scores, entry.pair.nbest.base / deviation, sharpness)
     ids, inverse = np.unique(columns.symbols, return_inverse=True)
     texts = [symbols.text(one) if one >= 0 else one for one in ids.tolist()]
     columns = columns._replace(symbols=inverse.reshape(columns.symbols.shape))

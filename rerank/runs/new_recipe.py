@@ -187,14 +187,14 @@ def _measure(task: str, use: str, lists: Sequence[Lists], metric: str | None) ->
         return [f"metric: {metric}"]
     texts = [text for nbest in lists[:SAMPLE_LISTS] for text in nbest.texts]
     solid = 10 * sum(UNSPACED_LETTERS.search(decoded(text)) is not None for text in texts) > len(texts)
-    punctuated = 2 * sum(ATTACHED_MARK.search(text) is not None for text in texts) > len(texts)
+    marks = 2 * sum(ATTACHED_MARK.search(text) is not None for text in texts) > len(texts)
     if use == "search":
         return ["metric: ndcg@10  # or map, mrr, recall@100; gain: of the first alone"]
     if task == "speech" and solid:
         return ["metric: cer  # as blanks do not tell words apart; or wer"]
     if task == "speech" and sum(len(text.split()) for text in texts) <= MAX_NAME_WORDS * len(texts):
         return ["metric: match  # of whole texts, as these are short, like names; or wer, cer"]
-    if task == "translation" and (solid or punctuated):
+    if task == "translation" and (solid or marks):
         tokenizer = "char" if solid else "13a"
         return [f"metric: {{name: bleu, tokenize: {tokenizer}}}  # as blanks do not tell words apart; none: they do"]
     return []

@@ -57,7 +57,7 @@ def write_answers(directory: Path, split: str, answers: list[bytes]) -> None:
 
 
 def prediction_of(
-    reader: Reader, metric: Metric, leading: int | None, again: RereadList, scores: np.ndarray, offset: float,
+    reader: Reader, metric: Metric, leading: int | None, entry: RereadList, scores: np.ndarray, offset: float,
     gains: np.ndarray, reference: np.ndarray,
 ) -> tuple[bytes, int, Lists]:  # fmt: skip
     """The prediction of a list in the input's format: its candidates by their scores in the corpus (float64 [N]), after
@@ -67,8 +67,8 @@ def prediction_of(
     The scores that are written are those of features' plain values, so that lists can be compared: ``offset`` makes
     them such, see ``ExtractedSplit``. gains: of base candidate and, where lists are not decoded, of answer.
     """
-    nbest, answer, (before, after) = again.nbest, None, gains
-    if leading is not None and (answer := again.findings[leading]) is not None:
+    nbest, answer, (before, after) = entry.nbest, None, gains
+    if leading is not None and (answer := entry.findings[leading]) is not None:
         after = metric.gain(answer.rows[0], reference)
     order = led(rank(scores, nbest.base), None if answer is None else answer.candidate)
     sign = 0 if not scores.size or abs(after - before) <= SAME_GAIN else 1 if after > before else -1
@@ -155,13 +155,13 @@ def selected_texts(
     return Visitor(lambda _index, _number, text: texts.append(text), see, [], indices, opens=False), texts
 
 
-def texts_of(names: Sequence[str], ways: Mapping[str, int], again: RereadList, *indices: int) -> SelectedTexts:
+def texts_of(names: Sequence[str], ways: Mapping[str, int], entry: RereadList, *indices: int) -> SelectedTexts:
     """The texts that are selected from a list, given their indices."""
-    choices, texts = dict(zip(names, indices, strict=True)), again.nbest.texts
+    choices, texts = dict(zip(names, indices, strict=True)), entry.nbest.texts
     for name, number in ways.items():
-        answer = again.findings[number]
+        answer = entry.findings[number]
         choices[name] = -1 if answer is None or answer.candidate is None else answer.candidate
-    return {name: texts[y] if y >= 0 else b"" for name, y in choices.items()}, again.nbest.references
+    return {name: texts[y] if y >= 0 else b"" for name, y in choices.items()}, entry.nbest.references
 
 
 @dataclass(frozen=True)

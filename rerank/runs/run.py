@@ -140,8 +140,8 @@ class Run:
         ways = dict.fromkeys([self.recipe.predictor, *get_args(Kind)])
         alike = {
             split: same
-            for split, compared in self.selections.items()
-            if (same := compared.alike(name for name in ways if name in compared.rows))
+            for split, table in self.selections.items()
+            if (same := table.repeats(name for name in ways if name in table.rows))
         }
         return {
             "name": self.name,
@@ -150,7 +150,7 @@ class Run:
             "ranked_by": self.recipe.predictor,
             "dev": self.dev_score,
             "training": self.training,
-            "splits": {split: compared.reports() for split, compared in self.selections.items()},
+            "splits": {split: table.reports() for split, table in self.selections.items()},
             "significance": {split: each.significance() if tests else {} for split, each in self.selections.items()},
             **({"alike": alike} if alike else {}),
         }
@@ -203,7 +203,7 @@ def weight_counts(weights: Mapping[str, Weights], predictor: str) -> dict[str, A
 
 log = logging.getLogger("rerank")
 INTERVAL_ERRORS = 1.96  # standard errors: 95 % of a normal distribution
-SAMPLES = 1000
+BOOTSTRAP_SAMPLES = 1000
 
 
 def choose(recipe: ListRecipe, runs: Sequence[Run], lists: Corpus | None, metric: Metric) -> tuple[Run, dict[str, Any]]:
@@ -218,7 +218,7 @@ def choose(recipe: ListRecipe, runs: Sequence[Run], lists: Corpus | None, metric
     rows = {
         key: np.stack([scored_rows(lists, metric, run.scores(lists)) for run in group]) for key, group in groups.items()
     }
-    table = Compared(metric, lists.reference, rows, oracles=(), samples=SAMPLES, seed=recipe.seed)
+    table = Compared(metric, lists.reference, rows, oracles=(), samples=BOOTSTRAP_SAMPLES, seed=recipe.seed)
     best, points = max(rows, key=lambda key: sign * table.score(key)), list[dict[str, Any]]()
     for key, group in groups.items():
         score, width = table.score(key), INTERVAL_ERRORS * table.error(key)

@@ -92,8 +92,8 @@ def fit_weights(source: vote.ListSource, restarts: int, seed: int) -> dict[str, 
     ordered = source.metric.ordered
     maxent = unit(vote.maxent_weights(source, agree=False, loss="listnet" if ordered else "log"))
     starts = [maxent, np.array([float(name == source.base) for name in source.names])]
-    if not ordered and (two := gain_pairs(source)).gain.size:
-        starts.insert(1, unit(vote.maxent_weights(two, agree=False)))
+    if not ordered and (pair_lists := gain_pairs(source)).gain.size:
+        starts.insert(1, unit(vote.maxent_weights(pair_lists, agree=False)))
     starts = [start for start in starts if start.any()] or [unit(np.ones(len(source.names)))]
     return {MAXENT: maxent, WEIGHED: search_weights(source, starts, restarts, seed)}
 

@@ -67,9 +67,9 @@ def differences(trees: Trees, symbols: SymbolTable, t: int) -> tuple[list[int], 
     tag is punctuation do not count; where the trees have different numbers of words, each tree's own tags decide.
     """
     gold, own = (leaves(trees, symbols.intern(EMPTY_TAG), of) for of in (0, t))
-    deleted = np.isin(trees.label, [symbols.intern(tag) for tag in _DELETE])
-    in_gold = brackets_of(trees, symbols, 0, gold[~deleted[gold]])
-    in_tree = brackets_of(trees, symbols, t, own[~deleted[gold if gold.size == own.size else own]])
+    mask = np.isin(trees.label, [symbols.intern(tag) for tag in _DELETE])
+    in_gold = brackets_of(trees, symbols, 0, gold[~mask[gold]])
+    in_tree = brackets_of(trees, symbols, t, own[~mask[gold if gold.size == own.size else own]])
     return _surplus(in_gold, in_tree), _surplus(in_tree, in_gold)
 
 

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 WIDTH, HEIGHT = 410.0, 270.0  # px; the page scales figures to its columns
-SMALL = 11.0  # px
-LETTER = 0.58 * SMALL  # the width of a letter in px, rather too wide than too narrow
+FONT_SIZE = 11.0  # px
+LETTER_WIDTH = 0.58 * FONT_SIZE  # the width of a letter in px, rather too wide than too narrow
 PALETTE = "#0072b2", "#d55e00", "#009e73", "#a8518a", "#a87600", "#3a8fc4", "#6b5bb0"  # after Okabe & Ito 2008
 DASHES = "", "7 3", "2 2", "9 3 2 3", "4 1.5", "12 4", "6 2 2 2 2 2"
 MAX_DOTS = 25  # a line of more points gets none
-STEPS = 1, 2, 5  # between ticks, times a power of ten
-MAX_STEPS = 6
+TICK_STEPS = 1, 2, 5  # between ticks, times a power of ten
+MAX_TICKS = 6
 SHORT_FROM = 1e4  # from here on numbers on an axis are short
 
 
@@ -75,9 +75,9 @@ def linear(values: Iterable[float], *, margin: float = 0.0) -> Scale:
     if high == low:
         low, high = low - 0.5, high + 0.5
     low, high = low - margin * (high - low), high + margin * (high - low)
-    least = (high - low) / MAX_STEPS * (1 - 1e-9)
+    least = (high - low) / MAX_TICKS * (1 - 1e-9)
     power = 10.0 ** math.floor(math.log10(least))
-    step = next(power * factor for factor in (*STEPS, 10) if power * factor >= least)
+    step = next(power * factor for factor in (*TICK_STEPS, 10) if power * factor >= least)
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
     at = [k * step for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
     short = max(abs(low), abs(high)) >= SHORT_FROM
@@ -95,8 +95,8 @@ def logarithmic(values: Iterable[float], *, margin: float = 0.0) -> Scale:
     room = (high / low) ** margin
     low, high = low / room, high * room
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    inner, every = STEPS if high / low < 1000 else (1,), max(1, len(powers) // 6)
-    ticks = [step * 10.0**power for power in powers if power % every == 0 for step in inner]
+    inner, interval = TICK_STEPS if high / low < 1000 else (1,), max(1, len(powers) // 6)
+    ticks = [step * 10.0**power for power in powers if power % interval == 0 for step in inner]
     return Scale(low, high, tuple((tick, short_count(tick)) for tick in ticks if low <= tick <= high), log=True)
 
 
@@ -163,8 +163,8 @@ def draw(
     x = x or linear([value for line in lines for value in line.x], margin=0.02)
     values = [value for line in lines for end in line.band for value in end]
     y = y or linear([*values, *([level[0]] if level else [])], margin=0.05)
-    left = 26 + LETTER * max((len(text) for _, text in y.ticks), default=1)
-    right = WIDTH - 6 - LETTER * max((len(text) for _, text in x.ticks[-1:]), default=0) / 2
+    left = 26 + LETTER_WIDTH * max((len(text) for _, text in y.ticks), default=1)
+    right = WIDTH - 6 - LETTER_WIDTH * max((len(text) for _, text in x.ticks[-1:]), default=0) / 2
     top, bottom = 12.0, HEIGHT - 44.0
 
     def across(value: float) -> float:
@@ -177,22 +177,22 @@ def draw(
         ends = (zip(map(across, line.x), map(down, values), strict=True) for values in (line.y, *line.band))
         return line, *map(list, ends)
 
-    x_ticks, end = list[tuple[float, str]](), -SMALL
+    x_ticks, end = list[tuple[float, str]](), -FONT_SIZE
     for value, text in x.ticks:
-        centre, half = across(value), LETTER * len(text) / 2
+        centre, half = across(value), LETTER_WIDTH * len(text) / 2
         if centre - half >= end + 4:  # else it would touch the text before
             end = centre + half
             x_ticks.append((centre, text))
     legend, begin, height = list[tuple[FigureLine, float, float]](), left, HEIGHT + 10
     for line in {line.name: line for line in series if line.name}.values():  # in rows
-        width = 42 + LETTER * len(line.name)
+        width = 42 + LETTER_WIDTH * len(line.name)
         if begin > left and begin + width > WIDTH:
             begin, height = left, height + 18
         legend.append((line, begin, height))
         begin += width + 10
     svg = _environment().get_template("figure.svg.j2").render(
         title=f"{caption} {'; '.join(map(str, lines))}", width=WIDTH, height=height + 8 if legend else HEIGHT,
-        size=SMALL, most=MAX_DOTS, left=left, right=right, top=top, bottom=bottom, x_label=x_label, y_label=y_label,
+        size=FONT_SIZE, most=MAX_DOTS, left=left, right=right, top=top, bottom=bottom, x_label=x_label, y_label=y_label,
         x_ticks=x_ticks, y_ticks=[(down(value), text) for value, text in y.ticks], lines=[*map(points, series)],
         legend=legend, level=level and (down(level[0]), level[1]),
     )  # fmt: skip
