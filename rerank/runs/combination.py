@@ -157,15 +157,14 @@ def tune_run(run: Run, task: RunTask) -> None:
     assert table is not None
     from rerank.learn.mert import mert
 
-    start, predictor, free = time.perf_counter(), run.weights["average"], lists.free
+    start, weights, free = time.perf_counter(), run.weights["average"], lists.free
     if recipe.mert.columns is None:
         columns, names = np.arange(free), ["base", "sparse"]
-        sparse = Weights(np.where(np.arange(predictor.w.size) < free, 0.0, predictor.w), 0.0)
-        first = [predictor.base, 1.0, *predictor.w[:free]]
-        predictors = [Weights(np.zeros_like(predictor.w), 1.0), sparse]
+        sparse = Weights(np.where(np.arange(weights.w.size) < free, 0.0, weights.w), 0.0)
+        predictors, first = [Weights(np.zeros_like(weights.w), 1.0), sparse], [weights.base, 1.0, *weights.w[:free]]
     else:
         columns, names = dense_columns(table, recipe.mert.columns, "mert.columns"), ["learned"]
-        predictors, first = [predictor], [1.0, *np.zeros(columns.size)]
+        predictors, first = [weights], [1.0, *np.zeros(columns.size)]
     features = np.concatenate(
         [np.column_stack([*(scores(part, own) for own in predictors), free_values(part)[:, columns]])
          for part in lists.parts()]
@@ -173,7 +172,7 @@ def tune_run(run: Run, task: RunTask) -> None:
     arrays = lists.lists, features, lists.stats, lists.reference
     result = mert(*arrays, metric, np.array(first), make_mert(recipe), ties=lists.base)
     factors, of_columns = result.weights[: len(predictors)], result.weights[len(predictors) :]
-    w, of_base = predictor.w * factors[-1], float(factors[0]) * (1.0 if len(predictors) > 1 else predictor.base)
+    w, of_base = weights.w * factors[-1], float(factors[0]) * (1.0 if len(predictors) > 1 else weights.base)
     w[columns] = of_columns + (0.0 if len(predictors) > 1 else w[columns])
     run.weights[PREDICTOR] = Weights(w, of_base)
 

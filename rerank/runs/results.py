@@ -146,10 +146,9 @@ class Predictions:
 def selected_texts(
     choices: Mapping[str, np.ndarray], starts: np.ndarray, ways: Mapping[str, int]
 ) -> tuple[Visitor, list[SelectedTexts]]:  # fmt: skip
-    """A visitor that reads the texts of selections again, and the list that it puts them into.
-
-    choices: int64 [L], candidates of the corpus, whose lists begin at ``starts``, -1 for none; ways: those that are
-    decoded meanwhile, by the numbers of their answers among findings."""
+    """A visitor that reads the texts of selections again, and the list that it fills. choices: int64 [L], candidates of
+    the corpus, whose lists begin at ``starts``, -1 for none; ways: those that are decoded meanwhile, by the numbers of
+    their answers among findings."""
     indices, texts = [np.where(y < 0, -1, y - starts[:-1]) for y in choices.values()], list[SelectedTexts]()
     see = partial(texts_of, [*choices], ways)
     return Visitor(lambda _index, _number, text: texts.append(text), see, [], indices, opens=False), texts

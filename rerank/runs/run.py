@@ -114,11 +114,10 @@ class Run:
         Where one has no such predictor, as where nothing was learned, its best candidates stand in.
         """
         starts = lists.corpus.lists
-        part_rows, part_choices, first = list[dict[str, np.ndarray]](), list[dict[str, np.ndarray]](), 0
+        part_rows, picks, first = list[dict[str, np.ndarray]](), list[dict[str, np.ndarray]](), 0
         for part in parts:
             part_rows.append(part.selections[split].rows)
-            choices = {name: np.where(y < 0, -1, y + starts[first]) for name, y in part.choices[split].items()}
-            part_choices.append(choices)
+            picks.append({name: np.where(y < 0, -1, y + starts[first]) for name, y in part.choices[split].items()})
             first += len(part_rows[-1]["base"])
         usual = {"first": "base"}
         rows, choices = (
@@ -126,7 +125,7 @@ class Run:
                 name: np.concatenate([one.get(name, one[usual.get(name, self.recipe.predictor)]) for one in each])
                 for name in dict.fromkeys(chain(*each))
             }
-            for each in (part_rows, part_choices)
+            for each in (part_rows, picks)
         )
         self.choices[split], self.selections[split] = choices, self._comparison(lists, rows, metric)
         self.training |= {key: value for key, value in parts[0].training.items() if key == "votes"}
