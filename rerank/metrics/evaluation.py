@@ -177,7 +177,7 @@ def evaluate(
 
     Parameters
     ----------
-    gold, test: the trees, as bracketed text or ``nltk.Tree``, or as ``read_sentences`` gives them; read as a stream.
+    gold, test: the trees, as bracketed text or ``nltk.Tree``, or as ``read_sentences`` gives them.
     metric: the settings; PARSEVAL's defaults if None.
     gold_path, test_path: what errors call the two sides; the n-th tree counts as line n unless it says its own.
     changed: counts the words that are changed, by side, as they are brought to one form (see
