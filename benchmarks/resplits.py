@@ -27,9 +27,9 @@ from rerank.data.corpus import Corpus, dense_alone, free_values
 from rerank.extraction.extraction import extract_training
 from rerank.extraction.kinds import metric_of
 from rerank.learn.base import Weights
-from rerank.learn.folds import best_column, mixture, padded, with_base_column
+from rerank.learn.folds import best_column, mixture, pad_weights, with_base_column
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.scoring import weighed_rows
+from rerank.learn.scoring import rows_of_weights
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import Metric, oracles, owners, two_valued
 from rerank.recipes.loading import read_settings
@@ -59,7 +59,7 @@ def predictors(corpus: Corpus, metric: Metric, *, ties: bool) -> list[Weights]:
     learner, dense, width = with_base_column(Maxent(), corpus), dense_alone(corpus), corpus.width
     members, fitted = mixture(learner, corpus, metric, oracles, any_ties=ties), dict[str, Weights]()
     alone = next(iter(members.penalties))
-    for columns in {alone, *members.learned()}:
+    for columns in {alone, *members.final_penalties()}:
         lists = dense if columns == "dense" else corpus
         made, state = replace(learner, l2=members.penalties[columns]), learner.init(lists.width)
         made.solve(lists, oracles(lists), state, any_ties=ties)
@@ -68,8 +68,8 @@ def predictors(corpus: Corpus, metric: Metric, *, ties: bool) -> list[Weights]:
     assert column.weights is not None
     assert trees is not None
     base = Weights(np.zeros(width), 1.0)
-    simple = [base, padded(column.weights, width), padded(logistic(dense), width), trees]
-    return [*simple, padded(fitted[alone], width), members.summed(fitted, width)]
+    simple = [base, pad_weights(column.weights, width), pad_weights(logistic(dense), width), trees]
+    return [*simple, pad_weights(fitted[alone], width), members.combine(fitted, width)]
 
 
 Split = tuple[Corpus, Corpus]  # the lists that are learned from, and those that are chosen from
@@ -80,7 +80,7 @@ def compared(splits: Iterator[Split], metric: Metric, *, ties: bool) -> tuple[np
     reached = []
     for learned, apart in splits:
         predicted = predictors(learned, metric, ties=ties)
-        reached.append([metric.score(weighed_rows(apart, of, metric), apart.reference) for of in predicted])
+        reached.append([metric.score(rows_of_weights(apart, of, metric), apart.reference) for of in predicted])
     means = np.mean(reached, axis=0)
     ahead = metric.sign * (np.array(reached)[:, -1] - np.array(reached)[:, int(np.argmax(metric.sign * means[:PEERS]))])
     return means, float(ahead.mean()), float(ahead.std(ddof=1) / np.sqrt(ahead.size))

@@ -90,7 +90,7 @@ def repeated(given: Chains, times: int) -> Chains:
     """So many copies, one after the other."""
     starts, rows = (np.cumsum([0, *np.tile(np.diff(each), times)]) for each in (given.starts, given.rows))
     return chains_of(
-        starts, rows, np.tile(given.attributes, times), np.tile(given.gold, times), given.allowed,
+        starts, rows, np.tile(given.attributes, times), np.tile(given.gold, times), given.mask,
         attribute_count=given.attribute_count,
     )  # fmt: skip
 

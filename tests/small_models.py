@@ -38,7 +38,7 @@ def trained(spec: dict[str, Any]) -> Model:
     recipe = small.recipe(Path("data"), learner=spec).model_dump(mode="json")
     about = {"learner": spec["name"], "epochs": 2, "training_data": ""}
     if not learner.linear:
-        done = learner.grown(CORPUS, None, 1)
+        done = learner.grow(CORPUS, None, 1)
         return Model(recipe, about, table_of(), done.weights, done.state._asdict())
     ran = run(learner, CORPUS, 2)
     weights = {"last": learner.last(ran.state), "average": learner.average(ran.state)}

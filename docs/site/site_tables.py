@@ -22,7 +22,7 @@ from rerank.base.errors import RecipeError
 from rerank.cli.application import app, load_commands
 from rerank.contrib import sklearn as estimators
 from rerank.contrib.classification.recipe import ClassificationRecipe
-from rerank.contrib.sklearn.classifiers import SHARED, OnlineClassifier
+from rerank.contrib.sklearn.classifiers import SHARED_FIELDS, OnlineClassifier
 from rerank.contrib.structures.readers import sequence_readers
 from rerank.contrib.structures.recipe import TaggingRecipe
 from rerank.features.parse.local import LocalTree
@@ -165,7 +165,7 @@ def classifier_table() -> str:
     for name in estimators.__all__:
         part = getattr(estimators, name)
         if issubclass(part, OnlineClassifier):
-            own = [f"`{each}`" for each in inspect.signature(part).parameters if each not in SHARED]
+            own = [f"`{each}`" for each in inspect.signature(part).parameters if each not in SHARED_FIELDS]
             rows.append([f"`{name}`", cell((part.__doc__ or "").split("\n\n")[0]), ", ".join(own)])
     return table(["classifier", "rule", "parameters of its own"], rows)
 

@@ -11,7 +11,7 @@ from rerank.base.ranges import NotNegative
 from rerank.base.registry import Registry
 from rerank.data.corpus import Corpus
 from rerank.kernels.compile import KernelPart, kernel_of, settings_of
-from rerank.learn.epoch import UpdateLog, Votes, epoch, filled, log_buffers, repeat_updates, room_for
+from rerank.learn.epoch import UpdateLog, Votes, epoch, log_buffers, repeat_updates, room_for, trim_votes
 from rerank.learn.losses import Loss, PairLoss, losses
 from rerank.learn.pairs import ORACLES
 from rerank.learn.predictor import (
@@ -19,9 +19,9 @@ from rerank.learn.predictor import (
     average_of,
     begin_sums,
     flush,
-    fresh,
-    named,
+    new_state,
     predictor_of,
+    predictor_view,
     weights_of,
     without_sums,
 )
@@ -56,21 +56,21 @@ class Learner(KernelPart):
     base_rate: ≥ 0; 0 keeps that weight, ρ > 0 learns it as the weight of one more feature, ρ·b(y).
     """
 
-    name: ClassVar[str] = ""  # that of the class if it says no other
-    linear: ClassVar[bool] = True  # is its predictor a sum of weights? Others are ``grown``, and know ``TreePredictor``
-    # What every pass looks at: the loss, whether a loss suffices for an update (or only a mistake), whether candidates
+    name: ClassVar[str] = ""  # the name of the class by default
+    linear: ClassVar[bool] = True  # is its predictor a sum of weights? Others have ``grow``, and a ``TreePredictor``
+    # Settings of every pass: the loss, whether a loss suffices for an update (or only a mistake), whether candidates
     # with the oracle's gain are oracles too, how many rivals of a list are learned from, and ``judges_after_update``.
     extra: ClassVar[tuple[str, ...]] = ("loss", "always", "any_ties", "top", "judges_after_update")
-    batch: ClassVar[bool] = False  # does it solve for the optimum (``solve``), without epochs, order, votes and mixing?
+    batch: ClassVar[bool] = False  # does it ``solve`` for the optimum instead of running epochs?
     sources: ClassVar[tuple[str, ...]] = ()  # the pair sources that it can learn from (see ``pairs``); () for all
     judge: ClassVar[str] = "perceptron"  # the loss that judges where there is no parameter ``loss``
     passes: ClassVar[Any] = epoch  # the kernel that passes over lists
     replays: ClassVar[Any] = repeat_updates  # the kernel that repeats logged updates for voting
     shrinks: ClassVar[bool] = False  # does a threshold τ rise, so that weights move toward 0 without being touched?
     dual: ClassVar[bool] = False  # does it have a dual variable per candidate, up to its parameter C?
-    judges_after_update: ClassVar[bool] = False  # are mistakes those of margins, as z is learned before it is judged?
-    cell: ClassVar[tuple[str, ...]] = ("a",)  # a_j and what the rule remembers of a column beside it, by name
-    whole: ClassVar[tuple[str, ...]] = ()  # the numbers that the rule remembers as a whole
+    judges_after_update: ClassVar[bool] = False  # is the margin that of the weights after the update?
+    cell: ClassVar[tuple[str, ...]] = ("a",)  # names of a_j and of the other numbers that the rule keeps of a column
+    whole: ClassVar[tuple[str, ...]] = ()  # names of the numbers that the rule keeps as a whole
 
     base: NotNegative = 1.0
     base_rate: NotNegative = 0.0
@@ -94,8 +94,8 @@ class Learner(KernelPart):
     def require(self) -> None:
         """Raise a ``RecipeError`` where it needs what is not installed."""
 
-    def grown(self, lists: Corpus, dev: Corpus | None, seed: int) -> Any:
-        """Of a learner that is not ``linear``: the ``Training`` of ``lists``, with what is best on ``dev``."""
+    def grow(self, lists: Corpus, dev: Corpus | None, seed: int) -> Any:
+        """Train a learner that is not ``linear`` on ``lists``; returns the ``Training``, at its best on ``dev``."""
         raise NotImplementedError
 
     def init(self, columns: int, candidates: int = 0) -> State:
@@ -107,12 +107,12 @@ class Learner(KernelPart):
         ------
         RecipeError: the learner cannot keep a state for this many columns.
         """
-        of_candidates = candidates if self.dual else 0
-        return fresh(columns, cell=len(self.cell), shrinks=self.shrinks, rest=len(self.whole), candidates=of_candidates)
+        duals = candidates if self.dual else 0
+        return new_state(columns, cell=len(self.cell), shrinks=self.shrinks, rest=len(self.whole), candidates=duals)
 
-    def named(self, state: State) -> Predictor:
+    def view(self, state: State) -> Predictor:
         """``state`` as kernels see it: views, with numbers under their names."""
-        return named(state, self.cell, self.whole)
+        return predictor_view(state, self.cell, self.whole)
 
     @property
     def scales_free(self) -> bool:
@@ -124,7 +124,7 @@ class Learner(KernelPart):
         return state._replace(alpha=np.zeros(candidates)) if self.dual else state
 
     def without_average(self, state: State) -> State:
-        """A fresh ``state`` without its average, for callers that only want the last predictor: it trains faster."""
+        """A new ``state`` without its average, for callers that only want the last predictor: it trains faster."""
         return without_sums(state)
 
     def begin(self, corpus: Corpus, visits: int, state: State) -> Any:
@@ -141,7 +141,7 @@ class Learner(KernelPart):
                 f"the state has {state.alpha.size} dual variables for {corpus.candidate_count} candidates; "
                 "call init(columns, candidates), or for_corpus(state, candidates) to continue with another corpus"
             )
-        counts = named(state).counts
+        counts = predictor_view(state).counts
         if self.shrinks and counts.updates > 0 and counts.free != corpus.free:
             raise ValueError(
                 f"the state was trained with {counts.free} free columns, the corpus has {corpus.free}; "
@@ -153,9 +153,9 @@ class Learner(KernelPart):
         return begin_sums(state, visits) if self.shrinks else None
 
     def finish(self, state: State, sums: Any) -> None:
-        """Bring everything lazy up to date."""
+        """Flush lazily updated sums."""
         if self.shrinks:
-            flush(self.named(state), sums)
+            flush(self.view(state), sums)
 
     def settings(self, any_ties: bool = False) -> Any:
         """The parameters for kernels; see ``SettingsClass``."""
@@ -170,11 +170,11 @@ class Learner(KernelPart):
 
     def alive(self, state: State) -> int:
         """The number of lists that the current predictor has survived."""
-        return int(named(state).counts.alive)
+        return int(predictor_view(state).counts.alive)
 
     def updates(self, state: State) -> int:
         """Number of updates so far."""
-        return int(named(state).counts.updates)
+        return int(predictor_view(state).counts.updates)
 
     def epoch(
         self,
@@ -201,7 +201,7 @@ class Learner(KernelPart):
         order = np.ascontiguousarray(order, np.int64)
         data, scratch, first = view(corpus, oracle, pairs), scratch_for(corpus, self.pairwise), 0
         for stop in [order.size] if stops is None else stops:
-            passes(data, order[first:stop], self.named(state), sums, scratch, room, tally, params)
+            passes(data, order[first:stop], self.view(state), sums, scratch, room, tally, params)
             first = stop
         if log is not None and room is not None:
             log.add_buffers(room, self.alive(state))
@@ -230,8 +230,8 @@ class Learner(KernelPart):
         )  # fmt: skip
         kind: Any = type(self)
         data, scratch = view(corpus, np.full(corpus.list_count, -1)), scratch_for(corpus, self.pairwise)
-        kernel_of(kind.replays, kind, self.loss_type())(data, updates, self.named(state), sums, scratch, room, params)
-        return filled(room)
+        kernel_of(kind.replays, kind, self.loss_type())(data, updates, self.view(state), sums, scratch, room, params)
+        return trim_votes(room)
 
 
 learners: Registry[type[Learner]] = Registry("learner", Learner)

@@ -46,11 +46,11 @@ from scipy.sparse import csr_matrix, hstack
 
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
-from rerank.learn.epoch import UpdateLog, in_memory
+from rerank.learn.epoch import UpdateLog, replay_corpus
 from rerank.learn.rules.additive import Perceptron
 from rerank.learn.rules.dual_averaging import RDA
 from rerank.learn.rules.gaussian import AROW
-from rerank.learn.rules.winnow import LIMIT, NWin
+from rerank.learn.rules.winnow import MAX_LOG_WEIGHT, NWin
 from rerank.learn.scoring import scores
 
 Bounds = dict[str, float | bool]
@@ -71,7 +71,7 @@ def theorem_of(learner: Learner) -> str | None:
 
 def differences(log: UpdateLog, lists: Corpus, base_rate: float) -> csr_matrix:
     """Return z = −g of every update, times the weight of its list: [M, D + 1], the base score as base_rate·b(y)."""
-    log, corpus = in_memory(log, lists)
+    log, corpus = replay_corpus(log, lists)
     updates = log.arrays()
     a = -updates["a"] * np.repeat(corpus.weight[updates["lists"]], np.diff(updates["first"]))
     coefficients = csr_matrix((a, updates["candidate"], updates["first"]), (log.updates, corpus.candidate_count))
@@ -107,12 +107,12 @@ def best_scale(margins: np.ndarray, bound_at: Callable[[float, np.ndarray], floa
     margins = margins[np.isfinite(margins)]
     best: Bounds = {"scale": 0.0, "loss_u": float(margins.size), "bound": float(margins.size)}
     positive = np.sort(margins[margins > 0.0])
-    chosen = np.unique(np.linspace(0, positive.size - 1, min(SCALES, positive.size)).astype(np.int64))
-    for scale in (1.0 / positive[chosen]).tolist():
-        short = np.maximum(0.0, 1.0 - scale * margins)
-        bound = bound_at(scale, short)
+    indices = np.unique(np.linspace(0, positive.size - 1, min(SCALES, positive.size)).astype(np.int64))
+    for scale in (1.0 / positive[indices]).tolist():
+        losses = np.maximum(0.0, 1.0 - scale * margins)
+        bound = bound_at(scale, losses)
         if bound < best["bound"]:
-            best = {"scale": scale, "loss_u": float(short.sum()), "bound": float(bound)}
+            best = {"scale": scale, "loss_u": float(losses.sum()), "bound": float(bound)}
     return best
 
 
@@ -133,8 +133,8 @@ def mean_regulariser(z: csr_matrix, eta: float, l1: float, l2: float) -> float:
     end[by_column.indptr[1:][np.diff(by_column.indptr) > 0] - 1] = M - 1
     if l1 > 0.0:
         end = np.minimum(end, np.ceil(size / l1) - 1).astype(np.int64)
-    some = (size > 0.0) & (end >= begin)
-    size, (P, Q, PP, QP, QQ) = size[some], sums[:, end[some] + 1] - sums[:, begin[some]]
+    mask = (size > 0.0) & (end >= begin)
+    size, (P, Q, PP, QP, QQ) = size[mask], sums[:, end[mask] + 1] - sums[:, begin[mask]]
     linear = size * P - l1 * Q
     square = size * size * PP - 2.0 * size * l1 * QP + l1 * l1 * QQ
     return float((l1 * linear + 0.5 * l2 * square).sum() / M)
@@ -146,9 +146,9 @@ def volume_of(z: np.ndarray, r: float) -> tuple[float, int]:
     z: float64 [M, D + 1].
     """
     sigma, mu, volume, spare = np.eye(z.shape[1]), np.zeros(z.shape[1]), 0.0, 0
-    for each in z:
-        m, v = float((mu * each).sum()), (sigma * each).sum(axis=1)  # BLAS adds in an order of its own
-        s = float((each * v).sum())
+    for row in z:
+        m, v = float((mu * row).sum()), (sigma * row).sum(axis=1)  # BLAS adds in an order of its own
+        s = float((row * v).sum())
         volume += math.log1p(s / r)
         spare += m > 0.0
         mu += v * (max(0.0, 1.0 - m) / (r + s))
@@ -182,20 +182,20 @@ def bounds(learner: Learner, log: UpdateLog, lists: Corpus, mistakes: int, u: We
         return result | best_scale(margins, whitened_bound(learner, z, vector))
     if isinstance(learner, NWin):
         largest = float(np.abs(z.data).max(initial=0.0))
-        if learner.eta * largest * log.updates > LIMIT:
+        if learner.eta * largest * log.updates > MAX_LOG_WEIGHT:
             return result  # a log-weight may have been held at its limit, of which no theorem knows
         return result | best_scale(margins, winnow_bound(learner, lists.width, largest, vector))
     eta, l1, l2 = (float(getattr(learner, name, 0.0)) for name in ("eta", "l1", "l2"))
     linear = l1 == 0.0 and (l2 == 0.0 or (rate == 0.0 and lists.free == 0))
     if loss == "logistic" or (loss in HINGES and not linear):
         losses = np.logaddexp(0.0, -m) if loss == "logistic" else np.maximum(0.0, 1.0 - m)
-        least = math.log(2.0) if loss == "logistic" else 1.0
-        penalised = vector[lists.free : -1]
-        psi = l1 * float(np.abs(penalised).sum()) + 0.5 * l2 * float(np.square(penalised).sum())
+        mistake_loss = math.log(2.0) if loss == "logistic" else 1.0
+        w = vector[lists.free : -1]
+        psi = l1 * float(np.abs(w).sum()) + 0.5 * l2 * float(np.square(w).sum())
         delta = psi - mean_regulariser(z[:, lists.free : -1], eta, l1, l2)
         reach = (eta * size**2 / 2 + float(lengths.max()) ** 2 / eta) * math.sqrt(M)
         loss_u = float(losses.sum())
-        result |= {"loss_u": loss_u, "delta_u": delta, "bound": (loss_u + M * delta + reach) / least}
+        result |= {"loss_u": loss_u, "delta_u": delta, "bound": (loss_u + M * delta + reach) / mistake_loss}
     elif loss in HINGES:
         result |= best_scale(margins, perceptron_bound(size * R))
     if m.min() > 0.0 and linear and loss in HINGES:
@@ -210,10 +210,10 @@ def bounds(learner: Learner, log: UpdateLog, lists: Corpus, mistakes: int, u: We
 def perceptron_bound(size: float) -> Callable[[float, np.ndarray], float]:
     """The perceptron's; size: ‖u‖R."""
 
-    def bound(scale: float, short: np.ndarray) -> float:
+    def bound(scale: float, losses: np.ndarray) -> float:
         reach = scale * size
-        linear = (reach + math.sqrt(reach**2 + 4.0 * float(short.sum()))) ** 2 / 4.0
-        return min(linear, (reach + math.sqrt(float(np.square(short).sum()))) ** 2)
+        linear = (reach + math.sqrt(reach**2 + 4.0 * float(losses.sum()))) ** 2 / 4.0
+        return min(linear, (reach + math.sqrt(float(np.square(losses).sum()))) ** 2)
 
     return bound
 
@@ -223,7 +223,7 @@ def whitened_bound(learner: AROW, z: csr_matrix, u: np.ndarray) -> Callable[[flo
     volume, spare = volume_of(z.toarray(), learner.r)
     squares = learner.r * float(np.square(u).sum()) + float(np.square(z.dot(u)).sum())
     size = math.sqrt(squares * (volume + spare))
-    return lambda scale, short: float(short.sum()) + scale * size - spare
+    return lambda scale, losses: float(losses.sum()) + scale * size - spare
 
 
 def winnow_bound(learner: NWin, width: int, largest: float, u: np.ndarray) -> Callable[[float, np.ndarray], float]:
@@ -232,8 +232,8 @@ def winnow_bound(learner: NWin, width: int, largest: float, u: np.ndarray) -> Ca
     total, D = float(sizes.sum()), width + (learner.base_rate > 0)
     divergence = float((sizes / total * np.log(2.0 * D * sizes / total)).sum())
 
-    def bound(scale: float, short: np.ndarray) -> float:
-        left = 1.0 - learner.eta * largest**2 * scale * total / 2.0
-        return (float(short.sum()) + scale * total * divergence / learner.eta) / left if left > 0.0 else math.inf
+    def bound(scale: float, losses: np.ndarray) -> float:
+        factor = 1.0 - learner.eta * largest**2 * scale * total / 2.0
+        return (float(losses.sum()) + scale * total * divergence / learner.eta) / factor if factor > 0.0 else math.inf
 
     return bound

@@ -23,27 +23,27 @@ from rerank.learn.predictor import State
 from rerank.learn.train import ListProblem, Training, train
 
 LISTS, CANDIDATES, WIDTH, EPOCHS = 12, 3, 6, 3
-NEAR = 1e-8  # relative: averages and votes may round differently
-_ACCEPTED: set[str] = set()  # learners of users, in this process
+TOLERANCE = 1e-8  # relative: averages and votes may round differently
+_USER_LEARNERS: set[str] = set()  # those that keep the contract, in this process
 
 
-def accepted(learner: Learner) -> Learner:
-    """``learner``, if it is one of this program's or keeps the contract."""
-    described = f"{type(learner).__module__}.{learner!r}"
-    if not described.startswith("rerank.") and described not in _ACCEPTED:
+def accept(learner: Learner) -> Learner:
+    """Return ``learner`` if it is one of this program's or keeps the contract."""
+    description = f"{type(learner).__module__}.{learner!r}"
+    if not description.startswith("rerank.") and description not in _USER_LEARNERS:
         check_contract(learner)
-        _ACCEPTED.add(described)
+        _USER_LEARNERS.add(description)
     return learner
 
 
 def check_contract(learner: Learner) -> None:
     """Refuse a learner that breaks the contract."""
     try:
-        training = trained(learner, EPOCHS)
+        training = train_on_lists(learner, EPOCHS)
         state, last, average = training.state, training.weights["last"], training.weights["average"]
         log = training.log or UpdateLog()
-        votes, again = learner.votes(log, lists()[0]), trained(learner, EPOCHS).state
-        continued = trained(learner, 1, trained(learner, EPOCHS - 1)).state
+        votes, repeat = learner.votes(log, lists()[0]), train_on_lists(learner, EPOCHS).state
+        continuation = train_on_lists(learner, 1, train_on_lists(learner, EPOCHS - 1)).state
     except RunError:
         _refuse(learner, "its weights are not finite after a few small lists")
     except RerankError:
@@ -54,16 +54,16 @@ def check_contract(learner: Learner) -> None:
         _refuse(
             learner, "it learns nothing from lists whose oracles lose: does it have a `learn` (or an `update_pair`)?"
         )
-    if _bits(state) != _bits(again):
+    if _bits(state) != _bits(repeat):
         _refuse(learner, "the same lists in the same order give different states")
-    if _bits(state) != _bits(continued):
+    if _bits(state) != _bits(continuation):
         _refuse(
             learner,
             "an epoch from a stored state differs from one that follows directly: not all that it remembers is there",
         )
     if int(votes.survived.sum()) != EPOCHS * LISTS or learner.updates(state) != log.updates:
         _refuse(learner, "its counts of updates and of survived lists are not those of its log")
-    predictors = list(replayed(votes))
+    predictors = list(replay(votes))
     if not _alike(predictors[-1], last):
         _refuse(learner, "repeating its logged updates gives other weights: `learn` depends on more than state and log")
     shares = votes.survived / votes.survived.sum()
@@ -74,7 +74,7 @@ def check_contract(learner: Learner) -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """The message of an exception, on one line; of numba's, which tell of every caller, what it says of the
+    """The message of an exception, on one line; of numba's, which tell of every caller, the part about the
     innermost."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split("raised a specific error:")[-1]
     return f"{type(error).__name__}: {' '.join(text.split())[:400]}"
@@ -97,20 +97,20 @@ def lists() -> tuple[Corpus, np.ndarray]:
     return corpus, np.array(best)
 
 
-def trained(learner: Learner, epochs: int, start: Training | None = None) -> Training:
+def train_on_lists(learner: Learner, epochs: int, start: Training | None = None) -> Training:
     """Train for this many epochs, from the beginning or from where ``start`` ended; all updates are logged."""
-    before = None if start is None else (start.state, start.epoch)
-    return train(learner, ListProblem(*lists(), 1, shuffle=False), epochs=epochs, start=before, keep_log=True)
+    origin = None if start is None else (start.state, start.epoch)
+    return train(learner, ListProblem(*lists(), 1, shuffle=False), epochs=epochs, start=origin, keep_log=True)
 
 
-def replayed(votes: Votes) -> Iterator[Weights]:
-    """All predictors, one after the other (see ``epoch``)."""
+def replay(votes: Votes) -> Iterator[Weights]:
+    """Yield all predictors, one after the other (see ``epoch``)."""
     a, v = np.zeros((2, WIDTH))
     for k in range(votes.survived.size):
         if k > 0:
-            touched = slice(votes.first[k - 1], votes.first[k])
-            a[votes.columns[touched]] = votes.value[touched]
-            v[votes.columns[touched]] = votes.slope[touched] if votes.slope.size else np.sign(votes.value[touched])
+            entries = slice(votes.first[k - 1], votes.first[k])
+            a[votes.columns[entries]] = votes.value[entries]
+            v[votes.columns[entries]] = votes.slope[entries] if votes.slope.size else np.sign(votes.value[entries])
         threshold = votes.threshold[k] if votes.threshold.size else 0.0
         w = np.sign(a) * np.maximum(np.abs(a) - threshold * np.abs(v), 0.0)
         yield Weights(votes.scale[k] * w, float(votes.beta[k]))
@@ -121,8 +121,8 @@ def _refuse(learner: Learner, reason: str) -> NoReturn:
 
 
 def _alike(one: Weights, other: Weights) -> bool:
-    size = NEAR * max(1e-100, np.abs(other.w).max(initial=abs(other.base)))
-    return bool(np.allclose(one.w, other.w, NEAR, size) and np.isclose(one.base, other.base, NEAR, size))
+    size = TOLERANCE * max(1e-100, np.abs(other.w).max(initial=abs(other.base)))
+    return bool(np.allclose(one.w, other.w, TOLERANCE, size) and np.isclose(one.base, other.base, TOLERANCE, size))
 
 
 def _bits(state: State) -> list[bytes]:
@@ -143,12 +143,12 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def check_parameters(estimator: Any, besides: Collection[str] = ()) -> None:
-    """Check the parameters of an estimator, ``besides`` some, against their annotations."""
-    for name in (field.name for field in fields(estimator) if field.name not in besides):
+def check_parameters(estimator: Any, exclude: Collection[str] = ()) -> None:
+    """Check the parameters of an estimator, except ``exclude``, against their annotations."""
+    for name in (field.name for field in fields(estimator) if field.name not in exclude):
         value = getattr(estimator, name)
-        if wanted := expected(type(estimator), name, plain(value)):
-            raise ValueError(f"{name}={value!r}; expected {wanted}")
+        if form := expected(type(estimator), name, plain(value)):
+            raise ValueError(f"{name}={value!r}; expected {form}")
 
 
 def seed_of(random_state: Any) -> int:
@@ -160,16 +160,16 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-def learner_of(given: Any, loss: str | None = None) -> tuple[Learner, bool]:
+def learner_of(learner: Any, loss: str | None = None) -> tuple[Learner, bool]:
     """The learner that a parameter ``learner`` describes, and whether the weight of base scores is to be found."""
-    if isinstance(given, Learner):
-        if loss is not None and not hasattr(given, "loss"):
-            raise RecipeError(f"found {loss!r}; the learner {given.name} has no loss to choose", key="loss")
-        return accepted(given if loss is None else replace(given, loss=loss)), False  # type: ignore[call-arg]
-    if not isinstance(given, (str, Mapping)):
+    if isinstance(learner, Learner):
+        if loss is not None and not hasattr(learner, "loss"):
+            raise RecipeError(f"found {loss!r}; the learner {learner.name} has no loss to choose", key="loss")
+        return accept(learner if loss is None else replace(learner, loss=loss)), False  # type: ignore[call-arg]
+    if not isinstance(learner, (str, Mapping)):
         raise RecipeError(
-            f"found {given!r}; expected a name, a dict of name and parameters, or a learner", key="learner"
+            f"found {learner!r}; expected a name, a dict of name and parameters, or a learner", key="learner"
         )
-    settings = {"base": AUTO, **({"name": given} if isinstance(given, str) else given)}
+    settings = {"base": AUTO, **({"name": learner} if isinstance(learner, str) else learner)}
     settings |= {} if loss is None else {"loss": loss}
-    return accepted(make_learner(settings)), settings["base"] == AUTO
+    return accept(make_learner(settings)), settings["base"] == AUTO

@@ -1,9 +1,9 @@
 """One epoch of a learner: present every list, judge it, learn from it, count; and the log of its updates, which are
 repeated for votes.
 
-``judge`` is the loss's own, ``gather`` and ``learn`` are the learner's; which ones are meant is settled while the epoch
-is compiled. Some learners learn from difference vectors z = φ(y*) − φ(y'), of several rivals in turn (``pair_epoch``);
-those with a variable for every candidate have epochs of their own.
+``judge`` is the loss's own, ``sum_subgradient`` and ``learn`` are the learner's; which ones are meant is settled while
+the epoch is compiled. Some learners learn from difference vectors z = φ(y*) − φ(y'), of several rivals in turn
+(``pair_epoch``); those with a variable for every candidate have epochs of their own.
 
 Votes are the predictors as a sequence of sparse changes. Under predictor k a candidate scores β_k·b(y) + d_k·w_k·φ(y),
 and column j weighs
@@ -23,21 +23,31 @@ from rerank.data.corpus import Corpus
 from rerank.kernels.compile import by_type, kernel
 from rerank.learn.losses import costliest, judge
 from rerank.learn.pairs import compares_oracle, pick, pick_next
-from rerank.learn.predictor import beta, close, look_up, score, settle, slope_of, survive
-from rerank.learn.workspace import SKIP, UPDATE, ListArrays, Scratch, difference, gather, learn, look_ahead, update_pair
+from rerank.learn.predictor import beta, close, flush_columns, look_up, score, slope_of, survive
+from rerank.learn.workspace import (
+    SKIP,
+    UPDATE,
+    ListArrays,
+    Scratch,
+    difference,
+    learn,
+    look_ahead,
+    sum_subgradient,
+    update_pair,
+)
 
-UPDATES, ENTRIES = 0, 1  # places in ``LogBuffers.used``
-KINDS: dict[str, type] = {
+UPDATES, ENTRIES = 0, 1  # indices in ``LogBuffers.sizes``
+DTYPES: dict[str, type] = {
     "lists": np.int64, "entries": np.int64, "candidate": np.int64, "a": np.float64, "rate": np.float64,
     "survived": np.int64,
 }  # fmt: skip
-OF_ENTRIES = "candidate", "a"  # the others have one number per update
+ENTRY_ARRAYS = "candidate", "a"  # the others have one number per update
 
 
 class LogBuffers(NamedTuple):
-    """Room for the updates of a part of an epoch; ``used``: updates and entries so far (int64 [2])."""
+    """Room for the updates of a part of an epoch; ``sizes``: updates and entries so far (int64 [2])."""
 
-    used: np.ndarray
+    sizes: np.ndarray
     lists: np.ndarray  # int64
     entries: np.ndarray  # int64
     survived: np.ndarray  # int64
@@ -50,24 +60,23 @@ def log_buffers(corpus: Corpus, order: np.ndarray, pairwise: bool, top: int) -> 
     """Room for every list of ``order`` to update, ``top`` times where the loss is pairwise."""
     n = top * order.size
     entries = 2 * n if pairwise else int(np.diff(corpus.lists)[order].sum())
-    lists, counts, survived = np.empty((3, n), np.int64)
-    return LogBuffers(
-        np.zeros(2, np.int64), lists, counts, survived, np.empty(n), np.empty(entries, np.int64), np.empty(entries)
-    )
+    lists, sizes, alive = np.empty((3, n), np.int64)
+    candidate, a = np.empty(entries, np.int64), np.empty(entries)
+    return LogBuffers(np.zeros(2, np.int64), lists, sizes, alive, np.empty(n), candidate, a)
 
 
 @kernel
-def record(log: LogBuffers, i: int, who: np.ndarray, a: np.ndarray, n: int, rate: float, survived: int) -> None:
-    """Log an update on list i; ``survived`` is the count of the predictor that it ends."""
-    update, entry = log.used[UPDATES], log.used[ENTRIES]
-    log.lists[update], log.survived[update], log.rate[update] = i, survived, rate
+def record(log: LogBuffers, i: int, who: np.ndarray, a: np.ndarray, n: int, rate: float, alive: int) -> None:
+    """Log an update on list i; ``alive`` is the count of the predictor that it ends."""
+    update, entry = log.sizes[UPDATES], log.sizes[ENTRIES]
+    log.lists[update], log.survived[update], log.rate[update] = i, alive, rate
     count = 0
     for r in range(n):
         if a[r] != 0.0:
             log.candidate[entry + count], log.a[entry + count] = who[r], a[r]
             count += 1
     log.entries[update] = count
-    log.used[UPDATES], log.used[ENTRIES] = update + 1, entry + count
+    log.sizes[UPDATES], log.sizes[ENTRIES] = update + 1, entry + count
 
 
 @kernel
@@ -89,10 +98,10 @@ def epoch(
             if log is not None:
                 # Before `close`, which sets to 0 how many lists the predictor has survived that this update ends.
                 record(log, i, scratch.who, scratch.a, n, data.weight[i], state.counts.alive)
-            count = gather(data, scratch, n, state.a.shape[0] - 1, params.loss, params)
+            count = sum_subgradient(data, scratch, n, state.a.shape[0] - 1, params.loss, params)
             tally.updates += 1
             if sums is not None:  # before a, v and d change: the average needs what the columns have weighed so far
-                settle(state, sums, scratch, count)
+                flush_columns(state, sums, scratch, count)
             learn(state, scratch, count, n, data.weight[i], params)
             close(state)  # after `learn`, in which counts.updates is that of updates before this one
 
@@ -112,7 +121,7 @@ def pair_epoch(
         look_ahead(data, order, at)
         look_up(data, order, at, state, sums, False)
         i = order[at]
-        first, last, survived = data.lists[i], data.lists[i + 1], state.counts.alive
+        first, last, alive = data.lists[i], data.lists[i + 1], state.counts.alive
         scores, gain, oracle = scratch.scores[: last - first], data.gain[first:last], data.oracle[i] - first
 
         two = last - first == 2 and compares_oracle(data.pairs)
@@ -132,18 +141,18 @@ def pair_epoch(
                 break
             cost = data.pairs.tilt * (gain[star] - gain[rival])
             count = difference(data, first + star, first + rival, params.base_rate, state.a.shape[0] - 1, scratch)
-            fixed = params.base * (data.base[first + star] - data.base[first + rival])
-            lesson = update_pair(state, sums, scratch, count, fixed, cost, data.weight[i], params)
+            offset = params.base * (data.base[first + star] - data.base[first + rival])
+            update = update_pair(state, sums, scratch, count, offset, cost, data.weight[i], params)
             if number == 0:
-                tally.loss += lesson.loss
-                tally.mistakes += not lesson.m > 0.0 if two or params.judges_after_update else mistake
-            tally.skipped += lesson.done == SKIP
-            if lesson.done == UPDATE:
+                tally.loss += update.loss
+                tally.mistakes += not update.m > 0.0 if two or params.judges_after_update else mistake
+            tally.skipped += update.outcome == SKIP
+            if update.outcome == UPDATE:
                 if log is not None:
-                    record(log, i, scratch.who, scratch.a, 2, lesson.rate, survived)
+                    record(log, i, scratch.who, scratch.a, 2, update.rate, alive)
                 tally.updates += 1
                 close(state)
-                survived = 0  # of a predictor that another update of the same list ends
+                alive = 0  # of a predictor that another update of the same list ends
             if two:
                 break
             if number + 1 < params.top:
@@ -161,12 +170,12 @@ class UpdateLog:
     """
 
     def __init__(self) -> None:
-        self._parts: list[dict[str, np.ndarray]] = []  # by name, see ``KINDS``
+        self._parts: list[dict[str, np.ndarray]] = []  # by name, see ``DTYPES``
         self._alive = 0  # c of the predictor that is still alive
 
     def add_buffers(self, room: LogBuffers, alive: int) -> None:
         """The updates in ``room``, and the count of the predictor that is alive after them."""
-        sizes = {name: int(room.used[ENTRIES if name in OF_ENTRIES else UPDATES]) for name in KINDS}
+        sizes = {name: int(room.sizes[ENTRIES if name in ENTRY_ARRAYS else UPDATES]) for name in DTYPES}
         self._parts.append({name: getattr(room, name)[:size].copy() for name, size in sizes.items()})
         self._alive = alive
 
@@ -183,7 +192,7 @@ class UpdateLog:
         """The first ``updates`` updates alone, as the log was when the predictor after them had survived ``alive``
         lists; None: at its end."""
         arrays = self.arrays()
-        ends = dict.fromkeys(OF_ENTRIES, arrays["first"][updates]) | {"first": updates + 1, "survived": updates + 1}
+        ends = dict.fromkeys(ENTRY_ARRAYS, arrays["first"][updates]) | {"first": updates + 1, "survived": updates + 1}
         arrays = {name: array[: ends.get(name, updates)].copy() for name, array in arrays.items()}
         if alive is not None:
             arrays["survived"][-1] = alive
@@ -194,7 +203,7 @@ class UpdateLog:
         survived int64 [M + 1]."""
         arrays = {
             name: np.concatenate([np.zeros(0, kind), *(part[name] for part in self._parts)])
-            for name, kind in KINDS.items()
+            for name, kind in DTYPES.items()
         }
         arrays["entries"] = np.append(0, np.cumsum(arrays["entries"]))
         arrays["survived"] = np.append(arrays["survived"], self._alive)
@@ -203,9 +212,9 @@ class UpdateLog:
     @staticmethod
     def from_arrays(arrays: dict[str, np.ndarray]) -> "UpdateLog":
         """The inverse of ``arrays``."""
-        log, survived = UpdateLog(), arrays["survived"]
-        log._parts = [arrays | {"entries": np.diff(arrays["first"]), "survived": survived[:-1]}]
-        log._alive = int(survived[-1])
+        log, counts = UpdateLog(), arrays["survived"]
+        log._parts = [arrays | {"entries": np.diff(arrays["first"]), "survived": counts[:-1]}]
+        log._alive = int(counts[-1])
         return log
 
 
@@ -228,9 +237,10 @@ class Votes(NamedTuple):
     def check(self, width: int) -> None:
         """Raise a ValueError unless these are votes over ``width`` columns that kernels can rely on."""
         predictors, entries = self.survived.size, self.columns.size
-        whole, few = {"first": np.int64, "columns": np.int32, "survived": np.int64}, {"value", "slope", "columns"}
+        dtypes = {"first": np.int64, "columns": np.int32, "survived": np.int64}
         for name, array in self.arrays().items():
-            dtype, size = whole.get(name, np.float64), entries if name in few else predictors
+            size = entries if name in {"value", "slope", "columns"} else predictors
+            dtype = dtypes.get(name, np.float64)
             absent = name in {"slope", "threshold"} and array.shape == (0,)
             if array.dtype != dtype or (array.shape != (size,) and not absent):
                 form = f"{array.dtype} {list(array.shape)}"
@@ -238,9 +248,9 @@ class Votes(NamedTuple):
             if not np.all(np.isfinite(array)):
                 raise ValueError(f"votes: {name} holds numbers that are not finite")
         numbers = [self.columns, width - 1 - self.columns, self.threshold, self.scale, self.survived]
-        rising = [np.diff(self.first), np.diff(self.threshold)]
+        steps = [np.diff(self.first), np.diff(self.threshold)]
         ends = predictors > 0 and self.first[0] == 0 and self.first[-1] == entries
-        if not ends or any(np.any(array < 0) for array in numbers + rising):
+        if not ends or any(np.any(array < 0) for array in numbers + steps):
             raise ValueError("votes: an array is out of order or out of range")
 
 
@@ -267,11 +277,11 @@ def load(log: Updates, k: int, t: Scratch) -> int:
 def repeat_updates(
     data: ListArrays, log: Updates, state: Any, sums: Any, scratch: Scratch, room: Votes, params: Any
 ) -> None:
-    """Repeat the logged updates from subgradients, and write down what each of them left."""
+    """Repeat the logged updates from subgradients, and write down the predictor after each of them."""
     write_numbers(room, 0, state, beta(state, params.base, params.base_rate))
     for k in range(log.lists.shape[0]):
         n = load(log, k, scratch)
-        count = gather(data, scratch, n, state.a.shape[0] - 1, params.loss, params)
+        count = sum_subgradient(data, scratch, n, state.a.shape[0] - 1, params.loss, params)
         learn(state, scratch, count, n, log.rate[k], params)
         close(state)
         write_columns(room, k, scratch, count, state)
@@ -282,7 +292,7 @@ def repeat_updates(
 def repeat_pairs(
     data: ListArrays, log: Updates, state: Any, sums: Any, scratch: Scratch, room: Votes, params: Any
 ) -> None:
-    """Learn from the logged pairs again, and write down what each of them left."""
+    """Learn from the logged pairs again, and write down the predictor after each of them."""
     write_numbers(room, 0, state, beta(state, params.base, params.base_rate))
     for k in range(log.lists.shape[0]):
         load(log, k, scratch)
@@ -307,12 +317,12 @@ def write_numbers(room: Votes, k: int, state: Any, weight: float) -> None:
 @by_type
 def write_columns(room: Votes, k: int, scratch: Scratch, count: int, state: Any) -> None:
     """The remains of update k in its columns and, where free ones have a scale of their own, in all of these."""
-    at, apart = room.first[k], state.now.d != state.now.d_free
+    at, free_scale = room.first[k], state.now.d != state.now.d_free
     for r in range(count):
         j = scratch.column[r]
-        if j < state.a.shape[0] - 1 and not (apart and j < state.counts.free):
+        if j < state.a.shape[0] - 1 and not (free_scale and j < state.counts.free):
             at = write_column(room, at, j, 1.0, state)
-    if apart:
+    if free_scale:
         for free in range(state.counts.free):
             j = np.uint32(free)
             at = write_column(room, at, j, state.now.d_free / state.now.d, state)
@@ -320,18 +330,18 @@ def write_columns(room: Votes, k: int, scratch: Scratch, count: int, state: Any)
 
 
 @by_type
-def write_correlated(room: Votes, k: int, moved: np.ndarray, state: Any) -> None:
-    """The remains of update k in all columns that an update so far was correlated with: ``moved`` is not 0."""
+def write_correlated(room: Votes, k: int, sz: np.ndarray, state: Any) -> None:
+    """The remains of update k in all columns that an update so far was correlated with: ``sz`` is not 0."""
     at = room.first[k]
     for j in range(state.a.shape[0] - 1):
-        if moved[j] != 0.0:
+        if sz[j] != 0.0:
             at = write_column(room, at, np.uint32(j), 1.0, state)
     room.first[k + 1] = at
 
 
 @by_type
 def write_column(room: Votes, at: int, j: Any, factor: float, state: Any) -> int:
-    """Write column j as the entry ``at``; returns the place of the next."""
+    """Write column j as the entry ``at``; returns the index of the next."""
     room.columns[at] = j
     room.value[at] = state.a[j] * factor
     if room.slope.shape[0] > 0:
@@ -347,18 +357,18 @@ def room_for(log: UpdateLog, corpus: Corpus, *, full: bool, slopes: bool, more: 
     addition to those of its candidates.
     """
     arrays = log.arrays()
-    survived = arrays.pop("survived")
+    counts = arrays.pop("survived")
     M, D = arrays["lists"].size, corpus.width
     nonzeros = np.append(0, np.cumsum(np.diff(corpus.rows)[arrays["candidate"]]))
     room = M * D if full else int(np.minimum(np.diff(nonzeros[arrays["first"]]), D).sum()) + M * more
     beta, scale, threshold = np.empty((3, M + 1))
     columns, value = np.empty(room, np.int32), np.empty(room)
     first, slope = np.zeros(M + 1, np.int64), np.empty(room if slopes else 0)
-    return Updates(**arrays), Votes(first, columns, value, slope, threshold, scale, beta, survived)
+    return Updates(**arrays), Votes(first, columns, value, slope, threshold, scale, beta, counts)
 
 
-def filled(room: Votes) -> Votes:
-    """The votes without the room that none of them took."""
+def trim_votes(room: Votes) -> Votes:
+    """Return the votes without the room that none of them took."""
     end, shrinks = int(room.first[-1]), bool(room.threshold.any())
     return room._replace(
         columns=room.columns[:end].copy(), value=room.value[:end].copy(),
@@ -366,7 +376,7 @@ def filled(room: Votes) -> Votes:
     )  # fmt: skip
 
 
-def in_memory(log: UpdateLog, lists: Corpus) -> tuple[UpdateLog, Corpus]:
+def replay_corpus(log: UpdateLog, lists: Corpus) -> tuple[UpdateLog, Corpus]:
     """The updates of ``log`` and a corpus that they can be repeated on in their order.
 
     That is ``lists`` itself or, where an epoch goes by parts, the candidates that were part of an update: what
@@ -375,7 +385,7 @@ def in_memory(log: UpdateLog, lists: Corpus) -> tuple[UpdateLog, Corpus]:
     if lists.cuts.size == 2:
         return log, lists
     arrays = log.arrays()
-    touched, candidates = np.unique(arrays["lists"]), np.unique(arrays["candidate"])
-    arrays["lists"] = np.searchsorted(touched, arrays["lists"])
+    visits, candidates = np.unique(arrays["lists"]), np.unique(arrays["candidate"])
+    arrays["lists"] = np.searchsorted(visits, arrays["lists"])
     arrays["candidate"] = np.searchsorted(candidates, arrays["candidate"])
-    return UpdateLog.from_arrays(arrays), lists.only(touched, candidates)
+    return UpdateLog.from_arrays(arrays), lists.only(visits, candidates)

@@ -1,4 +1,4 @@
-"""Losses: what a list costs under its scores, and how a lower cost would change them; each is a type of its own.
+"""Losses: the cost of a list under its scores, and how a lower cost would change them; each is a type of its own.
 
 A loss of pairs looks at the margin m of y* over y' alone, one of lists at the scores of all candidates. Kernels take it
 as the type of an argument, so that a run compiles the loss that it uses, and no other.
@@ -15,7 +15,7 @@ from rerank.base.registry import Registry
 from rerank.kernels.compile import KernelPart, body, by_type, kernel
 from rerank.learn.pairs import aim, costlier, pick, rivals
 from rerank.learn.workspace import ListArrays, Scratch, append, base_of, merge, subgradient
-from rerank.learn.workspace import gather as gather
+from rerank.learn.workspace import sum_subgradient as sum_subgradient
 
 LINEAR_BELOW = 30.0  # the exponential loss is linear for margins below −LINEAR_BELOW: its slope stays finite
 
@@ -35,7 +35,7 @@ losses: Registry[type[Loss]] = Registry("loss", Loss)
 
 @by_type
 def judge(data: ListArrays, i: int, scratch: Scratch, always: bool, any_ties: bool, tally: Any, loss: Any) -> int:
-    """The lesson of list i under ``scratch.scores``. Counts the list, its mistake and its loss.
+    """Compute the loss of list i under ``scratch.scores`` and its subgradient; count the list, its mistake and loss.
 
     Returns the number of candidates in the subgradient (``scratch.who``, with coefficients ``scratch.a``), 0 where
     nothing is to be updated: without a mistake, or with ``always`` without a loss.
@@ -57,11 +57,11 @@ def value_of_list(scores: np.ndarray, gain: np.ndarray, right: np.ndarray, a: np
 
 @by_type
 def costliest(
-    data: ListArrays, i: int, scores: np.ndarray, reduced: np.ndarray, any_ties: bool, rival: int, loss: Any
+    data: ListArrays, i: int, scores: np.ndarray, net: np.ndarray, any_ties: bool, rival: int, loss: Any
 ) -> int:  # fmt: skip
     """The rival of list i that the loss looks at in place of the best-scoring one, by which mistakes are judged.
 
-    Where that is another, scores less what gains count go to ``reduced``.
+    Where that is another, the net scores, less the worth of gains, go to ``net``.
     """
     return rival
 
@@ -112,7 +112,7 @@ class PairLoss(Loss):
         return 2 if slope != 0.0 and (mistake or (always and value > 0.0)) else 0
 
     @staticmethod
-    def gather(data: ListArrays, scratch: Scratch, n: int, last: int, loss: Any, params: Any) -> int:
+    def sum_subgradient(data: ListArrays, scratch: Scratch, n: int, last: int, loss: Any, params: Any) -> int:
         (x, y), (a, b) = (scratch.who[0], scratch.who[1]), (scratch.a[0], scratch.a[1])
         count = merge(data, x, a, y, b, scratch.column, scratch.value)
         return append(scratch, count, last, params.base_rate * (a * data.base[x] + b * data.base[y]))
@@ -162,7 +162,7 @@ class ListLoss(Loss):
         return int(n) if mistake or always else 0
 
     @staticmethod
-    def gather(data: ListArrays, scratch: Scratch, n: int, last: int, loss: Any, params: Any) -> int:
+    def sum_subgradient(data: ListArrays, scratch: Scratch, n: int, last: int, loss: Any, params: Any) -> int:
         count = subgradient(data, scratch, n)
         return append(scratch, count, last, params.base_rate * base_of(data, scratch, n))
 
@@ -198,11 +198,11 @@ class Cost(PerceptronLoss):
 
     @staticmethod
     def costliest(
-        data: ListArrays, i: int, scores: np.ndarray, reduced: np.ndarray, any_ties: bool, rival: int, loss: Any
+        data: ListArrays, i: int, scores: np.ndarray, net: np.ndarray, any_ties: bool, rival: int, loss: Any
     ) -> int:  # fmt: skip
         first, n = data.lists[i], data.lists[i + 1] - data.lists[i]
         gain, oracle = data.gain[first : first + n], data.oracle[i] - first
-        return costlier(scores[:n], reduced[:n], gain, oracle, any_ties, rival, data.pairs)
+        return costlier(scores[:n], net[:n], gain, oracle, any_ties, rival, data.pairs)
 
 
 class Logistic(PairLoss):
@@ -284,13 +284,13 @@ class BayesRisk(ListLoss):
     @staticmethod
     def of_list(scores: np.ndarray, gain: np.ndarray, right: np.ndarray, a: np.ndarray) -> float:
         softmax(scores, a)
-        (low, high), expected = ends(gain), 0.0
+        (low, high), mean_gain = ends(gain), 0.0
         for y in range(scores.shape[0]):
-            expected += a[y] * gain[y]
-        expected = min(max(expected, low), high)  # undoes rounding: gains all alike teach nothing
+            mean_gain += a[y] * gain[y]
+        mean_gain = min(max(mean_gain, low), high)  # undoes rounding: gains all alike teach nothing
         for y in range(scores.shape[0]):
-            a[y] *= expected - gain[y]
-        return -expected
+            a[y] *= mean_gain - gain[y]
+        return -mean_gain
 
 
 class ListNet(ListLoss):
@@ -322,7 +322,7 @@ class ListMLE(ListLoss):
         n, (lowest, level), total = scores.shape[0], ends(gain), 0.0
         a[:] = 0.0
         while level > lowest:
-            top, below, chosen, Z = -math.inf, lowest, 0, 0.0
+            top, below, size, Z = -math.inf, lowest, 0, 0.0
             for y in range(n):
                 if gain[y] <= level:
                     top = max(top, scores[y])
@@ -330,15 +330,15 @@ class ListMLE(ListLoss):
                 if gain[y] == level:
                     total -= scores[y]
                     a[y] -= 1.0
-                    chosen += 1
+                    size += 1
                 elif gain[y] < level:
                     below = max(below, gain[y])
                 if gain[y] <= level:
                     Z += math.exp(scores[y] - top)
-            total += chosen * (top + math.log(Z))
+            total += size * (top + math.log(Z))
             for y in range(n):
                 if gain[y] <= level:
-                    a[y] += chosen * (math.exp(scores[y] - top) / Z)
+                    a[y] += size * (math.exp(scores[y] - top) / Z)
             level = below
         return float(max(0.0, total))
 
@@ -355,21 +355,21 @@ class LambdaRank(ListLoss):
 
     @staticmethod
     def of_list(scores: np.ndarray, gain: np.ndarray, right: np.ndarray, a: np.ndarray) -> float:
-        n, place, ideal, total = scores.shape[0], right, 0.0, 0.0
+        n, rank, ideal, total = scores.shape[0], right, 0.0, 0.0
         for y in range(n):
-            place[y], best, a[y] = 1, 1, 0.0
+            rank[y], ideal_rank, a[y] = 1, 1, 0.0
             for z in range(n):
-                place[y] += scores[z] > scores[y] or (scores[z] == scores[y] and z < y)
-                best += gain[z] > gain[y] or (gain[z] == gain[y] and z < y)
-            ideal += (2.0 ** gain[y] - 1.0) / math.log2(1.0 + best)
+                rank[y] += scores[z] > scores[y] or (scores[z] == scores[y] and z < y)
+                ideal_rank += gain[z] > gain[y] or (gain[z] == gain[y] and z < y)
+            ideal += (2.0 ** gain[y] - 1.0) / math.log2(1.0 + ideal_rank)
         if not ideal > 0.0:
             return 0.0
         for y in range(n):
-            worth, discount = 2.0 ** gain[y], 1.0 / math.log2(1.0 + place[y])
+            worth, discount = 2.0 ** gain[y], 1.0 / math.log2(1.0 + rank[y])
             for z in range(n):
                 if gain[y] > gain[z]:
-                    moved = discount - 1.0 / math.log2(1.0 + place[z])
-                    size = abs((worth - 2.0 ** gain[z]) * moved) / ideal
+                    change = discount - 1.0 / math.log2(1.0 + rank[z])
+                    size = abs((worth - 2.0 ** gain[z]) * change) / ideal
                     value, slope = logistic(scores[y] - scores[z])
                     total += size * value
                     a[y] -= size * slope

@@ -2,7 +2,7 @@
 sets them so that the corpus score itself is best.
 
 The corpus score of the best candidates is constant in the weights except where some list's best candidate changes.
-Along a line these places are the crossings of the lists' upper envelopes (Och 2003, section 4), and from one interval
+Along a line these points are the crossings of the lists' upper envelopes (Och 2003, section 4), and from one interval
 to the next the summed statistics differ by one exchanged candidate.
 
 MERT computes the metric along lines in several directions from a point; the step goes to the best interval of the best
@@ -21,11 +21,11 @@ from rerank.data.corpus import frozen
 from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric, rows_of_scores
 
-NARROW = 1e-9  # of the reach: shorter intervals are due to rounding, and not stepped to
+MIN_WIDTH = 1e-9  # of an interval, in units of the reach: shorter ones are due to rounding, and not stepped to
 
 
 @kernel
-def is_ahead(y: int, z: int, gamma: float, intercept: np.ndarray, slope: np.ndarray, ties: np.ndarray) -> bool:
+def precedes(y: int, z: int, gamma: float, intercept: np.ndarray, slope: np.ndarray, ties: np.ndarray) -> bool:
     """Whether y comes before z at γ: by score, then by ``ties``, then by index."""
     one, other = intercept[y] + gamma * slope[y], intercept[z] + gamma * slope[z]
     if one != other:
@@ -69,7 +69,7 @@ def envelopes(
             while top >= 0:
                 t = hull[top]
                 if slope[y] == slope[t]:
-                    if not is_ahead(y, t, 0.0, intercept, slope, ties):
+                    if not precedes(y, t, 0.0, intercept, slope, ties):
                         start = np.inf
                         break
                 else:
@@ -169,10 +169,10 @@ class ErrorSurface:
             )
         for name, array in (("feature", features), ("statistic", stats), ("base score", base)):
             if not np.isfinite(array).all():
-                where = int(np.argwhere(~np.isfinite(array))[0][0])
-                i = int(np.searchsorted(lists, where, side="right")) - 1
+                y = int(np.argwhere(~np.isfinite(array))[0][0])
+                i = int(np.searchsorted(lists, y, side="right")) - 1
                 raise DataError(
-                    f"candidate {where - lists[i] + 1} of list {i + 1} has a {name} that is not a finite number"
+                    f"candidate {y - lists[i] + 1} of list {i + 1} has a {name} that is not a finite number"
                 )
         sizes = np.diff(lists)
         owner = np.repeat(np.arange(sizes.size, dtype=np.int32), sizes)
@@ -206,9 +206,9 @@ class ErrorSurface:
         spread = np.zeros(self.width)
         heads = self.lists[self.owner]
         for j, column in enumerate(self.columns):
-            apart = column - column[heads]  # exactly 0 where all candidates are alike
-            apart -= (np.bincount(self.owner, weights=apart, minlength=sizes.size) / sizes)[self.owner]
-            spread[j] = np.sqrt(np.mean(apart**2)) if apart.size else 0.0
+            deviations = column - column[heads]  # exactly 0 where all candidates are alike
+            deviations -= (np.bincount(self.owner, weights=deviations, minlength=sizes.size) / sizes)[self.owner]
+            spread[j] = np.sqrt(np.mean(deviations**2)) if deviations.size else 0.0
         return spread
 
     def order(self, slope: np.ndarray) -> np.ndarray:
@@ -225,8 +225,8 @@ class ErrorSurface:
         """
         total, order = self.reference.sum(axis=0), self.order(slope) if order is None else order
         if self.metric.ordered:
-            about = self.lists, intercept, slope, self.ties, self.stats, self.reference
-            edges, values = self.metric.along(*about, order)
+            arguments = self.lists, intercept, slope, self.ties, self.stats, self.reference
+            edges, values = self.metric.along(*arguments, order)
             return Line(edges, np.asarray(self.metric.scores(values[:, None], total)))
         intercept, slope = (frozen(np.ascontiguousarray(array)) for array in (intercept, slope))
         longest = int(np.diff(self.lists).max(initial=0))
@@ -237,9 +237,9 @@ class ErrorSurface:
         sums = np.empty((E + 1, self.stats.shape[1]))
         interval_sums(first, ranking, old, new, self.stats, sums)
         edges = at[ranking]
-        wide = np.ones(E + 1, np.bool_)
-        wide[1:-1] = edges[1:] > edges[:-1]  # no interval lies between crossings at one place
-        return Line(edges[wide[1:]], np.asarray(self.metric.scores(sums[wide], total)))
+        mask = np.ones(E + 1, np.bool_)
+        mask[1:-1] = edges[1:] > edges[:-1]  # no interval lies between crossings at one point
+        return Line(edges[mask[1:]], np.asarray(self.metric.scores(sums[mask], total)))
 
 
 @dataclass(frozen=True)
@@ -294,9 +294,9 @@ def best_step(line: Line, reach: float, sign: float = 1.0) -> tuple[float, float
         return 0.0, sign * float(line.scores[0])
     ends = np.concatenate([[line.edges[0] - 2 * reach], line.edges, [line.edges[-1] + 2 * reach]])
     width, middle, levels = np.diff(ends), (ends[1:] + ends[:-1]) / 2, sign * line.scores
-    usable = width > NARROW * (reach + np.abs(middle))
-    usable[np.searchsorted(line.edges, 0.0)] = True
-    width, middle, levels = width[usable], middle[usable], levels[usable]
+    mask = width > MIN_WIDTH * (reach + np.abs(middle))
+    mask[np.searchsorted(line.edges, 0.0)] = True
+    width, middle, levels = width[mask], middle[mask], levels[mask]
     top = np.flatnonzero(levels == levels.max())
     k = int(top[np.lexsort((np.abs(middle[top]), -width[top]))[0]])
     return float(middle[k]), float(levels[k])
@@ -320,7 +320,7 @@ class Searcher:
         slope = self.surface.linear(d)
         return Direction(d, slope, self.surface.order(slope))
 
-    def scaled(self, w: np.ndarray) -> np.ndarray:
+    def rescale(self, w: np.ndarray) -> np.ndarray:
         """w scaled to the sum that all points have."""
         norm = float(np.abs(w).sum())
         return w * (self.scale / norm) if self.scale > 0 and norm > 0 else w
@@ -333,8 +333,8 @@ class Searcher:
 
     def draw(self, random: np.random.Generator) -> list[Direction]:
         """Random directions, for features of unit variance."""
-        drawn = self.per_spread(random.standard_normal((self.settings.random, self.surface.width)))
-        return [self.direction(d) for d in drawn if d.any()]
+        directions = self.per_spread(random.standard_normal((self.settings.random, self.surface.width)))
+        return [self.direction(d) for d in directions if d.any()]
 
     def search(self, run: int) -> Point:
         """Search number ``run``: from the start, for 0, or from there with noise on every feature."""
@@ -343,20 +343,20 @@ class Searcher:
             noise = random.uniform(-self.settings.noise, self.settings.noise, self.surface.width)
             weights = np.abs(start * self.spread)[self.spread > 0]
             unit = float(weights.mean()) if weights.any() else 1.0
-            start = self.scaled(start + self.per_spread(noise * unit))
-        point, drawn, draws = Point(start, self.surface.score(start), 0), self.draw(random), 1
+            start = self.rescale(start + self.per_spread(noise * unit))
+        point, directions, draws = Point(start, self.surface.score(start), 0), self.draw(random), 1
         while point.steps < self.settings.iterations:
             check()
-            further = self.further(point, [*self.coordinates, *drawn])
-            if further is not None:
-                point, draws = further, 1
-            elif draws <= self.settings.patience and drawn:
-                drawn, draws = self.draw(random), draws + 1
+            better = self.step(point, [*self.coordinates, *directions])
+            if better is not None:
+                point, draws = better, 1
+            elif draws <= self.settings.patience and directions:
+                directions, draws = self.draw(random), draws + 1
             else:
                 break
         return point
 
-    def further(self, point: Point, directions: list[Direction]) -> Point | None:
+    def step(self, point: Point, directions: list[Direction]) -> Point | None:
         """The point that the best step leads to; None where none is better."""
         surface, sign, tolerance, w = self.surface, self.surface.metric.sign, self.settings.tolerance, point.weights
         intercept, length, steps = surface.linear(w) + surface.base, float(np.abs(w * self.spread).sum()) or 1.0, []
@@ -367,11 +367,11 @@ class Searcher:
         for k in np.argsort(-gains, kind="stable"):
             if gains[k] <= tolerance:
                 break
-            ahead = self.scaled(w + steps[k][0] * directions[k].d)
-            score = surface.score(ahead)
+            weights = self.rescale(w + steps[k][0] * directions[k].d)
+            score = surface.score(weights)
             # Where candidates tie except for rounding, a line may promise what its point does not keep.
             if sign * (score - point.score) > tolerance:
-                return Point(ahead, score, point.steps + 1)
+                return Point(weights, score, point.steps + 1)
         return None
 
 

@@ -1,4 +1,4 @@
-"""Pair sources: which two candidates (y*, y') of a list a learner compares.
+"""Pair sources: they choose the two candidates (y*, y') of a list that a learner compares.
 
 * `oracle`: y* is the oracle, y' the best-scoring candidate that is not (Collins 2002).
 * `hope-fear`: y* = argmax score + tilt·gain, good and within reach, and y' = argmax score − tilt·gain, bad and
@@ -50,7 +50,7 @@ def aim(scores: np.ndarray, gain: np.ndarray, oracle: int, pairs: Any) -> int:
 
 @by_type
 def costlier(
-    scores: np.ndarray, reduced: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, rival: int, pairs: Any
+    scores: np.ndarray, net: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, rival: int, pairs: Any
 ) -> int:  # fmt: skip
     """The rival in place of the best-scoring one where gains have a part in the margin; see ``losses.costliest``."""
     return rival
@@ -66,10 +66,10 @@ def compares_oracle(pairs: Any) -> bool:
 class PairSource(KernelPart, ABC):
     """The source of the pairs of a training.
 
-    It is written as ``pick``, which is given the scores and gains of a list, the place of its oracle (-1 in an empty
+    It is written as ``pick``, which is given the scores and gains of a list, the index of its oracle (-1 in an empty
     one), whether any candidate with the oracle's gain is right too, the list's number, and the source's parameters,
-    with ``key``, which every epoch has another of. It returns the places of y* and y', -1 for y' where there is nothing
-    to compare.
+    with ``key``, of which every epoch has another. It returns the indices of y* and y', -1 for y' where there is
+    nothing to compare.
 
     Parameters
     ----------
@@ -130,12 +130,12 @@ class Oracle(PairSource):
 
     @staticmethod
     def costlier(
-        scores: np.ndarray, reduced: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, rival: int, pairs: Any
+        scores: np.ndarray, net: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, rival: int, pairs: Any
     ) -> int:  # fmt: skip
-        """Of the highest score − tilt·gain."""
+        """The rival of the highest score − tilt·gain."""
         for y in range(scores.shape[0]):
-            reduced[y] = scores[y] - pairs.tilt * gain[y]
-        return rivals(reduced, gain, oracle, any_ties)[1]
+            net[y] = scores[y] - pairs.tilt * gain[y]
+        return rivals(net, gain, oracle, any_ties)[1]
 
     @staticmethod
     def compares_oracle(pairs: Any) -> bool:
@@ -172,7 +172,7 @@ class HopeFear(PairSource):
 
 @kernel
 def draw(seed: np.uint64, number: int, size: int) -> tuple[Any, Any]:
-    """Two different places of a list of this many candidates (≥ 2): splitmix64 of a counter."""
+    """Two different indices in a list of this many candidates (≥ 2): splitmix64 of a counter."""
     bits = mix(seed + np.uint64(number + 1) * GOLDEN)
     x = ((bits >> HALF) * np.uint64(size)) >> HALF
     y = ((bits & LOW) * np.uint64(size - 1)) >> HALF
@@ -209,19 +209,19 @@ class Sampled(PairSource):
 
     @staticmethod
     def pick_next(
-        scores: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, number: int, after: int, after_rival: int,
+        scores: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, number: int, last_star: int, last_rival: int,
         pairs: Any,
     ) -> tuple[int, int]:  # fmt: skip
-        """Of the drawn pairs that come after (``after``, ``after_rival``), if that is one, the first."""
+        """The first of the drawn pairs that come after (``last_star``, ``last_rival``), if that is one."""
         star, rival, largest = -1, -1, 0.0
-        bound = gain[after] - gain[after_rival] if after >= 0 else np.inf
+        bound = gain[last_star] - gain[last_rival] if last_star >= 0 else np.inf
         seed = mix(pairs.key + np.uint64(number + 1) * GOLDEN)
         for count in range(pairs.draws if gain.shape[0] > 1 else 0):
             x, y = draw(seed, count, gain.shape[0])
             if gain[x] < gain[y]:
                 x, y = y, x
             gap = gain[x] - gain[y]
-            if gap > pairs.threshold and comes_before(bound, after, after_rival, gap, x, y):
+            if gap > pairs.threshold and comes_before(bound, last_star, last_rival, gap, x, y):
                 if star < 0 or comes_before(gap, x, y, largest, star, rival):
                     star, rival, largest = x, y, gap
         return star, rival

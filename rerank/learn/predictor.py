@@ -16,7 +16,7 @@ and v_j stay what they are under the predictors a..b,
     Σ_k c_k w_kj = sign(a_j)·(|a_j|·(P_e − P_{a−1}) − |v_j|·(Q_e − Q_{a−1})),   P = Σ c_k d_k, Q = Σ c_k d_k τ_k,
 
 where e is the last k ≤ b with τ_k·|v_j| < |a_j|. Where a threshold rises, this is entered in a column's sum just before
-the column changes (``settle``), and at the end of an epoch for all columns. Where τ = 0 the sums telescope:
+the column changes (``flush_columns``), and at the end of an epoch for all columns. Where τ = 0 the sums telescope:
 
     Σ_k c_k w_kj = P·a_j − Σ_updates P_now·Δa_j,
 
@@ -33,15 +33,15 @@ from rerank.kernels.compile import body, by_type, kernel, prefetch
 from rerank.learn.scoring import Weights, dot, single
 from rerank.learn.workspace import ListArrays, Scratch
 
-# Of State.numbers: d, that of free columns, and of the base score; τ; |v_j| where all columns have the same; Σ c_k·d_k;
-# how many numbers of a cell there would be without an average (0: cells have no sums). What a rule remembers follows.
+# State.numbers: d, that of free columns, and of the base score; τ; |v_j| where all columns have the same; Σ c_k·d_k;
+# how many numbers of a cell there would be without an average (0: cells have no sums). Numbers of the rule follow.
 NUMBERS = ("d", "d_free", "d_base", "tau", "slope", "survived", "cell")
-# Of State.counts: updates, lists that the current predictor survived, all lists seen (Σ c_k), those of them that are
-# not in lazy sums yet, and how many columns, the first ones, are free.
+# State.counts: updates, lists that the current predictor survived, all lists seen (Σ c_k), those of them that are not
+# in lazy sums yet, and how many columns, the first ones, are free.
 COUNTS = ("updates", "alive", "seen", "pending", "free")
 LINE = 8  # float64 in a line of the processor's caches
-MOST_COLUMNS = 8192  # of a matrix, which then takes half a gigabyte
-# A column's cell in an epoch: Σ c_k w_k up to a predictor, its place in the sums, and P and Q there. They lie together:
+MAX_MATRIX_COLUMNS = 8192  # the matrix then takes half a gigabyte
+# A column's cell in an epoch: Σ c_k w_k up to a predictor, its index in the sums, and P and Q there. They lie together:
 # entering a column costs one access to memory.
 CELL = np.dtype((np.record, [("total", float), ("at", np.int64), ("P", float), ("Q", float)]))
 
@@ -87,13 +87,13 @@ class Predictor(NamedTuple):
 @cache
 def record_of(names: tuple[str, ...], kind: np.dtype, size: int) -> np.dtype:
     """The type of a record of ``size`` numbers of which the first have ``names``."""
-    offsets = [kind.itemsize * place for place in range(len(names))]
+    offsets = [kind.itemsize * index for index in range(len(names))]
     shape: Any = {"names": names, "formats": [kind] * len(names), "offsets": offsets}
     return np.dtype((np.record, np.dtype(shape | {"itemsize": kind.itemsize * size})))
 
 
-def named(state: State, cell: tuple[str, ...] = ("a",), whole: tuple[str, ...] = ()) -> Predictor:
-    """``state`` by names, those of a cell's numbers and of what the rule remembers as a whole among them.
+def predictor_view(state: State, cell: tuple[str, ...] = ("a",), whole: tuple[str, ...] = ()) -> Predictor:
+    """Views of ``state`` whose numbers have names, those of a cell and of the rule as a whole among them.
 
     Where cells have fewer numbers, as with a full matrix, there are no records of them.
     """
@@ -109,7 +109,7 @@ def named(state: State, cell: tuple[str, ...] = ("a",), whole: tuple[str, ...] =
     )  # fmt: skip
 
 
-def fresh(
+def new_state(
     columns: int, *, cell: int = 1, shrinks: bool = False, rest: int = 0,
     matrix: bool = False, candidates: int = 0,
 ) -> State:  # fmt: skip
@@ -119,19 +119,19 @@ def fresh(
     whether there is one; rest: how many numbers the rule remembers as a whole.
     """
     D = columns + 1
-    if matrix and columns > MOST_COLUMNS:
+    if matrix and columns > MAX_MATRIX_COLUMNS:
         raise RecipeError(
-            f"a full matrix over {columns:,} columns is more than the {MOST_COLUMNS:,} that are allowed; "
+            f"a full matrix over {columns:,} columns is more than the {MAX_MATRIX_COLUMNS:,} that are allowed; "
             "use a diagonal covariance, or fewer features",
             key="covariance",
         )
-    summed = cell > 1 and not shrinks
-    numbers = np.concatenate([[1.0, 1.0, 1.0, 0.0, 1.0, 0.0, cell if summed else 0], np.zeros(rest)])
+    in_cells = cell > 1 and not shrinks
+    numbers = np.concatenate([[1.0, 1.0, 1.0, 0.0, 1.0, 0.0, cell if in_cells else 0], np.zeros(rest)])
     return State(
-        cells=np.zeros(D) if cell == 1 else cells_of(D, line_of(cell + summed)),
+        cells=np.zeros(D) if cell == 1 else cells_of(D, line_of(cell + in_cells)),
         v=np.zeros(0),
         memory=np.zeros(0),
-        sums=np.zeros(0 if summed else D),
+        sums=np.zeros(0 if in_cells else D),
         numbers=numbers,
         counts=np.zeros(5, np.int64),
         matrix=np.eye(D) if matrix else np.zeros((0, 0)),
@@ -157,8 +157,8 @@ def sums_of(state: State) -> np.ndarray:
 
 
 def without_sums(state: State) -> State:
-    """A fresh ``state`` that keeps no average."""
-    size, numbers = int(named(state).now.cell), state.numbers.copy()
+    """A new ``state`` that keeps no average."""
+    size, numbers = int(predictor_view(state).now.cell), state.numbers.copy()
     if not size:
         return state._replace(sums=np.zeros(0))
     cells = cells_of(len(state.cells), line_of(size))
@@ -174,7 +174,7 @@ def copy_state(state: State) -> State:
 
 def weights_of(state: State) -> np.ndarray:
     """float64 [D + 1]: w."""
-    a, v, *_, now, counts, _, _ = named(state)
+    a, v, *_, now, counts, _, _ = predictor_view(state)
     slope = np.array(v) if v.size else np.full(a.size, now.slope)
     scale = np.full(a.size, now.d)
     slope[: counts.free] = slope[-1] = 0.0
@@ -220,12 +220,12 @@ def assign(state: Any, j: int, w: float) -> None:
 @by_type
 def subtract(state: Any, scratch: Scratch, count: int, rate: float) -> None:
     """a ← a − rate·g, in the average too, for the g in ``scratch``."""
-    a, sums, survived = state.a, state.sums, state.now.survived
+    a, sums, P = state.a, state.sums, state.now.survived
     for r in range(np.uint64(count)):
         a[scratch.column[r]] -= rate * scratch.value[r]
     if sums.shape[0] > 0:
         for r in range(np.uint64(count)):
-            sums[scratch.column[r]] -= survived * (rate * scratch.value[r])
+            sums[scratch.column[r]] -= P * (rate * scratch.value[r])
 
 
 @by_type
@@ -320,7 +320,7 @@ def begin_sums(state: State, visits: int) -> PredictorSums:
     P, Q, F, tau = np.zeros((4, visits + 2 if columns else 0))
     cells = cells_of(columns, 4).view(CELL)[:, 0]
     cells["total"] = state.sums
-    return PredictorSums(P, Q, F, tau, cells, int(named(state).counts.updates))
+    return PredictorSums(P, Q, F, tau, cells, int(predictor_view(state).counts.updates))
 
 
 @body(look_up_sum, PredictorSums)
@@ -354,7 +354,7 @@ def close_predictor(state: Any, sums: PredictorSums) -> None:
 
 
 @kernel
-def summed(a: float, slope: float, cell: Any, last: int, sums: PredictorSums) -> float:
+def sum_weights(a: float, slope: float, cell: Any, last: int, sums: PredictorSums) -> float:
     """sign(a)·(|a|·(P_e − P_first) − |v|·(Q_e − Q_first))."""
     size, e = abs(a), last
     if not size > 0.0:
@@ -378,34 +378,34 @@ def last_active(size: float, slope: float, tau: np.ndarray, first: int, last: in
 
 
 @by_type
-def settle_column(state: Any, j: int, last: int, sums: PredictorSums) -> None:
-    """Enter what column j weighed, up to the current predictor, at ``last`` of ``sums``, into its total."""
+def flush_column(state: Any, j: int, last: int, sums: PredictorSums) -> None:
+    """Enter the weights of column j, up to the current predictor, at ``last`` of ``sums``, into its total."""
     cell, a = sums.cells[j], state.a[j]
     if j < state.counts.free:
         cell.total += a * (sums.F[last] - sums.F[cell.at])
     elif j < state.a.shape[0] - 1:
-        cell.total += summed(a, slope_of(state, j), cell, last, sums)
+        cell.total += sum_weights(a, slope_of(state, j), cell, last, sums)
     cell.at, cell.P, cell.Q = last, sums.P[last], sums.Q[last]
 
 
 @by_type
-def settle(state: Any, sums: PredictorSums, scratch: Scratch, count: int) -> None:
-    """Enter what the columns of g have weighed so far into lazy sums, before they change."""
+def flush_columns(state: Any, sums: PredictorSums, scratch: Scratch, count: int) -> None:
+    """Enter the weights of the columns of g so far into lazy sums, before they change."""
     if state.sums.shape[0] > 0:
         close_predictor(state, sums)
         last = state.counts.updates - sums.k0 + 1
         for r in range(np.uint64(count)):
-            settle_column(state, scratch.column[r], last, sums)
+            flush_column(state, scratch.column[r], last, sums)
 
 
 @kernel
 def flush(state: Any, sums: PredictorSums) -> None:
-    """Bring the sum of every column up to date; nothing lazy is left."""
+    """Flush the lazy sums of all columns."""
     if state.sums.shape[0] > 0:
         close_predictor(state, sums)
     for j in range(state.sums.shape[0]):
         column: Any = np.uint32(j)  # as lists have them, for which this is compiled anyway
-        settle_column(state, column, state.counts.updates - sums.k0 + 1, sums)
+        flush_column(state, column, state.counts.updates - sums.k0 + 1, sums)
         state.sums[j] = sums.cells[j].total
 
 
@@ -419,7 +419,7 @@ def average_anew(state: Any) -> None:
 
 def average_of(state: State, shrinks: bool) -> np.ndarray:
     """float64 [D + 1]: Σ c_k w_k / Σ c_k"""
-    a, _, _, sums, _, now, counts, _, _ = named(state)
+    a, _, _, sums, _, now, counts, _, _ = predictor_view(state)
     if sums.size == 0 and counts.updates > 0:
         raise ValueError("this state keeps no average; train without `without_average`")
     if counts.seen == 0 or sums.size == 0:

@@ -17,7 +17,7 @@ from rerank.features.sink import NEAR
 from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric, best_of_lists, scored_rows
 
-TINY = 1e-37  # below this float32 is coarse
+MIN_PRECISE = 1e-37  # below this float32 is coarse
 
 
 class TreePredictor(Protocol):
@@ -105,14 +105,14 @@ def choices(lists: Corpus, weights: Weights) -> np.ndarray:
     return best(lists, scores(lists, weights))
 
 
-def weighed_rows(lists: Corpus, weights: Weights, metric: Metric) -> np.ndarray:
+def rows_of_weights(lists: Corpus, weights: Weights, metric: Metric) -> np.ndarray:
     """float64 [L, K]: what the candidates that ``weights`` score highest are worth, or their orders."""
     return scored_rows(lists, metric, scores(lists, weights))
 
 
 def corpus_score(lists: Corpus, weights: Weights, metric: Metric) -> float:
     """The metric of what ``weights`` choose."""
-    return metric.score(weighed_rows(lists, weights, metric), lists.reference)
+    return metric.score(rows_of_weights(lists, weights, metric), lists.reference)
 
 
 @kernel
@@ -131,44 +131,44 @@ def dense_scores(
     """The scores of a list, ``factor`` times their base scores and the weighted ``features``, to the bit those of
     ``flat_features``; and how many features vary whose weight is None, as the model does not know them. relative: see
     ``narrow``."""
-    few, unknown = isinstance(base, tuple), 0
+    few, unknowns = isinstance(base, tuple), 0
     scores = [factor * score for score in base] if few else factor * base
-    every = [exact for _, exact in features]
-    for (weight, exact), (low, high, values) in zip(features, _rounded(every, few=few), strict=True):
-        if high - low <= max(TINY, NEAR * max(high, -low)):
-            values = _narrowed(exact, relative=relative)
+    columns = [exact for _, exact in features]
+    for (weight, exact), (low, high, values) in zip(features, _round(columns, few=few), strict=True):
+        if high - low <= max(MIN_PRECISE, NEAR * max(high, -low)):
+            values = _narrow(exact, relative=relative)
             if min(values) == max(values):
                 continue
-        unknown, weight = unknown + (weight is None), float(weight or 0.0)
+        unknowns, weight = unknowns + (weight is None), float(weight or 0.0)
         if few:
             scores = [score + weight * (value + 0.0) for score, value in zip(scores, values, strict=True)]
         else:
             scores += weight * np.asarray(values, np.float64)
-    return scores, unknown
+    return scores, unknowns
 
 
-def _rounded(every: Sequence[Any], *, few: bool) -> Iterable[tuple[float, float, Any]]:
+def _round(columns: Sequence[Any], *, few: bool) -> Iterable[tuple[float, float, Any]]:
     """The least and the greatest number of each column, and all of them rounded to float32."""
-    if few or not every:
-        return [(min(exact), max(exact), array("f", exact)) for exact in every]
-    numbers = np.array(every)
-    rounded = numbers.astype(np.float32) + np.float64(0.0)  # no -0.0, as in ``narrow``
-    return zip(numbers.min(axis=1).tolist(), numbers.max(axis=1).tolist(), rounded, strict=True)
+    if few or not columns:
+        return [(min(exact), max(exact), array("f", exact)) for exact in columns]
+    numbers = np.array(columns)
+    singles = numbers.astype(np.float32) + np.float64(0.0)  # no -0.0, as in ``narrow``
+    return zip(numbers.min(axis=1).tolist(), numbers.max(axis=1).tolist(), singles, strict=True)
 
 
-def _narrowed(exact: Sequence[float], *, relative: bool) -> "array[float]":
+def _narrow(exact: Sequence[float], *, relative: bool) -> "array[float]":
     """Numbers that float32 may not tell apart: see ``narrow``."""
     low, high, values = min(exact), max(exact), array("f", exact)
     if not relative or high - low >= NEAR * max(high, -low) or list(values) == list(exact):
         return values
-    apart = [value - exact[0] for value in exact]
-    *_, total = accumulate(apart)
-    return array("f", [value - total / len(apart) for value in apart])
+    offsets = [value - exact[0] for value in exact]
+    *_, total = accumulate(offsets)
+    return array("f", [value - total / len(offsets) for value in offsets])
 
 
 def softmax(scores: Sequence[float]) -> list[float]:
     """Probabilities in proportion to e^score."""
     highest = max(scores, default=0.0)
-    raised = [math.exp(score - highest) for score in scores]
-    total = math.fsum(raised)
-    return [each / total for each in raised]
+    exponentials = [math.exp(score - highest) for score in scores]
+    total = math.fsum(exponentials)
+    return [each / total for each in exponentials]

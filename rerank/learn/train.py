@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger("rerank")
 ORACLE_PAIRS: PairSource = Oracle()
 PREDICTORS = 4 * 8  # bytes per column: last and average, of the epoch under way and of the best one
-SCRATCH = 8  # bytes per column: its place in the sum of an update
-FEW = 1024  # columns of the states that are measured
+SCRATCH = 8  # bytes per column: its sum in an update
+SAMPLE_COLUMNS = 1024  # of the states that are measured
 
 
 class TrainingProblem(Protocol):
-    """What a learner is trained on; ``corpus``: its columns, candidates and nonzeros are asked for."""
+    """The data of a training; ``corpus``: its columns, candidates and nonzeros are asked for."""
 
     @property
     def corpus(self) -> Any: ...
@@ -111,8 +111,8 @@ class Training:
 
     weights: by predictor ("last", "average"); state: the learner's, to continue from; log: the updates up to the best
     epoch, if they were kept; epoch: the number of epochs that led to the weights; history: one line per epoch; skipped:
-    updates that were left out because numbers became too small for them; about: what was chosen before training; held:
-    float64 [N'], scores of the last lists by trainings on others, where it was chosen so.
+    updates that were left out because numbers became too small for them; about: choices before training; fold_scores:
+    float64 [N'], scores of the last lists by trainings on others, where these made the choices.
     """
 
     learner: Learner
@@ -123,7 +123,7 @@ class Training:
     history: list[dict[str, Any]] = field(default_factory=list)
     skipped: int = 0
     about: dict[str, Any] = field(default_factory=dict)
-    held: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    fold_scores: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
 def train(
@@ -151,32 +151,34 @@ def train(
     observers: called with every epoch that is trained here (not with those before a checkpoint), in this order.
     checkpoint: where progress is saved, and where training continues from; the result is the same.
     """
-    size = problem.corpus
-    done = 0 if start is None else start[1]
-    state = learner.init(size.width, size.candidate_count) if start is None else copy_state(start[0])
-    last = done + (1 if learner.batch else epochs)
-    now = TrainingState(Training(learner, {}, None, None, 0), state, done, UpdateLog() if keep_log else None)
-    logged, training = last if keep_log is True else done + int(keep_log), now.training
-    if checkpoint is not None and (stored := checkpoint.load()) is not None:
-        now.restore(*stored)
-        logger.info("continuing after epoch %d", now.epoch)
+    corpus = problem.corpus
+    first = 0 if start is None else start[1]
+    state = learner.init(corpus.width, corpus.candidate_count) if start is None else copy_state(start[0])
+    last = first + (1 if learner.batch else epochs)
+    progress = TrainingState(Training(learner, {}, None, None, 0), state, first, UpdateLog() if keep_log else None)
+    log_end, training = last if keep_log is True else first + int(keep_log), progress.training
+    if checkpoint is not None and (content := checkpoint.load()) is not None:
+        progress.restore(*content)
+        logger.info("continuing after epoch %d", progress.epoch)
     with nullcontext() if learner.batch else deferred():
-        while now.epoch < last:
-            if patience is not None and training.weights and now.epoch - training.epoch >= patience:
+        while progress.epoch < last:
+            if patience is not None and training.weights and progress.epoch - training.epoch >= patience:
                 break
             begin = time.perf_counter()
-            stats = problem.visit(learner, now.state, now.epoch, now.log if now.epoch < logged else None)
-            seconds, passes = time.perf_counter() - begin, learner.updates(now.state) if learner.batch else 1
+            log = progress.log if progress.epoch < log_end else None
+            stats = problem.visit(learner, progress.state, progress.epoch, log)
+            seconds, passes = time.perf_counter() - begin, learner.updates(progress.state) if learner.batch else 1
             if stats.skipped and not training.skipped:
                 logger.warning(
                     "some updates were skipped because variances became too small; see `skipped` in the history"
                 )
             training.skipped += stats.skipped
 
-            now.epoch += 1
+            progress.epoch += 1
             with np.errstate(all="ignore"):  # what is not finite is refused below
-                weights = predictors(learner, now.state)
-                line = history_line(passes * size.nonzeros, stats, weights[predictor], seconds) | {"epoch": now.epoch}
+                weights = predictors(learner, progress.state)
+                line = history_line(passes * corpus.nonzeros, stats, weights[predictor], seconds)
+            line["epoch"] = progress.epoch
             require_finite(learner, line, weights)
             epoch = Epoch(line, weights[predictor])
             for observe in observers:
@@ -184,15 +186,15 @@ def train(
             weights[predictor] = epoch.weights
             training.history.append(line)
 
-            score = float(now.epoch) if epoch.score is None else epoch.score
-            if now.best_score is None or score > now.best_score:
-                now.best_score = score
-                training.weights, training.state, training.epoch = weights, copy_state(now.state), now.epoch
-                now.marks = now.log.marks() if now.log is not None else now.marks
+            score = float(progress.epoch) if epoch.score is None else epoch.score
+            if progress.best_score is None or score > progress.best_score:
+                progress.best_score = score
+                training.weights, training.state, training.epoch = weights, copy_state(progress.state), progress.epoch
+                progress.marks = progress.log.marks() if progress.log is not None else progress.marks
             if checkpoint is not None and (checkpoint.due() or requested()):
-                checkpoint.save(*now.saved())
+                checkpoint.save(*progress.dump())
             check()
-    training.log = now.log.head(*now.marks) if now.log is not None else None
+    training.log = progress.log.head(*progress.marks) if progress.log is not None else None
     return training
 
 
@@ -208,13 +210,13 @@ def part_order(parts: int, seed: int, epoch: int, shuffle: bool) -> np.ndarray:
 
 def predictors(learner: Learner, state: State) -> dict[str, Weights]:
     """The predictors of a state, by name."""
-    averaged = learner.batch or sums_of(state).size > 0
-    return {"last": learner.last(state)} | ({"average": learner.average(state)} if averaged else {})
+    keeps_average = learner.batch or sums_of(state).size > 0
+    return {"last": learner.last(state)} | ({"average": learner.average(state)} if keeps_average else {})
 
 
 @dataclass
 class TrainingState:
-    """How far a training has come, all that continuing depends on: the state after so many epochs, and the best."""
+    """The progress of a training, all that continuing depends on: the state after so many epochs, and the best."""
 
     training: Training
     state: State
@@ -223,8 +225,8 @@ class TrainingState:
     best_score: float | None = None
     marks: tuple[int, int] = (0, 0)
 
-    def saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """The progress after an epoch, as JSON and arrays; the best predictors follow from the best state and bases."""
+    def dump(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the progress after an epoch, as JSON and arrays; predictors follow from the best state and bases."""
         training, states = self.training, {"state": self.state, "best": self.training.state}
         arrays = {f"{key}_{name}": np.asarray(a) for key, of in states.items() for name, a in of._asdict().items()}
         if self.log is not None:
@@ -237,7 +239,7 @@ class TrainingState:
         return header, arrays
 
     def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """The inverse of ``saved``."""
+        """The inverse of ``dump``."""
         kind, training = type(self.state), self.training
         for of, values in ((training, header["training"]), (self, header["progress"])):
             for name, value in values.items():
@@ -255,8 +257,10 @@ class TrainingState:
 def bytes_needed(learner: Learner, columns: int) -> int:
     """Bytes for training on this many columns: the learner's state, that of the best epoch, predictors, scratch
     space."""
-    small, large = (sum(int(array.nbytes) for array in learner.init(width)) for width in (FEW, 2 * FEW))
-    return columns * (2 * (large - small) // FEW + PREDICTORS + SCRATCH)
+    small, large = (
+        sum(int(array.nbytes) for array in learner.init(width)) for width in (SAMPLE_COLUMNS, 2 * SAMPLE_COLUMNS)
+    )
+    return columns * (2 * (large - small) // SAMPLE_COLUMNS + PREDICTORS + SCRATCH)
 
 
 def require_source(learner: Learner, pairs: PairSource) -> None:
@@ -309,13 +313,13 @@ def history_line(nonzeros: int, stats: EpochStats, weights: Weights, seconds: fl
     }
 
 
-def learned(learner: Learner, *differences: dict[str, float]) -> dict[str, float]:
+def weights_after(learner: Learner, *differences: dict[str, float]) -> dict[str, float]:
     """The weights that are not 0, to four places, after one pass over lists of an oracle and its rival.
 
     differences: for each list, what the oracle's features have in addition to the rival's. Base scores are 0.
 
     >>> from rerank.learn.rules.additive import Perceptron
-    >>> learned(Perceptron(), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> weights_after(Perceptron(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'short': 2.0}
     """
     names, count = sorted({name for difference in differences for name in difference}), len(differences)

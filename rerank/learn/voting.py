@@ -43,25 +43,25 @@ def sort_levels(votes: Votes, corpus: Corpus) -> tuple[np.ndarray, Levels, Level
     """
     touches = np.bincount(votes.columns, minlength=corpus.width)
     touches[sum(np.bincount(part.columns, minlength=corpus.width) for part in corpus.parts()) == 0] = 0
-    chosen = np.argsort(-touches, kind="stable")[: np.count_nonzero(touches)]
+    order = np.argsort(-touches, kind="stable")[: np.count_nonzero(touches)]
     name = np.full(corpus.width, -1, np.int32)
-    name[chosen] = np.arange(chosen.size)
+    name[order] = np.arange(order.size)
 
     predictors, shrinks = votes.survived.size, votes.threshold.size > 0
-    kept = np.flatnonzero(name[votes.columns] >= 0)
-    kept = kept[np.argsort(name[votes.columns[kept]], kind="stable")]  # by column, in time
-    c, k, a = name[votes.columns[kept]], np.searchsorted(votes.first, kept, side="right"), votes.value[kept]
+    entries = np.flatnonzero(name[votes.columns] >= 0)
+    entries = entries[np.argsort(name[votes.columns[entries]], kind="stable")]  # by column, in time
+    c, k, a = name[votes.columns[entries]], np.searchsorted(votes.first, entries, side="right"), votes.value[entries]
     b = np.zeros(0)
     if shrinks:
-        b = votes.slope[kept] if votes.slope.size else np.sign(a)
+        b = votes.slope[entries] if votes.slope.size else np.sign(a)
         leave = leaving_times(np.abs(a), np.abs(b), votes.threshold)
         a, b = (np.where(leave > k, side, 0.0) for side in (a, b))
         until = np.append(k, predictors)[1:]
         until[np.flatnonzero(np.diff(c, append=-1))] = predictors
-        early = np.flatnonzero((a != 0.0) & (leave < until))  # before its next update
-        c, k = np.insert(c, early + 1, c[early]), np.insert(k, early + 1, leave[early])
-        a, b = (np.insert(side, early + 1, 0.0) for side in (a, b))
-    return name, _levels(c, k, a, chosen.size, predictors), _levels(c[: b.size], k, b, chosen.size, predictors)
+        exits = np.flatnonzero((a != 0.0) & (leave < until))  # before its next update
+        c, k = np.insert(c, exits + 1, c[exits]), np.insert(k, exits + 1, leave[exits])
+        a, b = (np.insert(side, exits + 1, 0.0) for side in (a, b))
+    return name, _levels(c, k, a, order.size, predictors), _levels(c[: b.size], k, b, order.size, predictors)
 
 
 def leaving_times(a: np.ndarray, b: np.ndarray, threshold: np.ndarray) -> np.ndarray:
@@ -92,13 +92,13 @@ def _levels(column: np.ndarray, time: np.ndarray, level: np.ndarray, C: int, pre
     return levels
 
 
-APART = 30  # bits from one unit to the next
-FINER = 2.0**-APART
+UNIT_BITS = 30  # bits from one unit to the next
+UNIT_RATIO = 2.0**-UNIT_BITS
 HALF = np.uint64(32)
 
 
 class Patterns(NamedTuple):
-    """A list of N candidates in *places*, by falling base score, then by index: the first of a tie wins.
+    """A list of N candidates, *in this order*: by falling base score, then by index; the first of a tie wins.
 
     Columns with the same values on all candidates are one pattern; a pattern of equal values decides nothing, and is
     left out.
@@ -108,20 +108,20 @@ class Patterns(NamedTuple):
     column: np.ndarray  # int64 [Q]: the numbers of its columns
     pattern: np.ndarray  # int64 [Q]: and the pattern of each
     first: np.ndarray  # int64 [P + 1]: its candidates are first[p]..first[p + 1]
-    place: np.ndarray  # int64
+    candidate: np.ndarray  # int64: in this order
     value: np.ndarray  # float64
 
 
 class Sums(NamedTuple):
     """U, or V, of a list: E changes of levels by time, and what they come to so far."""
 
-    at: np.ndarray  # int64 [M + 2]: those of predictor k are at[k]..at[k + 1]
-    column: np.ndarray  # int64 [E]: by place in ``Patterns.column``
+    at: np.ndarray  # int64 [M + 2]: the changes of predictor k are at[k]..at[k + 1]
+    column: np.ndarray  # int64 [E]: indices in ``Patterns.column``
     level: np.ndarray  # float64 [E]
-    now: np.ndarray  # float64 [Q]: levels of columns
-    together: np.ndarray  # float64 [P, parts]: of patterns, a number of each unit
-    before: np.ndarray  # float64 [P]: the levels of patterns that ``total`` holds
-    moved: np.ndarray  # int64 [P]: patterns whose level is another one
+    column_level: np.ndarray  # float64 [Q]
+    pattern_level: np.ndarray  # float64 [P, parts]: a number of each unit
+    old_level: np.ndarray  # float64 [P]: the levels of patterns that ``total`` holds
+    queue: np.ndarray  # int64 [P]: patterns whose level has changed
     total: np.ndarray  # float64 [N, parts]: of candidates
     rounder: tuple[float, float]  # of levels and of products: see ``exchange``
 
@@ -138,56 +138,56 @@ def vote(
         (np.maximum.reduceat(np.abs(side.level), side.first), np.minimum.reduceat(bits(side.level), side.first))
         for side in levels
     ]
-    counted = np.zeros(corpus.candidate_count)
+    counts = np.zeros(corpus.candidate_count)
 
     def count(i: int) -> None:
         first, last = corpus.lists[i], corpus.lists[i + 1]
         if first < last:
             order = np.argsort(-corpus.base[first:last], kind="stable")
-            patterns, won = patterns_of(corpus, i, name, order), np.zeros(last - first)
+            patterns, wins = patterns_of(corpus, i, name, order), np.zeros(last - first)
             u, v = (sums_of(patterns, *side, votes.survived.size) for side in zip(levels, ranges, strict=True))
-            count_list(patterns, u, v, votes, won)
-            counted[first + order] = won
+            count_list(patterns, u, v, votes, wins)
+            counts[first + order] = wins
 
     with deferred(), ThreadPoolExecutor(max(1, min(threads or thread_count(), 16))) as pool:
         for _ in pool.map(count, range(corpus.list_count)):
             if on_list is not None:
                 on_list()
             check()
-    return counted
+    return counts
 
 
 def patterns_of(corpus: Corpus, i: int, name: np.ndarray, order: np.ndarray) -> Patterns:
-    """List i of ``corpus``, with the columns that have a ``name`` (int32 [D]; -1 for none); order: its places."""
+    """List i of ``corpus``, with the columns that have a ``name`` (int32 [D]; -1 for none), in this order."""
     first, last = corpus.lists[i], corpus.lists[i + 1]
     nonzeros = slice(corpus.rows[first], corpus.rows[last])
     names, values = name[corpus.columns[nonzeros]], np.asarray(corpus.values[nonzeros], np.float32)
-    kept = (names >= 0) & (values != 0.0)
-    owner = np.repeat(np.argsort(order), np.diff(corpus.rows[first : last + 1]))[kept]
-    column, where = np.unique(names[kept], return_inverse=True)
+    mask = (names >= 0) & (values != 0.0)
+    owner = np.repeat(np.argsort(order), np.diff(corpus.rows[first : last + 1]))[mask]
+    column, index = np.unique(names[mask], return_inverse=True)
     hashes = np.zeros(column.size, np.uint64)
-    add_hashes(owner, where, values[kept].view(np.uint32), hashes)
+    add_hashes(owner, index, values[mask].view(np.uint32), hashes)
     _, sample, pattern = np.unique(hashes, return_index=True, return_inverse=True)
-    one = sample[pattern[where]] == where  # the nonzeros of one column of each pattern
-    rows = csr_matrix((values[kept][one], (pattern[where[one]], owner[one])), (sample.size, order.size))
+    one = sample[pattern[index]] == index  # the nonzeros of one column of each pattern
+    rows = csr_matrix((values[mask][one], (pattern[index[one]], owner[one])), (sample.size, order.size))
     low, high = rows.min(axis=1).toarray().ravel(), rows.max(axis=1).toarray().ravel()
     differs = low != high
-    rows, used = rows[differs], differs[pattern]
+    rows, varies = rows[differs], differs[pattern]
     return Patterns(
         base=corpus.base[first:last][order],
-        column=column[used].astype(np.int64),
-        pattern=(np.cumsum(differs) - 1)[pattern[used]],
+        column=column[varies].astype(np.int64),
+        pattern=(np.cumsum(differs) - 1)[pattern[varies]],
         first=rows.indptr.astype(np.int64),
-        place=rows.indices.astype(np.int64),
+        candidate=rows.indices.astype(np.int64),
         value=rows.data.astype(np.float64),
     )
 
 
 @kernel
-def add_hashes(owner: np.ndarray, where: np.ndarray, bits: np.ndarray, hashes: np.ndarray) -> None:
+def add_hashes(owner: np.ndarray, index: np.ndarray, bits: np.ndarray, hashes: np.ndarray) -> None:
     """Add hashes of a list's nonzeros to those of their columns: 64 bits, so that values need not be compared."""
     for e in range(owner.shape[0]):
-        hashes[where[e]] += mix((np.uint64(owner[e]) << HALF) | np.uint64(bits[e]))
+        hashes[index[e]] += mix((np.uint64(owner[e]) << HALF) | np.uint64(bits[e]))
 
 
 def bits(x: np.ndarray) -> np.ndarray:
@@ -221,7 +221,7 @@ def sums_of(patterns: Patterns, levels: Levels, reach: tuple[np.ndarray, np.ndar
 def units(limit: float, lowest: float) -> tuple[int, float]:
     """The number of units for sums up to ``limit`` of multiples of ``lowest``, and the rounder of the largest unit."""
     top, low = math.frexp(limit)[1], math.frexp(lowest)[1] if 0.0 < lowest < math.inf else math.frexp(limit)[1]
-    return 1 + max(0, -((low + 49 - top) // APART)), math.ldexp(1.5, min(top + 2, 1020))
+    return 1 + max(0, -((low + 49 - top) // UNIT_BITS)), math.ldexp(1.5, min(top + 2, 1020))
 
 
 @kernel
@@ -236,8 +236,8 @@ def sort_by_time(
         at[k] += at[k - 1]
     for q in range(columns.shape[0]):
         for e in range(ends[columns[q]] + 1, ends[columns[q] + 1] - 1):
-            place = at[levels.time[e]]
-            column[place], level[place] = q, levels.level[e]
+            slot = at[levels.time[e]]
+            column[slot], level[slot] = q, levels.level[e]
             at[levels.time[e]] += 1
     for k in range(at.shape[0] - 1, 0, -1):
         at[k] = at[k - 1]
@@ -250,7 +250,7 @@ def exchange(out: np.ndarray, i: int, old: float, new: float, r: float) -> None:
     for n in range(out.shape[1]):
         before, after = (old + r) - r, (new + r) - r
         out[i, n] += after - before
-        old, new, r = old - before, new - after, r * FINER
+        old, new, r = old - before, new - after, r * UNIT_RATIO
 
 
 @kernel
@@ -269,10 +269,10 @@ def move(patterns: Patterns, sums: Sums, k: int) -> bool:
     for e in range(np.uint64(sums.at[k]), np.uint64(sums.at[k + 1])):
         q = sums.column[e]
         p = patterns.pattern[q]
-        exchange(sums.together, p, sums.now[q], sums.level[e], sums.rounder[0])
-        sums.now[q], sums.moved[count] = sums.level[e], p
+        exchange(sums.pattern_level, p, sums.column_level[q], sums.level[e], sums.rounder[0])
+        sums.column_level[q], sums.queue[count] = sums.level[e], p
         count += 1
-        if count == sums.moved.shape[0]:
+        if count == sums.queue.shape[0]:
             count = carry(patterns, sums, count)
     carry(patterns, sums, count)
     return bool(sums.at[k] < sums.at[k + 1])
@@ -282,30 +282,30 @@ def move(patterns: Patterns, sums: Sums, k: int) -> bool:
 def carry(patterns: Patterns, sums: Sums, count: int) -> int:
     """Bring the levels of moved patterns to the candidates that have them; none is left."""
     for n in range(count):
-        p = sums.moved[n]
-        before, now = sums.before[p], sum_of(sums.together, p)
+        p = sums.queue[n]
+        before, now = sums.old_level[p], sum_of(sums.pattern_level, p)
         if now != before:
-            sums.before[p] = now
+            sums.old_level[p] = now
             for e in range(np.uint64(patterns.first[p]), np.uint64(patterns.first[p + 1])):
                 x = patterns.value[e]
-                exchange(sums.total, patterns.place[e], before * x, now * x, sums.rounder[1])
+                exchange(sums.total, patterns.candidate[e], before * x, now * x, sums.rounder[1])
     return 0
 
 
 @kernel
-def count_list(patterns: Patterns, u: Sums, v: Sums, votes: Votes, won: np.ndarray) -> None:
+def count_list(patterns: Patterns, u: Sums, v: Sums, votes: Votes, wins: np.ndarray) -> None:
     """Add what every predictor has survived to its winner."""
     winner, shrinks, beta, d, tau = 0, votes.threshold.shape[0] > 0, math.nan, math.nan, 0.0
     for k in range(votes.survived.shape[0]):
-        changed = move(patterns, u, k)
+        differs = move(patterns, u, k)
         if shrinks:
-            changed |= move(patterns, v, k) or votes.threshold[k] != tau
+            differs |= move(patterns, v, k) or votes.threshold[k] != tau
             tau = votes.threshold[k]
-        if changed or votes.beta[k] != beta or votes.scale[k] != d:
+        if differs or votes.beta[k] != beta or votes.scale[k] != d:
             beta, d, winner, highest = votes.beta[k], votes.scale[k], 0, -np.inf
-            for y in range(won.shape[0]):
+            for y in range(wins.shape[0]):
                 total = sum_of(u.total, y) - (tau * sum_of(v.total, y) if shrinks else 0.0)
                 score = beta * patterns.base[y] + d * total
                 if score > highest:
                     winner, highest = y, score
-        won[winner] += votes.survived[k]
+        wins[winner] += votes.survived[k]

@@ -1,5 +1,5 @@
-"""What a pass over lists works on: a view of the corpus, scratch space, counters, the parts that learners fill in, each
-in its own way (see ``by_type``), and the vectors that updates are made of.
+"""The workspace of a pass over lists: a view of the corpus, scratch space, counters, the parts that learners fill in,
+each in its own way (see ``by_type``), and the vectors that updates are made of.
 
 Arguments of these mean the same everywhere: ``state`` is the predictor and what the learner remembers, ``params`` its
 settings as numbers. A subgradient g, or a difference vector z, of ``count`` columns is in ``scratch.column`` and
@@ -16,7 +16,7 @@ from rerank.kernels.compile import by_type, kernel, prefetch
 from rerank.learn.pairs import ORACLES
 from rerank.learn.scoring import ONE, THREE, TWO, single
 
-IDLE, UPDATE, SKIP = range(3)  # what was done about a pair: nothing; an update; none, as the variance was too small
+NO_UPDATE, UPDATE, SKIP = range(3)  # the outcomes of ``update_pair``; SKIP: an update whose variance is too small
 # Of a column's values among candidates: the least, the greatest, and how many have one.
 SPREAD = np.dtype((np.record, [("least", float), ("greatest", float), ("owners", np.int64)]))
 
@@ -111,13 +111,13 @@ def scratch_for(corpus: Corpus, pairwise: bool) -> Scratch:
     )
 
 
-class Lesson(NamedTuple):
-    """The outcome of ``update_pair``."""
+class PairUpdate(NamedTuple):
+    """The result of ``update_pair``."""
 
     m: float  # the margin, before the update
     loss: float
-    rate: float  # what the log keeps of it: τ, or the part of the margin that is not learned
-    done: int
+    rate: float  # for the log: τ, or the part of the margin that is not learned
+    outcome: int
 
 
 @by_type
@@ -127,16 +127,16 @@ def learn(state: Any, scratch: Scratch, count: int, n: int, rate: float, params:
 
 @by_type
 def update_pair(
-    state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, cost: float, weight: float, params: Any
-) -> Lesson:
-    """Learn from z of a list of this weight where the margin w·z + ``fixed`` (not learned) is short; ``cost``: by how
+    state: Any, sums: Any, scratch: Scratch, count: int, offset: float, cost: float, weight: float, params: Any
+) -> PairUpdate:
+    """Learn from z of a list of this weight where the margin w·z + ``offset`` (not learned) is short; ``cost``: by how
     much gains differ, times the tilt."""
-    return Lesson(0.0, 0.0, 0.0, IDLE)
+    return PairUpdate(0.0, 0.0, 0.0, NO_UPDATE)
 
 
 @by_type
-def rates_of(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
-    """(loss, α, β, ξ): what is missing of the margin m of a list of this weight, and how far that moves the Gaussian.
+def gaussian_step(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
+    """Return (loss, α, β, ξ): what the margin m of a list of this weight lacks, and how far that moves the Gaussian.
 
     α, β and ξ may be anything where the loss is 0.
     """
@@ -144,20 +144,20 @@ def rates_of(m: float, v: float, weight: float, params: Any) -> tuple[float, flo
 
 
 @by_type
-def exact_rates(scratch: Scratch, count: int, m: float, v: float, weight: float, params: Any) -> tuple[float, float]:
+def exact_step(scratch: Scratch, count: int, m: float, v: float, weight: float, params: Any) -> tuple[float, float]:
     """(α, ξ) for ``covariance: exact``, from every Σ_jj z_j² in ``scratch.extra``."""
     return 0.0, 0.0
 
 
 @by_type
-def gather(data: ListArrays, scratch: Scratch, n: int, last: int, loss: Any, params: Any) -> int:
+def sum_subgradient(data: ListArrays, scratch: Scratch, n: int, last: int, loss: Any, params: Any) -> int:
     """Sum up g, with the base score's part at the column ``last``; returns ``count``. Losses have one of their own."""
     return 0
 
 
 @by_type
 def rescale_column(state: Any, j: int, x: float, params: Any) -> float:
-    """c_j ← max(c_j, x), with what is remembered of the column in the new unit; returns 1/c_j."""
+    """c_j ← max(c_j, x), with the numbers of the column in the new unit; returns 1/c_j."""
     return 1.0
 
 
@@ -168,7 +168,7 @@ def update_column(state: Any, j: int, g: float, inverse: float, speed: float, pa
 
 @by_type
 def set_scales(state: Any, params: Any) -> None:
-    """Set what moves all weights at once, at the end of an update."""
+    """Set the numbers that move all weights at once, at the end of an update."""
 
 
 @kernel
@@ -197,7 +197,7 @@ def look_ahead(data: ListArrays, order: np.ndarray, at: int) -> None:
 
 @kernel
 def copy_row(data: ListArrays, y: int, a: float, column: np.ndarray, value: np.ndarray) -> int:
-    """a·φ(y) of one row, without zeros; returns the number of its data.columns."""
+    """a·φ(y) of one row, without zeros; returns the number of its columns."""
     size = data.rows[y + 1] - data.rows[y]
     begin, count, zeros = np.uint64(data.rows[y]), np.uint64(size), 0
     for r in range(count):
@@ -211,11 +211,11 @@ def copy_row(data: ListArrays, y: int, a: float, column: np.ndarray, value: np.n
 @kernel
 def drop_zeros(count: int, column: np.ndarray, value: np.ndarray) -> int:
     """Leave out the entries that are 0; returns how many stay."""
-    kept = 0
+    size = 0
     for r in range(count):
-        column[kept], value[kept] = column[r], value[r]
-        kept += value[kept] != 0.0
-    return kept
+        column[size], value[size] = column[r], value[r]
+        size += value[size] != 0.0
+    return size
 
 
 @kernel
@@ -254,10 +254,10 @@ def merge(data: ListArrays, x: int, a: float, y: int, b: float, column: np.ndarr
 def accumulate(data: ListArrays, scratch: Scratch, n: int) -> int:
     """Σ a_y φ(y) over the first n of ``scratch.who``, without zeros; ``scratch.sums`` are 0 before and after.
 
-    A column is noted wherever its sum is 0, which it may be again: no branch depends on what cannot be foreseen.
+    A column is mentioned wherever its sum is 0, which it may be again: no branch depends on what cannot be foreseen.
     """
     column, sums = scratch.column, scratch.sums
-    noted, count = np.uint64(0), 0
+    mentions, count = np.uint64(0), 0
     for i in range(n):
         a = scratch.a[i]
         if a == 0.0:
@@ -266,9 +266,9 @@ def accumulate(data: ListArrays, scratch: Scratch, n: int) -> int:
             j = data.columns[p]
             before = sums[j]
             sums[j] = before + a * single(data.values[p])
-            column[noted] = j
-            noted += np.uint64(before == 0.0)
-    for r in range(noted):
+            column[mentions] = j
+            mentions += np.uint64(before == 0.0)
+    for r in range(mentions):
         j = column[r]
         column[count], scratch.value[count] = j, sums[j]
         count += sums[j] != 0.0

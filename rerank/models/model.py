@@ -253,8 +253,8 @@ def _check_settings(model: Model) -> None:
             raise ValueError(f"its settings have features.hash_bits: {bits}, its table {of_table}")
         if more := {"engine", "grid", "runs"} & {key for key, value in model.settings.items() if value}:
             raise ValueError(f"its settings have {min(more)}; expected those of a single run")
-        named = model.settings.get("learner")
-        if not isinstance(named, dict) or not isinstance(named.get("name"), str):
+        spec = model.settings.get("learner")
+        if not isinstance(spec, dict) or not isinstance(spec.get("name"), str):
             raise ValueError("its settings name no learner")
     for name, array in model.state.items():
         if not np.all(np.isfinite(array)):
@@ -272,7 +272,7 @@ def check_state(model: Model, path: str) -> None:
     if not model.state or spec.get("name", "") not in learners:
         return
     from rerank.learn.base_weight import make_learner  # with all that training needs
-    from rerank.learn.predictor import named
+    from rerank.learn.predictor import predictor_view
 
     try:
         learner = make_learner(spec)
@@ -288,7 +288,7 @@ def check_state(model: Model, path: str) -> None:
             raise ModelError(f"state_{name}.npy is {array.dtype} {array.shape}; {expected}", path=path)
         if array.dtype.kind == "i" and np.any((array < 0) | (array > 1 << 53)):
             raise ModelError(f"state_{name}.npy holds a count that is negative or above 2^53", path=path)
-    counts, free = named(adopted).counts, model.table.free
+    counts, free = predictor_view(adopted).counts, model.table.free
     if counts.updates > 0 and counts.free != free:
         message = f"its state was trained with {counts.free} free columns, its table has {free}"
         raise ModelError(message, path=path)

@@ -24,7 +24,7 @@ from rerank.extraction.kinds import metric_of
 from rerank.features.table import FeatureTable, dense_columns
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, BaseSearch, base_squares
-from rerank.learn.folds import best_trial, latest, padded, trials, with_base_column
+from rerank.learn.folds import best_trial, latest, pad_weights, trials, with_base_column
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import corpus_score, scores
 from rerank.metrics.metric import Metric, oracles
@@ -126,7 +126,7 @@ def dense_line(corpus: Corpus, table: FeatureTable, metric: Metric) -> tuple[dic
     (attempts,) = trials(learner, lists, metric, oracles, any_ties=True).values()
     learner, state = replace(learner, l2=best_trial(attempts).l2), learner.init(lists.width)
     learner.solve(lists, oracles(lists), state, any_ties=True)
-    weights = padded(learner.last(state), corpus.width)
+    weights = pad_weights(learner.last(state), corpus.width)
     raw = one_base(raw_weights(weights, table), table)
     columns = [j for j in range(corpus.free) if j != table.base_column]
     by_name = {"base": raw.base, **{table.name(j): float(raw.w[j]) for j in columns}}

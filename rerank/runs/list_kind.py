@@ -18,7 +18,7 @@ from rerank.features.table import FeatureTable
 from rerank.kernels.sources import TRAINING
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import make_learner
-from rerank.learn.contract import accepted
+from rerank.learn.contract import accept
 from rerank.learn.folds import FOLDS, sections
 from rerank.learn.pairs import pairs
 from rerank.learn.train import bytes_needed, require_source
@@ -383,7 +383,7 @@ def check_single(single: ListRecipe, start: Model | None = None) -> None:
     ------
     RecipeError: names the setting, and what is expected.
     """
-    settings, learner = single.training, accepted(make_learner(single.learner))
+    settings, learner = single.training, accept(make_learner(single.learner))
     check_pairs(learner, settings.pairs)
     ensemble, select, mert = settings.ensemble, settings.select, getattr(single, "mert", None)
     options = {"mert": mert, "training.select": select, "training.ensemble": ensemble}
@@ -393,7 +393,7 @@ def check_single(single: ListRecipe, start: Model | None = None) -> None:
     if isinstance(single, TextRecipe) and mert is not None:
         make_mert(single)
     if select is not None:
-        accepted(make_learner(select.learner, "training.select.learner"))
+        accept(make_learner(select.learner, "training.select.learner"))
     no_such = "an ensemble has no such training; leave it out" if ensemble is not None else ""
     for key, conflict, message in (
         ("training.vote", settings.vote, f"{learner.name} finds one optimum, in one go; leave it out" * learner.batch),

@@ -15,7 +15,7 @@ from rerank.data.corpus import Corpus
 from rerank.extraction.extraction import ExtractedSplit
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, make_learner
-from rerank.learn.epoch import UpdateLog, Votes, in_memory
+from rerank.learn.epoch import UpdateLog, Votes, replay_corpus
 from rerank.learn.scoring import best, scores
 from rerank.metrics.bracket_model import BracketModel
 from rerank.metrics.metric import Metric, chosen_rows, list_gains, scored_rows, usual_scores
@@ -79,7 +79,7 @@ class Run:
         if self._votes is None and self.log and self.recipe.training.vote:
             part = corpus if self.columns is None else corpus.keep_columns(self.columns)
             learner = make_learner(self.recipe.learner, base=self.training["base"]["votes"])
-            self._votes = learner.votes(*in_memory(UpdateLog.from_arrays(self.log), part))
+            self._votes = learner.votes(*replay_corpus(UpdateLog.from_arrays(self.log), part))
         return self._votes
 
     def forget_votes(self) -> None:

@@ -15,8 +15,8 @@ from rerank.data.corpus import Corpus, dense_alone
 from rerank.extraction.kinds import metric_of
 from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
-from rerank.learn.base_weight import AUTO, START, BaseSearch, make_learner, start_weight
-from rerank.learn.folds import Columns, cut_state, padded_state, with_base_column
+from rerank.learn.base_weight import AUTO, START_WEIGHT, BaseSearch, make_learner, start_weight
+from rerank.learn.folds import Columns, cut_state, pad_state, with_base_column
 from rerank.learn.pairs import pairs as pair_sources
 from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import corpus_score, scores
@@ -166,7 +166,7 @@ def train_run(task: RunTask) -> Run:
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
     update_log = training.log if settings.vote and not warm and not base["kept"] else None
     updates, mask = {} if update_log is None else update_log.arrays(), None if columns.all() else columns
-    held_out = training.held
+    held_out = training.fold_scores
     if dev is not None and split == HELD_OUT:
         held_out = scores(dev, training.weights[settings.predictor])
     return Run(task.name, recipe, training.weights, state, updates, mask, about, history, task.digests, held_out)
@@ -325,7 +325,7 @@ def _train(task: RunTask, learner: Settings, stage: str, lists: str = "") -> Tra
     automatic = learner.get("base") == AUTO
     base = 1.0
     if automatic and task.start is not None:  # as the model has it that training continues from
-        base = float(task.start.about.get("training_base", START))
+        base = float(task.start.about.get("training_base", START_WEIGHT))
     elif automatic:
         base = start_weight(corpus)
     pairs = build(pair_sources, settings.pairs, "training.pairs")
@@ -346,14 +346,14 @@ def _solve(task: RunTask, settings: Settings, ties: bool, stage: str) -> Trainin
     training lists is summed."""
     corpus, dev, metric, rule = task.corpus, task.dev, metric_of(task.recipe), make_learner(settings, base=0.0)
     if not rule.linear:
-        training: Training = rule.grown(corpus, dev, task.recipe.seed)
+        training: Training = rule.grow(corpus, dev, task.recipe.seed)
     else:
         from rerank.learn.folds import mixture  # with the search for penalties
 
         assert isinstance(rule, Maxent)
         warm, width = _warm(task, settings, corpus), corpus.width
         rule = with_base_column(rule, corpus) if settings.get("base") == AUTO else rule
-        start, epochs = (rule.init(width), 0) if warm is None else (rule.drawn_to(warm[0]), warm[1])
+        start, epochs = (rule.init(width), 0) if warm is None else (rule.anchor(warm[0]), warm[1])
         if np.any(start.cells[corpus.free : -1]):
             rule = replace(rule, columns="all")
         with counting("train", total=2, unit="steps", lines=False) as count:
@@ -361,16 +361,16 @@ def _solve(task: RunTask, settings: Settings, ties: bool, stage: str) -> Trainin
             count.advance(left=1)
             log.info("maxent: %s", members.text(metric))
             weights = dict[Columns, Weights]()
-            for columns, l2 in reversed(members.learned().items()):  # the better one at last
+            for columns, l2 in reversed(members.final_penalties().items()):  # the better one at last
                 lists = dense_alone(corpus) if columns == "dense" else corpus
                 problem = ListProblem(lists, oracles(lists), task.recipe.seed, any_ties=ties)
                 begin = cut_state(start, lists.width)
                 training = train(replace(rule, l2=l2), problem, epochs=1, start=(begin, epochs))
                 weights[columns] = training.weights["last"]
-        total, state = members.summed(weights, width), padded_state(training.state, width)
+        total, state = members.combine(weights, width), pad_state(training.state, width)
         state.cells[:] = np.append(total.w, total.base - rule.base)
         training.weights, training.state = dict.fromkeys(training.weights, total), state
-        training.held, training.about["columns"] = members.held, members.as_dict(metric)
+        training.fold_scores, training.about["columns"] = members.scores, members.as_dict(metric)
     line, last = training.history[-1], training.weights["last"]
     if dev is not None:
         line["dev"] = corpus_score(dev, last, metric)

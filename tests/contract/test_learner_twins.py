@@ -22,7 +22,7 @@ from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, learners
 from rerank.learn.pairs import HopeFear, Oracle, PairSource, Sampled
 from rerank.learn.rules.additive import TruncatedGradient
-from rerank.learn.rules.winnow import LIMIT
+from rerank.learn.rules.winnow import MAX_LOG_WEIGHT
 from rerank.learn.train import ORACLE_PAIRS, ListProblem, require_source, train
 from rerank.learn.voting import vote
 from rerank.storage.documents import as_json
@@ -255,7 +255,7 @@ def test_no_number_overflows(made: list[tuple[Any, float]]) -> None:
         for weights in (learner.last(ran.state), learner.average(ran.state)):
             assert np.isfinite([*weights.w, weights.base]).all()
         if made is WINNOW:
-            assert np.abs(ran.state.memory).max() == LIMIT
+            assert np.abs(ran.state.memory).max() == MAX_LOG_WEIGHT
             assert np.isfinite(ran.per_epoch("loss")).all()
         if made is DUAL:
             assert (ran.state.alpha <= NO_LIMIT).all()

@@ -113,7 +113,7 @@ def test_the_example_in_a_docstring_prints_what_it_shows(name: str) -> None:
 @pytest.mark.parametrize(("name", "learner"), list(learners))
 def test_learners_have_an_example_a_reference_and_their_memory(name: str, learner: type[Learner]) -> None:
     first = (learner.__doc__ or "").split("\n\n")[1]
-    assert (">>> LambdaMart(" if name == "lambdamart" else ">>> learned(") in first, name  # trees need lists
+    assert (">>> LambdaMart(" if name == "lambdamart" else ">>> weights_after(") in first, name  # trees need lists
     assert "Reference: " in (learner.__doc__ or "")
     assert "Memory: " in (learner.__doc__ or "")
 

@@ -22,7 +22,7 @@ from rerank.contrib.classification.results import Classification
 from rerank.data.corpus import DTYPES, Corpus, concatenate, save_joined, share_of
 from rerank.learn.base import Learner, State, learners
 from rerank.learn.bounds import bounds, list_margins
-from rerank.learn.epoch import UpdateLog, in_memory
+from rerank.learn.epoch import UpdateLog, replay_corpus
 from rerank.learn.pairs import Oracle
 from rerank.learn.rules.additive import Perceptron
 from rerank.learn.rules.dual_averaging import VotedRDA
@@ -450,7 +450,7 @@ def test_training_visits_part_after_part(name: str, mapped: Corpus, tmp_path: Pa
     assert bits(training.state) == bits(state)
     for key, array in log.arrays().items():
         np.testing.assert_array_equal(training.log.arrays()[key], array)
-    votes = learner.votes(*in_memory(training.log, mapped))  # updates are repeated on the lists that they touched
+    votes = learner.votes(*replay_corpus(training.log, mapped))  # updates are repeated on the lists that they touched
     np.testing.assert_array_equal(vote(votes, mapped), vote(learner.votes(training.log, CORPUS), CORPUS))
     in_one = in_parts(tmp_path / "one", CORPUS, (0, 30))
     assert bits(fit(learner, in_one).state) == bits(fit(learner, CORPUS).state)

@@ -16,7 +16,7 @@ from rerank.contrib.structures.chain import chains_of
 from rerank.contrib.structures.training import ChainProblem, train_chains
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
-from rerank.learn.predictor import CELL, PredictorSums, last_active, summed
+from rerank.learn.predictor import CELL, PredictorSums, last_active, sum_weights
 from rerank.learn.train import ListProblem, epoch_order, part_order, train
 from rerank.storage.outputs import Work
 
@@ -145,7 +145,7 @@ SUMS = PredictorSums(P, Q, F, LEVEL, CELLS, 0)
 
 @pytest.mark.parametrize("slope", [0.0, 0.25])
 def test_what_is_no_number_is_looked_up_nowhere(slope: float) -> None:
-    assert math.isnan(summed(math.nan, slope, CELLS[0], 4, SUMS))
+    assert math.isnan(sum_weights(math.nan, slope, CELLS[0], 4, SUMS))
 
 
 RISES = {

@@ -18,7 +18,7 @@ from rerank.base.registry import build
 from rerank.data.corpus import Corpus
 from rerank.learn import base_weight
 from rerank.learn.base import Learner, Weights, learners
-from rerank.learn.base_weight import AUTO, START, BaseSearch, best_weight, make_learner, start_weight
+from rerank.learn.base_weight import AUTO, START_WEIGHT, BaseSearch, best_weight, make_learner, start_weight
 from rerank.learn.mert import Line
 from rerank.learn.rules.dual_averaging import VotedRDA
 from rerank.learn.scoring import corpus_score
@@ -55,7 +55,7 @@ SEARCH = BaseSearch(DEV, Gain())
 def many() -> Iterator[None]:
     """Lists in tests are few, and the exact search is for many."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base_weight, "SMALL", 0)
+        patch.setattr(base_weight, "MIN_LISTS_FOR_SEARCH", 0)
         yield
 
 
@@ -70,7 +70,7 @@ def test_with_few_lists_the_weight_is_the_likely_one(monkeypatch: pytest.MonkeyP
         lists.append([({0: score}, base, gain) for score, base, gain in told])
     dev = corpus_of(lists, width=1)
     dev = replace(dev, stats=dev.gain[:, np.newaxis], reference=np.ones((400, 1)))
-    monkeypatch.setattr(base_weight, "SMALL", 401)
+    monkeypatch.setattr(base_weight, "MIN_LISTS_FOR_SEARCH", 401)
     for unit in (1.0, 2.0**-30, 2.0**40):
         search = BaseSearch(replace(dev, base=dev.base * unit), Gain())
         found, score = search(Weights(np.ones(1), 0.0))
@@ -139,9 +139,9 @@ def test_the_middle_of_the_best_interval() -> None:
 
 def test_the_weight_in_training_follows_the_unit_of_base_scores() -> None:
     deviation = np.sqrt(np.mean([(b - b.mean()) ** 2 for b in np.split(CORPUS.base, CORPUS.lists[1:-1])]))
-    assert start_weight(CORPUS) == pytest.approx(START / deviation)
-    assert start_weight(replace(CORPUS, base=1000 * CORPUS.base + 5)) == pytest.approx(START / deviation / 1000)
-    assert start_weight(replace(CORPUS, base=np.full(CORPUS.base.size, 7.3))) == START
+    assert start_weight(CORPUS) == pytest.approx(START_WEIGHT / deviation)
+    assert start_weight(replace(CORPUS, base=1000 * CORPUS.base + 5)) == pytest.approx(START_WEIGHT / deviation / 1000)
+    assert start_weight(replace(CORPUS, base=np.full(CORPUS.base.size, 7.3))) == START_WEIGHT
 
 
 def test_both_predictors_have_their_own_weight_at_every_best_epoch() -> None:

@@ -15,7 +15,7 @@ from rerank.base.errors import RecipeError
 from rerank.contrib.sklearn.classifiers import OnlineClassifier
 from rerank.kernels.sources import PACKAGE
 from rerank.learn.base_weight import make_learner
-from rerank.learn.contract import accepted, check_contract
+from rerank.learn.contract import accept, check_contract
 from rerank.learn.predictor import NUMBERS, Predictor, weights_of
 from rerank.learn.train import ListProblem, train
 from rerank.learn.voting import vote
@@ -51,11 +51,11 @@ def test_without_an_average_the_last_predictor_is_the_same(name: str, parameters
 )
 def test_a_rule_with_a_slip_is_refused_when_it_is_named(name: str, reason: str) -> None:
     with pytest.raises(RecipeError, match=reason):
-        accepted(make_learner({"name": f"own_rules:{name}"}))
+        accept(make_learner({"name": f"own_rules:{name}"}))
 
 
 def test_a_rule_of_ones_own_trains_and_votes() -> None:
-    corpus, learner = random_corpus(3), accepted(make_learner({"name": "mylearner:Harmonic", "decay": 0.5}))
+    corpus, learner = random_corpus(3), accept(make_learner({"name": "mylearner:Harmonic", "decay": 0.5}))
     training = train(learner, ListProblem(corpus, targets(corpus), 1), epochs=2, keep_log=True)
     log = training.log.arrays()
     np.testing.assert_array_equal(log["rate"], corpus.weight[log["lists"]])
@@ -84,10 +84,10 @@ def test_a_rule_with_a_slip_is_refused_as_a_classifier_too() -> None:
 
 def test_romma_keeps_the_contract() -> None:
     """The worked example of docs/adding-a-learner.md: a scale of all weights and a number that is remembered."""
-    learner = accepted(make_learner({"name": "romma:ROMMA", "base_rate": 0.5}))
+    learner = accept(make_learner({"name": "romma:ROMMA", "base_rate": 0.5}))
     ran = run(learner, random_corpus(3), 2)
     squares = float(np.square(weights_of(ran.state)).sum())
-    assert learner.named(ran.state).now.norm2 == pytest.approx(squares)
+    assert learner.view(ran.state).now.norm2 == pytest.approx(squares)
 
 
 def test_the_guide_says_of_every_number_whether_a_rule_may_set_it() -> None:

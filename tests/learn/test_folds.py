@@ -18,21 +18,21 @@ from rerank.data.corpus import Corpus, free_values
 from rerank.learn import folds
 from rerank.learn.base import Weights
 from rerank.learn.folds import (
-    FEW,
+    SINGLE_LIST_PENALTY,
     Member,
     Mixture,
     best_column,
-    held_out,
+    iter_folds,
     mixture,
     pairs_with_nothing,
+    reweigh,
     sections,
     trials,
-    weighed,
-    weighed_again,
+    weigh_members,
     with_base_column,
 )
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.scoring import choices, scores, weighed_rows
+from rerank.learn.scoring import choices, rows_of_weights, scores
 from rerank.learn.train import ListProblem, score_on, train
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import oracles
@@ -205,7 +205,7 @@ def test_all_columns_are_a_member_where_they_are_better_than_the_dense_ones(more
         Member("dense", 0.5, right[:, np.newaxis], corpus.base),
         Member("all", 0.9, better[:, np.newaxis], corpus.base[120:]),
     )
-    by_name = {member.name: member for member in weighed([dense, every], corpus, Gain(), corpus.reference)}
+    by_name = {member.name: member for member in weigh_members([dense, every], corpus, Gain(), corpus.reference)}
     assert by_name["dense"].factor > 0
     assert (by_name["all"].factor > 0) == (more > 0)
 
@@ -223,15 +223,15 @@ def test_the_score_of_all_columns_is_weighed_again_with_the_free_ones() -> None:
     """Where it helps on lists held out; the model is then the sum of both."""
     corpus, unit = lists(60, dense=2.0), Weights(np.eye(SPARSE)[5], 0.5)
     base = Weights(np.zeros(SPARSE), 1.0)
-    member = Member("all", 0.1, weighed_rows(corpus, base, Gain()), np.array(corpus.base))
+    member = Member("all", 0.1, rows_of_weights(corpus, base, Gain()), np.array(corpus.base))
     learner = with_base_column(Maxent(), corpus)
-    better = weighed_again(member, learner, corpus, Gain(), oracles, any_ties=True)
+    better = reweigh(member, learner, corpus, Gain(), oracles, any_ties=True)
     assert better.score > 0.6
-    assert abs(better.again.w[0]) > abs(better.again.w[1])
+    assert abs(better.second.w[0]) > abs(better.second.w[1])
     perfect = replace(member, score=1.0, scores=corpus.gain)
-    assert weighed_again(perfect, learner, corpus, Gain(), oracles, any_ties=True) is perfect
-    again, found = better.again, Mixture({"all": 1.0}, (replace(better, factor=2.0),))
-    summed = scores(corpus, found.summed({"all": unit}, SPARSE))
+    assert reweigh(perfect, learner, corpus, Gain(), oracles, any_ties=True) is perfect
+    again, found = better.second, Mixture({"all": 1.0}, (replace(better, factor=2.0),))
+    summed = scores(corpus, found.combine({"all": unit}, SPARSE))
     expected = free_values(corpus) @ again.w[:-1] + again.w[-1] * scores(corpus, unit)
     np.testing.assert_allclose(summed, 2.0 * (expected + again.base * corpus.base), rtol=1e-6, atol=1e-9)
 
@@ -263,23 +263,23 @@ def test_the_sum_is_what_was_held_out() -> None:
     likely; a member without a factor adds nothing."""
     corpus = lists(60, dense=2.0)
     found = members_of(corpus)
-    fitted = {name: Weights(np.full(corpus.width, k + 1.0), float(k)) for k, name in enumerate(found.learned())}
-    summed = found.summed(fitted, corpus.width)
+    fitted = {name: Weights(np.full(corpus.width, k + 1.0), float(k)) for k, name in enumerate(found.final_penalties())}
+    summed = found.combine(fitted, corpus.width)
     w, base = np.zeros(corpus.width), 0.0
     for member in found.members:
         weights = fitted.get(member.name) if member.weights is None else member.weights
         if member.factor and weights is not None:
             w[: weights.w.size] += member.factor * weights.w
             base += member.factor * weights.base
-            assert member.again is None
+            assert member.second is None
     assert (summed.w.tolist(), summed.base) == (w.tolist(), base)
     held = sum(member.factor * member.scores for member in found.members)
-    np.testing.assert_allclose(found.held, held, rtol=1e-12)
+    np.testing.assert_allclose(found.scores, held, rtol=1e-12)
     units = [member.factor * np.std(member.scores) for member in found.members if member.factor]
     assert max(units) / min(units) < 1.1
 
     def likelihood(scale: float) -> float:
-        scaled = scale * found.held.reshape(60, 6)
+        scaled = scale * found.scores.reshape(60, 6)
         right = corpus.gain.reshape(60, 6) == 1
         return float((scaled[right] - np.log(np.exp(scaled).sum(axis=1))).sum())
 
@@ -304,9 +304,9 @@ def test_the_best_column_is_that_of_all_tries() -> None:
     tries = [Weights(sign * unit, 0.0) for unit in np.eye(DENSE) for sign in (1.0, -1.0)]
     for first, last in sections(23):
         rest = corpus.take(np.concatenate([np.arange(first), np.arange(last, 23)]))
-        best = max(tries, key=lambda weights: weighed_rows(rest, weights, Gain()).sum())
+        best = max(tries, key=lambda weights: rows_of_weights(rest, weights, Gain()).sum())
         held = corpus.slice(first, last)
-        np.testing.assert_array_equal(found.rows[first:last], weighed_rows(held, best, Gain()))
+        np.testing.assert_array_equal(found.rows[first:last], rows_of_weights(held, best, Gain()))
         span = slice(corpus.lists[first], corpus.lists[last])
         np.testing.assert_array_equal(found.scores[span], scores(held, best))
 
@@ -314,23 +314,24 @@ def test_the_best_column_is_that_of_all_tries() -> None:
 def test_what_is_given_is_not_chosen() -> None:
     corpus = lists(60, dense=0.5, sparse=0.9)
     dense = members_of(corpus, Maxent(columns="dense", l2=3.0))
-    assert (dense.learned(), kept(dense), len(dense.tried)) == ({"dense": 3.0}, {"dense"}, 1)
-    assert members_of(corpus, Maxent(columns="all", l2=3.0)).learned() == {"all": 3.0}
+    assert (dense.final_penalties(), kept(dense), len(dense.trials)) == ({"dense": 3.0}, {"dense"}, 1)
+    assert members_of(corpus, Maxent(columns="all", l2=3.0)).final_penalties() == {"all": 3.0}
     alone = corpus.keep_columns(np.arange(SPARSE) < DENSE)
-    assert [*members_of(replace(alone, width=DENSE), Maxent(columns="dense")).learned()] == ["all"]  # all there are
+    dense = members_of(replace(alone, width=DENSE), Maxent(columns="dense"))
+    assert [*dense.final_penalties()] == ["all"]  # all there are
     offset = mixture(Maxent(base=1.0), corpus, Gain(), oracles, any_ties=True)
     assert len(offset.members) == 1
 
 
 def test_a_single_list_has_nothing_to_hold_out() -> None:
     found = members_of(lists(1))
-    assert (found.learned(), found.members, found.beaten) == ({"dense": FEW}, (), True)
+    assert (found.final_penalties(), found.members, found.beaten) == ({"dense": SINGLE_LIST_PENALTY}, (), True)
     assert members_of(lists(2, dense=1.0)).lists == 2
 
 
 def test_sections_are_neighbours_and_together_all_lists() -> None:
     corpus = lists(13)
-    pairs = list(held_out(corpus))
+    pairs = list(iter_folds(corpus))
     assert [apart.list_count for _, apart in pairs] == [2, 3, 2, 3, 3]
     assert np.concatenate([apart.gain for _, apart in pairs]).tolist() == corpus.gain.tolist()
     assert all(rest.list_count + apart.list_count == 13 for rest, apart in pairs)
@@ -339,8 +340,8 @@ def test_sections_are_neighbours_and_together_all_lists() -> None:
 def test_large_lists_hold_out_the_last_sections(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dense columns are still tried on all of them, and compared where both were."""
     corpus = lists(60, dense=2.0)
-    monkeypatch.setattr(folds, "BUDGET", 2 * corpus.nonzeros)
-    apart = [apart for _, apart in held_out(corpus)]
+    monkeypatch.setattr(folds, "FOLD_NONZEROS", 2 * corpus.nonzeros)
+    apart = [apart for _, apart in iter_folds(corpus)]
     assert np.concatenate([each.gain for each in apart]).tolist() == corpus.slice(36, 60).gain.tolist()
     found = trials(Maxent(), corpus, Gain(), oracles, any_ties=True)
     assert {kind: len(tried[0].rows) for kind, tried in found.items()} == {"dense": 60, "all": 24}
@@ -349,10 +350,10 @@ def test_large_lists_hold_out_the_last_sections(monkeypatch: pytest.MonkeyPatch)
 
 def test_few_lists_are_enough_for_dense_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = lists(60, dense=2.0)
-    monkeypatch.setattr(folds, "ENOUGH", 30)
+    monkeypatch.setattr(folds, "MAX_LISTS_FOR_FOLDS", 30)
     many, few = (trials(Maxent(), of, Gain(), oracles, any_ties=True)["dense"] for of in (corpus, corpus.slice(30, 60)))
     assert [trial.score for trial in many] == [trial.score for trial in few]
-    assert members_of(corpus).held.size == 30 * 6
+    assert members_of(corpus).scores.size == 30 * 6
 
 
 def test_the_text_says_what_was_compared() -> None:

@@ -17,13 +17,13 @@ from twins.gaussian import cw_alpha, excess, of_alpha
 from rerank.base.errors import RecipeError
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, learners
-from rerank.learn.predictor import MOST_COLUMNS
+from rerank.learn.predictor import MAX_MATRIX_COLUMNS
 from rerank.learn.rules.confidence import CW, SoftCW, exact_stdev, exact_var
 from rerank.learn.rules.dual_averaging import FTRL, AdaptiveRDA
-from rerank.learn.rules.gaussian import AROW, SMALLEST, Gaussian, NormalHerd
+from rerank.learn.rules.gaussian import AROW, MIN_VARIANCE, Gaussian, NormalHerd
 from rerank.learn.scoring import best, scores
 from rerank.learn.train import ListProblem, train
-from rerank.learn.workspace import rates_of
+from rerank.learn.workspace import gaussian_step
 
 SCALE_FREE: list[Any] = [
     *(AdaptiveRDA(loss=loss, l1=l1, base_rate=0.2) for loss in ("hinge", "log") for l1 in (0.0, 0.01)),
@@ -53,12 +53,12 @@ def test_the_scale_of_a_column_means_nothing(learner: Any) -> None:
 @pytest.mark.parametrize("name", ["cw", "arow", "scw", "nherd", "sop"])
 def test_a_full_matrix_has_its_limits(name: str) -> None:
     cls: Any = learners.get(name)
-    for columns in (MOST_COLUMNS + 1, 10**9):
+    for columns in (MAX_MATRIX_COLUMNS + 1, 10**9):
         with pytest.raises(RecipeError, match="diagonal covariance") as caught:
             cls(covariance="full").init(columns)
         assert caught.value.key == "covariance"
     assert cls(covariance="full").init(3).matrix.shape == (4, 4)
-    assert cls().init(MOST_COLUMNS + 1).matrix.size == 0
+    assert cls().init(MAX_MATRIX_COLUMNS + 1).matrix.size == 0
 
 
 def test_a_list_of_weight_0_is_survived() -> None:
@@ -116,7 +116,7 @@ def test_collapsing_variances_end_in_numbers(learner: CW, caplog: pytest.LogCapt
     for weights in training.weights.values():
         assert np.isfinite(weights.w).all()
     assert all(np.isfinite(line["loss"]) for line in training.history)
-    assert (learner.variances(training.state) >= SMALLEST).all()
+    assert (learner.variances(training.state) >= MIN_VARIANCE).all()
     assert training.skipped == sum(line["skipped"] for line in training.history)
     assert len(caplog.records) == (training.skipped > 0)
     if learner.form == "stdev" and learner.covariance == "kl":
@@ -128,7 +128,7 @@ def test_only_updates_that_were_due_are_skipped() -> None:
     corpus, learner = corpus_of([[({0: 1.0}, 0.0, 1.0), ({}, 0.0, 0.0)]], width=1), CW()
     for mean, skipped in ((-5.0, 1), (5.0, 0)):
         state = learner.init(1)
-        state.cells[0, :2] = mean, SMALLEST
+        state.cells[0, :2] = mean, MIN_VARIANCE
         stats = learner.epoch(corpus, targets(corpus), np.array([0]), state)
         assert (stats.skipped, stats.updates) == (skipped, 0)
 
@@ -145,8 +145,8 @@ D = Decimal
 
 @kernel
 def compiled_rates(m: float, v: float, weight: float, q: Any) -> tuple[float, float, float, float]:
-    """``rates_of`` in the arithmetic of kernels."""
-    return rates_of(m, v, weight, q)
+    """``gaussian_step`` in the arithmetic of kernels."""
+    return gaussian_step(m, v, weight, q)
 
 
 def judged(learner: Learner, m: float, v: float, weight: float = 1.0) -> tuple[float, tuple[float, float, float]]:
@@ -236,7 +236,7 @@ def test_the_exact_diagonal_is_a_root(form: Any, m: float, parts: list[float], p
 
 def exact_run(rows: np.ndarray, phi: float, epochs: int) -> np.ndarray:
     """The mean of a CW with φ√v and the exact diagonal over z = ``rows`` in their order."""
-    P, floor = D(phi) * D(phi), D(SMALLEST)
+    P, floor = D(phi) * D(phi), D(MIN_VARIANCE)
     mean, variance = (np.array([D(number)] * rows.shape[1]) for number in (0, 1))
     with exactly():
         for row in [np.array([D(float(x)) for x in row]) for row in rows] * epochs:

@@ -31,7 +31,7 @@ def test_sums_stay_exact_however_far_the_weights_move() -> None:
     for i in order:
         learner.epoch(corpus, targets(corpus), np.array([i]), state, log=log)
         Z_now = np.sum(learner.mu * 2 * np.cosh(state.memory))
-        now = learner.named(state).now
+        now = learner.view(state).now
         assert now.mass + now.carry == pytest.approx(Z_now, rel=1e-12)
         starts.add(float(now.start))
     assert len(starts) > 3

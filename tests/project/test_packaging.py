@@ -298,7 +298,7 @@ import contextlib, io, json, sys
 root, site, *calls = sys.argv[1:]
 sys.path[:0] = [root, site, f"{root}/docs/examples"]  # some parts are those of the pages
 from rerank.cli.application import main
-from rerank.learn.train import learned
+from rerank.learn.train import weights_after
 from rerank.learn.rules.additive import SGD
 ended = []
 for words in calls:
@@ -308,7 +308,7 @@ for words in calls:
             main()
         except SystemExit as error:
             ended.append([error.code or 0, out.getvalue(), err.getvalue()])
-print(json.dumps([ended, learned(SGD(loss="strange-loss", eta=1.0), {"a": 1.0})]))
+print(json.dumps([ended, weights_after(SGD(loss="strange-loss", eta=1.0), {"a": 1.0})]))
 """
 
 

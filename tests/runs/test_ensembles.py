@@ -154,7 +154,7 @@ def test_a_run_shows_the_line(texts_data: Path, workspace: Path, monkeypatch: py
 
 def test_it_takes_the_last_lists(texts_data: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as are enough: those before them change nothing."""
-    monkeypatch.setattr(folds, "ENOUGH", 40)
+    monkeypatch.setattr(folds, "MAX_LISTS_FOR_FOLDS", 40)
     for size in (100.0, 0.01):
         data = loaded(texts_data, workspace, data={"shard_size": size})
         line = dense_line(data.training.corpus, data.table, METRIC)

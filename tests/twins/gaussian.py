@@ -199,7 +199,7 @@ SOP: list[dict[str, Any]] = [
     {"covariance": "full", "a": 0.5, "base": 0.25, "base_rate": 0.25, "top": 3},
 ]
 
-# A full matrix for CW and AROW alone: the others differ from them in ``rates_of``, which diagonals use too.
+# A full matrix for CW and AROW alone: the others differ from them in ``gaussian_step``, which diagonals use too.
 ENTRIES = {
     "cw": walking(
         gaussian("cw"), CW_VARIANTS,

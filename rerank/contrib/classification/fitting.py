@@ -24,7 +24,7 @@ from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.folds import sections as sections_of
-from rerank.learn.predictor import named
+from rerank.learn.predictor import predictor_view
 from rerank.learn.rules.gaussian import Gaussian
 from rerank.learn.scoring import choices
 from rerank.learn.train import ListProblem, Training, score_on, train
@@ -293,7 +293,7 @@ def combine(trainings: Sequence[Training], rule: str) -> dict[str, Weights]:
     """The predictors of all sections as one of each kind; the average is that over all predictors of all sections, each
     weighted by the examples that it survived."""
     weights = {name: np.array([training.weights[name].w for training in trainings]) for name in ("last", "average")}
-    counts = np.array([named(training.state).counts.seen for training in trainings], np.float64)
+    counts = np.array([predictor_view(training.state).counts.seen for training in trainings], np.float64)
     last = weights["last"].mean(axis=0)
     if rule == "kl":
         learner = trainings[0].learner

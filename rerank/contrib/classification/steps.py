@@ -19,7 +19,7 @@ from rerank.contrib.classification.recipe import ClassificationRecipe, ExampleRe
 from rerank.contrib.classification.sets import Sets
 from rerank.kernels.sources import COMPILATION
 from rerank.learn.base import learners
-from rerank.learn.contract import accepted
+from rerank.learn.contract import accept
 from rerank.recipes.settings import files_named
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
@@ -166,7 +166,7 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
             if single.baseline is not None:
                 fitting.make_baseline(single.baseline, f"runs.{spec.run}.baseline")
             else:
-                learner = accepted(build(learners, single.recipe.learner, "learner"))
+                learner = accept(build(learners, single.recipe.learner, "learner"))
                 if (sections := single.recipe.training.sections) is not None:
                     fitting.require_rule(learner, sections.rule)
     return specs

@@ -52,17 +52,17 @@ class BerkeleyReader(CharniakReader):
         if nbest.form != GROUPS:
             super().write(out, nbest, order, scores)
             return
-        chosen = range(len(nbest)) if order is None else order
-        parts = [score_text(nbest, i, scores) + b"\t" + nbest.texts[i] + b"\n" for i in chosen]
+        indices = range(len(nbest)) if order is None else order
+        parts = [score_text(nbest, i, scores) + b"\t" + nbest.texts[i] + b"\n" for i in indices]
         out.write(b"".join(parts or [b"(())\n"]) + b"\n")
 
     def _grammar(self, lines: LineReader) -> NextList:
         first, *second = lines.peek(2)
         words = first.split()
-        grouped = b"(" in first and (not words[0].isdigit() or numbers(first.partition(b"(")[0]))
-        damaged = bool(second) and b"(" in second[0] and numbers(second[0].partition(b"(")[0])  # a score and a tree
+        in_groups = b"(" in first and (not words[0].isdigit() or numbers(first.partition(b"(")[0]))
+        no_header = bool(second) and b"(" in second[0] and numbers(second[0].partition(b"(")[0])  # a score and a tree
         group: NextList = partial(next_group, pieces_of=enumerate, form=GROUPS, scored=True)
-        return group if grouped or damaged else super()._grammar(lines)
+        return group if in_groups or no_header else super()._grammar(lines)
 
 
 _FAILED = b"SENTENCE_SKIPPED_OR_UNPARSABLE"
@@ -93,10 +93,10 @@ class StanfordReader(ParseReader):
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """A tree to a line, numbered anew; old scores follow the new one after a tab."""
-        chosen = range(len(nbest)) if order is None else order
+        indices = range(len(nbest)) if order is None else order
         parts = [
             b"# Parse %d with score %s\n%s\n" % (number, score_text(nbest, i, scores), nbest.texts[i])
-            for number, i in enumerate(chosen, start=1)
+            for number, i in enumerate(indices, start=1)
         ]
         out.write(b"".join(parts or [_FAILED + b"\n"]))
 

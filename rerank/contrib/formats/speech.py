@@ -20,7 +20,7 @@ from rerank.readers.texts.text_list import SCORE, Draft, Entry, TextReader
 from rerank.storage.streams import PathLike, Writable, open_stream, split_paths, stream_name
 
 
-class Keyed(NamedTuple):
+class KeyedLine(NamedTuple):
     """A line of an archive; ``path`` and ``number`` say where it is."""
 
     path: str
@@ -34,22 +34,22 @@ class Keyed(NamedTuple):
         return decoded(self.key)
 
 
-def keyed(lines: LineReader) -> Iterator[Keyed]:
+def keyed_lines(lines: LineReader) -> Iterator[KeyedLine]:
     """The lines of an archive, without blank ones."""
     for number, line in lines:
         key, *value = line.split(None, 1)[:2] or [b""]
         if key:
-            yield Keyed(lines.path, number, key, value[0].strip() if value else b"")
+            yield KeyedLine(lines.path, number, key, value[0].strip() if value else b"")
 
 
-class Archive(ById[Keyed]):
+class Archive(ById[KeyedLine]):
     """The lines of an archive that goes with another, by their keys."""
 
     def __init__(self, lines: LineReader) -> None:
-        super().__init__((line.key, line) for line in keyed(lines))
+        super().__init__((line.key, line) for line in keyed_lines(lines))
         self.path = lines.path
 
-    def beside(self, line: Keyed) -> Keyed:
+    def take_like(self, line: KeyedLine) -> KeyedLine:
         """Take the line of the same key as one of another archive."""
         costs = self.take(line.key)
         if costs is None:
@@ -66,7 +66,7 @@ class Archive(ById[Keyed]):
             raise DataError(f"{message}the same keys", path=self.path, line=line.number)
 
 
-def text_of(line: Keyed) -> bytes:
+def text_of(line: KeyedLine) -> bytes:
     """The text on a line. Raises Problem."""
     if b"\0" in line.key + line.value:
         raise Problem("nul", NUL, line.number, path=line.path)
@@ -135,34 +135,35 @@ class KaldiReader(WrittenAsJsonl, TextReader):
 
     def records(self, lines: LineReader, costs: Sequence[Archive] = ()) -> Iterator[Record]:
         """The lists with the costs of every candidate beside its words."""
-        for key, group in groupby(keyed(lines), lambda line: one[1] if (one := _KEY.match(line.key)) else line.key):
-            content = [[words, *[one.beside(words) for one in costs]] for words in list(group)]
+        by_utterance = groupby(keyed_lines(lines), lambda line: key[1] if (key := _KEY.match(line.key)) else line.key)
+        for key, group in by_utterance:
+            content = [[words, *[one.take_like(words) for one in costs]] for words in list(group)]
             yield Record(decoded(key), content[0][0].number, content)
         for one in costs:
             one.finish(lines.path)
 
-    def draft(self, content: Sequence[Sequence[Keyed]]) -> Draft:
+    def draft(self, content: Sequence[Sequence[KeyedLine]]) -> Draft:
         first = _KEY.match(content[0][0].key)
         if first and first[2] != b"1":
             message = f"found the key {excerpt(first[0])} where a list starts; expected the first candidate, "
             raise Problem("id", f"{message}{excerpt(first[1] + b'-1')}")
-        numbered = [(k, int(key[2])) for k, (words, *_) in enumerate(content) if (key := _KEY.match(words.key))]
-        for (k, before), (j, number) in pairwise(numbered):
+        numbers = [(k, int(key[2])) for k, (words, *_) in enumerate(content) if (key := _KEY.match(words.key))]
+        for (k, before), (j, number) in pairwise(numbers):
             if number - before != j - k:
                 message = f"candidate {number} comes after candidate {before}; expected {before + j - k}: "
                 message += "is this several lists?" if number <= before else "are lines lost, or in another order?"
                 raise Problem("id", message)
         return Draft.of(content, self._candidate, lines=[words.number for words, *_ in content])
 
-    def _candidate(self, lines: Sequence[Keyed], _: int) -> Entry:
+    def _candidate(self, lines: Sequence[KeyedLine], _: int) -> Entry:
         """The entry on the lines of a candidate. Raises Problem."""
         words, *costs = lines
         text = text_of(words)
         if not _KEY.match(words.key):
-            expected = "expected an utterance and the number of a candidate, 'utt-1'"
-            raise Problem("id", f"found the key {excerpt(words.key)}; {expected}")
-        named = zip(self.costs, costs, strict=True)
-        return Entry(text, {name: score_of(line.value, line.number, line.path) for name, line in named})
+            advice = "expected an utterance and the number of a candidate, 'utt-1'"
+            raise Problem("id", f"found the key {excerpt(words.key)}; {advice}")
+        columns = zip(self.costs, costs, strict=True)
+        return Entry(text, {name: score_of(line.value, line.number, line.path) for name, line in columns})
 
 
 _FIRST = "1best_recog"
@@ -171,7 +172,7 @@ _JOB = re.compile(r"output\.(\d{1,9})$")
 _TENSOR = re.compile(rb"tensor\(([^,()]*)(?:,.*)?\)$")
 
 
-Line = tuple[Keyed, Keyed | None]  # of a candidate: its text, and its score
+Line = tuple[KeyedLine, KeyedLine | None]  # of a candidate: its text, and its score
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ class EspnetReader(WrittenAsJsonl, TextReader):
         if not path:  # a file's contents alone
             yield from super().blocks(path)
             return
-        seen = dict[str, Place]()
+        ids = dict[str, Place]()
         for job in _jobs(path):
             with ExitStack() as stack:
                 (lines, *scores), *others = [
@@ -212,11 +213,11 @@ class EspnetReader(WrittenAsJsonl, TextReader):
                     for one in job
                 ]
                 archives = [[Archive(one) for one in folder] for folder in (scores, *others)]
-                yield from self.lists(lines, _together(lines, *archives), seen)
+                yield from self.lists(lines, _records(lines, *archives), ids)
 
     def records(self, lines: LineReader) -> Iterator[Record]:
-        """Those of the first candidates alone, without scores."""
-        return _together(lines, [])
+        """The first candidates alone, without scores."""
+        return _records(lines, [])
 
     def draft(self, content: Sequence[Line]) -> Draft:
         return Draft.of(content, _candidate, lines=[text.number for text, _ in content])
@@ -225,9 +226,9 @@ class EspnetReader(WrittenAsJsonl, TextReader):
 def _jobs(path: PathLike) -> list[list[str]]:
     """The folders of every job's first, second... candidates."""
     top = os.fspath(path)
-    places = [top, os.path.join(top, "logdir")] if os.path.isdir(top) else []
-    matches = [(place, _JOB.match(name)) for place in places if os.path.isdir(place) for name in os.listdir(place)]
-    outputs = sorted((int(job[1]), os.path.join(place, job[0])) for place, job in matches if job)
+    directories = [top, os.path.join(top, "logdir")] if os.path.isdir(top) else []
+    paths = [os.path.join(each, name) for each in filter(os.path.isdir, directories) for name in os.listdir(each)]
+    outputs = sorted((int(job[1]), path) for path in paths if (job := _JOB.match(os.path.basename(path))))
     jobs = [top] if os.path.isdir(os.path.join(top, _FIRST)) else [job for _, job in outputs]
     if not jobs:
         message = "expected a folder with 1best_recog, 2best_recog and so on, or with output.1, output.2... of several "
@@ -239,32 +240,32 @@ def _folders(job: str) -> list[str]:
     """The folders of a job's first, second... candidates."""
     ranks = sorted(int(match[1]) for match in map(_RANK.match, os.listdir(job)) if match)
     if ranks != list(range(1, len(ranks) + 1)) or not ranks:
-        lacking = next(rank for rank, there in enumerate([*ranks, 0], 1) if rank != there)
-        ended = ": has this job ended? Run it again, or remove it"
-        others = f", but there is {ranks[-1]}best_recog" if ranks else ended
-        raise DataError(f"there is no {lacking}best_recog{others}", path=job)
+        gap = next(rank for rank, there in enumerate([*ranks, 0], 1) if rank != there)
+        hint = ": has this job ended? Run it again, or remove it"
+        others = f", but there is {ranks[-1]}best_recog" if ranks else hint
+        raise DataError(f"there is no {gap}best_recog{others}", path=job)
     return [os.path.join(job, f"{rank}best_recog") for rank in ranks]
 
 
 def _files(folder: str) -> list[str]:
-    """The file of texts and, if there is one, that of scores."""
+    """The file of texts and, if there is one, the file of scores."""
     score = os.path.join(folder, "score")
     return [os.path.join(folder, "text"), *([score] if os.path.exists(score) else [])]
 
 
-def _together(lines: LineReader, scores: Sequence[Archive], *others: Sequence[Archive]) -> Iterator[Record]:
+def _records(lines: LineReader, scores: Sequence[Archive], *others: Sequence[Archive]) -> Iterator[Record]:
     """The candidates of every utterance: the first, and those of the other folders (texts, scores) that have it."""
-    for text in keyed(lines):
-        content: list[Line] = [_scored(text, *scores)]
+    for text in keyed_lines(lines):
+        content: list[Line] = [_line(text, *scores)]
         costs = ((folder[0].take(text.key), folder[1:]) for folder in others)
-        content += [_scored(other, *of_other) for other, of_other in costs if other is not None]
+        content += [_line(other, *of_other) for other, of_other in costs if other is not None]
         yield Record(text.name, text.number, content)
     for archive in chain(scores, *others):
         archive.finish(lines.path)
 
 
-def _scored(text: Keyed, scores: Archive | None = None) -> Line:
-    return text, None if scores is None else scores.beside(text)
+def _line(text: KeyedLine, scores: Archive | None = None) -> Line:
+    return text, None if scores is None else scores.take_like(text)
 
 
 def _candidate(lines: Line, _: int) -> Entry:

@@ -37,17 +37,17 @@ class _Block:
     hypotheses: list[list[bytes]] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     stray: Stray | None = None  # a line among its records that is none
-    before: list[Stray] = field(default_factory=list)  # those between the list before it and its own first record
-    expected: str = "a record of fairseq, 'H-...'"  # in place of ``stray``
+    before: list[Stray] = field(default_factory=list)  # the lines between the list before it and its own first record
+    expectation: str = "a record of fairseq, 'H-...'"  # in place of ``stray``
 
     @property
     def first(self) -> bytes:
-        """Its first record."""
+        """The first record of the list."""
         return next(chain(self.head, *self.hypotheses), b"S")
 
     @property
     def start(self) -> int:
-        """The place of its first record among those that a list may start with."""
+        """The index of its first record among those that a list may start with."""
         return _STARTS.find(self.first[:1]) % len(_STARTS)
 
 
@@ -105,25 +105,25 @@ class FairseqReader(TextReader):
         out.write(f"S-{bad.id}\t\n".encode())
 
     def records(self, lines: LineReader) -> Iterator[Record]:
-        for block in _told_apart(_blocks(lines)):
+        for block in _mark_faults(_blocks(lines)):
             yield Record(str(block.number), block.line, block)
 
     def draft(self, content: _Block) -> Draft:
         if content.stray is not None:
             line, text = content.stray
-            raise Problem("record", f"found {excerpt(text)}; expected {content.expected}", line)
+            raise Problem("record", f"found {excerpt(text)}; expected {content.expectation}", line)
         head = _fields(content.head)
-        if misplaced := head.keys() & {b"D", b"P", b"A"}:
-            kind = min(misplaced).decode()
+        if kinds := head.keys() & {b"D", b"P", b"A"}:
+            kind = min(kinds).decode()
             raise Problem("record", f"found '{kind}-{content.number}' before any 'H-{content.number}'")
         sides: dict[str, Any] = {"source": head[b"S"].strip()} if b"S" in head else {}
         sides |= {"references": (head[b"T"].strip(),)} if b"T" in head else {}
-        worded = any(record[:1] == b"P" for records in content.hypotheses for record in records)
+        has_scores = any(record[:1] == b"P" for records in content.hypotheses for record in records)
 
         def entry(records: list[bytes], _: int) -> Entry:
-            """That of a hypothesis. Raises Problem."""
+            """The entry of a hypothesis. Raises Problem."""
             fields = _fields(records)
-            if worded and b"P" not in fields:
+            if has_scores and b"P" not in fields:
                 missing = f"no record 'P-{content.number}', the scores of its words"
                 raise Problem(
                     "columns", f"{missing}, unlike others of the file; fairseq writes one for each hypothesis"
@@ -148,14 +148,14 @@ class FairseqReader(TextReader):
         return Entry(text, numbers, alignment=alignment.strip() if alignment else None)
 
 
-def _told_apart(blocks: Iterator[_Block]) -> Iterator[_Block]:
-    """The blocks, with lines between two of them, and first records that are missing, as faults of one or the other."""
-    ahead, last = list(islice(blocks, 2)), None
-    usual = min((block.start for block in ahead if block.head or block.hypotheses), default=0)
-    for block in chain(ahead, blocks):
+def _mark_faults(blocks: Iterator[_Block]) -> Iterator[_Block]:
+    """Yield the blocks; lines between two, and first records that are missing, are faults of one or the other."""
+    head, last = list(islice(blocks, 2)), None
+    usual = min((block.start for block in head if block.head or block.hypotheses), default=0)
+    for block in chain(head, blocks):
         if block.start > usual and block.stray is None:
             block.stray = (block.before or [(block.line, block.first)])[-1]
-            block.expected = f"'{chr(_STARTS[usual])}-{block.number}', with which lists of the file start"
+            block.expectation = f"'{chr(_STARTS[usual])}-{block.number}', with which lists of the file start"
         elif last is not None and block.before:
             last.stray = last.stray or block.before[0]
         if last is not None:
@@ -169,13 +169,13 @@ def _blocks(lines: LineReader) -> Iterator[_Block]:
     """The records of one list after the other; a stray line counts only if records follow it."""
     block: _Block | None = None
     strays = list[Stray]()
-    typed, logged = False, False
+    interactive, has_log = False, False
     for line, text in lines:
         record = _RECORD.match(text)
         if record is None:
-            typed = typed or _PROMPT in text
+            interactive = interactive or _PROMPT in text
             log = _LOG.match(text) is not None
-            logged = logged or (log and bool(text.strip()))
+            has_log = has_log or (log and bool(text.strip()))
             if not log and len(strays) < LARGEST_GAP:
                 strays.append((line, text))
             continue
@@ -184,11 +184,11 @@ def _blocks(lines: LineReader) -> Iterator[_Block]:
             block, strays = _Block(number, line), []
         elif number != block.number or (kind in (b"S", b"T") and block.hypotheses):
             yield block
-            if typed and kind == b"S" and strays and b"\t" not in strays[0][1]:  # what S is the record of
+            if interactive and kind == b"S" and strays and b"\t" not in strays[0][1]:  # what S is the record of
                 strays = []
-            lost = _lost(strays, {block.number, number})
-            yield from lost
-            block, strays = _Block(number, line, before=[] if lost else strays), []
+            blocks = _lost_lists(strays, {block.number, number})
+            yield from blocks
+            block, strays = _Block(number, line, before=[] if blocks else strays), []
         elif strays:
             block.stray, strays = block.stray or strays[0], []
         if kind == b"H":
@@ -197,15 +197,15 @@ def _blocks(lines: LineReader) -> Iterator[_Block]:
         (block.hypotheses[-1] if block.hypotheses else block.head).append(text)
     if block is not None:
         yield block
-        yield from _lost(strays, {block.number})
-    elif strays and not logged:  # nothing of fairseq's
+        yield from _lost_lists(strays, {block.number})
+    elif strays and not has_log:  # nothing of fairseq's
         yield _Block(0, strays[0][0], stray=strays[0])
 
 
-def _lost(strays: list[Stray], near: set[int]) -> list[_Block]:
-    """The lists of which lines between two others seem to be the first; ``near`` are the numbers of those two."""
-    damaged = [(int(seen[1]), stray) for stray in strays if (seen := _DAMAGED.match(stray[1]))]
-    return [_Block(number, stray[0], stray=stray) for number, stray in damaged if number not in near]
+def _lost_lists(strays: list[Stray], neighbours: set[int]) -> list[_Block]:
+    """The lists of which lines between two others seem to be the first; ``neighbours`` are the numbers of those two."""
+    numbers = [(int(match[1]), stray) for stray in strays if (match := _DAMAGED.match(stray[1]))]
+    return [_Block(number, stray[0], stray=stray) for number, stray in numbers if number not in neighbours]
 
 
 def _fields(records: list[bytes]) -> dict[bytes, bytes]:
@@ -274,10 +274,10 @@ class OpenNmtReader(TextReader):
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New scores replace the old ones; texts without scores are written as by OpenNMT-tf."""
         assert not nbest.of_trees, "lists of OpenNMT"
-        chosen = range(len(nbest)) if order is None else order
-        rows: list[bytes] = [nbest.raw.candidates[i] for i in chosen]
+        indices = range(len(nbest)) if order is None else order
+        rows: list[bytes] = [nbest.raw.candidates[i] for i in indices]
         if scores is not None:
-            rows = [_rescored(row, float(scores[i])) for row, i in zip(rows, chosen, strict=True)]
+            rows = [_rescore(row, float(scores[i])) for row, i in zip(rows, indices, strict=True)]
         out.write(b"\n".join([*rows, *[b""] * ((self.n or 0) - len(rows))]) + b"\n")
 
     def write_bad(self, out: Writable, bad: Problem, like: Lists | None) -> None:  # noqa: ARG002
@@ -339,7 +339,7 @@ def _candidate(row: bytes, _: int) -> Entry:
     return Entry(parts.text, by_column, alignment=alignment)
 
 
-def _rescored(row: bytes, score: float) -> bytes:
+def _rescore(row: bytes, score: float) -> bytes:
     """A line with another score."""
     parts, new = _parts(row), repr(score).encode()
     if parts.score is None:
@@ -391,14 +391,14 @@ class SockeyeReader(JsonReader):
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """New scores replace the old ones, negated for ``scores: cost``."""
         assert not nbest.of_trees, "lists of sockeye's JSON lines"
-        chosen = list(range(len(nbest)) if order is None else order)
-        if scores is None and chosen == list(range(len(nbest))) and not nbest.bad:
+        indices = list(range(len(nbest)) if order is None else order)
+        if scores is None and indices == list(range(len(nbest))) and not nbest.bad:
             out.write(json_line(nbest.raw.head, nbest))
             return
         sign = -1.0 if self.scores == "cost" else 1.0
-        rows: list[_Row] = [nbest.raw.candidates[i] for i in chosen]
+        rows: list[_Row] = [nbest.raw.candidates[i] for i in indices]
         if scores is not None:
-            new = [sign * float(scores[i]) + 0.0 for i in chosen]
+            new = [sign * float(scores[i]) + 0.0 for i in indices]
             rows = [row._replace(values=[one, *row.values[1:]]) for one, row in zip(new, rows, strict=True)]
         item = dict(nbest.raw.head)
         if rows:
@@ -439,8 +439,8 @@ class SockeyeReader(JsonReader):
         text = as_bytes(row.text, f"translation {k}")
         what = f"the score of translation {k}"
         numbers = [number_of(value, what) for value in row.values]
-        signed = [0.0 - number for number in numbers] if self.scores == "cost" else numbers
-        return Entry(text, dict(zip(names, signed, strict=True)))
+        scores = [0.0 - number for number in numbers] if self.scores == "cost" else numbers
+        return Entry(text, dict(zip(names, scores, strict=True)))
 
 
 def _rows(item: dict[str, Any]) -> list[_Row]:
@@ -460,8 +460,8 @@ def _rows(item: dict[str, Any]) -> list[_Row]:
         raise Problem("text", f"found {show(texts)} under 'translations'; expected a list of texts")
     for key, values in (("scores", scores), (_FACTORS, [{}] * len(texts) if factors is None else factors)):
         if not isinstance(values, list) or len(values) != len(texts):
-            said = f"{len(values)} entries" if isinstance(values, list) else show(values)
-            raise Problem("columns", f"found {said} under {key!r}; expected one for each of {len(texts)} translations")
+            value = f"{len(values)} entries" if isinstance(values, list) else show(values)
+            raise Problem("columns", f"found {value} under {key!r}; expected one for each of {len(texts)} translations")
     rows = []
     for k, (text, score) in enumerate(zip(texts, scores or [], strict=True)):
         nested = isinstance(score, list)

@@ -18,7 +18,7 @@ from rerank.learn.epoch import LogBuffers, record
 from rerank.learn.losses import judge
 from rerank.learn.predictor import beta, close, look_up, score, subtract, survive
 from rerank.learn.rules.winnow import Multiplicative, mass_of, multiply
-from rerank.learn.workspace import ListArrays, Scratch, gather, learn, look_ahead, squared_norm
+from rerank.learn.workspace import ListArrays, Scratch, learn, look_ahead, squared_norm, sum_subgradient
 
 NO_LIMIT = 1e150  # of a dual variable
 ROUNDING = 1e-12  # margins so near to 1 are 1
@@ -26,7 +26,7 @@ ORACLES = ("oracle",)  # were y* another one on every visit, α·z were no term 
 
 
 @by_type
-def climb(state: Any, scratch: Scratch, count: int, missing: float, size: float, params: Any) -> float:
+def dual_step(state: Any, scratch: Scratch, count: int, missing: float, size: float, params: Any) -> float:
     """The step of a dual variable where ``missing`` = 1 − m and ``size`` = ‖z‖²; −z is in ``scratch``."""
     return 0.0
 
@@ -36,7 +36,7 @@ def dual_epoch(
     data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogBuffers | None,
     tally: Any, params: Any,
 ) -> None:  # fmt: skip
-    """Pass over ``order``: one step α ← clip(α + climb(1 − m)) on every list."""
+    """Pass over ``order``: one step α ← clip(α + dual_step(1 − m)) on every list."""
     for at in range(order.shape[0]):
         look_ahead(data, order, at)
         look_up(data, order, at, state, sums, False)
@@ -50,9 +50,9 @@ def dual_epoch(
             missing = 1.0 - (scratch.scores[who[0] - first] - scratch.scores[who[1] - first])
         limit, y = min(min(params.C, NO_LIMIT) * data.weight[i], NO_LIMIT), who[1]
         if abs(missing) > ROUNDING and (state.alpha[y] < limit if missing > 0.0 else state.alpha[y] > 0.0):
-            count = gather(data, scratch, 2, state.a.shape[0] - 1, params.loss, params)
+            count = sum_subgradient(data, scratch, 2, state.a.shape[0] - 1, params.loss, params)
             size, old = squared_norm(scratch, count), state.alpha[y]
-            step = climb(state, scratch, count, missing, size, params)
+            step = dual_step(state, scratch, count, missing, size, params)
             state.alpha[y] = min(max(old + step, 0.0), limit)
             change = state.alpha[y] - old
             if change != 0.0:
@@ -68,8 +68,8 @@ def dual_epoch(
 class LMPerceptron(Learner):
     """The large-margin perceptron: an SVM without a free bias, by exact steps on one dual variable after another.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(LMPerceptron(), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(LMPerceptron(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': 0.6, 'short': 0.8}
 
     Reference: Zhang, section 2.1; Vapnik 1998, chapter 12. Memory: 16 bytes a column, 8 without the average; 8 a
@@ -90,7 +90,7 @@ class LMPerceptron(Learner):
     C: Positive | None = 1.0
 
     @staticmethod
-    def climb(state: Any, scratch: Scratch, count: int, missing: float, size: float, params: Any) -> float:
+    def dual_step(state: Any, scratch: Scratch, count: int, missing: float, size: float, params: Any) -> float:
         """α ← clip(α + (1 − m)/‖z‖²) (Zhang, section 2.1); no step where z = 0."""
         return missing / size if size > 0.0 else 0.0
 
@@ -104,8 +104,8 @@ class LMPerceptron(Learner):
 class LMUWin(Multiplicative):
     """Regularised Winnow, unnormalised.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(LMUWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(LMUWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': -0.0401, 'short': 0.4848}
 
     Reference: Zhang, section 2.2. Memory: 24 bytes a column, 16 without the average; 8 a candidate.
@@ -130,7 +130,7 @@ class LMUWin(Multiplicative):
     C: Positive | None = 1.0
 
     @staticmethod
-    def climb(state: Any, scratch: Scratch, count: int, missing: float, size: float, params: Any) -> float:
+    def dual_step(state: Any, scratch: Scratch, count: int, missing: float, size: float, params: Any) -> float:
         """α ← clip(α + η·(1 − m)), where η may be 1/D'' (Zhang, section 2.2)."""
         if params.eta < np.inf:
             return float(params.eta * missing)
@@ -149,8 +149,8 @@ class LMUWin(Multiplicative):
 class LMNWin(LMUWin):
     """Regularised Winnow whose 2D positive weights keep the sum W.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(LMNWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(LMNWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': -0.0394, 'short': 0.4776}
 
     Reference: Zhang, section 2.2. Memory: 24 bytes a column, 16 without the average.
@@ -173,11 +173,11 @@ def curvature_of(state: Any, scratch: Scratch, count: int, params: Any) -> tuple
     """−D'' of the dual along one variable, Σ (w⁺ + w⁻)·z_j² and, normalised, that less (w·z)²/W; and
     max|z_j|."""
     curvature = m = largest = 0.0
-    d, W_total = state.now.d, state.now.total
+    d, W = state.now.d, state.now.total
     for r in range(count):
         j, z = scratch.column[r], scratch.value[r]
         a = state.a[j]
         curvature += d * mass_of(a, params.mu) * (z * z)
         m += d * a * z
         largest = max(largest, abs(z))
-    return (curvature - m * m / W_total if W_total > 0.0 else curvature), largest
+    return (curvature - m * m / W if W > 0.0 else curvature), largest

@@ -19,7 +19,7 @@ from rerank.base.ranges import Count, Range
 from rerank.data.corpus import Corpus
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, Weights
-from rerank.learn.predictor import named
+from rerank.learn.predictor import predictor_view
 from rerank.learn.scoring import choices
 from rerank.learn.train import Training, history_line
 from rerank.learn.workspace import EpochStats
@@ -72,7 +72,7 @@ class LambdaMart(Learner):
     def require(self) -> None:
         require_lightgbm()
 
-    def grown(self, lists: Corpus, dev: Corpus | None, seed: int) -> Training:
+    def grow(self, lists: Corpus, dev: Corpus | None, seed: int) -> Training:
         """Trees from ``lists``, as many as are best on ``dev``: the only predictor.
 
         Raises RecipeError: LightGBM is not installed. RunError: it refuses the lists.
@@ -104,7 +104,7 @@ class LambdaMart(Learner):
         mistakes = int((corpus.gain[oracles(corpus)] > corpus.gain[choices(corpus, predictor)]).sum())
         count = trees.first.size - 1
         stats = EpochStats(corpus.list_count, mistakes, count, 0.0, 0)
-        counts = named(state).counts
+        counts = predictor_view(state).counts
         counts.updates, counts.free = count, corpus.free
         line = history_line(count * corpus.nonzeros, stats, predictor, seconds) | {"epoch": 1}
         return Training(self, dict.fromkeys(("last", "average"), predictor), state, None, 1, [line])
@@ -117,7 +117,7 @@ def vote_by_trees(corpus: Corpus, seed: int) -> Weights | None:
         return None
     count = corpus.list_count
     last = count - max(1, count // 10)
-    return LambdaMart(base=0.0).grown(corpus.slice(0, last), corpus.slice(last, count), seed).weights["last"]
+    return LambdaMart(base=0.0).grow(corpus.slice(0, last), corpus.slice(last, count), seed).weights["last"]
 
 
 def require_lightgbm() -> Any:

@@ -17,7 +17,7 @@ from rerank.base.errors import DataError
 from rerank.base.ranges import Positive, Range
 from rerank.data.corpus import frozen
 from rerank.kernels.compile import kernel
-from rerank.learn.mert import is_ahead
+from rerank.learn.mert import precedes
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import owners
 from rerank.readers.lists import Lists
@@ -104,7 +104,7 @@ def follow_documents(
                 z = order[q]
                 if slope[z] < slope[y]:
                     falls = keep_nearest(intercept[y] - intercept[z], slope[y] - slope[z], z, falls, near[1], who[1])
-                elif is_ahead(z, y, 0.0, intercept, slope, ties):
+                elif precedes(z, y, 0.0, intercept, slope, ties):
                     rank += 1
                     relevant += useful[z] > 0.0
             since = -near[1, k - 1] if falls == k else -np.inf  # before, all falls are ahead
@@ -113,7 +113,7 @@ def follow_documents(
                 over, rate = intercept[y] - intercept[z], slope[z] - slope[y]
                 if rate > 0.0 and over > since * rate:
                     rises = keep_nearest(over, rate, z, rises, near[0], who[0])
-                elif rate > 0.0 or is_ahead(z, y, 0.0, intercept, slope, ties):
+                elif rate > 0.0 or precedes(z, y, 0.0, intercept, slope, ties):
                     rank += 1
                     if rank == k:
                         break

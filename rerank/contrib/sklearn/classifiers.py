@@ -1,7 +1,7 @@
 """The base of all classifiers: rows and labels as lists of candidates, passes of a learner, linear predictions.
 
 Sample weights are repeated visits. An example of weight s is visited ⌈s⌉ times per pass with importance s/⌈s⌉, so a
-whole weight is the same as so many equal rows. Above ``MOST`` it is visited ``MOST`` times, and importance, by which
+whole weight is the same as so many equal rows. It is visited ``MAX_VISITS`` times at most, and importance, by which
 every rule scales its steps, does the rest: a million visits would take too long. In a shuffled fit equal rows are one
 example, whose weight is the sum of theirs, and examples are sorted by their content before the seed shuffles their
 visits: neither the order of the rows nor their repetition changes the result.
@@ -25,13 +25,13 @@ from rerank.data.labelled import Labelled
 from rerank.data.symbols import combine, mix
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, State, Weights, learners
-from rerank.learn.contract import accepted, as_value_errors, check_parameters, plain, seed_of
+from rerank.learn.contract import accept, as_value_errors, check_parameters, plain, seed_of
 from rerank.learn.train import ListProblem, train
 
-LIMIT = 10**8  # visits in a pass
-MOST = 1000  # visits of a row in a pass
+MAX_PASS_VISITS = 10**8
+MAX_VISITS = 1000  # of a row in a pass
 ROUNDING = 1e-9  # sums of weights this close to a whole number are meant to be one
-ONE, HALF = np.uint64(np.float32(1.0).view(np.uint32)), np.uint64(32)
+ONE_BITS, HALF = np.uint64(np.float32(1.0).view(np.uint32)), np.uint64(32)
 
 
 class Visits(NamedTuple):
@@ -54,7 +54,7 @@ def hash_examples(
         h = mix(np.uint64(label[i] + 1))
         for p in range(np.uint64(rows[i]), np.uint64(rows[i + 1])):
             h = combine(h, (np.uint64(columns[p]) << HALF) | np.uint64(np.float32(values[p]).view(np.uint32)))
-        hashes[i] = combine(h, (np.uint64(constant) << HALF) | ONE) if constant >= 0 else h
+        hashes[i] = combine(h, (np.uint64(constant) << HALF) | ONE_BITS) if constant >= 0 else h
 
 
 def visits_of(examples: Labelled, shuffle: bool, *, constant: bool = False) -> Visits:
@@ -63,7 +63,7 @@ def visits_of(examples: Labelled, shuffle: bool, *, constant: bool = False) -> V
     constant: sort them as if they had a last column of ones.
     """
     weight, n = examples.weight, examples.label.size
-    kept, equal = np.arange(n), np.ones(n, np.int64)
+    rows, equal = np.arange(n), np.ones(n, np.int64)
     if shuffle:
         values = np.ascontiguousarray(examples.values)
         values.flags.writeable = False
@@ -74,16 +74,16 @@ def visits_of(examples: Labelled, shuffle: bool, *, constant: bool = False) -> V
         # different rows of a million have the same 64 bits with a probability of 3e-8
         starts = np.flatnonzero(np.append(True, hashes[order[1:]] != hashes[order[:-1]]))
         equal = np.diff(np.append(starts, n))
-        kept, weight = order[starts], np.add.reduceat(weight[order], starts)
-    times = np.minimum(np.ceil(weight * (1.0 - ROUNDING)), MOST * equal).astype(np.int64)
-    if times.sum() > LIMIT:
+        rows, weight = order[starts], np.add.reduceat(weight[order], starts)
+    times = np.minimum(np.ceil(weight * (1.0 - ROUNDING)), MAX_VISITS * equal).astype(np.int64)
+    if times.sum() > MAX_PASS_VISITS:
         raise ValueError(
-            f"the sample weights ask for {times.sum():.3g} visits per pass, more than {LIMIT:.0e}; "
+            f"the sample weights ask for {times.sum():.3g} visits per pass, more than {MAX_PASS_VISITS:.0e}; "
             "divide them by a constant"
         )
     total, importance = np.zeros((2, n))
-    total[kept], importance[kept] = weight, weight / np.maximum(times, 1)
-    return Visits(np.repeat(kept, times), total, importance)
+    total[rows], importance[rows] = weight, weight / np.maximum(times, 1)
+    return Visits(np.repeat(rows, times), total, importance)
 
 
 Predictor = Literal["last", "average"]
@@ -91,33 +91,33 @@ Predictor = Literal["last", "average"]
 
 @dataclass(frozen=True)
 class Blocks:
-    """Where weights are: those of D ``features`` in each block, of which there are as many as classes (one of two).
+    """The layout of weights: D ``features`` in each block, of which there are as many as classes (one of two).
 
-    bias: is there an intercept? apart: is that the weight of the base score, and no column's? summed: is the average
-    kept?
+    bias: is there an intercept? as_base: is that the weight of the base score, and no column's? averages: is the
+    average kept?
     """
 
     features: int
     blocks: int
     bias: bool
-    apart: bool
-    summed: bool
+    as_base: bool
+    averages: bool
 
     @property
     def extra(self) -> bool:
         """Whether a block has a column for the intercept."""
-        return self.bias and not self.apart
+        return self.bias and not self.as_base
 
     def start(self, learner: Learner) -> State:
         """A state with nothing learnt."""
         state = learner.init(self.blocks * (self.features + self.extra))
-        return state if self.summed else learner.without_average(state)
+        return state if self.averages else learner.without_average(state)
 
     def lists(self, examples: Labelled) -> Corpus:
         """The examples as lists; a constant that is no column of theirs is the base score of the second class."""
         examples = examples.with_bias() if self.extra else examples
         lists = examples.corpus(trusted=True)  # columns are sorted, see ``rows_of``
-        return replace(lists, base=np.tile([0.0, 1.0], lists.list_count), trusted=True) if self.apart else lists
+        return replace(lists, base=np.tile([0.0, 1.0], lists.list_count), trusted=True) if self.as_base else lists
 
     def parts(self, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
         """``coef_`` and ``intercept_``."""
@@ -136,8 +136,8 @@ def derive(cls: type, learner: type[Learner]) -> None:
     A default that the class body gives replaces the learner's, and fields that it declares come after them. The fields
     of all learners are left out, as examples have no base scores.
     """
-    left_out = {common.name for common in fields(Learner)}
-    names, kinds = [each.name for each in fields(learner) if each.name not in left_out], get_type_hints(learner)
+    common = {field.name for field in fields(Learner)}
+    names, kinds = [each.name for each in fields(learner) if each.name not in common], get_type_hints(learner)
     for field in fields(learner):
         if field.name in names and field.name not in vars(cls) and field.default is not MISSING:
             setattr(cls, field.name, field.default)
@@ -145,11 +145,11 @@ def derive(cls: type, learner: type[Learner]) -> None:
     (summary, _, own), (rule, _, its) = (cleandoc(each.__doc__ or "").partition(HEADING) for each in (cls, learner))
     entries = list[str]()
     for entry in ENTRY.finditer(its):
-        if kept := ", ".join(name for name in entry[1].split(", ") if name in names):
-            entries.append(kept + entry[0].removeprefix(entry[1]))
+        if parameters := ", ".join(name for name in entry[1].split(", ") if name in names):
+            entries.append(parameters + entry[0].removeprefix(entry[1]))
     parent: Any = cls.__mro__[1]
-    shared = f"{', '.join(field.name for field in fields(parent))}: see {parent.__name__}."
-    cls.__doc__ = "\n".join([(summary or rule).strip(), "", HEADING.rstrip(), *entries, *own.splitlines(), shared])
+    rest = f"{', '.join(field.name for field in fields(parent))}: see {parent.__name__}."
+    cls.__doc__ = "\n".join([(summary or rule).strip(), "", HEADING.rstrip(), *entries, *own.splitlines(), rest])
     dataclass(eq=False, repr=False, kw_only=True)(cls)
 
 
@@ -229,9 +229,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         weight = weights_of(y, classes, sample_weight, self.class_weight)
         present = np.unique(y[weight > 0])
         if present.size < 2:
-            weighted = "" if present.size == classes.size else ", with a weight above 0"
-            found = f"found one class, {present.tolist()[0]!r}{weighted}"
-            raise ValueError(f"{type(self).__name__} needs examples of at least two classes; {found}")
+            condition = "" if present.size == classes.size else ", with a weight above 0"
+            message = f"found one class, {present.tolist()[0]!r}{condition}"
+            raise ValueError(f"{type(self).__name__} needs examples of at least two classes; {message}")
         return self._train(X, y, weight, classes, epochs=int(self.epochs), fresh=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -285,13 +285,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
 
     def _learner(self, base_rate: float = 0.0) -> Learner:
         """The learner with this classifier's parameters; a base score weighs 0 at the start."""
-        known = vars(self)
-        parameters = {field.name: plain(known[field.name]) for field in fields(self.learner) if field.name in known}
+        own = vars(self)
+        parameters = {field.name: plain(own[field.name]) for field in fields(self.learner) if field.name in own}
         return self.learner(**parameters, base=0.0, base_rate=base_rate)
 
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
         """X and y as arrays, after a check of the parameters that are not the learner's; it checks its own."""
-        check_parameters(self, besides=[field.name for field in fields(self.learner)])
+        check_parameters(self, exclude=[field.name for field in fields(self.learner)])
         X, y = validate_data(self, X, y, **MATRIX, reset=reset)
         return X, y
 
@@ -318,23 +318,23 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     def _begin(self, classes: np.ndarray, *, fresh: bool) -> tuple[Learner, Blocks, int, State, int]:
         """The learner, its layout, the seed of orders and the state to go on with, and the passes made so far."""
         bias, two = bool(self.fit_intercept), classes.size == 2
-        apart = bias and two and self.base_like_feature
-        layout = Blocks(self.n_features_in_, 1 if two else classes.size, bias, apart, self.average != "last")
-        learner = self._learner(float(apart))
+        as_base = bias and two and self.base_like_feature
+        layout = Blocks(self.n_features_in_, 1 if two else classes.size, bias, as_base, self.average != "last")
+        learner = self._learner(float(as_base))
         if fresh:
-            learner = accepted(learner)
+            learner = accept(learner)
             return learner, layout, seed_of(self.random_state), layout.start(learner), 0
-        former, was, seed, state = self._trained
-        shapes, kept = (
-            [array.shape for array in replace(layout, features=1).start(each)] for each in (learner, former)
+        old_learner, old_layout, seed, state = self._trained
+        shapes, old_shapes = (
+            [array.shape for array in replace(layout, features=1).start(each)] for each in (learner, old_learner)
         )
-        if layout != was or shapes != kept:
+        if layout != old_layout or shapes != old_shapes:
             message = "these parameters need another state than the one so far; they cannot change between calls of"
             raise ValueError(f"{message} partial_fit: call fit")
         return learner, layout, seed, state, self.n_iter_
 
 
-SHARED = tuple(field.name for field in fields(OnlineClassifier))
+SHARED_FIELDS = tuple(field.name for field in fields(OnlineClassifier))
 
 
 class PerceptronClassifier(OnlineClassifier, learner=learners.get("perceptron")):

@@ -12,8 +12,8 @@ from rerank.features.sink import NEAR
 from rerank.kernels.compile import kernel
 from rerank.metrics.gain import LARGEST_GAIN
 
-SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
-MOST = int(np.iinfo(np.int32).max)
+MIN_FLOAT32 = float(np.finfo(np.float32).smallest_subnormal)
+MAX_COLUMNS = int(np.iinfo(np.int32).max)
 MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}  # for ``validate_data``
 
 
@@ -72,8 +72,8 @@ def rows_of(X: Any, lists: np.ndarray | None = None) -> dict[str, Any]:
     with ``X``. lists: int64 [L + 1], those whose values may be relative to their means, see ``collecting.narrow``.
     """
     n, D = X.shape
-    if D >= MOST:
-        raise ValueError(f"X has {D} columns; fewer than {MOST} are expected")
+    if D >= MAX_COLUMNS:
+        raise ValueError(f"X has {D} columns; fewer than {MAX_COLUMNS} are expected")
     if sparse.issparse(X):
         return _sparse_rows(sparse.csr_array(X), lists)  # shares the arrays, not the flags
     rows, columns = np.arange(n + 1) * D, np.broadcast_to(np.arange(D, dtype=np.int32), X.shape)
@@ -91,10 +91,10 @@ def _sparse_rows(matrix: Any, lists: np.ndarray | None) -> dict[str, Any]:
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    least, most = int(matrix.indices.min(initial=0)), int(matrix.indices.max(initial=-1))
-    if least < 0 or most >= matrix.shape[1]:  # as int32, one that is too large could be another's
-        expected = f"expected 0..{matrix.shape[1] - 1}"
-        raise ValueError(f"X is a damaged CSR matrix: columns from {least} to {most}; {expected}")
+    least, greatest = int(matrix.indices.min(initial=0)), int(matrix.indices.max(initial=-1))
+    if least < 0 or greatest >= matrix.shape[1]:  # as int32, one that is too large could be another's
+        advice = f"expected 0..{matrix.shape[1] - 1}"
+        raise ValueError(f"X is a damaged CSR matrix: columns from {least} to {greatest}; {advice}")
     values = _narrow(matrix.data, lists, matrix.indptr, matrix.indices)
     if not values.all():  # stored zeros
         matrix = sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape, copy=True)
@@ -115,9 +115,9 @@ def _narrow(data: np.ndarray, lists: np.ndarray | None, rows: np.ndarray, column
             f"X holds values beyond the largest 32-bit float, {FLOAT32_MAX:.3g}, the type of feature values; scale X"
         )
     if not values.all() and np.count_nonzero(values) != np.count_nonzero(data):
-        lost = data[(values == 0) & (data != 0)]
+        tiny = data[(values == 0) & (data != 0)]
         raise ValueError(
-            f"X holds {lost[0]:.3g}, below the smallest 32-bit float, {SMALLEST:.3g}, the type of feature values; "
+            f"X holds {tiny[0]:.3g}, below the smallest 32-bit float, {MIN_FLOAT32:.3g}, the type of feature values; "
             "scale X, or set such values to 0"
         )
     if lists is not None:

@@ -20,7 +20,7 @@ from rerank.learn.base_weight import BaseSearch, start_weight
 from rerank.learn.contract import as_value_errors, check_parameters, learner_of, seed_of
 from rerank.learn.folds import mixture, with_base_column
 from rerank.learn.rules.maxent import Maxent
-from rerank.learn.scoring import weighed_rows
+from rerank.learn.scoring import rows_of_weights
 from rerank.learn.train import ListProblem, score_on, train
 from rerank.metrics.gain import Gain
 from rerank.metrics.metric import best_of_lists, metrics, oracles, two_valued
@@ -109,36 +109,36 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         X = validate_data(self, X, **MATRIX)
         if gain is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None: it is the gain")
-        based, beaten = base is not None, True
+        has_base, beaten = base is not None, True
         with as_value_errors(type(self).__name__):
             metric = self._metric()
             learner, automatic = learner_of(self.learner, self.loss)
             plain = not learner.linear  # as trees compare values of different lists
-            lists = self._graded(lists_of(X, gain, group, qid, base, plain=plain))
-            dev = None if eval_set is None else self._others(eval_set, qid is None, based, plain)
+            lists = self._with_statistics(lists_of(X, gain, group, qid, base, plain=plain))
+            dev = None if eval_set is None else self._others(eval_set, qid is None, has_base, plain)
             require_differences(lists)
             if not issparse(X):
                 for line in said_of_all(map("column {} of X".format, count()), X.T, lists.lists):
                     warnings.warn(line, stacklevel=2)
             seed = seed_of(self.random_state)
-            automatic, search, members = automatic and based, None, None
+            automatic, search, members = automatic and has_base, None, None
             if dev is None and (automatic or self.early_stopping) and not isinstance(learner, Maxent):
                 lists, dev = self._split(lists)
-            any_ties = self.ties == "any" or (self.ties == "auto" and (not based or two_valued(lists)))
+            any_ties = self.ties == "any" or (self.ties == "auto" and (not has_base or two_valued(lists)))
             if isinstance(learner, Maxent):
                 lists = lists if issparse(X) else replace(lists, free=lists.width)
                 learner = with_base_column(learner, lists) if automatic else learner
                 members = mixture(learner, lists, metric, oracles, any_ties=any_ties)
-                ((columns, l2),) = members.learned().items()
+                ((columns, l2),) = members.final_penalties().items()
                 learner, beaten = replace(learner, l2=l2), members.beaten or not automatic
             elif automatic and dev is not None:
                 search = BaseSearch(dev, metric)
                 learner = replace(learner, base=start_weight(lists) if learner.linear else 0.0)
             if not learner.linear:
-                training = learner.grown(lists, dev, seed)
-                training.history[-1] |= {} if dev is None else {"dev": self._measured(dev, training.weights["last"])}
+                training = learner.grow(lists, dev, seed)
+                training.history[-1] |= {} if dev is None else {"dev": self._measure(dev, training.weights["last"])}
             else:
-                observers = [] if dev is None else [score_on(lambda weights: self._measured(dev, weights))]
+                observers = [] if dev is None else [score_on(lambda weights: self._measure(dev, weights))]
                 training = train(
                     learner, ListProblem(lists, oracles(lists), seed, bool(self.shuffle), any_ties),
                     epochs=int(self.epochs), predictor=self.average,
@@ -149,7 +149,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
                     search.finish(training, self.average)
             if members is not None:
                 training.weights = dict.fromkeys(
-                    training.weights, members.summed({columns: training.weights["last"]}, lists.width)
+                    training.weights, members.combine({columns: training.weights["last"]}, lists.width)
                 )
         if search is not None:
             beaten = max(line["dev"] for line in training.history) > search.base_score
@@ -157,8 +157,8 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             warnings.warn("nothing was better than the base scores: the ranker is the base itself", stacklevel=2)
             training.weights[self.average] = Weights(np.zeros(lists.width), 1.0)
         weights = training.weights[self.average]
-        self._based, self.validation_scores_ = based, [line["dev"] for line in training.history if "dev" in line]
-        self.coef_, self.trees_, self.base_weight_ = weights.w, weights.trees, weights.base if based else 0.0
+        self._has_base, self.validation_scores_ = has_base, [line["dev"] for line in training.history if "dev" in line]
+        self.coef_, self.trees_, self.base_weight_ = weights.w, weights.trees, weights.base if has_base else 0.0
         self.n_iter_, self.best_iteration_ = len(training.history), training.epoch
         return self
 
@@ -169,23 +169,23 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         """
         check_is_fitted(self)
         X = validate_data(self, X, **MATRIX, reset=False)
-        if self._based and base is None:
+        if self._has_base and base is None:
             raise ValueError("base is None; this ranker was fitted with base scores, give those of the rows of X")
-        if base is not None and not self._based:
+        if base is not None and not self._has_base:
             raise ValueError("base holds scores; this ranker was fitted without base scores, leave base out")
         if self.trees_ is not None:
             n = X.shape[0]
-            learned = self.trees_.scores(lists_of(X, np.zeros(n), group=[n], base=base, plain=True))
+            scores = self.trees_.scores(lists_of(X, np.zeros(n), group=[n], base=base, plain=True))
         else:
-            learned = X @ self.coef_
-        return np.asarray(learned if base is None else learned + self.base_weight_ * numbers("base", base, X.shape[0]))
+            scores = X @ self.coef_
+        return np.asarray(scores if base is None else scores + self.base_weight_ * numbers("base", base, X.shape[0]))
 
     def best(self, X: Any, group: Any = None, qid: Any = None, base: Any = None) -> np.ndarray:
         """int64 [L]: the row of the best candidate of every list; ties go to the higher base score, then the first row.
 
         group, qid, base: as in ``fit``.
         """
-        return self._chosen(self.predict(X, base), group, qid, base)
+        return self._choose(self.predict(X, base), group, qid, base)
 
     def score(
         self, X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = None, sample_weight: Any = None
@@ -194,38 +194,38 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
 
         sample_weight: [n]; a list counts as the row that is chosen from it. Not for a metric of the order.
         """
-        scored = self.predict(X, base)
+        scores = self.predict(X, base)
         if self.metric is not None:
             if sample_weight is not None:
                 raise ValueError(f"metric={self.metric!r} weighs all lists alike; leave sample_weight out")
             ties = None if base is None else np.asarray(base, np.float64)
-            grades = numbers("gain", gain, scored.size)
-            return float(self._metric().of_lists(offsets_of(group, qid, scored.size), scored, grades, ties))
-        chosen = self._chosen(scored, group, qid, base)
-        weight = None if sample_weight is None else numbers("sample_weight", sample_weight, scored.size)[chosen]
-        return float(np.average(numbers("gain", gain, scored.size)[chosen], weights=weight))
+            grades = numbers("gain", gain, scores.size)
+            return float(self._metric().of_lists(offsets_of(group, qid, scores.size), scores, grades, ties))
+        rows = self._choose(scores, group, qid, base)
+        weight = None if sample_weight is None else numbers("sample_weight", sample_weight, scores.size)[rows]
+        return float(np.average(numbers("gain", gain, scores.size)[rows], weights=weight))
 
     def _metric(self) -> Any:
         """The metric; one of an order has ``of_lists`` and ``statistics``."""
         if self.metric is None:
             return Gain()
         with as_value_errors(type(self).__name__):
-            made = build(metrics, named(self.metric), "metric")
-        if not made.ordered:
+            metric = build(metrics, named(self.metric), "metric")
+        if not metric.ordered:
             raise ValueError(f"metric={self.metric!r}; expected None or a metric of the order, such as 'ndcg@10'")
-        return made
+        return metric
 
-    def _graded(self, lists: Corpus) -> Corpus:
+    def _with_statistics(self, lists: Corpus) -> Corpus:
         """``lists`` with the statistics of the metric."""
         if not (metric := self._metric()).ordered:
             return lists
         stats, reference = metric.statistics(lists.lists, lists.gain)
         return replace(lists, stats=stats, reference=reference)
 
-    def _measured(self, lists: Corpus, weights: Weights) -> float:
+    def _measure(self, lists: Corpus, weights: Weights) -> float:
         """The score of ``weights`` on lists held out."""
         metric = self._metric()
-        rows = weighed_rows(lists, weights, metric)
+        rows = rows_of_weights(lists, weights, metric)
         return float(metric.scores(rows.sum(axis=0), lists.reference.sum(axis=0)))
 
     def __sklearn_tags__(self) -> Any:
@@ -235,20 +235,20 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         tags.target_tags.required = True
         return tags
 
-    def _chosen(self, scored: np.ndarray, group: Any, qid: Any, base: Any) -> np.ndarray:
-        offsets = offsets_of(group, qid, scored.size)
-        return best_of_lists(offsets, scored, np.zeros(scored.size) if base is None else np.asarray(base, np.float64))
+    def _choose(self, scores: np.ndarray, group: Any, qid: Any, base: Any) -> np.ndarray:
+        offsets = offsets_of(group, qid, scores.size)
+        return best_of_lists(offsets, scores, np.zeros(scores.size) if base is None else np.asarray(base, np.float64))
 
-    def _others(self, eval_set: Any, by_size: bool, based: bool, plain: bool) -> Corpus:
+    def _others(self, eval_set: Any, by_size: bool, has_base: bool, plain: bool) -> Corpus:
         """The lists of ``eval_set``."""
-        wanted = f"(X, gain, {'group' if by_size else 'qid'}{', base' * based})"
-        if not isinstance(eval_set, (tuple, list)) or len(eval_set) != 3 + based:
-            given_as = f"{len(eval_set)} items" if isinstance(eval_set, (tuple, list)) else type(eval_set).__name__
-            raise ValueError(f"eval_set is {given_as}; expected {wanted}, as in this call of fit")
+        form = f"(X, gain, {'group' if by_size else 'qid'}{', base' * has_base})"
+        if not isinstance(eval_set, (tuple, list)) or len(eval_set) != 3 + has_base:
+            value = f"{len(eval_set)} items" if isinstance(eval_set, (tuple, list)) else type(eval_set).__name__
+            raise ValueError(f"eval_set is {value}; expected {form}, as in this call of fit")
         X = validate_data(self, eval_set[0], **MATRIX, reset=False)
         try:
-            how = {"group" if by_size else "qid": eval_set[2], "base": eval_set[3] if based else None}
-            return self._graded(lists_of(X, eval_set[1], **how, plain=plain))
+            options = {"group" if by_size else "qid": eval_set[2], "base": eval_set[3] if has_base else None}
+            return self._with_statistics(lists_of(X, eval_set[1], **options, plain=plain))
         except ValueError as error:
             raise ValueError(f"eval_set: {error}") from None
 

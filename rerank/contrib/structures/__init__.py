@@ -19,8 +19,8 @@ def register(add: Add) -> None:
     add("public", "Tagger", f"{__name__}.tagger:Tagger")
     add("public", "tagger", f"{__name__}.fitting:tagger")
     add("estimator", "SequenceTagger", f"{__name__}.sequence_tagger:SequenceTagger")
-    for name, place in READERS.items():
-        add("sequence_reader", name, f"{__name__}.{place}")
+    for name, path in READERS.items():
+        add("sequence_reader", name, f"{__name__}.{path}")
     for name in ("LabelNGram", "LabelSpan", "SpanNGram"):
         add("template", name, f"{__name__}.metrics:{name}")
     add("metric", "spans", f"{__name__}.metrics:SpanScore")

@@ -1,4 +1,4 @@
-"""Attributes of tokens as numbers: what templates say of every token of many sentences.
+"""Attributes of tokens as numbers, by templates that are filled in for every token of many sentences.
 
 Templates are in the syntax of CRF++ (https://taku910.github.io/crfpp/#templ):
 
@@ -52,8 +52,8 @@ class Pattern(NamedTuple):
 
 
 def shape(word: str) -> str:
-    """Its letters as x and X, those of scripts without capitals as o, its digits as 9. Signs that change a letter, as
-    most vowels of Indic scripts, belong to it.
+    """A word's letters as x and X, those of scripts without capitals as o, its digits as 9. Signs that change a letter,
+    as most vowels of Indic scripts, belong to it.
 
     >>> shape("McDonald's-7"), shape("किताब")
     ("XxXxxxxx'x-9", 'ooo')
@@ -65,7 +65,7 @@ def shape(word: str) -> str:
 
 
 def short(word: str) -> str:
-    """Its shape with every run of one kind as one.
+    """A word's shape with every run of one kind as one.
 
     >>> short("McDonald's-7")
     "XxXx'x-9"
@@ -74,7 +74,7 @@ def short(word: str) -> str:
 
 
 def marks(word: str) -> str | None:
-    """The kinds of characters in it: digits, a hyphen, capitals at the start, within, or nothing else.
+    """The kinds of characters in a word: digits, a hyphen, capitals at the start, within, or nothing else.
 
     >>> marks("Mid-1990s")
     'digit hyphen first'
@@ -167,31 +167,31 @@ Attributes = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass
 class TokenFeatures:
-    """The maker of attributes: templates, and the attributes that are known, their numbers by text."""
+    """The maker of attributes: templates, and the numbers of known attributes by their text."""
 
     patterns: Sequence[Pattern]
     ids: dict[str, int] = field(default_factory=dict)
 
     def learn(self, sentences: Sequence[Sequence[Token]], cutoff: int = 1) -> Attributes:
         """The attributes of training sentences that ``cutoff`` tokens or more have; they are known from now on."""
-        starts, rows, found = self.extract(sentences, grow=True)
-        kept = np.bincount(found, minlength=len(self.ids)) >= cutoff
-        number = np.cumsum(kept) - 1
-        self.ids = {text: int(number[j]) for text, j in self.ids.items() if kept[j]}
-        entries = kept[found]
-        return starts, offsets(entries)[rows], number[found[entries]]
+        starts, rows, numbers = self.extract(sentences, grow=True)
+        mask = np.bincount(numbers, minlength=len(self.ids)) >= cutoff
+        number = np.cumsum(mask) - 1
+        self.ids = {text: int(number[j]) for text, j in self.ids.items() if mask[j]}
+        entries = mask[numbers]
+        return starts, offsets(entries)[rows], number[numbers[entries]]
 
     def extract(self, sentences: Sequence[Sequence[Token]], *, grow: bool = False) -> Attributes:
-        """The attributes of sentences, those that are known; ``grow``: others become so."""
+        """The known attributes of sentences; ``grow``: others become known."""
         starts = offsets([len(sentence) for sentence in sentences])
         view = _View(sentences, starts)
         table = np.array([view.pattern(pattern, self.ids, grow) for pattern in self.patterns], np.int64)
         table = table.reshape(len(self.patterns), view.size).T
-        owner, found = np.nonzero(table >= 0)[0], table[table >= 0]
+        owner, numbers = np.nonzero(table >= 0)[0], table[table >= 0]
         if len({pattern.texts for pattern in self.patterns}) < len(self.patterns):  # two can give the same attribute
-            _, first = np.unique(owner * max(len(self.ids), 1) + found, return_index=True)
-            owner, found = owner[first], found[first]
-        return starts, offsets(np.bincount(owner, minlength=view.size)), found
+            _, first = np.unique(owner * max(len(self.ids), 1) + numbers, return_index=True)
+            owner, numbers = owner[first], numbers[first]
+        return starts, offsets(np.bincount(owner, minlength=view.size)), numbers
 
 
 class _View:
@@ -205,21 +205,21 @@ class _View:
         self._values = dict[tuple[str, int, int], np.ndarray]()
         self._number: dict[str | None, int] = {None: -1}  # of texts
 
-    def pattern(self, pattern: Pattern, known: dict[str, int], grow: bool) -> np.ndarray:
-        """int64 [T]: the attribute that a template gives for every token, -1 for none that is ``known``."""
+    def pattern(self, pattern: Pattern, ids: dict[str, int], grow: bool) -> np.ndarray:
+        """int64 [T]: the attribute that a template gives for every token, -1 for none that is in ``ids``."""
         parts = [self._macro(macro) for macro in pattern.macros]
-        key, there = np.zeros(self.size, np.int64), np.ones(self.size, np.bool_)
+        key, mask = np.zeros(self.size, np.int64), np.ones(self.size, np.bool_)
         for part in parts:
             key = np.unique(key, return_inverse=True)[1] * np.int64(len(self._number) - 1) + part
-            there &= part >= 0
+            mask &= part >= 0
         attribute = np.full(self.size, -1, np.int64)
-        _, first, inverse = np.unique(key[there], return_index=True, return_inverse=True)
-        every, ids = [text or "" for text in self._number][1:], np.empty(first.size, np.int64)
-        for k, row in enumerate(np.stack(parts, axis=-1)[there][first].tolist() if parts else [()] * first.size):
-            filled = chain.from_iterable(zip(pattern.texts, (every[value] for value in row), strict=False))
-            text = "".join(filled) + pattern.texts[-1]
-            ids[k] = known.setdefault(text, len(known)) if grow else known.get(text, -1)
-        attribute[there] = ids[inverse] if first.size else -1
+        _, first, inverse = np.unique(key[mask], return_index=True, return_inverse=True)
+        every, numbers = [text or "" for text in self._number][1:], np.empty(first.size, np.int64)
+        for k, row in enumerate(np.stack(parts, axis=-1)[mask][first].tolist() if parts else [()] * first.size):
+            pieces = chain.from_iterable(zip(pattern.texts, (every[value] for value in row), strict=False))
+            text = "".join(pieces) + pattern.texts[-1]
+            numbers[k] = ids.setdefault(text, len(ids)) if grow else ids.get(text, -1)
+        attribute[mask] = numbers[inverse] if first.size else -1
         return attribute
 
     def _macro(self, macro: Macro) -> np.ndarray:
@@ -230,13 +230,13 @@ class _View:
             texts = [self._text(FUNCTIONS[name](word, size)) for word in words]
             self._values[name, size, column] = np.array(texts, np.int64)[tokens]
         values = self._values[name, size, column]
-        places = np.arange(self.size) + macro.row
-        before, behind = self._first - places, places - self._end + 1
-        values_there = values[np.clip(places, 0, max(self.size - 1, 0))] if self.size else values
+        positions = np.arange(self.size) + macro.row
+        before, behind = self._first - positions, positions - self._end + 1
+        numbers = values[np.clip(positions, 0, max(self.size - 1, 0))] if self.size else values
         for away in range(1, abs(macro.row) + 1):
-            values_there = np.where(before == away, self._text(f"_B-{away}"), values_there)
-            values_there = np.where(behind == away, self._text(f"_B+{away}"), values_there)
-        return values_there
+            numbers = np.where(before == away, self._text(f"_B-{away}"), numbers)
+            numbers = np.where(behind == away, self._text(f"_B+{away}"), numbers)
+        return numbers
 
     def _words(self, column: int) -> tuple[list[str], np.ndarray]:
         """The different words in a column, and which of them every token has (int64 [T])."""
@@ -244,12 +244,12 @@ class _View:
             number = dict[str, int]()
             try:
                 tokens = chain.from_iterable(self._sentences)
-                places = [number.setdefault(token[column], len(number)) for token in tokens]
+                numbers = [number.setdefault(token[column], len(number)) for token in tokens]
             except IndexError:
                 width = min(len(token) for tokens in self._sentences for token in tokens)
                 message = f"a template looks at column {column}; the tokens have {width}, counted from 0"
                 raise RecipeError(message, key="features.templates") from None
-            self._columns[column] = list(number), np.array(places, np.int64)
+            self._columns[column] = list(number), np.array(numbers, np.int64)
         return self._columns[column]
 
     def _text(self, text: str | None) -> int:

@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike
 
 from rerank.data.corpus import frozen, offsets, ranges_of
 from rerank.kernels.compile import by_type, kernel
-from rerank.learn.predictor import Predictor, fresh, named, shrink
+from rerank.learn.predictor import Predictor, new_state, predictor_view, shrink
 from rerank.learn.scoring import single
 from rerank.learn.workspace import ListArrays
 
-UNKNOWN = -1  # a label that is not known
+UNKNOWN = -1  # in place of a label
 
 
 class Chains(NamedTuple):
@@ -33,7 +33,7 @@ class Chains(NamedTuple):
     attributes: np.ndarray  # uint32 [nnz]: 0 … A − 1
     values: np.ndarray  # float32 [nnz], or [0] where all are 1
     gold: np.ndarray  # int32 [T]: the right labels, ``UNKNOWN`` where there are none
-    allowed: np.ndarray  # uint8 [K + 2, K]: may this label follow that; row K: may it begin, row K + 1: may it end?
+    mask: np.ndarray  # uint8 [K + 2, K]: 1 where a label may follow another; row K: where it may begin, K + 1: end
     attribute_count: int  # A
 
     @property
@@ -44,7 +44,7 @@ class Chains(NamedTuple):
     @property
     def labels(self) -> int:
         """K."""
-        return int(self.allowed.shape[1])
+        return int(self.mask.shape[1])
 
     @property
     def width(self) -> int:
@@ -87,26 +87,26 @@ def chains_of(
     rows: ArrayLike,
     attributes: ArrayLike,
     gold: ArrayLike | None,
-    allowed: ArrayLike,
+    mask: ArrayLike,
     *,
     attribute_count: int,
     values: ArrayLike | None = None,
 ) -> Chains:
     """Freeze arrays as ``Chains``, which describes them; gold: None where no label is known."""
-    given: dict[str, np.ndarray] = {
+    arrays: dict[str, np.ndarray] = {
         "starts": np.asarray(starts, np.int64), "rows": np.asarray(rows, np.int64),
-        "attributes": np.asarray(attributes, np.uint32), "allowed": np.asarray(allowed, np.uint8),
+        "attributes": np.asarray(attributes, np.uint32), "mask": np.asarray(mask, np.uint8),
         "values": np.zeros(0, np.float32) if values is None else np.asarray(values, np.float32),
     }  # fmt: skip
-    known = np.full(given["rows"].size - 1, UNKNOWN) if gold is None else gold
-    arrays = {name: frozen(array) for name, array in given.items()}
-    return Chains(**arrays, gold=frozen(np.asarray(known, np.int32)), attribute_count=attribute_count)
+    labels = np.full(arrays["rows"].size - 1, UNKNOWN) if gold is None else gold
+    arrays = {name: frozen(array) for name, array in arrays.items()}
+    return Chains(**arrays, gold=frozen(np.asarray(labels, np.int32)), attribute_count=attribute_count)
 
 
 class ChainRoom(NamedTuple):
     """Space that kernels write, for M tokens of the longest example; all scores are of one type."""
 
-    transitions: np.ndarray  # [K, K] (to, from): what it adds to the score, −∞ where it is not allowed
+    transitions: np.ndarray  # [K, K] (to, from): scores, −∞ where a transition is not allowed
     highest: np.ndarray  # [K]: the greatest of a row of them
     stamp: np.ndarray  # int64 [1]: the number of updates after which ``transitions`` were read
     emissions: np.ndarray  # [M, K]: scores of a token's labels, −∞ where they may not begin or end
@@ -136,7 +136,7 @@ def read_transitions(chains: Chains, state: Any, room: ChainRoom) -> None:
     for x in range(K):
         for y in range(K):
             w = -np.inf
-            if chains.allowed[x, y]:
+            if chains.mask[x, y]:
                 slope = state.v[x * K + y] if state.v.shape[0] > 0 else now.slope
                 w = now.d * shrink(state.a[x * K + y], now.tau * slope)
             room.transitions[y, x] = w
@@ -183,9 +183,9 @@ def score_tokens(chains: Chains, i: int, state: Any, room: ChainRoom) -> int:
             out[y] *= d
     if first < end:
         for y in range(K):
-            if not chains.allowed[K, y]:
+            if not chains.mask[K, y]:
                 room.emissions[0, y] = -np.inf
-            if not chains.allowed[K + 1, y]:
+            if not chains.mask[K + 1, y]:
                 room.emissions[end - first - 1, y] = -np.inf
     return int(end - first)
 
@@ -261,7 +261,7 @@ def trace(length: int, room: ChainRoom) -> float:
 
 def predictor_with(weights: np.ndarray) -> Predictor:
     """A predictor with these weights (float32 or float64 [D]), for kernels."""
-    return named(fresh(0)._replace(cells=np.ascontiguousarray(weights)))
+    return predictor_view(new_state(0)._replace(cells=np.ascontiguousarray(weights)))
 
 
 def decode(chains: Chains, weights: np.ndarray) -> np.ndarray:
@@ -311,16 +311,16 @@ class Ways(NamedTuple):
     steps: np.ndarray  # int32 [M, K, k, 2]: the next label, and which of its ways
     sizes: np.ndarray  # int32 [M, K]: how many there are
     heads: np.ndarray  # int32 [K]: scratch, how many of each label's ways have been taken
-    none: np.ndarray  # [K]: zeros
+    zeros: np.ndarray  # [K]
 
 
 @kernel
-def best_head(added: np.ndarray, scores: np.ndarray, sizes: np.ndarray, heads: np.ndarray) -> int:
-    """The label whose next way is best, with what is ``added`` to it; −1 where all are taken."""
+def best_head(bonus: np.ndarray, scores: np.ndarray, sizes: np.ndarray, heads: np.ndarray) -> int:
+    """The label whose next way is best, with a ``bonus`` for each label; −1 where all are taken."""
     top, highest = -1, -np.inf
     for y in range(heads.shape[0]):
-        if heads[y] < sizes[y] and added[y] + scores[y, heads[y]] > highest:
-            top, highest = y, added[y] + scores[y, heads[y]]
+        if heads[y] < sizes[y] and bonus[y] + scores[y, heads[y]] > highest:
+            top, highest = y, bonus[y] + scores[y, heads[y]]
     return top
 
 
@@ -354,7 +354,7 @@ def find_k_best(
                 ways.sizes[t, x] = count
         heads[:] = 0
         for r in range(k):
-            label: Any = best_head(ways.none, ways.scores[0], ways.sizes[0], heads)
+            label: Any = best_head(ways.zeros, ways.scores[0], ways.sizes[0], heads)
             if label < 0:
                 break
             way: Any = np.int64(heads[label])
@@ -373,7 +373,7 @@ def differing_columns(data: ListArrays, sums: np.ndarray, i: int, room: ChainRoo
 
     sums: float64 [D], all 0 before and after.
     """
-    first, K, noted, wrong = chains.starts[i], room.highest.shape[0], 0, 0
+    first, K, mentions, wrong = chains.starts[i], room.highest.shape[0], 0, 0
     before: Any = 0
     best_before: Any = 0
     for t in range(first, chains.starts[i + 1]):
@@ -383,14 +383,14 @@ def differing_columns(data: ListArrays, sums: np.ndarray, i: int, room: ChainRoo
             for p in range(np.uint64(chains.rows[t]), np.uint64(chains.rows[t + 1])):
                 j = K * (K + np.int64(chains.attributes[p]))
                 value = 1.0 if chains.values.shape[0] == 0 else single(chains.values[p])
-                noted = note(data.columns, sums, noted, j + gold, value)
-                noted = note(data.columns, sums, noted, j + best, -value)
+                mentions = note(data.columns, sums, mentions, j + gold, value)
+                mentions = note(data.columns, sums, mentions, j + best, -value)
         if t > first and (gold != best or before != best_before):
-            noted = note(data.columns, sums, noted, before * K + gold, 1.0)
-            noted = note(data.columns, sums, noted, best_before * K + best, -1.0)
+            mentions = note(data.columns, sums, mentions, before * K + gold, 1.0)
+            mentions = note(data.columns, sums, mentions, best_before * K + best, -1.0)
         before, best_before = gold, best
     count = 0
-    for r in range(noted):
+    for r in range(mentions):
         j = np.int64(data.columns[r])
         data.columns[count], data.values[count] = j, sums[j]
         count += sums[j] != 0.0
@@ -399,9 +399,9 @@ def differing_columns(data: ListArrays, sums: np.ndarray, i: int, room: ChainRoo
 
 
 @kernel
-def note(columns: np.ndarray, sums: np.ndarray, noted: int, j: int, value: float) -> int:
-    """Add ``value`` to the sum of column j, which is noted wherever its sum is 0; returns how many are."""
-    columns[noted] = j
-    noted += sums[j] == 0.0
+def note(columns: np.ndarray, sums: np.ndarray, count: int, j: int, value: float) -> int:
+    """Add ``value`` to the sum of column j, which is noted wherever its sum is 0; returns the new ``count``."""
+    columns[count] = j
+    count += sums[j] == 0.0
     sums[j] += value
-    return noted
+    return count

@@ -50,7 +50,7 @@ def tag(
     sentences that it was trained on too well: the lists of a recipe's second stage are by taggers of other folds.
     """
     from rerank.contrib.structures.fitting import best_of, sequence_reader, write_lists
-    from rerank.contrib.structures.readers import as_they_come, sentences_of
+    from rerank.contrib.structures.readers import batches_of, sentences_of
     from rerank.contrib.structures.tagger import Tagger
     from rerank.readers.problems import SkipCount
     from rerank.storage.documents import as_json, read_yaml
@@ -59,18 +59,18 @@ def tag(
 
     cli.check_files(file, None, output, model)
     tagger, count = Tagger.load(model, trust), SkipCount(on_bad_list)
-    settings, trained = tagger.settings["data"], tagger.settings["data"]["reader"]
+    settings, own_reader = tagger.settings["data"], tagger.settings["data"]["reader"]
     if reader is not None:
         form = sequence_reader(read_yaml(reader) if reader.lstrip().startswith("{") else reader, "--reader")
     else:
-        plain = trained["name"] in ("slash", "trees") and tagger.width == 1
-        form = sequence_reader("words" if plain else trained)
+        plain = own_reader["name"] in ("slash", "trees") and tagger.width == 1
+        form = sequence_reader("words" if plain else own_reader)
     items = form.read(file, tagger.width)
     sentences = sentences_of(read_in(settings["encoding"], items), count)
-    written = 0
+    lists = 0
     with open_output(output) as out:
         if n_best is None:
-            for batch in as_they_come(track(sentences, "tag", unit="sentences"), file):
+            for batch in batches_of(track(sentences, "tag", unit="sentences"), file):
                 for sentence, labels in zip(batch, tagger.tag_many(each.tokens for each in batch), strict=True):
                     if cli.shown_as_json():
                         line = {"id": sentence.id, "words": sentence.words, "labels": labels}
@@ -79,8 +79,8 @@ def tag(
                         form.write(out, sentence, labels)
                 out.flush()
         else:
-            best = best_of(tagger, as_they_come(sentences, file), n_best)
-            written = write_lists(out, track(best, "tag", unit="sentences"))
+            best = best_of(tagger, batches_of(sentences, file), n_best)
+            lists = write_lists(out, track(best, "tag", unit="sentences"))
     count.warn()
     if n_best is not None and output != "-":
-        cli.show(f"{amount(written, 'list')}: {output}", lists=written, output=output)
+        cli.show(f"{amount(lists, 'list')}: {output}", lists=lists, output=output)

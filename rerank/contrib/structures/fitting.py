@@ -20,7 +20,7 @@ from rerank.contrib.structures.attributes import (
 )
 from rerank.contrib.structures.chain import UNKNOWN, Chains, chains_of, decode
 from rerank.contrib.structures.metrics import LabelMetric, has_spans, parts_of, span_form
-from rerank.contrib.structures.readers import SequenceReader, TaggedSentence, sentences_of, sequence_readers, slashed
+from rerank.contrib.structures.readers import SequenceReader, TaggedSentence, join_tags, sentences_of, sequence_readers
 from rerank.contrib.structures.recipe import TaggingRecipe, TokenFeatureSettings, check_labels
 from rerank.contrib.structures.tagger import Tagger, Tagging
 from rerank.contrib.structures.training import train_chains
@@ -39,26 +39,26 @@ from rerank.storage.streams import PathLike
 
 log = logging.getLogger("rerank")
 # A file, or sentences whose tokens are rows that end with the label, as (word, tag).
-Labelled: TypeAlias = PathLike | Iterable[Sequence[Sequence[str]]]
+LabelledSource: TypeAlias = PathLike | Iterable[Sequence[Sequence[str]]]
 
 
 def sequence_reader(settings: str | Settings, key: str = "data.reader") -> SequenceReader:
-    """The reader that settings, or a name, describe."""
+    """Build the reader that settings, or a name, describe."""
     return build(sequence_readers, named(settings, "conll"), key)
 
 
 def label_metric(spec: Settings, labels: Collection[str]) -> LabelMetric:
     """The metric that a recipe names or, for auto, that of spans where labels speak of these."""
-    made = build(
+    metric = build(
         metrics, {"name": "spans" if has_spans(labels) else "tags"} if spec["name"] == "auto" else spec, "metric"
     )
-    if not isinstance(made, LabelMetric):
+    if not isinstance(metric, LabelMetric):
         raise RecipeError(f"{spec['name']} does not measure labels; expected spans, tags or auto", key="metric.name")
-    return made
+    return metric
 
 
 def token_features_of(settings: TokenFeatureSettings, width: int) -> TokenFeatures:
-    """The maker of attributes of tokens with this many columns; nothing is known yet."""
+    """The maker of attributes of tokens with this many columns; it knows no attributes yet."""
     lines = list[str]()
     for item in settings.templates:
         if item == "default":
@@ -70,11 +70,11 @@ def token_features_of(settings: TokenFeatureSettings, width: int) -> TokenFeatur
     return TokenFeatures(read_patterns(lines))
 
 
-def allowed_labels(labels: Sequence[str], how: str, sequences: Iterable[Sequence[str]]) -> np.ndarray:
-    """uint8 [K + 2, K]: which labels may follow which, begin (row K) and end (row K + 1); see ``constraints``.
+def label_mask(labels: Sequence[str], how: str, sequences: Iterable[Sequence[str]]) -> np.ndarray:
+    """uint8 [K + 2, K]: 1 where a label may follow another, begin (row K) and end (row K + 1); see ``constraints``.
 
-    Where labels do not mark spans, or are not always as spans have them, any may follow any. There are allowed labels
-    for any number of tokens: one may begin, follow itself, and end.
+    Where labels do not mark spans, or are not always as spans have them, any may follow any. The mask allows labels for
+    any number of tokens: one may begin, follow itself, and end.
     """
     K = len(labels)
     free = np.ones((K + 2, K), np.uint8)
@@ -83,25 +83,25 @@ def allowed_labels(labels: Sequence[str], how: str, sequences: Iterable[Sequence
     if not has_spans(labels):
         forms = [span_form(label) for label in labels]
         if has_spans(forms):
-            written, form = next(pair for pair in zip(labels, forms, strict=True) if pair[0] != pair[1])
+            label, form = next(pair for pair in zip(labels, forms, strict=True) if pair[0] != pair[1])
             message = "the labels look like those of spans in another form, and are taken for tags: write %s for %s"
-            log.warning(f"{message}, or, if they are tags, set constraints: none and metric: tags", form, written)
+            log.warning(f"{message}, or, if they are tags, set constraints: none and metric: tags", form, label)
         return free
     parts = [*map(parts_of, labels)]
-    closed = any(part in "ES" for part, _ in parts)  # BIOES: a span ends with E
-    allowed = free.copy()
+    has_ends = any(part in "ES" for part, _ in parts)  # BIOES: a span ends with E
+    mask = free.copy()
     for k, (part, kind) in enumerate([*parts, ("O", "")]):  # the start is like O
         for j, (following, other) in enumerate(parts):
             goes_on = following in "IE" and part in "BI" and kind == other
-            allowed[k, j] = goes_on if following in "IE" else not (closed and part in "BI")
-    allowed[K + 1] = [not (closed and part in "BI") for part, _ in parts]
+            mask[k, j] = goes_on if following in "IE" else not (has_ends and part in "BI")
+    mask[K + 1] = [not (has_ends and part in "BI") for part, _ in parts]
     number = {label: k for k, label in enumerate(labels)}
     for sequence in sequences:
         ids = [number[label] for label in sequence if label in number]
-        if ids and not all(allowed[step] for step in ((K, ids[0]), *pairwise(ids), (K + 1, ids[-1]))):
+        if ids and not all(mask[step] for step in ((K, ids[0]), *pairwise(ids), (K + 1, ids[-1]))):
             log.info("labels begin spans where they cannot in IOB2 or BIOES: any may follow any")
             return free
-    return allowed if (allowed[K] & allowed[K + 1] & allowed[:K].diagonal()).any() else free
+    return mask if (mask[K] & mask[K + 1] & mask[:K].diagonal()).any() else free
 
 
 def train_tagger(
@@ -118,41 +118,41 @@ def train_tagger(
             message = f"found tokens of other columns than the {width} of the first sentence"
             raise DataError(message, path=sentence.path or None, line=sentence.line or None)
     labels = tuple(sorted({label for sentence in train for label in sentence.labels}))
-    allowed = allowed_labels(labels, recipe.constraints, (sentence.labels for sentence in every))
+    mask = label_mask(labels, recipe.constraints, (sentence.labels for sentence in every))
     number, features = {label: k for k, label in enumerate(labels)}, token_features_of(recipe.features, width)
 
     def chains(attributes: Attributes, sentences: Sequence[TaggedSentence]) -> Chains:
         """Sentences as a learner sees them, labels that training does not have being unknown."""
         gold = [number.get(label, UNKNOWN) for sentence in sentences for label in sentence.labels]
-        return chains_of(*attributes, gold, allowed, attribute_count=len(features.ids))
+        return chains_of(*attributes, gold, mask, attribute_count=len(features.ids))
 
-    taught = chains(features.learn([sentence.tokens for sentence in train], recipe.features.cutoff), train)
+    corpus = chains(features.learn([sentence.tokens for sentence in train], recipe.features.cutoff), train)
     evaluate = None
     if dev is not None:
-        held = chains(features.extract([each.tokens for each in dev]), dev)
+        dev_chains = chains(features.extract([each.tokens for each in dev]), dev)
         metric, right = label_metric(recipe.metric, labels), [sentence.labels for sentence in dev]
 
         def evaluate(weights: Weights) -> float:
-            names = [labels[k] for k in decode(held, weights.w)]
-            reference, rows = metric.rows((names[a:b] for a, b in pairwise(held.starts)), right)
+            names = [labels[k] for k in decode(dev_chains, weights.w)]
+            reference, rows = metric.rows((names[a:b] for a, b in pairwise(dev_chains.starts)), right)
             return float(metric.scores(rows.sum(axis=0), reference.sum(axis=0)))
 
     training = train_chains(
-        make_learner(recipe.learner), taught, evaluate=evaluate, epochs=settings.epochs, seed=recipe.seed,
+        make_learner(recipe.learner), corpus, evaluate=evaluate, epochs=settings.epochs, seed=recipe.seed,
         shuffle=settings.shuffle, predictor=settings.predictor, patience=settings.patience,
     )  # fmt: skip
     about = provenance(learner=str(recipe.learner["name"]), seed=recipe.seed, epochs=training.epoch)
     K, weights = len(labels), training.weights[settings.predictor].w.astype(np.float32)
     table = weights[K * K :].reshape(-1, K)
-    kept = np.asarray(table.any(axis=1))  # attributes without any weight are forgotten
-    features.ids = {text: j for j, text in enumerate(text for text, k in features.ids.items() if kept[k])}
-    weights = np.concatenate([weights[: K * K], table[kept].ravel()])
-    return Tagger(recipe.model_dump(mode="json"), about, features, labels, allowed, weights, width), training
+    rows = np.asarray(table.any(axis=1))  # attributes without any weight are forgotten
+    features.ids = {text: j for j, text in enumerate(text for text, k in features.ids.items() if rows[k])}
+    weights = np.concatenate([weights[: K * K], table[rows].ravel()])
+    return Tagger(recipe.model_dump(mode="json"), about, features, labels, mask, weights, width), training
 
 
 def tagger(
-    train: Labelled,
-    dev: Labelled | None = None,
+    train: LabelledSource,
+    dev: LabelledSource | None = None,
     *,
     reader: str | Mapping[str, Any] = "conll",
     learner: str | Mapping[str, Any] = "perceptron",
@@ -191,14 +191,16 @@ def tagger(
     }
     recipe = read_settings(settings)
     assert isinstance(recipe, TaggingRecipe)
-    return train_tagger(recipe, _given(train, reader), None if dev is None else _given(dev, reader))[0]
+    return train_tagger(recipe, _sentences_from(train, reader), None if dev is None else _sentences_from(dev, reader))[
+        0
+    ]
 
 
-def _given(source: Labelled, reader: str | Mapping[str, Any]) -> list[TaggedSentence]:
+def _sentences_from(source: LabelledSource, reader: str | Mapping[str, Any]) -> list[TaggedSentence]:
     """Labelled sentences of a file, or of a program."""
     if isinstance(source, str | os.PathLike):
-        read = sequence_reader(reader if isinstance(reader, str) else dict(reader), "reader").read(source)
-        sentences = list(sentences_of(read, SkipCount()))
+        items = sequence_reader(reader if isinstance(reader, str) else dict(reader), "reader").read(source)
+        sentences = list(sentences_of(items, SkipCount()))
         check_labels(sentences, named(reader), os.fspath(source))
     elif not isinstance(source, Iterable) or isinstance(source, Mapping):
         raise DataError(f"found {source!r}; expected a file, or sentences with labels")
@@ -226,7 +228,7 @@ def best_of(tagger: Tagger, batches: Iterable[Sequence[TaggedSentence]], n: int)
         yield from zip(batch, tagger.nbest_many((sentence.tokens for sentence in batch), n), strict=True)
 
 
-def jackknifed(recipe: TaggingRecipe, sentences: Sequence[TaggedSentence], folds: int, n: int, epochs: int) -> Best:
+def jackknife(recipe: TaggingRecipe, sentences: Sequence[TaggedSentence], folds: int, n: int, epochs: int) -> Best:
     """Sentences with their best sequences by a tagger that was trained, for this many epochs, on the other folds.
 
     A fold is a run of sentences, so that documents fall into one or two.
@@ -251,18 +253,18 @@ def write_lists(out: OutputStream, best: Best) -> int:
 
     Raises DataError: a label with a blank.
     """
-    seen, number = set[str](), -1
+    ids, number = set[str](), -1
     for number, (sentence, taggings) in enumerate(best):
         for label in {label for tagging in taggings for label in tagging.labels} | {*sentence.labels}:
             if label.split() != [label]:
                 message = f"found the label {label!r}; behind a slash it may have no blanks"
                 raise DataError(message, path=sentence.path or None, line=sentence.line or None)
-        name = sentence.id if sentence.id and sentence.id not in seen else f"sentence {number}"
-        seen.add(name)
+        name = sentence.id if sentence.id and sentence.id not in ids else f"sentence {number}"
+        ids.add(name)
         words = ["_".join(word.split()) for word in sentence.words]
-        references = {"references": [slashed(words, sentence.labels)]} if sentence.labels else {}
+        references = {"references": [join_tags(words, sentence.labels)]} if sentence.labels else {}
         candidates = [
-            {"text": slashed(words, labels), "score": score, "answer": " ".join(labels)} for labels, score in taggings
+            {"text": join_tags(words, labels), "score": score, "answer": " ".join(labels)} for labels, score in taggings
         ]
         line = {"id": name, "source": " ".join(words), **references, "candidates": candidates}
         out.write(encoded(f"{as_json(line)}\n"))

@@ -19,7 +19,7 @@ import numpy as np
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.base.ranges import Range
-from rerank.contrib.structures.readers import parted
+from rerank.contrib.structures.readers import split_tag
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import NOTHING, NUMBER, NUMBER_OFFSET, TEXT_END, TEXT_START, TextTemplate
 from rerank.kernels.compile import kernel
@@ -51,20 +51,20 @@ def spans_of(labels: Iterable[str]) -> list[Span]:
     >>> spans_of(["B-NP", "I-NP", "B-NP", "O", "I-VP", "I-NP"])
     [(0, 2, 'NP'), (2, 3, 'NP'), (4, 5, 'VP'), (5, 6, 'NP')]
     """
-    spans, first, before, kind_before, place = list[Span](), 0, "O", "", -1
-    for place, label in enumerate(labels):
+    spans, first, before, kind_before, t = list[Span](), 0, "O", "", -1
+    for t, label in enumerate(labels):
         part, kind = parts_of(label)
         goes_on = before in "BI" and part in "IE" and kind == kind_before
         if before != "O" and not goes_on:
-            spans.append((first, place, kind_before))
+            spans.append((first, t, kind_before))
         if part != "O" and not goes_on:
-            first = place
+            first = t
         before, kind_before = part, kind
-    return [*spans, (first, place + 1, kind_before)] if before != "O" else spans
+    return [*spans, (first, t + 1, kind_before)] if before != "O" else spans
 
 
 def span_form(label: str) -> str:
-    """The label that one means where it is written in other ways; others stay.
+    """Return the usual form of a label that is written in another way; other labels stay.
 
     >>> span_form("B_PER"), span_form("b-per"), span_form("PER-B"), span_form("o"), span_form("NN")
     ('B-PER', 'B-per', 'B-PER', 'O', 'NN')
@@ -86,7 +86,7 @@ def labels_of(text: bytes) -> list[str]:
 
     Raises DataError: a word without one.
     """
-    pairs = [parted(word) for word in decoded(text).split()]
+    pairs = [split_tag(word) for word in decoded(text).split()]
     if bare := next((label for word, label in pairs if not (word and label)), None):
         raise DataError(f"found {bare[:40]!r}; expected a word, a slash and its label")
     return [label for _, label in pairs]
@@ -97,15 +97,15 @@ class LabelMetric(TextMetric):
 
     @abstractmethod
     def row(self, labels: Sequence[str], right: Sequence[str]) -> tuple[list[float], list[float]]:
-        """The statistics of a sentence, [K], and of what is right, [R]."""
+        """The statistics of a sentence, [K], and of its right labels, [R]."""
 
-    def rows(self, guessed: Iterable[Sequence[str]], right: Iterable[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
+    def rows(self, guesses: Iterable[Sequence[str]], right: Iterable[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
         """float64 [L, R] and [L, K] of L sentences with a guess each.
 
         Raises DataError: a guess for another number of words.
         """
         rows, references = list[list[float]](), list[list[float]]()
-        for labels, each in zip(guessed, right, strict=True):
+        for labels, each in zip(guesses, right, strict=True):
             if len(labels) != len(each):
                 raise DataError(f"found {len(labels)} labels for {len(each)} words; expected one for each")
             row, reference = self.row(labels, each)
@@ -172,10 +172,10 @@ class TagAccuracy(LabelMetric):
         return np.where(words > 0, stats[..., 0] / np.maximum(words, 1.0), 1.0)
 
 
-def counts_of(guessed: Iterable[Sequence[str]], right: Iterable[Sequence[str]], *, spans: bool) -> dict[str, list[int]]:
+def counts_of(guesses: Iterable[Sequence[str]], right: Iterable[Sequence[str]], *, spans: bool) -> dict[str, list[int]]:
     """By type of span, or by label: how many are correct, found and right, as conlleval lists them."""
     counts = dict[str, list[int]]()
-    for pair in zip(guessed, right, strict=True):
+    for pair in zip(guesses, right, strict=True):
         ours, theirs = ({*(spans_of(labels) if spans else enumerate(labels))} for labels in pair)
         for k, items in enumerate((ours & theirs, ours, theirs)):
             for item in items:
@@ -199,17 +199,17 @@ class LabelView(NamedTuple):
 
 
 def label_view(texts: Sequence[bytes], hash_of: Callable[[str], int]) -> LabelView:
-    """What templates see of texts; nothing unless all words of the first one have a label. In the others, a word
-    without a slash has the label that it is."""
+    """The view of texts for templates; empty unless all words of the first one have a label. In the others, a word
+    without a slash is its own label."""
     hashes = dict[str, tuple[int, int]]()
     first, forms, labels = [0], list[int](), list[int]()
     span_first, spans, types = [0], list[tuple[int, int]](), list[int]()
     words = texts[0].split() if texts else []
-    labelled = bool(words) and all(0 < word.rfind(b"/") < len(word) - 1 for word in words)
+    has_labels = bool(words) and all(0 < word.rfind(b"/") < len(word) - 1 for word in words)
     for text in texts:
         names = list[str]()
-        for word in decoded(text).split() if labelled else ():
-            form, label = parted(word)
+        for word in decoded(text).split() if has_labels else ():
+            form, label = split_tag(word)
             if word not in hashes:
                 hashes[word] = hash_of(form), hash_of(label)
             names.append(label)

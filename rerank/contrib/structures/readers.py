@@ -1,4 +1,4 @@
-"""Sentences whose tokens have labels, as readers give them, and what happens to those that cannot be used.
+"""Sentences whose tokens have labels, and readers of them; bad ones are errors, or are counted.
 
 A sentence with a row of other columns than those before it, or without a label where one is expected, is an error or,
 with ``on_bad_list="skip"``, is left out and counted, as a list is: see ``rerank.readers.problems``.
@@ -23,7 +23,7 @@ from rerank.readers.trees.treebank import read_trees
 from rerank.storage.streams import PathLike, Writable, must_wait, open_stream, stream_name
 
 Token = tuple[str, ...]  # the columns of a token, the word first
-BATCH = 500  # sentences that are tagged together
+BATCH_SENTENCES = 500  # sentences that are tagged together
 ADVICE = "fix or remove the sentence, or leave out such ones with --on-bad-list skip (in a recipe: data.on_bad_list)"
 
 
@@ -31,7 +31,7 @@ ADVICE = "fix or remove the sentence, or leave out such ones with --on-bad-list 
 class TaggedSentence:
     """Tokens with their labels, none where these are not known.
 
-    raw: its lines, comments among them; places: which of these are its tokens, where a token has a line.
+    raw: its lines, comments among them; token_rows: the indices of those that are its tokens, if a token has a line.
     """
 
     tokens: tuple[Token, ...]
@@ -40,7 +40,7 @@ class TaggedSentence:
     path: str = ""
     line: int = 0
     raw: tuple[str, ...] = ()
-    places: tuple[int, ...] = ()
+    token_rows: tuple[int, ...] = ()
 
     @property
     def words(self) -> list[str]:
@@ -73,8 +73,8 @@ class SequenceReader(Checked, ABC):
                     number += 1
 
     def blocks(self, lines: LineReader) -> Iterator[tuple[int, list[str]]]:
-        """The parts of a file that may be a sentence each, with the number of their first line: by default those
-        between blank lines."""
+        """Yield the parts of a file that may be a sentence each, with the number of their first line: by default the
+        parts between blank lines."""
         for full, group in groupby(lines, lambda line: bool(line[1]) and not line[1].isspace()):
             if full:
                 rows = list(group)
@@ -93,7 +93,7 @@ sequence_readers: Registry[type[SequenceReader]] = Registry("sequence_reader", S
 
 
 def sentences_of(items: Iterable[TaggedSentence | Problem], count: SkipCount) -> Iterator[TaggedSentence]:
-    """The usable ones of sentences; bad ones are errors, or counted in ``count``, as it says."""
+    """Yield the usable sentences; bad ones are errors, or counted in ``count``, as it says."""
     for item in items:
         if isinstance(item, Problem):
             count.bad(item)
@@ -102,12 +102,12 @@ def sentences_of(items: Iterable[TaggedSentence | Problem], count: SkipCount) ->
             yield item
 
 
-def as_they_come(sentences: Iterable[TaggedSentence], path: PathLike) -> Iterator[list[TaggedSentence]]:
-    """Sentences of ``path``, up to ``BATCH`` at a time, or those that there are before more can be read."""
+def batches_of(sentences: Iterable[TaggedSentence], path: PathLike) -> Iterator[list[TaggedSentence]]:
+    """Yield sentences of ``path``, up to ``BATCH_SENTENCES`` at a time, fewer before a wait for more of them."""
     batch = list[TaggedSentence]()
     for sentence in sentences:
         batch.append(sentence)
-        if len(batch) == BATCH or must_wait(path):
+        if len(batch) == BATCH_SENTENCES or must_wait(path):
             yield batch
             batch = []
     yield batch
@@ -135,7 +135,7 @@ class SlashReader(SequenceReader):
         return ((number, [row]) for number, row in rows if row and not row.isspace())
 
     def sentence(self, rows: list[str], line: int, width: int | None) -> TaggedSentence | None:  # noqa: ARG002
-        pairs = [parted(part, self.mark) for part in rows[0].split()]
+        pairs = [split_tag(part, self.mark) for part in rows[0].split()]
         for word, tag in pairs:
             if not (word and tag):
                 pair = f"found {(word + self.mark + tag if word else tag)[:40]!r}"
@@ -143,7 +143,7 @@ class SlashReader(SequenceReader):
         return TaggedSentence(tuple((word,) for word, _ in pairs), tuple(tag for _, tag in pairs))
 
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
-        out.write(encoded(slashed(sentence.words, labels, self.mark) + "\n"))
+        out.write(encoded(join_tags(sentence.words, labels, self.mark) + "\n"))
 
 
 @dataclass(frozen=True)
@@ -156,16 +156,16 @@ class WordReader(SlashReader):
         return TaggedSentence(tuple((word,) for word in rows[0].split()))
 
 
-def slashed(words: Sequence[str], labels: Sequence[str], mark: str = "/") -> str:
+def join_tags(words: Sequence[str], labels: Sequence[str], mark: str = "/") -> str:
     """Words with their labels, as a line has them."""
-    escaped = (label.replace(mark, f"\\{mark}") for label in labels)
-    return " ".join(f"{word}{mark}{label}" for word, label in zip(words, escaped, strict=True))
+    texts = (label.replace(mark, f"\\{mark}") for label in labels)
+    return " ".join(f"{word}{mark}{label}" for word, label in zip(words, texts, strict=True))
 
 
-def parted(text: str, mark: str = "/") -> tuple[str, str]:
-    """The word and the label of what ``slashed`` joins; without a mark, the word is empty.
+def split_tag(text: str, mark: str = "/") -> tuple[str, str]:
+    """Split a word of ``join_tags`` into word and label; without a mark, the word is empty.
 
-    >>> parted("and/or/CC"), parted(r"a/NP\\/N")
+    >>> split_tag("and/or/CC"), split_tag(r"a/NP\\/N")
     (('and/or', 'CC'), ('a', 'NP/N'))
     """
     match = re.fullmatch(rf"(.+)(?<!\\){re.escape(mark)}(.+)", text, re.DOTALL) if "\\" in text else None
@@ -209,8 +209,8 @@ class ConllReader(SequenceReader):
             raise RecipeError(f"found {list(self.columns)}; expected numbers of columns from 1", key="columns")
 
     def sentence(self, rows: list[str], line: int, width: int | None) -> TaggedSentence | None:
-        fields, places = list[list[str]](), list[int]()
-        for place, text in enumerate(rows):
+        fields, token_rows = list[list[str]](), list[int]()
+        for index, text in enumerate(rows):
             row = text.split(self.separator) if self.separator else text.replace("\t", " ").split(" ")
             row = row if self.separator else [part for part in row if part]
             if (self.comments is not None and text.startswith(self.comments)) or row[0] == DOCUMENT:
@@ -218,30 +218,31 @@ class ConllReader(SequenceReader):
             if fields and len(row) != len(fields[0]):
                 advice = "; if it is a comment, say so with comments: '#'" if text.startswith("#") else ""
                 message = f"found {len(row)} columns, after {len(fields[0])} in the lines before{advice}"
-                raise Problem("columns", message, line + place)
+                raise Problem("columns", message, line + index)
             fields.append(row)
-            places.append(place)
+            token_rows.append(index)
         if not fields:
             return None
         count = len(fields[0])
         label = count - 1 if self.label == "last" else self.label - 1
         others = [column for column in range(count) if count == width or column != label]
-        used = [column - 1 for column in self.columns] or others
-        labelled = label < count and label not in used
-        if not used or max(used) >= count or width not in (None, len(used)) or (width is None and not labelled):
+        indices = [column - 1 for column in self.columns] or others
+        has_labels = label < count and label not in indices
+        fits = has_labels if width is None else width == len(indices)
+        if not (fits and indices and max(indices) < count):
             more = f"{max([label + 1, *self.columns, 2])} or more"
-            wanted = more if width is None or self.columns else f"{width} or {width + 1}"
-            raise Problem("columns", f"found {count} columns; expected {wanted}", line + places[0])
-        tokens = tuple(tuple(row[column] for column in used) for row in fields)
-        labels = tuple(row[label] for row in fields) if labelled else ()
+            form = more if width is None or self.columns else f"{width} or {width + 1}"
+            raise Problem("columns", f"found {count} columns; expected {form}", line + token_rows[0])
+        tokens = tuple(tuple(row[column] for column in indices) for row in fields)
+        labels = tuple(row[label] for row in fields) if has_labels else ()
         if not all(labels) or not all(token[0] for token in tokens):
-            raise Problem("columns", "found an empty column; expected a word and a label", line + places[0])
-        return TaggedSentence(tokens, labels, raw=tuple(rows), places=tuple(places))
+            raise Problem("columns", "found an empty column; expected a word and a label", line + token_rows[0])
+        return TaggedSentence(tokens, labels, raw=tuple(rows), token_rows=tuple(token_rows))
 
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
         rows = list(sentence.raw) or [" ".join(token) for token in sentence.tokens]
-        for place, label in zip(sentence.places or range(len(rows)), labels, strict=True):
-            rows[place] += (self.separator or ("\t" if "\t" in rows[place] else " ")) + label
+        for index, label in zip(sentence.token_rows or range(len(rows)), labels, strict=True):
+            rows[index] += (self.separator or ("\t" if "\t" in rows[index] else " ")) + label
         out.write(encoded("\n".join([*rows, "", ""])))
 
 
@@ -280,8 +281,8 @@ class ConlluReader(SequenceReader):
             raise RecipeError("expected the fields that tokens have, as [form]", key="columns")
 
     def sentence(self, rows: list[str], line: int, width: int | None) -> TaggedSentence | None:
-        tokens, labels, places, name = list[tuple[str, ...]](), list[str](), list[int](), ""
-        for place, text in enumerate(rows):
+        tokens, labels, token_rows, name = list[tuple[str, ...]](), list[str](), list[int](), ""
+        for index, text in enumerate(rows):
             if text.startswith("#"):
                 key, _, value = text[1:].partition("=")
                 name = value.strip() if key.strip() == "sent_id" else name
@@ -289,36 +290,36 @@ class ConlluReader(SequenceReader):
             fields = text.split("\t")
             if len(fields) != len(FIELDS):
                 message = f"found {len(fields)} columns with tabs between them; expected {len(FIELDS)}"
-                raise Problem("columns", message, line + place)
+                raise Problem("columns", message, line + index)
             if _OTHER.fullmatch(fields[0]):
                 continue
             if not _TOKEN.fullmatch(fields[0]):
                 message = f"found the id {fields[0][:40]!r}; expected a number, as 3, 3-4 or 3.1"
-                raise Problem("id", message, line + place)
+                raise Problem("id", message, line + index)
             by_name = dict(zip(FIELDS, fields, strict=True))
             tokens.append(tuple(by_name[column] for column in self.columns))
             labels.append(by_name[self.label])
-            places.append(place)
+            token_rows.append(index)
         if not tokens:
             return None
         if NONE in labels and width is None:
             message = f"found a word without {self.label}; expected one for every word"
-            raise Problem("label", message, line + places[labels.index(NONE)])
+            raise Problem("label", message, line + token_rows[labels.index(NONE)])
         labels = [] if NONE in labels else labels
-        return TaggedSentence(tuple(tokens), tuple(labels), name, raw=tuple(rows), places=tuple(places))
+        return TaggedSentence(tuple(tokens), tuple(labels), name, raw=tuple(rows), token_rows=tuple(token_rows))
 
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
         rows = list(sentence.raw)
-        for place, label in zip(sentence.places, labels, strict=True):
-            fields = rows[place].split("\t")
+        for index, label in zip(sentence.token_rows, labels, strict=True):
+            fields = rows[index].split("\t")
             fields[FIELDS.index(self.label)] = label
-            rows[place] = "\t".join(fields)
+            rows[index] = "\t".join(fields)
         out.write(encoded("\n".join([*rows, "", ""])))
 
 
 @dataclass(frozen=True)
 class TaggedTrees(SequenceReader):
-    """Words of gold trees, without traces; what is written are words with labels behind a slash. Features, as in
+    """Words of gold trees, without traces; words with labels behind a slash are written. Features, as in
     ``DET##lemma=le##``, are no part of tags.
 
     Parameters
@@ -330,16 +331,16 @@ class TaggedTrees(SequenceReader):
     label: Literal["tags", "chunks"] = "tags"
 
     def read(self, path: PathLike, width: int | None = None) -> Iterator[TaggedSentence | Problem]:  # noqa: ARG002
-        place, symbols = stream_name(path), SymbolTable()
+        name, symbols = stream_name(path), SymbolTable()
         for ordinal, (text, line) in enumerate(read_trees(path)):
-            tokens, labels = self._found(parse_brackets([text], symbols, path=place, lines=[line]), symbols)
+            tokens, labels = self._tokens(parse_brackets([text], symbols, path=name, lines=[line]), symbols)
             if tokens:
-                yield TaggedSentence(tuple(tokens), tuple(labels), str(ordinal), place, line)
+                yield TaggedSentence(tuple(tokens), tuple(labels), str(ordinal), name, line)
             else:
-                what = "found a tree without words"
-                yield Problem("tree", what, line, path=place, list_id=str(ordinal), advice=ADVICE)
+                message = "found a tree without words"
+                yield Problem("tree", message, line, path=name, list_id=str(ordinal), advice=ADVICE)
 
-    def _found(self, trees: Trees, symbols: SymbolTable) -> tuple[list[Token], list[str]]:
+    def _tokens(self, trees: Trees, symbols: SymbolTable) -> tuple[list[Token], list[str]]:
         """The tokens of a tree, and their labels."""
         labels = [without_features(symbols.text(j)) for j in trees.label.tolist()]
         size, start, end = trees.size.tolist(), trees.start.tolist(), trees.end.tolist()
@@ -351,8 +352,8 @@ class TaggedTrees(SequenceReader):
         inside = dict[int, str]()
         for k, following in pairwise([*phrases, len(labels)]):
             if following >= k + size[k]:
-                inside |= {place: "I-NP" if place > start[k] else "B-NP" for place in range(start[k], end[k])}
+                inside |= {t: "I-NP" if t > start[k] else "B-NP" for t in range(start[k], end[k])}
         return list(zip(words, tags, strict=True)), [inside.get(start[k], "O") for k in leaves]
 
     def write(self, out: Writable, sentence: TaggedSentence, labels: Sequence[str]) -> None:
-        out.write(encoded(slashed(sentence.words, labels) + "\n"))
+        out.write(encoded(join_tags(sentence.words, labels) + "\n"))

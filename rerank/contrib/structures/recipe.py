@@ -60,7 +60,7 @@ class TaggingData(Section):
     encoding: Annotated[str, AfterValidator(check_encoding)] | None = None
     on_bad_list: Literal["error", "skip"] = "error"
 
-    def place(self, split: str) -> str:
+    def path(self, split: str) -> str:
         """The file of a split."""
         return self.file.replace("{root}", placed_root(self.root)).replace("{split}", split)
 
@@ -138,10 +138,10 @@ class TaggingRecipe(TaskRecipe):
 
 
 FORMATS = "conllu", "slash", "conll"  # that are tried, the pickiest first
-LOOK = 50  # sentences
+SAMPLE_SENTENCES = 50
 LABELS = {"conll": ("label", "last"), "conllu": ("label", "upos"), "slash": ("mark", "/"), "trees": ("label", "tags")}
 FRACTION = re.compile(r"[-+]?\d*\.\d+(e[-+]?\d+)?|inf")
-LIKE = 0.5  # the share that two inventories of labels have in common
+MIN_OVERLAP = 0.5  # the share that two inventories of labels have in common
 
 
 def doubt_of_labels(sentences: Iterable[TaggedSentence]) -> str:
@@ -158,16 +158,16 @@ def doubt_of_labels(sentences: Iterable[TaggedSentence]) -> str:
         "have words with slashes between them": 10 * sum("/" in token[0] for each in every for token in each.tokens
                                                          ) > len(labels),
         "have columns besides with the same labels as the last (of nested spans, name one: label: 2, columns: [1])":
-            _alike(every),
+            _have_alternatives(every),
         "repeat one token, with another label each": 2 * sum(
             len(each.tokens) > 1 == len(set(each.words)) for each in every) > len(every),
         "begin with the token '#', as comments do: say comments: '#'": 10 * sum(
             each.tokens[0][0].startswith("#") for each in every) > len(every),
         "have ids that are repeated": len(set(ids)) < len(ids),
     } if labels else {}  # fmt: skip
-    what = next((what for what, is_so in kinds.items() if is_so), "")
-    said = f"The sentences {what}: these look like alternatives of words, or weights, and not like labels."
-    return said if what else ""
+    fault = next((fault for fault, is_so in kinds.items() if is_so), "")
+    message = f"The sentences {fault}: these look like alternatives of words, or weights, and not like labels."
+    return message if fault else ""
 
 
 def check_labels(sentences: Iterable[TaggedSentence], reader: Mapping[str, Any], path: str) -> None:
@@ -180,11 +180,11 @@ def check_labels(sentences: Iterable[TaggedSentence], reader: Mapping[str, Any],
         raise DataError(f"{amiss} {advice} (docs/tagging.md)", path=path)
 
 
-def _alike(sentences: Sequence[TaggedSentence]) -> bool:
+def _have_alternatives(sentences: Sequence[TaggedSentence]) -> bool:
     """Whether a column beside the word has the inventory of the labels: alternatives of one word side by side."""
     labels = {label for each in sentences for label in each.labels}
     columns = zip(*(token for each in sentences for token in each.tokens), strict=False)
-    return len(labels) > 1 and any(LIKE * len(labels | had) <= len(labels & had)
+    return len(labels) > 1 and any(MIN_OVERLAP * len(labels | had) <= len(labels & had)
                                    for had in map(set, islice(columns, 1, None)))  # fmt: skip
 
 
@@ -201,11 +201,11 @@ runs:  # the best on dev is the tagger
 
 
 def new_recipe(files: TaskFiles) -> list[str]:
-    """What `rerank new` makes of files of sentences with labels; see ``Task``."""
-    settings, quoted = {} if files.reader is None else settings_of(files.reader, "--reader"), files.quoted
+    """The lines that `rerank new` writes for files of sentences with labels; see ``Task``."""
+    settings, quote = {} if files.reader is None else settings_of(files.reader, "--reader"), files.quoted
     if not settings and not any(recognise(path, readers) for path in files.paths):
-        told = next((each for each in FORMATS if all(_holds_sentences(each, path) for path in files.paths)), None)
-        settings = {"name": told} if told else {}
+        name = next((each for each in FORMATS if all(_holds_sentences(each, path) for path in files.paths)), None)
+        settings = {"name": name} if name else {}
     if settings.get("name") not in sequence_readers.names():
         return []
     check_labels(_sentences(settings, files.train)[0], settings, files.train)
@@ -214,11 +214,11 @@ def new_recipe(files: TaskFiles) -> list[str]:
     usual = "  # the last column, or the tag, is the label; docs/tagging.md says how to name another" * alone
     return [
         f"sentences with labels in the format {reader}",
-        "task: tagging", "", "data:", f"  root: {quoted(files.root)}", f"  file: {quoted(files.pattern())}",
+        "task: tagging", "", "data:", f"  root: {quote(files.root)}", f"  file: {quote(files.pattern())}",
         f"  reader: {reader}{usual}",
-        f"  train: {quoted(files.splits[files.train])}",
-        f"  dev: {quoted(files.splits[files.dev]) if files.dev else 'null'}",
-        f"  tests: [{', '.join(quoted(files.splits[path]) for path in files.tests)}]", "",
+        f"  train: {quote(files.splits[files.train])}",
+        f"  dev: {quote(files.splits[files.dev]) if files.dev else 'null'}",
+        f"  tests: [{', '.join(quote(files.splits[path]) for path in files.tests)}]", "",
         "# training: {epochs: 10}", "# rerank: {n: 20, folds: 5}  # a second stage: features of whole sequences",
         *(RUNS.splitlines() if files.dev else ()),
     ]  # fmt: skip
@@ -227,7 +227,7 @@ def new_recipe(files: TaskFiles) -> list[str]:
 def _sentences(settings: Mapping[str, Any], path: str) -> tuple[list[TaggedSentence], int]:
     """The first sentences of a file, and how many there were with those that cannot be used."""
     options = {key: value for key, value in settings.items() if key != "name"}
-    items = list(islice(sequence_readers.get(settings["name"])(**options).read(path), LOOK))
+    items = list(islice(sequence_readers.get(settings["name"])(**options).read(path), SAMPLE_SENTENCES))
     return [each for each in items if isinstance(each, TaggedSentence)], len(items)
 
 

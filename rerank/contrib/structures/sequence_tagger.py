@@ -66,22 +66,22 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         for i, (tokens, labels) in enumerate(zip(X, y, strict=True)):
             if len(tokens) != len(labels):
                 raise ValueError(f"sequence {i} has {len(tokens)} tokens and {len(labels)} labels; expected as many")
-        different = {label for labels in y for label in labels}
-        if len({type(label) for label in different}) > 1 or any(label != label for label in different):
-            raise ValueError(f"found labels that cannot be sorted, {list(different)[:3]!r}; expected texts")
-        classes = sorted(different)
+        values = {label for labels in y for label in labels}
+        if len({type(label) for label in values}) > 1 or any(label != label for label in values):
+            raise ValueError(f"found labels that cannot be sorted, {list(values)[:3]!r}; expected texts")
+        classes = sorted(values)
         if not classes:
             raise ValueError("found no tokens; expected at least one sequence with tokens and labels")
         with as_value_errors(type(self).__name__):
             learner, _ = learner_of(self.learner)
-            known: dict[str, int] = {}
-            chains = _chains(X, y, classes, known, new=True)
+            numbers: dict[str, int] = {}
+            chains = _chains(X, y, classes, numbers, new=True)
             training = train_chains(
                 learner, chains, epochs=int(self.epochs), seed=seed_of(self.random_state), shuffle=bool(self.shuffle),
                 predictor=self.average,
             )  # fmt: skip
         K = len(classes)
-        self.classes_, self.attributes_, self.n_iter_ = classes, known, training.epoch
+        self.classes_, self.attributes_, self.n_iter_ = classes, numbers, training.epoch
         self._weights = training.weights[self.average].w
         self._probable = isinstance(learner, Maxent)
         self.transitions_, self.state_ = self._weights[: K * K].reshape(K, K), self._weights[K * K :].reshape(-1, K)
@@ -90,7 +90,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
     def predict(self, X: Any) -> list[list[Any]]:
         """The best labels of every sequence."""
         chains = self._read(X)
-        return _parted(chains, [self.classes_[label] for label in decode(chains, self._weights).tolist()])
+        return _split(chains, [self.classes_[label] for label in decode(chains, self._weights).tolist()])
 
     def predict_n_best(self, X: Any, n: int) -> list[list[tuple[float, list[Any]]]]:
         """For every sequence up to n (score, labels), the best ones, best first."""
@@ -98,7 +98,7 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
             raise ValueError(f"n={n!r}; expected a whole number from 1")
         chains = self._read(X)
         scores, labels = k_best(chains, self._weights, n)
-        best = [_parted(chains, [self.classes_[label] for label in row]) for row in labels.tolist()]
+        best = [_split(chains, [self.classes_[label] for label in row]) for row in labels.tolist()]
         return [
             [(score, best[r][i]) for r, score in enumerate(row) if score > -math.inf]
             for i, row in enumerate(scores.tolist())
@@ -110,13 +110,13 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
         if not self._probable:
             raise ValueError("only the learner maxent has probabilities")
         rows = marginals(chains, self._weights).tolist()
-        return _parted(chains, [dict(zip(self.classes_, row, strict=True)) for row in rows])
+        return _split(chains, [dict(zip(self.classes_, row, strict=True)) for row in rows])
 
     def score(self, X: Any, y: Any) -> float:
         """The share of the tokens whose label is right."""
         pairs = list(zip(self.predict(X), y, strict=True))
-        right = sum(a == b for found, labels in pairs for a, b in zip(found, labels, strict=True))
-        return float(right / max(1, sum(len(found) for found, _ in pairs)))
+        right = sum(a == b for guesses, labels in pairs for a, b in zip(guesses, labels, strict=True))
+        return float(right / max(1, sum(len(guesses) for guesses, _ in pairs)))
 
     def _read(self, X: Any) -> Chains:
         check_is_fitted(self)
@@ -126,29 +126,29 @@ class SequenceTagger(BaseEstimator):  # type: ignore[misc] # scikit-learn has no
 
 def _sequences(sequences: Any, name: str) -> list[list[Any]]:
     """``X`` or ``y`` as lists."""
-    what = "a list of tokens, each a dict" if name == "X" else "a list of labels"
-    made = _as_list(sequences, name, "a list of sequences")
-    return [_as_list(sequence, f"sequence {i} of {name}", what) for i, sequence in enumerate(made)]
+    form = "a list of tokens, each a dict" if name == "X" else "a list of labels"
+    lists = _as_list(sequences, name, "a list of sequences")
+    return [_as_list(sequence, f"sequence {i} of {name}", form) for i, sequence in enumerate(lists)]
 
 
-def _as_list(values: Any, name: str, expected: str) -> list[Any]:
+def _as_list(values: Any, name: str, form: str) -> list[Any]:
     if not isinstance(values, Iterable) or isinstance(values, (str, Mapping)):
-        raise ValueError(f"found {values!r} for {name}; expected {expected}")
+        raise ValueError(f"found {values!r} for {name}; expected {form}")
     return values if type(values) is list else list(values)
 
 
-def _parted(chains: Chains, rows: list[Any]) -> list[list[Any]]:
+def _split(chains: Chains, rows: list[Any]) -> list[list[Any]]:
     """The rows of each sequence."""
     return [rows[first:end] for first, end in pairwise(chains.starts.tolist())]
 
 
-def _chains(X: list[Any], y: Any, classes: Sequence[Any], known: dict[str, int], *, new: bool) -> Chains:
-    """Sentences as arrays; with ``new``, attributes that are not ``known`` are added, else they are left out."""
-    rows, ids, values = _lists_of_texts(X, known, new=new) or _any_tokens(X, known, new=new)
-    place, K = {label: number for number, label in enumerate(classes)}, len(classes)
+def _chains(X: list[Any], y: Any, classes: Sequence[Any], numbers: dict[str, int], *, new: bool) -> Chains:
+    """Sentences as arrays; with ``new``, attributes without ``numbers`` get one, else they are left out."""
+    rows, ids, values = _lists_of_texts(X, numbers, new=new) or _any_tokens(X, numbers, new=new)
+    gold, K = {label: k for k, label in enumerate(classes)}, len(classes)
     return chains_of(
-        offsets([*map(len, X)]), rows, ids, None if y is None else [place[label] for labels in y for label in labels],
-        np.ones((K + 2, K)), attribute_count=len(known), values=values,
+        offsets([*map(len, X)]), rows, ids, None if y is None else [gold[label] for labels in y for label in labels],
+        np.ones((K + 2, K)), attribute_count=len(numbers), values=values,
     )  # fmt: skip
 
 
@@ -156,36 +156,36 @@ def _chains(X: list[Any], y: Any, classes: Sequence[Any], known: dict[str, int],
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 
 
-def _any_tokens(X: list[Any], known: dict[str, int], *, new: bool) -> Entries:
+def _any_tokens(X: list[Any], ids: dict[str, int], *, new: bool) -> Entries:
     """The attributes of tokens of any kind, see ``named_values``."""
-    ends, ids, values = [0], list[int](), list[float]()
+    ends, numbers, values = [0], list[int](), list[float]()
     for i, sequence in enumerate(X):
         for t, token in enumerate(sequence):
             where = f"sequence {i}, token {t}"
             try:
                 for name, value in named_values(token, where):
-                    if new or name in known:
-                        ids.append(known.setdefault(name, len(known)))
+                    if new or name in ids:
+                        numbers.append(ids.setdefault(name, len(ids)))
                         values.append(value)
             except RecursionError:
                 raise DataError(f"{where}: found a dict or list that holds itself, or too many in each other") from None
-            ends.append(len(ids))
-    numbers = np.array(values, np.float32)
-    return np.array(ends), np.array(ids, np.int64), None if (numbers == 1.0).all() else numbers
+            ends.append(len(numbers))
+    array = np.array(values, np.float32)
+    return np.array(ends), np.array(numbers, np.int64), None if (array == 1.0).all() else array
 
 
-def _lists_of_texts(X: list[Any], known: dict[str, int], *, new: bool) -> Entries | None:
+def _lists_of_texts(X: list[Any], vocabulary: dict[str, int], *, new: bool) -> Entries | None:
     """The same for tokens that are lists of texts, several times as fast; None for others.
 
     No list of all texts is made: to look at every text again would take as long as to look it up. So of tokens to tag,
-    only those are looked at of which nothing is known.
+    only those without a known attribute are looked at.
     """
     tokens = list(chain.from_iterable(X))
     if not {*map(type, tokens)} <= {list}:
         return None
     rows = offsets(np.fromiter(map(len, tokens), np.int64, len(tokens)))
     try:
-        numbers = dict(zip(dict.fromkeys(chain.from_iterable(tokens)), count())) if new else known
+        numbers = dict(zip(dict.fromkeys(chain.from_iterable(tokens)), count())) if new else vocabulary
         ids = np.fromiter(map(numbers.get, chain.from_iterable(tokens), repeat(UNKNOWN)), np.int64, rows[-1])
     except TypeError:  # for what is no text, and cannot be a key
         return None
@@ -193,12 +193,12 @@ def _lists_of_texts(X: list[Any], known: dict[str, int], *, new: bool) -> Entrie
     others = numbers if new else chain.from_iterable(compress(tokens, rows[1:] == rows[:-1]))
     if not {*map(type, others)} <= {str}:
         return None
-    known.update(numbers)
+    vocabulary.update(numbers)
     return rows, ids[ids >= 0], None
 
 
 def named_values(token: Any, where: str) -> Iterator[tuple[str, float]]:
-    """(attribute, value) of what CRFsuite's wrappers take for a token.
+    """Yield (attribute, value) of a token in any of the forms that CRFsuite's wrappers take.
 
     Of a dict, a text makes an attribute of key and value, a number is the value of the attribute ``key``, True and
     False are 1 and 0; a list or set of texts, or a dict, is read as a token of its own, with ``key:`` before all

@@ -1,4 +1,4 @@
-"""The course of a recipe of tagging: taggers, the best on dev, what it gets right, its best sequences reranked."""
+"""The course of a recipe of tagging: taggers, the best on dev, its measures, its best sequences reranked."""
 
 import logging
 from collections import Counter
@@ -14,7 +14,7 @@ from rerank.contrib.structures.metrics import LabelMetric, SpanScore, counts_of
 from rerank.contrib.structures.readers import TaggedSentence, sentences_of
 from rerank.contrib.structures.recipe import RerankSettings, TaggingRecipe, check_labels
 from rerank.contrib.structures.tagger import Tagger
-from rerank.contrib.structures.training import structured
+from rerank.contrib.structures.training import require_structured
 from rerank.kernels.sources import COMPILATION
 from rerank.learn.base_weight import make_learner
 from rerank.learn.folds import FOLDS, sections
@@ -32,11 +32,11 @@ from rerank.storage.files import open_output
 from rerank.storage.outputs import RUNS, Work, key_of, output_file
 from rerank.storage.streams import read_in
 
-SOURCES = (  # what results depend on
+SOURCES = (  # on which results depend
     *COMPILATION, "data", "learn", "metrics", "readers", str(Path(__file__).parent),
 )  # fmt: skip
-FEWEST_CROSSED = 4 * FOLDS  # sentences, without others to test on, from which on they are cross-validated
-CONTEXT = 4  # words on either side of an error
+MIN_SENTENCES_FOR_FOLDS = 4 * FOLDS  # for cross-validation, where there are no others to test on
+CONTEXT_WORDS = 4  # words on either side of an error
 
 
 def sizes_table(corpora: Mapping[str, Any]) -> TextTable:
@@ -53,11 +53,11 @@ def sizes_table(corpora: Mapping[str, Any]) -> TextTable:
 
 
 def label_table(
-    split: str, metric: LabelMetric, sentences: Sequence[TaggedSentence], guessed: Sequence[Sequence[str]]
+    split: str, metric: LabelMetric, sentences: Sequence[TaggedSentence], guesses: Sequence[Sequence[str]]
 ) -> TextTable:
     """Precision, recall and F1 by label, or by type of span, the most frequent first."""
     spans = isinstance(metric, SpanScore)
-    counts = counts_of(guessed, [sentence.labels for sentence in sentences], spans=spans)
+    counts = counts_of(guesses, [sentence.labels for sentence in sentences], spans=spans)
     rows = [
         {
             "type" if spans else "label": name,
@@ -74,33 +74,33 @@ def label_table(
 
 
 def error_table(
-    split: str, sentences: Sequence[TaggedSentence], guessed: Sequence[Sequence[str]], most: int
+    split: str, sentences: Sequence[TaggedSentence], guesses: Sequence[Sequence[str]], limit: int
 ) -> TextTable:
     """The first wrong label of the first sentences that have one, with the words around it."""
     rows = list[dict[str, str]]()
-    for sentence, labels in zip(sentences, guessed, strict=True):
+    for sentence, labels in zip(sentences, guesses, strict=True):
         wrong = [i for i, (label, right) in enumerate(zip(labels, sentence.labels, strict=True)) if label != right]
-        if wrong and len(rows) < most:
+        if wrong and len(rows) < limit:
             i, words = wrong[0], sentence.words
-            context = [*words[max(i - CONTEXT, 0) : i], f"[{words[i]}]", *words[i + 1 : i + 1 + CONTEXT]]
+            context = [*words[max(i - CONTEXT_WORDS, 0) : i], f"[{words[i]}]", *words[i + 1 : i + 1 + CONTEXT_WORDS]]
             row = {"sentence": sentence.id, "words": " ".join(context), "right": sentence.labels[i]}
             rows.append(row | {"found": labels[i], "wrong labels": count(len(wrong))})
     return TextTable.of(f"{split}, in context", rows, texts=4)
 
 
 log = logging.getLogger("rerank")
-LISTS, SECOND = "lists", "rerank"  # folders: the lists of the second stage, and its results
+LISTS, SECOND_STAGE = "lists", "rerank"  # directories: the lists of the second stage, and its results
 
 
 @dataclass(eq=False)
 class TaggingRun:
-    """A trained tagger, with what was evaluated of it."""
+    """A trained tagger, with its evaluation."""
 
     single: Single[Any]
     tagger: Tagger
     dev: float | None = None
     selections: dict[str, Compared] = field(default_factory=dict)
-    guessed: dict[str, list[list[str]]] = field(default_factory=dict)
+    guesses: dict[str, list[list[str]]] = field(default_factory=dict)
 
     def entry(self) -> dict[str, Any]:
         """The run in metrics.json."""
@@ -114,7 +114,7 @@ class TaggingRun:
 
 
 class TaggingSteps(Kind[TaggingRecipe]):
-    """The steps for labelled sentences; sentences: those of every split."""
+    """The steps for labelled sentences; sentences: by split."""
 
     results = ("model", LISTS)
     singles: list[Single[Any]]
@@ -124,11 +124,11 @@ class TaggingSteps(Kind[TaggingRecipe]):
         self.singles = recipe.expand()
         fitting.sequence_reader(data.reader)
         for single in self.singles:
-            structured(make_learner(single.recipe.learner))
+            require_structured(make_learner(single.recipe.learner))
             fitting.token_features_of(single.recipe.features, 1)
         self.metric = fitting.label_metric(recipe.metric, ())  # auto: until labels are known
         self.splits = tuple(dict.fromkeys([*data.train, *([data.dev] if data.dev else []), *data.tests]))
-        self.files = [data.place(split) for split in self.splits]
+        self.files = [data.path(split) for split in self.splits]
         for path in self.files:
             self.inputs.open(path, others=[])
         self.code = code_of(recipe, SOURCES)
@@ -140,9 +140,9 @@ class TaggingSteps(Kind[TaggingRecipe]):
         data = self.recipe.data
         for split in self.splits:
             count = self.skipped[split] = SkipCount(data.on_bad_list)
-            path = data.place(split)
-            read = read_in(data.encoding, fitting.sequence_reader(data.reader).read(path))
-            self.sentences[split] = list(sentences_of(read, count))
+            path = data.path(split)
+            items = read_in(data.encoding, fitting.sequence_reader(data.reader).read(path))
+            self.sentences[split] = list(sentences_of(items, count))
             if not self.sentences[split]:
                 raise count.nothing(path)
             count.warn()
@@ -167,7 +167,7 @@ class TaggingSteps(Kind[TaggingRecipe]):
     def train(self, work: Stages) -> dict[str, int]:
         dev = self.recipe.data.dev
         for single in self.singles:
-            tagger = self._trained(single)
+            tagger = self._tagger_of(single)
             run = TaggingRun(single, tagger)
             if dev is not None:
                 rows, reference = self._rows(dev, self._guess(run, dev))
@@ -177,14 +177,14 @@ class TaggingSteps(Kind[TaggingRecipe]):
             work.append({"run": single.name, "seed": single.recipe.seed, **line} for line in tagger.about["history"])
         return {"results": len(self.runs)}
 
-    def _trained(self, single: Single[Any]) -> Tagger:
-        """The tagger of a single run, unless it is kept already."""
+    def _tagger_of(self, single: Single[Any]) -> Tagger:
+        """Train the tagger of a single run, or load it if it was trained before."""
         recipe, dev = single.recipe, self.recipe.data.dev
         settings = recipe.model_dump(mode="json", exclude={"name", "about", "quick", "rerank", "examples"})
         key = key_of(self.code, [self.inputs.digest(path) for path in self.files], settings)
         work = Work(output_file(self.directory, RUNS, f"{key}.npz"), key)
-        if (kept := work.load()) is not None:
-            header, arrays = kept
+        if (progress := work.load()) is not None:
+            header, arrays = progress
             return Tagger.of(header["tagger"], header["lexicons"], arrays)
         tagger, training = fitting.train_tagger(recipe, self.train_sentences, self.sentences[dev] if dev else None)
         seconds = sum(line.get("seconds", 0.0) for line in training.history)
@@ -199,26 +199,26 @@ class TaggingSteps(Kind[TaggingRecipe]):
         return tagger
 
     @property
-    def chosen(self) -> TaggingRun:
+    def best(self) -> TaggingRun:
         """The run that is best on dev, the first of equals."""
         return max(self.runs, key=lambda run: 0.0 if run.dev is None else run.dev)
 
     def make_model(self) -> Tagger:
-        return self.chosen.tagger
+        return self.best.tagger
 
     def evaluate(self) -> Metrics:
-        recipe, metric, chosen, data = self.recipe, self.metric, self.chosen, self.recipe.data
+        recipe, metric, best, data = self.recipe, self.metric, self.best, self.recipe.data
         for split in data.tests if self.tests else ():
-            self._measure(split, self.runs, most_frequent(self.train_sentences, self.sentences[split]))
+            self._measure(split, self.runs, usual_labels(self.train_sentences, self.sentences[split]))
         alone = self.tests and not data.tests and len(data.train) == 1
-        if crossed := alone and len(self.train_sentences) >= FEWEST_CROSSED:
-            self._measure(data.train[0], [chosen], self._cross_validated())
+        if has_folds := alone and len(self.train_sentences) >= MIN_SENTENCES_FOR_FOLDS:
+            self._measure(data.train[0], [best], self._cross_validate())
         entries = [run.entry() for run in self.runs]
-        entry = entries[self.runs.index(chosen)]
+        entry = entries[self.runs.index(best)]
         metrics = self.run_results(entry, entries, metric) | {
             "predictor": recipe.training.predictor, "corpora": self.counts(), "dev_split": data.dev,
             "signatures": {split: {metric.primary: metric.signature} for split in entry["splits"]},
-            "folds": FOLDS if crossed else None, "unit": "sentences",
+            "folds": FOLDS if has_folds else None, "unit": "sentences",
         }  # fmt: skip
         if recipe.rerank is not None and self.tests:
             self._rerank(metrics, recipe.rerank)
@@ -226,82 +226,82 @@ class TaggingSteps(Kind[TaggingRecipe]):
 
     def _measure(self, split: str, runs: Sequence[TaggingRun], usual: list[list[str]]) -> None:
         """Measure runs on a split, whose words have the ``usual`` labels as the base."""
-        metric, used = self.metric, self.recipe.training.predictor
+        metric, predictor = self.metric, self.recipe.training.predictor
         base, reference = self._rows(split, usual)
         for run in runs:
-            rows = {"base": base, used: self._rows(split, self._guess(run, split))[0]}
+            rows = {"base": base, predictor: self._rows(split, self._guess(run, split))[0]}
             ids = [each.id for each in self.sentences[split]]
             run.selections[split] = Compared(metric, reference, rows, ids=ids, **self.recipe.testing)
 
-    def _cross_validated(self) -> list[list[str]]:
-        """Label sections of the training sentences by taggers, like the chosen one, of all other sections; returns the
+    def _cross_validate(self) -> list[list[str]]:
+        """Label sections of the training sentences by taggers, like the best one, of all other sections; returns the
         usual labels there."""
-        every, chosen, usual = self.train_sentences, self.chosen, list[list[str]]()
+        every, best, usual = self.train_sentences, self.best, list[list[str]]()
         log.info("cross-validation: %d sections of the sentences", FOLDS)
-        epochs = int(chosen.tagger.about["training"]["epochs"])
-        taggings = fitting.jackknifed(chosen.single.recipe, every, FOLDS, 1, epochs)
-        chosen.guessed[self.recipe.data.train[0]] = [list(best[0].labels) for _, best in taggings]
+        epochs = int(best.tagger.about["training"]["epochs"])
+        taggings = fitting.jackknife(best.single.recipe, every, FOLDS, 1, epochs)
+        best.guesses[self.recipe.data.train[0]] = [list(first.labels) for _, (first, *_) in taggings]
         for first, end in sections(len(every)):
-            usual += most_frequent([*every[:first], *every[end:]], every[first:end])
+            usual += usual_labels([*every[:first], *every[end:]], every[first:end])
         return usual
 
     def predict(self) -> None:
-        """Words with the labels of the chosen tagger, in the format of the files, and the rows of statistics."""
+        """Write words with the labels of the best tagger, in the format of the files, and the rows of statistics."""
         reader = fitting.sequence_reader(self.recipe.data.reader)
         for split in self.recipe.data.tests:
             with open_output(output_file(self.directory, "predictions", f"{split}.txt")) as out:
-                for sentence, labels in zip(self.sentences[split], self._guess(self.chosen, split), strict=True):
+                for sentence, labels in zip(self.sentences[split], self._guess(self.best, split), strict=True):
                     reader.write(out, sentence, labels)
-            self.chosen.selections[split].save(output_file(self.directory, "predictions", f"{split}.selections.npz"))
+            self.best.selections[split].save(output_file(self.directory, "predictions", f"{split}.selections.npz"))
 
     def _ranking(self, stage: RerankSettings) -> TaskRecipe:
         """The recipe that ranks the best sequences, whose lists are written here."""
-        data, chosen = self.recipe.data, self.chosen
-        place = output_file(self.directory, LISTS)
-        place.mkdir(exist_ok=True)
-        epochs = int(chosen.tagger.about["training"]["epochs"])
-        with open_output(place / "train.jsonl.gz") as out:
-            recipe = chosen.single.recipe
-            fitting.write_lists(out, fitting.jackknifed(recipe, self.train_sentences, stage.folds, stage.n, epochs))
+        data, best = self.recipe.data, self.best
+        directory = output_file(self.directory, LISTS)
+        directory.mkdir(exist_ok=True)
+        epochs = int(best.tagger.about["training"]["epochs"])
+        with open_output(directory / "train.jsonl.gz") as out:
+            recipe = best.single.recipe
+            fitting.write_lists(out, fitting.jackknife(recipe, self.train_sentences, stage.folds, stage.n, epochs))
         others = dict.fromkeys([*([data.dev] if data.dev else []), *data.tests])
         for split in others:
-            with open_output(place / f"{split}.jsonl.gz") as out:
-                fitting.write_lists(out, fitting.best_of(chosen.tagger, [self.sentences[split]], stage.n))
+            with open_output(directory / f"{split}.jsonl.gz") as out:
+                fitting.write_lists(out, fitting.best_of(best.tagger, [self.sentences[split]], stage.n))
         settings = {
-            "name": f"{self.recipe.name}-rerank", "task": "ranking", "seed": chosen.single.recipe.seed,
+            "name": f"{self.recipe.name}-rerank", "task": "ranking", "seed": best.single.recipe.seed,
             "metric": {"name": self.metric.name}, "features": {"set": "labels"},
-            "data": {"root": str(place), "nbest": "{root}/{split}.jsonl.gz", "reader": "jsonl", "sources": None,
+            "data": {"root": str(directory), "nbest": "{root}/{split}.jsonl.gz", "reader": "jsonl", "sources": None,
                      "references": None, "dev": data.dev, "tests": list(data.tests)},
             "decode": {"kinds": []},
         }  # fmt: skip
         return read_settings(changed(settings, stage.recipe))
 
     def _rerank(self, metrics: Metrics, stage: RerankSettings) -> None:
-        """Rank the best sequences, and put the results beside those of the tagger."""
-        results = experiment.run(self._ranking(stage), output_file(self.directory, SECOND), engine=self.engine)
-        predictor, metric, said = results.get("predictor", "average"), self.metric, list[str]()
+        """Rank the best sequences, and add the results to those of the tagger."""
+        results = experiment.run(self._ranking(stage), output_file(self.directory, SECOND_STAGE), engine=self.engine)
+        predictor, metric, sentences = results.get("predictor", "average"), self.metric, list[str]()
         for split, systems in results["splits"].items():
             metrics["splits"][split] |= {"oracle": systems["oracle"], "reranked": systems[predictor]}
-            own, second = self.chosen.selections[split], Compared.of_run(self.directory / SECOND, split)
+            own, second = self.best.selections[split], Compared.of_run(self.directory / SECOND_STAGE, split)
             own.rows["reranked"], tagger = second.rows[predictor], self.recipe.training.predictor
             tests = own.significance([("reranked", "base"), ("reranked", tagger)])
-            beside = tests[f"reranked_vs_{tagger}"]
+            test = tests[f"reranked_vs_{tagger}"]
             metrics["significance"][split] |= {
                 "reranked_vs_base": tests["reranked_vs_base"],
-                "reranked_vs_tagger": beside,
+                "reranked_vs_tagger": test,
             }
             change = metric.gain(own.rows["reranked"], own.reference) - metric.gain(own.rows[tagger], own.reference)
-            said.append(
+            sentences.append(
                 f"On {split}, reranking makes {count((change > 0).sum())} of the tagger's sentences better and "
-                f"{count((change < 0).sum())} worse: {report.verdict(beside)}."
+                f"{count((change < 0).sum())} worse: {report.verdict(test)}."
             )
-        metrics["second"] = " ".join(said)
+        metrics["second"] = " ".join(sentences)
 
     def sections(self, metrics: Metrics) -> list[PageSection]:
         recipe = self.recipe
-        crossed = [split for split in recipe.data.train if split in self.chosen.selections]
+        splits = [split for split in recipe.data.train if split in self.best.selections]
         pairs = {
-            split: (self.sentences[split], self._guess(self.chosen, split)) for split in [*recipe.data.tests, *crossed]
+            split: (self.sentences[split], self._guess(self.best, split)) for split in [*recipe.data.tests, *splits]
         }
         words = "The base is the label of each word that is its most frequent one in training."
         second = "" if recipe.rerank is None else "The report of the ranking is in rerank/report.html."
@@ -313,17 +313,17 @@ class TaggingSteps(Kind[TaggingRecipe]):
         ]
 
     def _guess(self, run: TaggingRun, split: str) -> list[list[str]]:
-        if split not in run.guessed:
-            run.guessed[split] = list(run.tagger.tag_many(sentence.tokens for sentence in self.sentences[split]))
-        return run.guessed[split]
+        if split not in run.guesses:
+            run.guesses[split] = list(run.tagger.tag_many(sentence.tokens for sentence in self.sentences[split]))
+        return run.guesses[split]
 
-    def _rows(self, split: str, guessed: Sequence[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
-        """Statistics of guesses for a split, float64 [L, K], and of what is right, float64 [L, R]."""
-        reference, rows = self.metric.rows(guessed, (each.labels for each in self.sentences[split]))
+    def _rows(self, split: str, guesses: Sequence[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
+        """Statistics of guesses for a split, float64 [L, K], and of the right labels, float64 [L, R]."""
+        reference, rows = self.metric.rows(guesses, (each.labels for each in self.sentences[split]))
         return rows, reference
 
 
-def most_frequent(train: Iterable[TaggedSentence], sentences: Iterable[TaggedSentence]) -> list[list[str]]:
+def usual_labels(train: Iterable[TaggedSentence], sentences: Iterable[TaggedSentence]) -> list[list[str]]:
     """Labels of sentences: of every word its most frequent one in ``train``, the first of equals; of unknown words that
     of all words."""
     counts, every = dict[str, Counter[str]](), Counter[str]()

@@ -18,7 +18,7 @@ from rerank.base.errors import DataError
 from rerank.base.ranges import Range
 from rerank.contrib.structures.attributes import TokenFeatures, read_patterns
 from rerank.contrib.structures.chain import Chains, chains_of, decode, k_best
-from rerank.contrib.structures.readers import BATCH, Token
+from rerank.contrib.structures.readers import BATCH_SENTENCES, Token
 from rerank.contrib.structures.training import marginals
 from rerank.models import model as models
 from rerank.models.provenance import Provenance, Trust, require_trusted
@@ -28,8 +28,8 @@ from rerank.storage.documents import as_json, read_object
 from rerank.storage.files import new_directory, read_array, save_arrays
 
 LEXICONS = "lexicons.json"
-MOST_SENTENCES = 100_000  # of a request
-MOST_STEPS = 20_000_000  # words times labels times sequences of a sentence, of 16 bytes each
+MAX_SENTENCES = 100_000  # of a request
+MAX_STEPS = 20_000_000  # words times labels times sequences of a sentence, of 16 bytes each
 Words: TypeAlias = Sequence[str] | Sequence[Sequence[str]]  # words, or tokens with several columns
 
 
@@ -55,7 +55,7 @@ class TagRequest(Section):
 
     model_config = ConfigDict(strict=True, extra="allow")
 
-    sentences: list[list[str] | list[list[str]]] = Field(min_length=1, max_length=MOST_SENTENCES)
+    sentences: list[list[str] | list[list[str]]] = Field(min_length=1, max_length=MAX_SENTENCES)
     n: Annotated[int, Range(1, 1000)] | None = None
 
 
@@ -71,7 +71,7 @@ class Tagger:
     """A model that tags words. Threads may share it.
 
     settings: the recipe it was trained by; about: provenance; features: what makes attributes of tokens; labels: K of
-    them; allowed: uint8 [K + 2, K], see ``Chains``; weights: float32 [D]; width: columns of tokens.
+    them; mask: uint8 [K + 2, K], see ``Chains``; weights: float32 [D]; width: columns of tokens.
     """
 
     use: ClassVar[str] = "tags words"
@@ -81,7 +81,7 @@ class Tagger:
     about: dict[str, Any]
     features: TokenFeatures
     labels: tuple[str, ...]
-    allowed: np.ndarray
+    mask: np.ndarray
     weights: np.ndarray
     width: int = 1
 
@@ -94,40 +94,40 @@ class Tagger:
         ModelError: no tagger, damaged, or it names code that is not trusted.
         """
         source = str(directory)
-        with models.stored_model(source, TaggerHeader) as (place, header):
+        with models.stored_model(source, TaggerHeader) as (path, header):
             reader = header["settings"].get("data", {}).get("reader", {}).get("name", "")
             require_trusted([("data.reader", reader)], trust, source)
             arrays = {
-                "columns": read_array(place / "columns.npy", np.int64, 1),
-                "values": read_array(place / "values.npy", np.float32, 1),
+                "columns": read_array(path / "columns.npy", np.int64, 1),
+                "values": read_array(path / "values.npy", np.float32, 1),
             }
-            return Tagger.of(header, read_object(place / LEXICONS), arrays)
+            return Tagger.of(header, read_object(path / LEXICONS), arrays)
 
     @staticmethod
     def of(header: dict[str, Any], lexicons: dict[str, Any], arrays: dict[str, np.ndarray]) -> "Tagger":
-        """What ``content`` gives, as a model; a ValueError where weights are of other columns, or not finite."""
+        """Rebuild a model from its ``content``; a ValueError where weights are of other columns, or not finite."""
         ids = {name: j for j, name in enumerate(lexicons["attributes"])}
         features = TokenFeatures(read_patterns(header["patterns"]), ids)
         columns, values, labels = arrays["columns"], arrays["values"], tuple(header["labels"])
         K = len(labels)
-        allowed, weights = np.ones((K + 2, K), np.uint8), np.zeros(K * (K + len(ids)), np.float32)
+        mask, weights = np.ones((K + 2, K), np.uint8), np.zeros(K * (K + len(ids)), np.float32)
         for before, after in header["forbidden"]:
-            allowed[before, after] = 0
+            mask[before, after] = 0
         if columns.size and not 0 <= columns.min() <= columns.max() < weights.size:
             raise ValueError(f"columns.npy has a column that is not among {weights.size}")
         if not np.isfinite(values).all():
             raise ValueError("values.npy holds weights that are not finite")
         weights[columns] = values
-        return Tagger(header["settings"], dict(header["about"]), features, labels, allowed, weights, header["width"])
+        return Tagger(header["settings"], dict(header["about"]), features, labels, mask, weights, header["width"])
 
     def content(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, np.ndarray]]:
-        """What is stored of the model: a header (JSON), the texts of attributes and lexicons (JSON), and arrays."""
+        """The stored form of the model: a header (JSON), the texts of attributes and lexicons (JSON), and arrays."""
         features, columns = self.features, np.flatnonzero(self.weights)
         header = {
             "settings": self.settings,
             "about": self.about,
             "labels": list(self.labels),
-            "forbidden": np.argwhere(self.allowed == 0).tolist(),
+            "forbidden": np.argwhere(self.mask == 0).tolist(),
             "patterns": [pattern.line for pattern in features.patterns],
             "width": self.width,
         }
@@ -154,7 +154,7 @@ class Tagger:
         """``tag`` of many sentences, in their order, made while they are asked for."""
         for chains in self._batches(sentences):
             for labels in np.split(decode(chains, self.weights), chains.starts[1:-1]):
-                yield self._named(labels)
+                yield self._names(labels)
 
     def nbest(self, tokens: Words, k: int = 20) -> list[Tagging]:
         """The ``k`` best sequences of labels, best first, fewer if there are no more; see ``tag``."""
@@ -165,8 +165,8 @@ class Tagger:
         for chains in self._batches(sentences):
             scores, labels = k_best(chains, self.weights, k)
             for i, (first, end) in enumerate(zip(chains.starts, chains.starts[1:], strict=False)):
-                there = np.flatnonzero(np.isfinite(scores[i]))
-                yield [Tagging(self._named(labels[r, first:end]), float(scores[i, r])) for r in there]
+                ranks = np.flatnonzero(np.isfinite(scores[i]))
+                yield [Tagging(self._names(labels[r, first:end]), float(scores[i, r])) for r in ranks]
 
     def marginals(self, tokens: Words) -> np.ndarray:
         """float64 [tokens, K]: how probable each of ``labels`` is, where a sequence is as e to the power of its score.
@@ -176,11 +176,11 @@ class Tagger:
         return marginals(self.chains([tokens]), self.weights)
 
     def routes(self) -> dict[str, models.ModelRoute]:
-        """What a service answers."""
+        """The routes of a service."""
         return {"/tag": models.ModelRoute(TagRequest, answer_tags)}
 
     def health(self) -> dict[str, Any]:
-        """What a service says of its model."""
+        """The health report of a service."""
         return {"task": "tagging", "labels": self.labels}
 
     def warm_up(self) -> None:
@@ -192,39 +192,39 @@ class Tagger:
     def chains(self, sentences: Sequence[Words]) -> Chains:
         """Sentences as the learner sees them, without their labels."""
         attributes = self.features.extract([self._rows(tokens, i) for i, tokens in enumerate(sentences, start=1)])
-        return chains_of(*attributes, None, self.allowed, attribute_count=len(self.features.ids))
+        return chains_of(*attributes, None, self.mask, attribute_count=len(self.features.ids))
 
     def _rows(self, tokens: Words, number: int) -> list[Token]:
         """Tokens as rows of columns, a word being one with a single column."""
-        expected = "a word" if self.width == 1 else f"{self.width} columns"
+        form = "a word" if self.width == 1 else f"{self.width} columns"
         if not isinstance(tokens, Iterable) or isinstance(tokens, (str, Mapping)):
             raise DataError(f"sentence {number}: found {tokens!r}; expected a list of words or tokens")
         rows = list[Token]()
         for token in tokens:
             row = (token,) if isinstance(token, str) else tuple(token) if isinstance(token, (list, tuple)) else ()
             if len(row) != self.width or not all(isinstance(text, str) for text in row):
-                raise DataError(f"sentence {number}: found {token!r}; expected {expected} for every token")
+                raise DataError(f"sentence {number}: found {token!r}; expected {form} for every token")
             rows.append(row)
         return rows
 
-    def _named(self, labels: np.ndarray) -> list[str]:
+    def _names(self, labels: np.ndarray) -> list[str]:
         return [self.labels[label] for label in labels.tolist()]
 
     def _batches(self, sentences: Iterable[Words]) -> Iterator[Chains]:
-        waiting = iter(sentences)
-        while batch := list(islice(waiting, BATCH)):
+        rest = iter(sentences)
+        while batch := list(islice(rest, BATCH_SENTENCES)):
             yield self.chains(batch)
 
 
-def answer_tags(model: Tagger, asked: TagRequest, limits: Any) -> tuple[dict[str, Any], int]:
+def answer_tags(model: Tagger, request: TagRequest, limits: Any) -> tuple[dict[str, Any], int]:
     """The labels of sentences, or their best sequences of labels, and how many sentences there are."""
-    for i, sentence in enumerate(asked.sentences):
+    for i, sentence in enumerate(request.sentences):
         if len(sentence) > limits.words:
             raise InputError(f"found {len(sentence):,} words; at most {limits.words:,} are tagged", f"sentences[{i}]")
-        if len(sentence) * len(model.labels) * (asked.n or 1) > MOST_STEPS:
-            message = f"{asked.n} sequences of labels of {len(sentence):,} words take too much room; ask for fewer"
+        if len(sentence) * len(model.labels) * (request.n or 1) > MAX_STEPS:
+            message = f"{request.n} sequences of labels of {len(sentence):,} words take too much room; ask for fewer"
             raise InputError(message, f"sentences[{i}]")
-    if asked.n is None:
-        return {"labels": list(model.tag_many(asked.sentences))}, len(asked.sentences)
-    nbest = [[tagging._asdict() for tagging in best] for best in model.nbest_many(asked.sentences, asked.n)]
-    return {"nbest": nbest}, len(asked.sentences)
+    if request.n is None:
+        return {"labels": list(model.tag_many(request.sentences))}, len(request.sentences)
+    nbest = [[tagging._asdict() for tagging in best] for best in model.nbest_many(request.sentences, request.n)]
+    return {"nbest": nbest}, len(request.sentences)

@@ -1,4 +1,4 @@
-"""Training over chains: epochs in a seeded order, and the best of them by what is measured after each.
+"""Training over chains: epochs in a seeded order, and the best of them by a measure after each.
 
 To a learner, an example is a list of two: the right labels y* with the features φ(y*) − φ(y'), and the rival y' with
 none. It is handed to the learner's own pass over lists, so that updates, averages and counts are those of lists. Where
@@ -39,20 +39,20 @@ from rerank.contrib.structures.chain import (
 )
 from rerank.kernels.compile import ByType, kernel, kernel_of
 from rerank.learn.base import Learner, State, Weights
-from rerank.learn.contract import accepted
+from rerank.learn.contract import accept
 from rerank.learn.epoch import UpdateLog
 from rerank.learn.folds import FOLDS, sections
 from rerank.learn.losses import Cost
 from rerank.learn.pairs import ORACLES
-from rerank.learn.predictor import Predictor, named
-from rerank.learn.rules.maxent import Maxent, minimised
+from rerank.learn.predictor import Predictor, predictor_view
+from rerank.learn.rules.maxent import Maxent, minimise
 from rerank.learn.scoring import single
 from rerank.learn.train import Training, epoch_order, score_on, train
 from rerank.learn.workspace import EpochStats, ListArrays, Scratch, new_tally
 
 log = logging.getLogger("rerank")
 PENALTIES = 1.0, 0.1, 0.01, 0.001  # of maxent, where it says none
-ENOUGH = 25_000  # tokens to learn from in all folds together: with more, fewer sections are held out, one at least
+FOLD_TOKENS = 25_000  # to learn from in all folds together: with more, fewer sections are held out, one at least
 
 
 class PassOfLearner(ByType):
@@ -106,8 +106,8 @@ def pair_for(chains: Chains) -> tuple[ListArrays, Scratch]:
     )  # fmt: skip
 
 
-def structured(learner: Learner) -> Learner:
-    """``learner``, unless it cannot learn over outputs too many to list."""
+def require_structured(learner: Learner) -> Learner:
+    """Return ``learner``, unless it cannot learn over outputs too many to list."""
     reason = ""
     if learner.batch and not isinstance(learner, Maxent):
         reason = "it looks at every candidate of a list at once, and outputs are too many to list"
@@ -121,8 +121,8 @@ def structured(learner: Learner) -> Learner:
 
 
 def penalties(learner: Maxent, chains: Chains) -> list[float]:
-    """What ``learner`` is penalised by on ``chains``, the last for good: its own penalty; or those down to the one that
-    labels most tokens right in sections held out in turn: the last one, or up to all where tokens are few.
+    """The penalties of ``learner`` on ``chains``, the last for good: its own; or those down to the one that labels
+    most tokens right in sections held out in turn: the last one, or up to all where tokens are few.
 
     Each begins where the larger one before it ended, down to the first that brings nothing. What is found on this way
     is better than what is found from 0, in fewer steps: UD's Turkish-IMST, l2 .01, 90.6 and 90.3 % right.
@@ -133,18 +133,18 @@ def penalties(learner: Maxent, chains: Chains) -> list[float]:
     if count < 2:
         return [PENALTIES[0]]
     folds, right = list[tuple[State, Chains, Chains]](), list[int]()
-    for first, end in sections(every.size, count)[-int(np.clip(ENOUGH // max(chains.gold.size, 1), 1, count)) :]:
-        rest, apart = (chains.take(part) for part in (np.delete(every, slice(first, end)), every[first:end]))
-        folds.append((learner.init(chains.width), rest, apart))
+    for first, end in sections(every.size, count)[-int(np.clip(FOLD_TOKENS // max(chains.gold.size, 1), 1, count)) :]:
+        rest, fold = (chains.take(part) for part in (np.delete(every, slice(first, end)), every[first:end]))
+        folds.append((learner.init(chains.width), rest, fold))
     for l2 in PENALTIES:
         for state, rest, _ in folds:
             solve_chains(replace(learner, l2=l2), rest, state)
-        right.append(sum(int((decode(apart, state.cells[:-1]) == apart.gold).sum()) for state, _, apart in folds))
+        right.append(sum(int((decode(fold, state.cells[:-1]) == fold.gold).sum()) for state, _, fold in folds))
         if right[-1] <= max(right[:-1], default=-1):
             break
-    best, tokens = right.index(max(right)), max(1, sum(apart.gold.size for _, _, apart in folds))
-    tried = ", ".join(f"l2 {l2:g} {100 * count / tokens:.2f}" for l2, count in zip(PENALTIES, right, strict=False))
-    log.info("maxent: l2 %g of %s %% right of %d tokens held out", PENALTIES[best], tried, tokens)
+    best, tokens = right.index(max(right)), max(1, sum(fold.gold.size for _, _, fold in folds))
+    trials = ", ".join(f"l2 {l2:g} {100 * count / tokens:.2f}" for l2, count in zip(PENALTIES, right, strict=False))
+    log.info("maxent: l2 %g of %s %% right of %d tokens held out", PENALTIES[best], trials, tokens)
     return list(PENALTIES[: best + 1])
 
 
@@ -167,7 +167,7 @@ def train_chains(
     Raises RecipeError: the learner needs all outputs, or cannot keep a state for this many columns. DataError: a token
     of ``chains`` has no label.
     """
-    structured(accepted(learner))
+    require_structured(accept(learner))
     if (chains.gold < 0).any():
         i = int(np.searchsorted(chains.starts, np.argmax(chains.gold < 0), "right"))
         raise DataError(f"example {i}: found a token without a label; expected one for every token to train on")
@@ -188,20 +188,20 @@ class ChainProblem:
         """See ``TrainingProblem``."""
         if learner.batch:
             field = cast(Maxent, learner)
-            of_each = [solve_chains(replace(field, l2=l2), self.corpus, state) for l2 in penalties(field, self.corpus)]
-            return of_each[-1]
+            stats = [solve_chains(replace(field, l2=l2), self.corpus, state) for l2 in penalties(field, self.corpus)]
+            return stats[-1]
         order = epoch_order(self.corpus.example_count, self.seed, epoch, self.shuffle)
         sums, loss, kind = learner.begin(self.corpus, order.size, state), learner.loss_type(), cast(Any, type(learner))
         self._room.stamp[0] = -1  # other transitions than those of an earlier state
         kernel, tally, tilt = kernel_of(chain_pass, kind, loss), new_tally(), float(issubclass(loss, Cost))
-        own, params = learner.named(state), learner.settings()
-        kernel(order, own, sums, *self._pair, None, tally, self._room, self.corpus, tilt, params)
+        view, params = learner.view(state), learner.settings()
+        kernel(order, view, sums, *self._pair, None, tally, self._room, self.corpus, tilt, params)
         learner.finish(state, sums)
         return EpochStats(*tally.item())
 
 
-SMALL = 1e-80  # products of three such numbers are far from underflow
-NOTHING = 1e-17  # what a probability of 1 does not notice
+MIN_FACTOR = 1e-80  # products of three such numbers are far from underflow
+NEGLIGIBLE = 1e-17  # compared with a probability of 1
 
 
 class MarginalRoom(NamedTuple):
@@ -240,25 +240,25 @@ def read_factors(room: MarginalRoom) -> None:
     for y in range(K):
         for x in range(K):
             factor = math.exp(transitions[y, x] - highest)
-            small |= factor < SMALL and transitions[y, x] > -np.inf
+            small |= factor < MIN_FACTOR and transitions[y, x] > -np.inf
             room.factors[x, y] = room.across[y, x] = factor
             room.pairs[x, y] = room.quotients[x, y] = 0.0
     room.top[0], room.top[1] = highest, small
 
 
 @kernel
-def label_probabilities(length: int, summed: bool, least: float, room: MarginalRoom) -> float:
-    """P(label) into ``room.forward``, and the P(transition), if they are to be ``summed``, are added up; returns log Z.
+def label_probabilities(length: int, pairs: bool, threshold: float, room: MarginalRoom) -> float:
+    """Write P(label) into ``room.forward`` and, with ``pairs``, add up the P(transition); returns log Z.
 
-    least: what a probability of 1 is not to notice. The scores are those of the last ``score_tokens``.
+    threshold: negligible, compared with a probability of 1. The scores are those of the last ``score_tokens``.
     """
     if length == 0:
         return 0.0
     if room.top[1] == 0.0:
-        log_z, safe = by_scaling(length, summed, least, room)
+        log_z, safe = by_scaling(length, pairs, threshold, room)
         if safe:
             return log_z
-    return by_logarithms(length, summed, room)
+    return by_logarithms(length, pairs, room)
 
 
 @kernel
@@ -267,7 +267,7 @@ def scale(row: np.ndarray) -> tuple[float, bool]:
     total, safe = 0.0, True
     for y in range(row.shape[0]):
         total += row[y]
-    least, inverse = SMALL * total, 1.0 / total
+    least, inverse = MIN_FACTOR * total, 1.0 / total
     for y in range(row.shape[0]):
         safe &= row[y] == 0.0 or row[y] >= least
         row[y] *= inverse
@@ -295,11 +295,11 @@ def add_product(row: np.ndarray, x: np.ndarray, matrix: np.ndarray) -> None:
 
 
 @kernel
-def by_scaling(length: int, summed: bool, least: float, room: MarginalRoom) -> tuple[float, bool]:
+def by_scaling(length: int, pairs: bool, threshold: float, room: MarginalRoom) -> tuple[float, bool]:
     """``label_probabilities``, unless a number is too small: then False, and nothing was added.
 
-    Only the way back, which log Z follows from, is over all pairs of labels. On the way forward, what comes from labels
-    that are no more probable than ``least`` is left out: mostly that is nearly all.
+    Only the way back, which log Z follows from, is over all pairs of labels. The way forward leaves out labels that are
+    no more probable than ``threshold``: mostly nearly all.
     """
     K, forward, backward, onward = room.sums.shape[0], room.forward, room.backward, room.onward
     log_z, safe = (length - 1) * room.top[0], True
@@ -316,7 +316,7 @@ def by_scaling(length: int, summed: bool, least: float, room: MarginalRoom) -> t
         safe &= fits
         for y in range(K):
             room.e[t, y] = math.exp(emissions[y] - highest)
-            safe &= room.e[t, y] >= SMALL or emissions[y] == -np.inf
+            safe &= room.e[t, y] >= MIN_FACTOR or emissions[y] == -np.inf
             onward[t, y] = room.e[t, y] * row[y]
     if not safe:
         return 0.0, False
@@ -326,7 +326,7 @@ def by_scaling(length: int, summed: bool, least: float, room: MarginalRoom) -> t
             room.sums[y] = 1.0 if t == 0 else 0.0
         if t > 0:
             for x in range(K):
-                if forward[t - 1, x] * backward[t - 1, x] > least:
+                if forward[t - 1, x] * backward[t - 1, x] > threshold:
                     add_multiple(room.sums, forward[t - 1, x], room.factors[x])
         for y in range(K):
             total += room.sums[y] * onward[t, y]
@@ -334,9 +334,9 @@ def by_scaling(length: int, summed: bool, least: float, room: MarginalRoom) -> t
             forward[t, y] = room.sums[y] * (room.e[t, y] / total)
         if t == 0:
             log_z += math.log(total)
-        elif summed:
+        elif pairs:
             for x in range(K):
-                if forward[t - 1, x] * backward[t - 1, x] > least:
+                if forward[t - 1, x] * backward[t - 1, x] > threshold:
                     add_multiple(room.quotients[x], 1.0 / total * forward[t - 1, x], onward[t])
     for t in range(length):
         for y in range(K):
@@ -345,7 +345,7 @@ def by_scaling(length: int, summed: bool, least: float, room: MarginalRoom) -> t
 
 
 @kernel
-def by_logarithms(length: int, summed: bool, room: MarginalRoom) -> float:
+def by_logarithms(length: int, pairs: bool, room: MarginalRoom) -> float:
     """``label_probabilities`` by sums of logarithms."""
     K, forward, backward = room.sums.shape[0], room.forward, room.backward
     emissions, transitions = room.chain.emissions, room.chain.transitions
@@ -363,7 +363,7 @@ def by_logarithms(length: int, summed: bool, room: MarginalRoom) -> float:
             for y in range(K):
                 room.sums[y] = transitions[y, x] + emissions[t + 1, y] + backward[t + 1, y]
             backward[t, x] = log_sum(room.sums)
-            if summed:
+            if pairs:
                 for y in range(K):
                     room.pairs[x, y] += math.exp(forward[t, x] + room.sums[y] - log_z)
     for t in range(length):
@@ -392,16 +392,16 @@ def all_marginals(chains: Chains, state: Predictor, room: MarginalRoom, labels: 
     read_factors(room)
     for i in range(chains.starts.shape[0] - 1):
         length, first = score_tokens(chains, i, state, room.chain), chains.starts[i]
-        label_probabilities(length, False, NOTHING, room)
+        label_probabilities(length, False, NEGLIGIBLE, room)
         for t in range(length):
             for y in range(labels.shape[1]):
                 labels[first + t, y] = room.forward[t, y]
 
 
 CURVATURE = 0.05  # of the loss by a weight, for each occurrence: of p·(1 − p), for probabilities as they are mostly
-NO_FURTHER = 1e-4  # what a step betters L by, in relation to it, where the search ends
-FAINT = 1e-9  # probabilities up to here are left out of gradients, not of the loss
-SPARSE = 4  # labels are added one by one where they are less than this part of all
+TOLERANCE = 1e-4  # of L, relative: the search ends where a step gains less
+MIN_PROBABILITY = 1e-9  # less is left out of gradients, not of the loss
+SPARSE_PART = 4  # labels are added one by one where they are less than a quarter of all
 
 
 def solve_chains(learner: Maxent, chains: Chains, state: State) -> EpochStats:
@@ -409,33 +409,34 @@ def solve_chains(learner: Maxent, chains: Chains, state: State) -> EpochStats:
     assert learner.l2 is not None
     l2, tally, room = learner.l2, new_tally(), marginal_room(chains)
     gradient, active = np.zeros(chains.width), np.empty(chains.labels, np.int64)
-    columns, values = seen_columns(chains), np.square(chains.values.astype(np.float64)) if chains.values.size else None
+    values = np.square(chains.values.astype(np.float64)) if chains.values.size else None
     attributes = np.bincount(chains.attributes, values, chains.attribute_count)
+    columns = active_columns(chains)
     occurrences = np.concatenate([np.bincount(chains.gold, minlength=chains.labels), attributes])
     scale = 1.0 / np.sqrt(l2 + CURVATURE * occurrences[columns // chains.labels])
 
-    def penalised(u: np.ndarray) -> tuple[float, np.ndarray]:
+    def objective(u: np.ndarray) -> tuple[float, np.ndarray]:
         """L and its gradient by u = w / scale, of ``columns``."""
         w = u * scale
         state.cells[columns] = w
         gradient[:], tally.loss, tally.mistakes = 0.0, 0.0, 0
         room.chain.stamp[0] = -1
-        add_chain_loss(chains, named(state), room, gradient, active, tally)
+        add_chain_loss(chains, predictor_view(state), room, gradient, active, tally)
         return tally.loss + 0.5 * l2 * float(np.square(w).sum()), scale * (gradient[columns] + l2 * w)
 
     start, l1 = state.cells[columns] / scale, learner.l1 * scale
-    steps = minimised(penalised, start, l1, maxiter=learner.iterations, ftol=NO_FURTHER)[1]
-    named(state).counts.updates += steps
+    steps = minimise(objective, start, l1, maxiter=learner.iterations, ftol=TOLERANCE)[1]
+    predictor_view(state).counts.updates += steps
     tally.lists = chains.example_count
     return EpochStats(*tally.item())
 
 
-def seen_columns(chains: Chains) -> np.ndarray:
-    """int64: those of transitions that are allowed, and of attributes with the right labels of their tokens."""
-    K, seen = chains.labels, np.zeros(chains.width, np.bool_)
-    seen[: K * K] = chains.allowed[:K].ravel()
-    seen[K * (K + chains.attributes.astype(np.int64)) + np.repeat(chains.gold, np.diff(chains.rows))] = True
-    return np.flatnonzero(seen)
+def active_columns(chains: Chains) -> np.ndarray:
+    """int64: the columns of allowed transitions, and of attributes with the right labels of their tokens."""
+    K, mask = chains.labels, np.zeros(chains.width, np.bool_)
+    mask[: K * K] = chains.mask[:K].ravel()
+    mask[K * (K + chains.attributes.astype(np.int64)) + np.repeat(chains.gold, np.diff(chains.rows))] = True
+    return np.flatnonzero(mask)
 
 
 @kernel
@@ -444,12 +445,12 @@ def add_chain_loss(
     tally: Any,
 ) -> None:  # fmt: skip
     """Add −Σ_i log P(gold_i) and mistakes to ``tally``, its gradient to ``gradient``; active: space."""
-    K = chains.allowed.shape[1]
+    K = chains.mask.shape[1]
     read_transitions(chains, state, room.chain)
     read_factors(room)
     for i in range(chains.starts.shape[0] - 1):
         length, first = score_tokens(chains, i, state, room.chain), chains.starts[i]
-        log_z, score, wrong = label_probabilities(length, True, FAINT, room), 0.0, False
+        log_z, score, wrong = label_probabilities(length, True, MIN_PROBABILITY, room), 0.0, False
         for t in range(length):
             gold, row = np.int64(chains.gold[first + t]), room.forward[t]
             score += room.chain.emissions[t, gold]
@@ -473,13 +474,13 @@ def add_token(chains: Chains, t: int, row: np.ndarray, gradient: np.ndarray, act
     """Add the row of a token's labels to the gradient of all its attributes, for labels that are not nearly 0."""
     K, count = row.shape[0], 0
     for y in range(K):
-        if abs(row[y]) > FAINT:
+        if abs(row[y]) > MIN_PROBABILITY:
             active[count] = y
             count += 1
     for p in range(np.uint64(chains.rows[t]), np.uint64(chains.rows[t + 1])):
         j = K * (K + np.int64(chains.attributes[p]))
         value = 1.0 if chains.values.shape[0] == 0 else single(chains.values[p])
-        if count > K // SPARSE:
+        if count > K // SPARSE_PART:
             add_multiple(gradient[j : j + K], value, row)
         else:
             for r in range(np.uint64(count)):

@@ -24,19 +24,19 @@ from rerank.learn.base import Learner, State, Update
 from rerank.learn.epoch import pair_epoch
 from rerank.learn.losses import value_and_slope
 from rerank.learn.predictor import shrink, slope_of, subtract
-from rerank.learn.workspace import IDLE, UPDATE, Lesson, Scratch, margin, squared_norm
+from rerank.learn.workspace import NO_UPDATE, UPDATE, PairUpdate, Scratch, margin, squared_norm
 
-SQRT, CONSTANT = range(2)  # the places of these choices in ``SGD.schedule``
+SQRT, CONSTANT = range(2)  # the indices of these choices in ``SGD.schedule``
 HARD, PA_1, PA_2 = range(3)  # and in ``PassiveAggressive.variant``
-GREATEST = 1e150  # the most that one truncation takes away, so that their sum stays finite
+MAX_TRUNCATION = 1e150  # of one update, so that their sum stays finite
 
 
 @dataclass(frozen=True, kw_only=True)
 class Perceptron(Learner):
     """The structured perceptron.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(Perceptron(), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(Perceptron(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'short': 2.0}
 
     Reference: Collins 2002 (EMNLP). Memory: 16 bytes a column, 8 without the average.
@@ -58,8 +58,8 @@ class Perceptron(Learner):
 class SGD(Learner):
     """Stochastic gradient descent.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(SGD(), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(SGD(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': 0.0879, 'short': 0.4243}
 
     Reference: Robbins & Monro 1951; Bottou 2010. Memory: 16 bytes a column, 8 without the average.
@@ -91,8 +91,8 @@ class SGD(Learner):
 class PassiveAggressive(Learner):
     """Passive-aggressive learning.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(PassiveAggressive(variant="1", C=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(PassiveAggressive(variant="1", C=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'short': 0.2}
 
     Reference: Crammer et al. 2006 (JMLR 7), Fig. 1. Memory: 16 bytes a column, 8 without the average.
@@ -116,19 +116,19 @@ class PassiveAggressive(Learner):
 
     @staticmethod
     def update_pair(
-        state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, cost: float, weight: float, params: Any
-    ) -> Lesson:  # fmt: skip
+        state: Any, sums: Any, scratch: Scratch, count: int, offset: float, cost: float, weight: float, params: Any
+    ) -> PairUpdate:  # fmt: skip
         """w ← w + τz, τ = loss/‖z‖², at most C (PA-I), or loss/(‖z‖² + 1/2C) (PA-II) (Crammer et al. 2006, Fig. 1)."""
-        m, norm = fixed + margin(state.a, scratch, count), squared_norm(scratch, count)
+        m, norm = offset + margin(state.a, scratch, count), squared_norm(scratch, count)
         loss, _ = value_and_slope(m, cost, params.loss)
         if not (loss > 0.0 and norm > 0.0):
-            return Lesson(m, loss, 0.0, IDLE)
+            return PairUpdate(m, loss, 0.0, NO_UPDATE)
         tau = loss / (norm + 0.5 / params.C) if params.variant == PA_2 else loss / norm
         if params.variant == PA_1:
             tau = min(params.C, tau)
         tau *= weight
         subtract(state, scratch, count, -tau)
-        return Lesson(m, loss, tau, UPDATE)
+        return PairUpdate(m, loss, tau, UPDATE)
 
     @staticmethod
     def learn(state: Any, scratch: Scratch, count: int, n: int, tau: float, params: Any) -> None:
@@ -140,8 +140,8 @@ class PassiveAggressive(Learner):
 class TruncatedGradient(Learner):
     """Gradient steps, and every this many updates a truncation of the weights.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(TruncatedGradient(l1=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(TruncatedGradient(l1=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': 0.1222, 'short': 1.3435}
 
     Reference: Langford, Li & Zhang 2009 (JMLR 10), section 3.3; without ``theta`` and ``every`` FOBOS (Duchi & Singer
@@ -189,4 +189,4 @@ class TruncatedGradient(Learner):
                 state.v[j] = 0.0 if abs(w) > params.theta else 1.0
             state.a[j] = w if w == 0.0 else w + math.copysign(G * slope_of(state, j), w)
         if k % params.every == 0:
-            state.now.tau = G + min(params.every * alpha * params.l1, GREATEST)
+            state.now.tau = G + min(params.every * alpha * params.l1, MAX_TRUNCATION)

@@ -22,8 +22,8 @@ VAR, STDEV = range(2)
 class CW(Gaussian):
     """Confidence-weighted learning: every list is right with probability Φ(φ) after its update.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(CW(), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(CW(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': 0.3243, 'short': 0.7027}
 
     Reference: Crammer, Dredze & Pereira 2012 (JMLR 13). Memory: 32 bytes a column, 16 without the average;
@@ -45,7 +45,7 @@ class CW(Gaussian):
     covariance: Literal["kl", "l2", "exact", "full"] = "kl"
 
     @staticmethod
-    def rates_of(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
+    def gaussian_step(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
         """The α that meets m⁺ = φv⁺ or m⁺ = φ√v⁺, and its covariance (Crammer et al. 2012, Fig. 1)."""
         if params.form == VAR:
             loss = max(0.0, params.phi * v - m)
@@ -57,7 +57,7 @@ class CW(Gaussian):
         return max(0.0, params.phi * math.sqrt(v) - m), alpha, beta, xi
 
     @staticmethod
-    def exact_rates(
+    def exact_step(
         scratch: Scratch, count: int, m: float, v: float, weight: float, params: Any
     ) -> tuple[float, float]:  # fmt: skip
         """The α that meets the constraint with the covariance that follows from it (their eqs. 33, 34)."""
@@ -72,8 +72,8 @@ class CW(Gaussian):
 class SoftCW(Gaussian):
     """CW with a soft margin: the constraint m ≥ φ√v may be violated at a price.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(SoftCW(), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(SoftCW(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': 0.4804, 'short': 0.907}
 
     Reference: Wang, Zhao & Hoi 2012 (ICML), Alg. 1. Memory: 32 bytes a column, 16 without the average; 8·D² for a
@@ -95,7 +95,7 @@ class SoftCW(Gaussian):
     covariance: Literal["kl", "l2", "full"] = "kl"
 
     @staticmethod
-    def rates_of(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
+    def gaussian_step(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
         """The α of CW, at most C (Wang et al. 2012, Prop. 1)."""
         alpha = min(params.C * weight, max(0.0, stdev_alpha(m, v, params.phi)))
         beta, xi = stdev_shrinkage(alpha, v, params.phi)
@@ -114,8 +114,8 @@ def var_alpha(m: float, v: float, phi: float, loss: float) -> float:
 def stdev_shrinkage(alpha: float, v: float, phi: float) -> tuple[float, float]:
     """(β, ξ) of an α for the constraint m ≥ φ√v: αφ/(√v⁺ + vαφ) and αφ/√v⁺ (Crammer et al. 2012, Fig. 1)."""
     b = alpha * v * phi
-    after = 2.0 * v / (b + math.sqrt(b * b + 4.0 * v))  # √v⁺
-    return alpha * phi / (after + v * alpha * phi), alpha * phi / after
+    deviation = 2.0 * v / (b + math.sqrt(b * b + 4.0 * v))  # √v⁺
+    return alpha * phi / (deviation + v * alpha * phi), alpha * phi / deviation
 
 
 @kernel
@@ -164,15 +164,15 @@ def exact_var(m: float, v: float, phi: float, part: np.ndarray, count: int) -> f
 
 
 @kernel
-def excess_stdev(after: float, m: float, v: float, phi: float, part: np.ndarray, count: int) -> tuple[float, float]:
-    """g = log m⁺ − log(φ²v⁺/m⁺) at m⁺ = ``after``, and its slope in log m⁺, at least 1 (Crammer et al., eq. 34)."""
-    alpha, total, slope = (after - m) / v, 0.0, 0.0
+def excess_stdev(m_plus: float, m: float, v: float, phi: float, part: np.ndarray, count: int) -> tuple[float, float]:
+    """g = log m⁺ − log(φ²v⁺/m⁺) at m⁺ = ``m_plus``, and its slope in log m⁺, at least 1 (Crammer et al., eq. 34)."""
+    alpha, total, slope = (m_plus - m) / v, 0.0, 0.0
     for r in range(count):
         pull = phi * phi * part[r]
-        c = after + alpha * pull
+        c = m_plus + alpha * pull
         total += pull / c
-        slope += pull / c * (after * (1.0 + pull / v) / c)
-    return math.log(after / total), 1.0 + slope / total
+        slope += pull / c * (m_plus * (1.0 + pull / v) / c)
+    return math.log(m_plus / total), 1.0 + slope / total
 
 
 @kernel
@@ -183,17 +183,17 @@ def exact_stdev(m: float, v: float, phi: float, part: np.ndarray, count: int) ->
     and at most φ√v, because v⁺ ≤ v.
     """
     low, high = max(0.0, m), phi * math.sqrt(v)
-    after = high
+    m_plus = high
     for _ in range(200):
-        g, slope = excess_stdev(after, m, v, phi, part, count)
+        g, slope = excess_stdev(m_plus, m, v, phi, part, count)
         if g > 0.0:
-            high = after
+            high = m_plus
         else:
-            low = after
-        after *= math.exp(-g / slope)
-        if not low <= after <= high:
-            after = math.sqrt(low) * math.sqrt(high)
+            low = m_plus
+        m_plus *= math.exp(-g / slope)
+        if not low <= m_plus <= high:
+            m_plus = math.sqrt(low) * math.sqrt(high)
         if abs(g) <= 1e-14 * slope or high - low <= 1e-15 * high:
             break
-    alpha = (after - m) / v
-    return alpha, alpha * phi * phi / after
+    alpha = (m_plus - m) / v
+    return alpha, alpha * phi * phi / m_plus

@@ -21,7 +21,7 @@ so far,
     σ = (√(n_j + g_j²) − √n_j)/α,   z_j ← z_j + g_j − σ·w_j,   n_j ← n_j + g_j²,
     w_j = −sign(z_j)·max(|z_j| − λ₁, 0) / ((β + √n_j)/α + λ₂).
 
-What is kept is q_j = (β + √n_j)/α as of the column's last update, and σ is the change of q_j.
+The state has q_j = (β + √n_j)/α as of the column's last update, and σ is the change of q_j.
 
 Normalised, the adaptive ones are indifferent to the units of features (Ross, Mineiro & Langford 2013, Alg. 2): they
 work on φ_j/c_j, with c_j the largest difference of column j so far. In an update g = Σ a_y φ(y),
@@ -30,8 +30,8 @@ work on φ_j/c_j, with c_j the largest difference of column j so far. In an upda
 * N ← N + Σ_j (g_j/c_j)² / max a_y², and t ← t + 1 unless g = 0.
 
 Step sizes are multiplied by √(t/N), so that they do not depend on the number of features: ARDA multiplies all weights
-by it, FTRL α. Where c_j grows, all that is remembered of the column in its unit is multiplied by the ratio of the old
-c_j to the new; the weight a_j is divided by c_j. The base score has no unit.
+by it, FTRL α. Where c_j grows, all numbers of the column in its unit are multiplied by the ratio of the old c_j to the
+new; the weight a_j is divided by c_j. The base score has no unit.
 """
 
 import math
@@ -62,17 +62,16 @@ from rerank.learn.workspace import (
 # |g_j| ≤ NOISE·x_j·max |a_y| are 0 (of a feature that all candidates share, say), and an update with all |a_y| ≤ NOISE
 # counts as an update, but changes nothing else.
 NOISE = 1e-12
-# The largest step size of a column; q is at most this, and q + λ₂ at least its inverse: products and quotients stay
-# finite.
-GREATEST = 1e150
+# Of a column; q is at most this, and q + λ₂ at least its inverse: products and quotients stay finite.
+MAX_STEP = 1e150
 
 
 @dataclass(frozen=True, kw_only=True)
 class RDA(Learner):
     """Regularised dual averaging with L1, L2 or both.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(RDA(l1=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(RDA(l1=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'short': 1.2728}
 
     Reference: Xiao 2010 (JMLR 11), Alg. 1. Memory: 16 bytes a column and in an epoch 32 more; 8 without the average.
@@ -101,7 +100,7 @@ class RDA(Learner):
 
     def init(self, columns: int, candidates: int = 0) -> State:
         state = super().init(columns, candidates)
-        now = self.named(state).now
+        now = self.view(state).now
         now.d = now.d_free = now.d_base = 0.0
         now.slope = self.l1
         return state
@@ -120,8 +119,8 @@ class RDA(Learner):
 class VotedRDA(RDA):
     """Dual averaging that updates on mistakes only, so that few predictors vote; see RDA for the parameters.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(VotedRDA(l1=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(VotedRDA(l1=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'short': 1.2728}
 
     Reference: Xu et al. 2013 (arXiv 1310.5007), Alg. 1; Gao et al. 2013, Fig. 1. Memory: as RDA.
@@ -150,9 +149,9 @@ class Adaptive(Learner):
     update: Update = "always"
 
     @staticmethod
-    def gather(data: ListArrays, scratch: Scratch, n: int, last: int, loss: Any, params: Any) -> int:
-        """g, with the spreads x_j in ``scratch.extra``, without what is rounding alone; no unit is the base score's."""
-        count, base = gather_spread(data, scratch, n, largest_coefficient(scratch, n), loss), 0.0
+    def sum_subgradient(data: ListArrays, scratch: Scratch, n: int, last: int, loss: Any, params: Any) -> int:
+        """g, with the spreads x_j in ``scratch.extra``, without rounding; the base score has no unit."""
+        count, base = sum_with_spread(data, scratch, n, largest_coefficient(scratch, n), loss), 0.0
         for r in range(1, n):
             if data.base[scratch.who[r]] != data.base[scratch.who[0]]:
                 base = base_of(data, scratch, n)
@@ -162,17 +161,17 @@ class Adaptive(Learner):
 
     @staticmethod
     def learn(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
-        """Take in g, each entry in the unit of its column, which grows to x_j before."""
-        now, top, squared = state.now, largest_coefficient(scratch, n), 0.0
+        """Learn from g, each entry in the unit of its column, which grows to x_j before."""
+        now, top, squares = state.now, largest_coefficient(scratch, n), 0.0
         for r in range(np.uint64(count if top > NOISE else 0)):
             j, g, x = scratch.column[r], scratch.value[r], scratch.extra[r]
             scratch.extra[r] = 1.0
             if params.normalized and g != 0.0 and j != state.a.shape[0] - 1:
                 scratch.extra[r] = rescale_column(state, j, x, params)
                 share = g * scratch.extra[r] * (1.0 / top)
-                squared += share * share
-        if squared > 0.0:
-            now.times, now.squares = now.times + 1.0, now.squares + squared
+                squares += share * share
+        if squares > 0.0:
+            now.times, now.squares = now.times + 1.0, now.squares + squares
         speed = speed_of(now)
         for r in range(np.uint64(count if top > NOISE else 0)):
             j, g, inverse = scratch.column[r], weight * scratch.value[r], scratch.extra[r]
@@ -185,8 +184,8 @@ class Adaptive(Learner):
 class AdaptiveRDA(Adaptive):
     """Regularised dual averaging with AdaGrad's step sizes.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(AdaptiveRDA(), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(AdaptiveRDA(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': -0.0232, 'short': 0.1204}
 
     Reference: Duchi, Hazan & Singer 2011 (JMLR 12), eq. 3. Memory: 40 bytes a column, 32 without the average.
@@ -217,7 +216,7 @@ class AdaptiveRDA(Adaptive):
         cell = state.cells[j]
         cell.s += g
         cell.norm = math.sqrt(cell.norm * cell.norm + g * g)
-        e = min(params.eta * inverse / (params.delta + cell.norm), GREATEST)
+        e = min(params.eta * inverse / (params.delta + cell.norm), MAX_STEP)
         cell.a = -cell.s * e
         if state.v.shape[0] > 0:
             state.v[j] = e
@@ -242,8 +241,8 @@ class AdaptiveRDA(Adaptive):
 class FTRL(Adaptive):
     """FTRL-proximal: AdaGrad's step sizes with L1 and L2 that do not grow with the number of updates.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(FTRL(l1=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(FTRL(l1=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': 0.0552, 'short': 0.0988}
 
     Reference: McMahan et al. 2013 (KDD), Alg. 1. Memory: 64 bytes a column.
@@ -270,9 +269,9 @@ class FTRL(Adaptive):
         """n ← n + g², z ← z + g − σw, and w from them, all in the column's unit (McMahan et al. 2013, Alg. 1)."""
         cell = state.cells[j]
         unit = cell.unit if cell.unit > 0.0 else 1.0
-        steepness = min(min(1.0 / params.alpha, GREATEST) / speed, GREATEST)
+        steepness = min(min(1.0 / params.alpha, MAX_STEP) / speed, MAX_STEP)
         cell.root = math.sqrt(cell.root * cell.root + g * g)
-        q = min((params.beta + cell.root) * steepness, GREATEST)
+        q = min((params.beta + cell.root) * steepness, MAX_STEP)
         cell.z += g - (q - cell.q) * (cell.w * unit)
         cell.q = q
         assign(state, j, leader(state, j, params) * inverse)
@@ -293,7 +292,7 @@ class FTRL(Adaptive):
 def leader(state: Any, j: int, params: Any) -> float:
     """The weight that z and q stand for, in the column's unit; free columns have no regulariser."""
     cell, bound = state.cells[j], slope_of(state, j)
-    return float(-shrink(cell.z, bound * params.l1) / max(cell.q + bound * params.l2, 1.0 / GREATEST))
+    return float(-shrink(cell.z, bound * params.l1) / max(cell.q + bound * params.l2, 1.0 / MAX_STEP))
 
 
 @kernel
@@ -312,13 +311,13 @@ def largest_coefficient(scratch: Scratch, n: int) -> float:
 
 
 @by_type
-def gather_spread(data: ListArrays, scratch: Scratch, n: int, top: float, loss: Any) -> int:
+def sum_with_spread(data: ListArrays, scratch: Scratch, n: int, top: float, loss: Any) -> int:
     """The subgradient with x_j in ``scratch.extra``; entries that may be rounding alone are 0."""
     return accumulate_spread(data, scratch, n, NOISE * top)
 
 
-@body(gather_spread, PairLoss)
-def gather_difference(data: ListArrays, scratch: Scratch, n: int, top: float, loss: Any) -> int:
+@body(sum_with_spread, PairLoss)
+def difference_with_spread(data: ListArrays, scratch: Scratch, n: int, top: float, loss: Any) -> int:
     """x_j = |g_j| / max |a_y|."""
     who, a = scratch.who, scratch.a
     count = merge(data, who[0], a[0], who[1], a[1], scratch.column, scratch.value)
@@ -331,20 +330,20 @@ def gather_difference(data: ListArrays, scratch: Scratch, n: int, top: float, lo
 def accumulate_spread(data: ListArrays, scratch: Scratch, n: int, noise: float) -> int:
     """``accumulate``, with the largest difference x_j of two candidates with a_y ≠ 0 in ``scratch.extra``; entries up
     to x_j·noise are 0."""
-    candidates, count, place = 0, accumulate(data, scratch, n), scratch.sums
+    candidates, count, index = 0, accumulate(data, scratch, n), scratch.sums
     for r in range(np.uint64(count)):
-        entry, place[scratch.column[r]] = scratch.spread[r + ONE], r + ONE  # 0 is for columns whose sum is 0
+        entry, index[scratch.column[r]] = scratch.spread[r + ONE], r + ONE  # 0 is for columns whose sum is 0
         entry.least, entry.greatest, entry.owners = np.inf, -np.inf, 0
     for i in range(n):
         if scratch.a[i] == 0.0:
             continue
         candidates += 1
         for p in range(np.uint64(data.rows[scratch.who[i]]), np.uint64(data.rows[scratch.who[i] + 1])):
-            entry, x = scratch.spread[np.uint32(place[data.columns[p]])], single(data.values[p])
+            entry, x = scratch.spread[np.uint32(index[data.columns[p]])], single(data.values[p])
             entry.least, entry.greatest = min(entry.least, x), max(entry.greatest, x)
             entry.owners += 1
     for r in range(np.uint64(count)):
-        entry, g, place[scratch.column[r]] = scratch.spread[r + ONE], scratch.value[r], 0.0
+        entry, g, index[scratch.column[r]] = scratch.spread[r + ONE], scratch.value[r], 0.0
         if entry.owners < candidates:  # others have 0
             entry.least, entry.greatest = min(entry.least, 0.0), max(entry.greatest, 0.0)
         x = entry.greatest - entry.least

@@ -1,9 +1,9 @@
 """Gaussian learners: N(μ, Σ) over the weights, predicting with μ; Σ is diagonal, or a full matrix.
 
 A vector z of a list has m = μ·z and v = zᵀΣz. Every rule moves the mean by αΣz and shrinks the covariance,
-Σ ← Σ − βΣzzᵀΣ, or its inverse, 1/Σ_jj ← 1/Σ_jj + ξz_j²; what it says of α, β and ξ is the body of ``rates_of``. Forms
-without cancellation are used throughout. The base score's weight, where it is learned, is one more coordinate after the
-D columns.
+Σ ← Σ − βΣzzᵀΣ, or its inverse, 1/Σ_jj ← 1/Σ_jj + ξz_j²; α, β and ξ are those of its ``gaussian_step``. Forms without
+cancellation are used throughout. The base score's weight, where it is learned, is one more coordinate after the D
+columns.
 
 A full matrix takes O(D²) per update: it is for problems of a few thousand columns. For learners whose updates meet a
 constraint of confidence see ``confidence``.
@@ -18,23 +18,23 @@ from rerank.base.ranges import Count, Positive
 from rerank.kernels.compile import by_type, kernel
 from rerank.learn.base import Learner, State
 from rerank.learn.epoch import pair_epoch, repeat_pairs
-from rerank.learn.predictor import add, assign, fresh
+from rerank.learn.predictor import add, assign, new_state
 from rerank.learn.workspace import (
-    IDLE,
+    NO_UPDATE,
     SKIP,
     UPDATE,
-    Lesson,
+    PairUpdate,
     Scratch,
-    exact_rates,
+    exact_step,
+    gaussian_step,
     inner,
     margin,
-    rates_of,
     squared_norm,
 )
 
 ROUNDING = 1e-12  # of a variance that was 1 at first: how exactly it can be known
-SMALLEST = 1e-100  # an update whose v is below it is skipped
-KL, L2, EXACT = range(3)  # the places of these choices in every learner's ``covariance``
+MIN_VARIANCE = 1e-100  # an update whose v is below it is skipped
+KL, L2, EXACT = range(3)  # the indices of these choices in every learner's ``covariance``
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,31 +67,31 @@ class Gaussian(Learner):
     def init(self, columns: int, candidates: int = 0) -> State:  # noqa: ARG002
         """μ = 0 and Σ = prior·I."""
         if self.full:
-            state = fresh(columns, matrix=True)
+            state = new_state(columns, matrix=True)
             state.matrix[:] *= self.prior
             return state
         state = super().init(columns)
-        self.named(state).cells["variance"] = self.prior
+        self.view(state).cells["variance"] = self.prior
         return state
 
     def variances(self, state: State) -> np.ndarray:
         """float64 [D]: the diagonal of Σ."""
-        return np.array((np.diag(state.matrix) if self.full else self.named(state).cells["variance"])[:-1])
+        return np.array((np.diag(state.matrix) if self.full else self.view(state).cells["variance"])[:-1])
 
     @staticmethod
     def update_pair(
-        state: Any, sums: Any, scratch: Scratch, count: int, fixed: float, cost: float, weight: float, params: Any
-    ) -> Lesson:  # fmt: skip
+        state: Any, sums: Any, scratch: Scratch, count: int, offset: float, cost: float, weight: float, params: Any
+    ) -> PairUpdate:  # fmt: skip
         """With a full matrix where ``sums`` is room for Σz, else with a diagonal; settled while it is compiled."""
         if sums is None:
-            return learn_diagonal(state, scratch, count, fixed, weight, params)
-        return learn_full(state, sums, scratch, count, fixed, weight, params)
+            return learn_diagonal(state, scratch, count, offset, weight, params)
+        return learn_full(state, sums, scratch, count, offset, weight, params)
 
 
 @by_type
 def learn_full(
-    state: Any, sz: np.ndarray, scratch: Scratch, count: int, fixed: float, weight: float, params: Any
-) -> Lesson:  # fmt: skip
+    state: Any, sz: np.ndarray, scratch: Scratch, count: int, offset: float, weight: float, params: Any
+) -> PairUpdate:  # fmt: skip
     """μ ← μ + αΣz, Σ ← Σ − βΣzzᵀΣ, where the margin is short of what is asked; ``sz`` is room for Σz.
 
     The second-order perceptron judges with z in its matrix already, which divides w·z by 1 + v. The variance along z
@@ -99,17 +99,17 @@ def learn_full(
     """
     m, v = spread_difference(state, scratch, count, sz)
     after = params.judges_after_update
-    judged = fixed + (m / (1.0 + v) if after else m)
-    loss, alpha, shrinkage, _ = rates_of(m if after else judged, max(v, 0.0), weight, params)
-    loss = max(0.0, -judged) if after else loss
-    if not (loss > 0.0 or (after and judged == 0.0)) or count == 0 or weight == 0.0:
-        return Lesson(judged, loss, fixed, IDLE)
+    full_margin = offset + (m / (1.0 + v) if after else m)
+    loss, alpha, shrinkage, _ = gaussian_step(m if after else full_margin, max(v, 0.0), weight, params)
+    loss = max(0.0, -full_margin) if after else loss
+    if not (loss > 0.0 or (after and full_margin == 0.0)) or count == 0 or weight == 0.0:
+        return PairUpdate(full_margin, loss, offset, NO_UPDATE)
     floor = ROUNDING * squared_norm(scratch, count)
-    if not v > max(floor, SMALLEST):
-        return Lesson(judged, loss, fixed, SKIP)
+    if not v > max(floor, MIN_VARIANCE):
+        return PairUpdate(full_margin, loss, offset, SKIP)
     shrinkage = min(shrinkage, (1.0 - floor / v) / v)  # zᵀΣz becomes v − βv²
     whiten(state, sz, alpha, shrinkage)
-    return Lesson(judged, loss, fixed, UPDATE)
+    return PairUpdate(full_margin, loss, offset, UPDATE)
 
 
 @kernel
@@ -141,22 +141,22 @@ def whiten(state: Any, sz: np.ndarray, alpha: float, shrinkage: float) -> None:
 
 
 @by_type
-def learn_diagonal(state: Any, scratch: Scratch, count: int, fixed: float, weight: float, params: Any) -> Lesson:
+def learn_diagonal(state: Any, scratch: Scratch, count: int, offset: float, weight: float, params: Any) -> PairUpdate:
     """μ ← μ + αΣz, and 1/Σ_jj ← 1/Σ_jj + ξz_j² or Σ_jj ← Σ_jj − β(Σ_jj z_j)², where the margin is short."""
-    cells, sums, survived = state.cells, state.sums, state.now.survived  # read once
-    z, part, averaged = scratch.value, scratch.extra, sums.shape[0] > 0
+    cells, sums, P = state.cells, state.sums, state.now.survived  # read once
+    z, part, keeps_average = scratch.value, scratch.extra, sums.shape[0] > 0
     for r in range(np.uint64(count)):
         part[r] = cells[scratch.column[r]].variance * z[r]
-    m, v = fixed + margin(state.a, scratch, count), inner(part, z, count)
-    loss, alpha, beta, xi = rates_of(m, v, weight, params)
+    m, v = offset + margin(state.a, scratch, count), inner(part, z, count)
+    loss, alpha, beta, xi = gaussian_step(m, v, weight, params)
     if not loss > 0.0 or count == 0 or weight == 0.0:
-        return Lesson(m, loss, fixed, IDLE)
-    if not v > SMALLEST:
-        return Lesson(m, loss, fixed, SKIP)
+        return PairUpdate(m, loss, offset, NO_UPDATE)
+    if not v > MIN_VARIANCE:
+        return PairUpdate(m, loss, offset, SKIP)
     if params.covariance == EXACT:
         for r in range(np.uint64(count)):
             part[r] *= z[r]
-        alpha, xi = exact_rates(scratch, count, m, v, weight, params)
+        alpha, xi = exact_step(scratch, count, m, v, weight, params)
     for r in range(np.uint64(count)):  # the factors of variances
         square = part[r] if params.covariance == EXACT else part[r] * z[r]
         part[r] = 1.0 - beta * square if params.covariance == L2 else 1.0 / (1.0 + xi * square)
@@ -164,18 +164,18 @@ def learn_diagonal(state: Any, scratch: Scratch, count: int, fixed: float, weigh
         cell = cells[scratch.column[r]]
         step = alpha * cell.variance * z[r]
         cell.mean += step
-        if averaged:
-            sums[scratch.column[r]] += survived * step
-        cell.variance = max(SMALLEST, cell.variance * part[r])
-    return Lesson(m, loss, fixed, UPDATE)
+        if keeps_average:
+            sums[scratch.column[r]] += P * step
+        cell.variance = max(MIN_VARIANCE, cell.variance * part[r])
+    return PairUpdate(m, loss, offset, UPDATE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AROW(Gaussian):
     """AROW: the squared hinge loss instead of CW's hard constraint, so that noisy labels do less harm.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(AROW(), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(AROW(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': 0.0244, 'short': 0.1463}
 
     Reference: Crammer, Kulesza & Dredze 2009 (NIPS), Fig. 1. Memory: 32 bytes a column, 16 without the average;
@@ -195,7 +195,7 @@ class AROW(Gaussian):
     covariance: Literal["kl", "l2", "full"] = "kl"
 
     @staticmethod
-    def rates_of(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
+    def gaussian_step(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
         """α = max(0, 1 − m)/(v + r), Σ ← Σ − Σzzᵀ/(v + r)Σ or 1/Σ ← 1/Σ + zzᵀ/r (Crammer et al. 2009, Fig. 1)."""
         loss, r = max(0.0, 1.0 - m), params.r / weight
         return loss, loss / (v + r), 1.0 / (v + r), 1.0 / r
@@ -205,8 +205,8 @@ class AROW(Gaussian):
 class NormalHerd(Gaussian):
     """Normal herding: every weight vector of the Gaussian is moved as PA-II would move it.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(NormalHerd(), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(NormalHerd(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': 0.0301, 'short': 0.1472}
 
     Reference: Crammer & Lee 2010 (NIPS). Memory: 32 bytes a column, 16 without the average; 8·D² for a full
@@ -226,20 +226,20 @@ class NormalHerd(Gaussian):
     covariance: Literal["kl", "l2", "full"] = "kl"
 
     @staticmethod
-    def rates_of(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
+    def gaussian_step(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
         """α = max(0, 1 − m)/(v + 1/C), and ξ = 2C + C²v for the covariance (Crammer & Lee 2010, Fig. 1)."""
         loss, C = max(0.0, 1.0 - m), params.C * weight
         xi = C * (2.0 + C * v)
-        shrunk = 1.0 + C * v
-        return loss, loss / (v + 1.0 / C), xi / (shrunk * shrunk), xi
+        factor = 1.0 + C * v
+        return loss, loss / (v + 1.0 / C), xi / (factor * factor), xi
 
 
 @dataclass(frozen=True, kw_only=True)
 class SecondOrderPerceptron(Gaussian):
     """The second-order perceptron: a perceptron on examples whitened by those that it erred on.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(SecondOrderPerceptron(), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(SecondOrderPerceptron(), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'short': 0.4}
 
     Reference: Cesa-Bianchi, Conconi & Gentile 2005 (SIAM J. Comput. 34), Fig. 1. Memory: 32 bytes a column; 8·D²
@@ -268,27 +268,29 @@ class SecondOrderPerceptron(Gaussian):
         return super().init(columns, candidates) if self.full else Learner.init(self, columns)
 
     def variances(self, state: State) -> np.ndarray:
-        return super().variances(state) if self.full else 1.0 / (self.a + self.named(state).cells["squares"][:-1])
+        return super().variances(state) if self.full else 1.0 / (self.a + self.view(state).cells["squares"][:-1])
 
     @staticmethod
-    def rates_of(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
+    def gaussian_step(m: float, v: float, weight: float, params: Any) -> tuple[float, float, float, float]:
         """With A = aI + Σ zzᵀ and w = A⁻¹ Σ z, one more z makes w + A⁻¹z·(1 − w·z)/(1 + v) (their Fig. 1)."""
         return max(0.0, -m), weight * (1.0 - m) / (1.0 + weight * v), weight / (1.0 + weight * v), weight
 
     @staticmethod
-    def learn_diagonal(state: Any, scratch: Scratch, count: int, fixed: float, weight: float, params: Any) -> Lesson:
+    def learn_diagonal(
+        state: Any, scratch: Scratch, count: int, offset: float, weight: float, params: Any
+    ) -> PairUpdate:
         """On a mistake, with the current example in A, v ← v + z and A ← A + z² (Cesa-Bianchi et al. 2005, Fig. 1)."""
         m = 0.0  # of z where A holds it already
         for r in range(count):
             cell, z = state.cells[scratch.column[r]], scratch.value[r]
             m += cell.total * z / (params.a + cell.squares + z * z)
-        m += fixed
+        m += offset
         if m > 0.0 or count == 0 or not weight > 0.0:
-            return Lesson(m, max(0.0, -m), fixed, IDLE)
+            return PairUpdate(m, max(0.0, -m), offset, NO_UPDATE)
         for r in range(count):
             j, z = scratch.column[r], scratch.value[r]
             cell = state.cells[j]
             cell.total += weight * z
             cell.squares += weight * (z * z)
             assign(state, j, cell.total / (params.a + cell.squares))
-        return Lesson(m, -m, fixed, UPDATE)
+        return PairUpdate(m, -m, offset, UPDATE)

@@ -24,22 +24,22 @@ from rerank.data.corpus import ColumnSpread, Corpus
 from rerank.kernels.compile import kernel, kernel_of
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.losses import value_of_list
-from rerank.learn.predictor import named, score_list
+from rerank.learn.predictor import predictor_view, score_list
 from rerank.learn.scoring import scores, single
 from rerank.learn.workspace import EpochStats, ListArrays, view
 
 log = logging.getLogger("rerank")
 TOLERANCE = 1e-8  # of the loss, relative: L-BFGS ends where a step gains less
 MEMORY = 10  # of L-BFGS, in steps
-LEAST_CURVATURE = 1e-3  # of a column, where nothing is penalised
+MIN_CURVATURE = 1e-3  # of a column, where nothing is penalised
 
 
 @dataclass(frozen=True, kw_only=True)
 class Maxent(Learner):
     """Conditional maximum entropy with a penalty, by L-BFGS: no epochs, no step size, no seed.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(Maxent(l2=1), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(Maxent(l2=1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'fluent': 0.176, 'short': 0.5601}
 
     Reference: Johnson et al. 1999 (ACL); Charniak & Johnson 2005 (ACL), section 3. Memory: 250 bytes a column.
@@ -74,8 +74,8 @@ class Maxent(Learner):
         """The weights and, of column D, what is added to ``base``; ``memory`` has those that the penalty draws to."""
         return super().init(columns, candidates)._replace(sums=np.zeros(0), memory=np.zeros(columns + 1))
 
-    def drawn_to(self, state: State) -> State:
-        """``state``, continued from: the penalty draws to its weights (Chelba & Acero 2004, section 3)."""
+    def anchor(self, state: State) -> State:
+        """Return ``state`` with a penalty that draws to its weights (Chelba & Acero 2004, section 3)."""
         return state._replace(memory=np.array(state.cells))
 
     def last(self, state: State) -> Weights:
@@ -91,37 +91,37 @@ class Maxent(Learner):
             raise RecipeError("found null; expected a number from 0, as no penalty was chosen by folds", key="l2")
         add, loss, l2, value = kernel_of(add_loss, self.loss_type()), self.settings().loss, self.l2, 0.0
         scale, unit = scales(lists, self.base_rate, l2)
-        lessons = [lessons_of(part, lists.in_part(k, oracle), any_ties) for k, part in enumerate(lists.parts())]
+        targets = [targets_of(part, lists.in_part(k, oracle), any_ties) for k, part in enumerate(lists.parts())]
         longest = np.diff(lists.lists).max(initial=0)
 
-        def penalised(u: np.ndarray) -> tuple[float, np.ndarray]:
+        def objective(u: np.ndarray) -> tuple[float, np.ndarray]:
             """L and its gradient by u = x / unit, where x = w / scale."""
             nonlocal value
             gradient, value = np.zeros(u.size), 0.0
             x = u * unit
             w = x * scale
-            for part, (taught, right) in zip(lists.parts(), lessons, strict=True):
+            for part, (indices, right) in zip(lists.parts(), targets, strict=True):
                 data, scratch = view(part, np.full(part.list_count, -1)), np.empty((2, longest))
-                value += add(data, taught, right, loss, w, self.base + w[-1], *scratch, gradient)
-            away = x - drawn
-            return value + 0.5 * l2 * float(np.square(away).sum()), unit * (gradient * scale + l2 * away)
+                value += add(data, indices, right, loss, w, self.base + w[-1], *scratch, gradient)
+            distance = x - anchor
+            return value + 0.5 * l2 * float(np.square(distance).sum()), unit * (gradient * scale + l2 * distance)
 
-        start, drawn = (
+        start, anchor = (
             np.divide(w, scale, out=np.zeros(scale.size), where=scale > 0) for w in (state.cells, state.memory)
         )
-        how = {"maxiter": self.iterations, "maxfun": 10 * self.iterations, "ftol": tolerance, "gtol": 0.0}
-        u, steps = minimised(penalised, start / unit, self.l1 * unit, **how)
+        options = {"maxiter": self.iterations, "maxfun": 10 * self.iterations, "ftol": tolerance, "gtol": 0.0}
+        u, steps = minimise(objective, start / unit, self.l1 * unit, **options)
         if steps == self.iterations and tolerance == TOLERANCE:  # what is learned in folds need not be the optimum
             log.warning("maxent ends after %d iterations, before its optimum; set iterations, or l2, higher", steps)
         state.cells[:] = u * unit * scale
-        counts = named(state).counts
+        counts = predictor_view(state).counts
         counts.updates, counts.free = counts.updates + steps, lists.free
-        parts = zip(lists.parts(), lessons, strict=True)
-        mistakes = sum(mistakes_in(part, scores(part, self.last(state)), *those) for part, those in parts)
+        parts = zip(lists.parts(), targets, strict=True)
+        mistakes = sum(mistakes_in(part, scores(part, self.last(state)), *of_part) for part, of_part in parts)
         return EpochStats(lists.list_count, mistakes, 0, value, 0)
 
 
-def lessons_of(part: Corpus, oracle: np.ndarray, any_ties: bool) -> tuple[np.ndarray, np.ndarray]:
+def targets_of(part: Corpus, oracle: np.ndarray, any_ties: bool) -> tuple[np.ndarray, np.ndarray]:
     """int64 [T], the lists that teach something, as another candidate than the right ones can be chosen; and int64 [N],
     1 for the right ones: the ``oracle``, or with ``any_ties`` all that have its gain."""
     best = np.repeat(oracle, np.diff(part.lists))
@@ -130,41 +130,41 @@ def lessons_of(part: Corpus, oracle: np.ndarray, any_ties: bool) -> tuple[np.nda
     return np.flatnonzero(wrong), right.astype(np.int64)
 
 
-def mistakes_in(part: Corpus, score: np.ndarray, taught: np.ndarray, right: np.ndarray) -> int:
-    """How many of the lists ``taught`` have no right candidate that scores strictly highest."""
-    ends = np.stack([part.lists[taught], part.lists[taught + 1]], axis=1).ravel()
+def mistakes_in(part: Corpus, score: np.ndarray, indices: np.ndarray, right: np.ndarray) -> int:
+    """Count the lists ``indices`` (int64 [T]) without a right candidate that scores strictly highest."""
+    ends = np.stack([part.lists[indices], part.lists[indices + 1]], axis=1).ravel()
     sides = (np.append(np.where(right == side, score, -np.inf), 0.0) for side in (1, 0))
     star, rival = (np.maximum.reduceat(side, ends)[::2] for side in sides)
     return int(np.count_nonzero(rival >= star))
 
 
-def minimised(
+def minimise(
     loss: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, l1: np.ndarray, **options: Any
 ) -> tuple[np.ndarray, int]:
-    """The x at which loss(x) + Σ l1·|x| is least, by L-BFGS from ``start``, and the number of steps; ``loss`` gives its
-    gradient too, and is called for the result at last.
+    """Return the x at which loss(x) + Σ l1·|x| is least, by L-BFGS from ``start``, and the number of steps; ``loss``
+    gives its gradient too, and is called for the result at last.
 
     With a penalty l1, x is the difference u − v of parts that are nowhere below 0, so that it is smooth (Andrew & Gao
     2007, section 3.2).
     """
     from scipy.optimize import minimize  # half a second, which other learners need not wait for
 
-    n, how = start.size, {"jac": True, "method": "L-BFGS-B", "options": {"maxcor": MEMORY, **options}}
+    n, arguments = start.size, {"jac": True, "method": "L-BFGS-B", "options": {"maxcor": MEMORY, **options}}
 
-    def parted(parts: np.ndarray) -> tuple[float, np.ndarray]:
+    def split_loss(parts: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = loss(parts[:n] - parts[n:])
         return value + float((l1 * (parts[:n] + parts[n:])).sum()), np.concatenate([gradient + l1, l1 - gradient])
 
     with _libraries().limit(limits=1, user_api="blas"):  # sums by several threads differ in the last bit
         if l1.any():
-            both = np.concatenate([np.maximum(start, 0.0), np.maximum(-start, 0.0)])
-            found = minimize(parted, both, bounds=[(0.0, None)] * both.size, **how)
-            x = found.x[:n] - found.x[n:]
+            halves = np.concatenate([np.maximum(start, 0.0), np.maximum(-start, 0.0)])
+            optimum = minimize(split_loss, halves, bounds=[(0.0, None)] * halves.size, **arguments)
+            x = optimum.x[:n] - optimum.x[n:]
         else:
-            found = minimize(loss, start, **how)
-            x = found.x
+            optimum = minimize(loss, start, **arguments)
+            x = optimum.x
         loss(x)
-    return x, found.nit
+    return x, optimum.nit
 
 
 @cache
@@ -177,12 +177,12 @@ def _libraries() -> Any:
 
 @kernel
 def add_loss(
-    data: ListArrays, taught: np.ndarray, right: np.ndarray, loss: Any, w: np.ndarray, beta: float, scores: np.ndarray,
+    data: ListArrays, indices: np.ndarray, right: np.ndarray, loss: Any, w: np.ndarray, beta: float, scores: np.ndarray,
     a: np.ndarray, gradient: np.ndarray,
 ) -> float:  # fmt: skip
-    """Return the loss of the lists ``taught``, and add its gradient, β's last; scores, a: scratch of a list."""
+    """Return the loss of the lists ``indices``, and add its gradient, β's last; scores, a: scratch of a list."""
     total = 0.0
-    for i in taught:
+    for i in indices:
         first, last = data.lists[i], data.lists[i + 1]
         n = last - first
         score_list(data, i, w, 1.0, beta, scores)
@@ -202,18 +202,18 @@ def scales(lists: Corpus, base_rate: float, l2: float) -> tuple[np.ndarray, np.n
 
     The second derivative of L at w = 0 by a column is the sum over lists of its variance within the list.
     """
-    spread, found, sums = ColumnSpread(lists.free), np.zeros(lists.width + 1), np.zeros(lists.width + 1)
+    spread, curvature, sums = ColumnSpread(lists.free), np.zeros(lists.width + 1), np.zeros(lists.width + 1)
     for part in lists.parts():
         spread.add(part)
-        add_curvature(view(part, np.full(part.list_count, -1)), found, sums)
+        add_curvature(view(part, np.full(part.list_count, -1)), curvature, sums)
     scale = np.concatenate([spread.scale(), np.ones(lists.width - lists.free), [base_rate]])
-    return scale, 1.0 / np.sqrt(max(l2, LEAST_CURVATURE) + np.square(scale) * np.maximum(found, 0.0))
+    return scale, 1.0 / np.sqrt(max(l2, MIN_CURVATURE) + np.square(scale) * np.maximum(curvature, 0.0))
 
 
 @kernel
-def add_curvature(data: ListArrays, found: np.ndarray, sums: np.ndarray) -> None:
-    """Add to ``found`` the variance of every column within every list; sums: zeros, scratch."""
-    D = found.shape[0] - 1
+def add_curvature(data: ListArrays, curvature: np.ndarray, sums: np.ndarray) -> None:
+    """Add to ``curvature`` the variance of every column within every list; sums: zeros, scratch."""
+    D = curvature.shape[0] - 1
     for i in range(data.weight.shape[0]):
         first, last = data.lists[i], data.lists[i + 1]
         if last <= first:
@@ -225,12 +225,12 @@ def add_curvature(data: ListArrays, found: np.ndarray, sums: np.ndarray) -> None
             for p in range(np.uint64(data.rows[y]), np.uint64(data.rows[y + 1])):
                 x, j = single(data.values[p]), data.columns[p]
                 sums[j] += share * x
-                found[j] += data.weight[i] * share * x * x
+                curvature[j] += data.weight[i] * share * x * x
         for y in range(first, last):
-            away = data.base[y] - mean
-            found[D] += data.weight[i] * share * (away * away)
+            distance = data.base[y] - mean
+            curvature[D] += data.weight[i] * share * (distance * distance)
             for p in range(np.uint64(data.rows[y]), np.uint64(data.rows[y + 1])):
                 j = data.columns[p]
                 if sums[j] != 0.0:
-                    found[j] -= data.weight[i] * sums[j] * sums[j]
+                    curvature[j] -= data.weight[i] * sums[j] * sums[j]
                     sums[j] = 0.0

@@ -24,9 +24,9 @@ from rerank.learn.base import Learner, State, Update
 from rerank.learn.predictor import assign, average_anew
 from rerank.learn.workspace import Scratch
 
-LIMIT = 300.0  # of |θ|
-REACH = 2.0**20  # Z and the sums of the average start again where Z has become this many times larger or smaller
-GREATEST_RATE = 1e300
+MAX_LOG_WEIGHT = 300.0  # of |θ|
+MAX_MASS_RATIO = 2.0**20  # Z and the sums of the average start again where Z has grown or shrunk by this factor
+MAX_RATE = 1e300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +38,11 @@ class Multiplicative(Learner):
     whole: ClassVar[tuple[str, ...]] = ("total", "mass", "carry", "start")
 
     eta: Positive | None = 0.01
-    mu: Annotated[float, Range(1e-100, 1e20)] = 0.01  # so that (2μ·sinh LIMIT)² and 4μ² are ordinary numbers
+    mu: Annotated[float, Range(1e-100, 1e20)] = 0.01  # so that (2μ·sinh MAX_LOG_WEIGHT)² and 4μ² are ordinary numbers
 
     def init(self, columns: int, candidates: int = 0) -> State:
         state = super().init(columns, candidates)._replace(memory=np.zeros(columns + 1))
-        now, total = self.named(state).now, getattr(self, "total", None)
+        now, total = self.view(state).now, getattr(self, "total", None)
         now.mass = now.start = 2.0 * (self.mu * (columns + (self.base_rate > 0)))
         if self.normalised:
             now.total = now.mass if total is None else total
@@ -59,13 +59,13 @@ def multiply(state: Any, scratch: Scratch, count: int, rate: float, params: Any)
     theta, w, now, mu = state.memory, scratch.extra, state.now, params.mu
     for r in range(count):
         j = scratch.column[r]
-        theta[j] = min(max(theta[j] - rate * scratch.value[r], -LIMIT), LIMIT)
+        theta[j] = min(max(theta[j] - rate * scratch.value[r], -MAX_LOG_WEIGHT), MAX_LOG_WEIGHT)
         x = math.expm1(abs(theta[j]))  # without cancellation and exactly odd in θ
         w[r] = math.copysign(mu * (x + x / (1.0 + x)), theta[j])
         if now.total > 0.0:  # one after the other, so that what came in goes out again to the last bit
             add_mass(now, -mass_of(state.a[j], mu))
             add_mass(now, mass_of(w[r], mu))
-    far = now.total > 0.0 and not now.start / REACH <= now.mass <= now.start * REACH
+    far = now.total > 0.0 and not now.start / MAX_MASS_RATIO <= now.mass <= now.start * MAX_MASS_RATIO
     if far:
         average_anew(state)
     for r in range(count):
@@ -82,8 +82,8 @@ def multiply(state: Any, scratch: Scratch, count: int, rate: float, params: Any)
 class UWin(Multiplicative):
     """Balanced Winnow, unnormalised; with another loss than the perceptron's: exponentiated gradient steps.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(UWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(UWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'short': 0.4027}
 
     Reference: Littlestone 1988; Zhang, section 1. Memory: 24 bytes a column, 16 without the average.
@@ -107,7 +107,7 @@ class UWin(Multiplicative):
     @staticmethod
     def learn(state: Any, scratch: Scratch, count: int, n: int, weight: float, params: Any) -> None:
         """θ ← θ + η·z, that is, both parts of w_j are multiplied by e^{±ηz_j} (Zhang, section 1)."""
-        rate = min(params.eta * weight, GREATEST_RATE)
+        rate = min(params.eta * weight, MAX_RATE)
         multiply(state, scratch, count, rate, params)
 
 
@@ -115,8 +115,8 @@ class UWin(Multiplicative):
 class NWin(UWin):
     """Balanced Winnow whose 2D positive weights keep the sum W: all are multiplied by d = W/Z.
 
-    >>> from rerank.learn.train import learned
-    >>> learned(NWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
+    >>> from rerank.learn.train import weights_after
+    >>> weights_after(NWin(mu=1, eta=0.1), {"fluent": 1}, {"fluent": -1, "short": 2})
     {'short': 0.3987}
 
     Reference: Littlestone 1988; Zhang, section 1. Memory: 24 bytes a column, 16 without the average.

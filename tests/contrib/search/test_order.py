@@ -176,7 +176,7 @@ LEARNER = {"name": "lambdamart", **SMALL}
 
 
 def grown(corpus: Corpus, **more: Any) -> Weights:
-    return LambdaMart(**SMALL | more, base=0.0).grown(corpus, None, 1).weights["average"]
+    return LambdaMart(**SMALL | more, base=0.0).grow(corpus, None, 1).weights["average"]
 
 
 def plainly(corpus: Corpus) -> np.ndarray:

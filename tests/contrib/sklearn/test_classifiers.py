@@ -23,7 +23,7 @@ from rerank.contrib.sklearn import (
     TruncatedGradientClassifier,
     WinnowClassifier,
 )
-from rerank.contrib.sklearn.classifiers import SHARED, OnlineClassifier
+from rerank.contrib.sklearn.classifiers import SHARED_FIELDS, OnlineClassifier
 from rerank.learn.base import Learner
 from rerank.learn.train import ListProblem, train
 
@@ -54,7 +54,8 @@ def test_the_parameters_are_the_learners(cls: Any) -> None:
     told = cleandoc(cls.__doc__).partition("Parameters\n----------\n")[2].partition("\n\n")[0]
     names = [name for line in re.findall(r"^([\w, ]+):", told, re.MULTILINE) for name in line.split(", ")]
     assert sorted(names) == sorted(shown)
-    learner, given = cls()._learner(), {name: value for name, value in cls().get_params().items() if name not in SHARED}
+    learner = cls()._learner()
+    given = {name: value for name, value in cls().get_params().items() if name not in SHARED_FIELDS}
     assert {name: getattr(learner, name) for name in given if hasattr(learner, name)}.items() <= given.items()
     assert learner.base == 0.0
 

@@ -26,7 +26,7 @@ from rerank.contrib.sklearn import (
     PassiveAggressiveClassifier,
     PerceptronClassifier,
 )
-from rerank.contrib.sklearn.classifiers import MOST, SHARED, visits_of
+from rerank.contrib.sklearn.classifiers import MAX_VISITS, SHARED_FIELDS, visits_of
 from rerank.data.labelled import Labelled
 
 
@@ -157,18 +157,18 @@ def test_sums_of_weights_are_as_good_as_whole() -> None:
 
 def test_large_weights_scale_the_step() -> None:
     """A weight of a million is no million of visits; equal rows are visited as often as before."""
-    rows: list[Row] = [((1.0, 0.0), 0, 1e6), ((0.0, 1.0), 1, 2.5), *[((1.0, 1.0), 0, 1.0)] * (MOST + 5)]
+    rows: list[Row] = [((1.0, 0.0), 0, 1e6), ((0.0, 1.0), 1, 2.5), *[((1.0, 1.0), 0, 1.0)] * (MAX_VISITS + 5)]
     for shuffle in (False, True):
         visits = visits_of(examples(rows), shuffle=shuffle)
         times = np.bincount(visits.sequence, minlength=len(rows))
-        assert times[:2].tolist() == [MOST, 3]
-        assert times[2:].sum() == MOST + 5
+        assert times[:2].tolist() == [MAX_VISITS, 3]
+        assert times[2:].sum() == MAX_VISITS + 5
         np.testing.assert_allclose((times * visits.importance)[:2], [1e6, 2.5])
-        assert set(visits.importance[visits.sequence]) == {1e6 / MOST, 2.5 / 3, 1.0}
+        assert set(visits.importance[visits.sequence]) == {1e6 / MAX_VISITS, 2.5 / 3, 1.0}
 
 
 def test_too_many_visits_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visits_module, "LIMIT", 2 * MOST)
+    monkeypatch.setattr(visits_module, "MAX_PASS_VISITS", 2 * MAX_VISITS)
     many = [((float(i), 0.0), i % 2, 1e7) for i in range(3)]
     with pytest.raises(ValueError, match=r"ask for 3e.03 visits per pass, more than 2e.03; divide them by a constant"):
         visits_of(examples(many), shuffle=False)
@@ -194,11 +194,11 @@ def test_the_examples_are_true() -> None:
 def test_every_parameter_is_in_the_table(cls: type) -> None:
     row = re.search(rf"^\| `{cls.__name__}` \|.*$", SITE, re.MULTILINE)
     assert row is not None
-    own = [parameter for parameter in signature(cls).parameters if parameter not in SHARED]
+    own = [parameter for parameter in signature(cls).parameters if parameter not in SHARED_FIELDS]
     assert re.findall(r"`(\w+)`", row[0].rpartition("|")[0].rpartition("|")[2]) == own
 
 
-@pytest.mark.parametrize("parameter", [*SHARED, *signature(ListRanker).parameters])
+@pytest.mark.parametrize("parameter", [*SHARED_FIELDS, *signature(ListRanker).parameters])
 def test_every_parameter_has_a_meaning(parameter: str) -> None:
     rows = [row.split(" | ") for row in SITE.splitlines() if row.startswith(f"| `{parameter}` |")]
     assert rows

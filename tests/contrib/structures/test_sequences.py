@@ -78,7 +78,7 @@ def test_conll_options(tmp_path: Path) -> None:
     (found,) = read(ConllReader(separator="|", label=3, columns=(2,), comments="#"), tmp_path / "a", text)
     assert found.tokens == (("Words",), ("matter",))
     assert found.labels == ("NNS", "VBP")
-    assert found.places == (1, 2)
+    assert found.token_rows == (1, 2)
     (plain,) = read(ConllReader(), tmp_path / "b", "Words NNS\nmatter VBP\n", width=2)
     assert plain.labels == ()
     assert plain.tokens[0] == ("Words", "NNS")

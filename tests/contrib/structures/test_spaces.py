@@ -21,10 +21,10 @@ from rerank.contrib.structures.chain import (
 )
 from rerank.contrib.structures.training import (
     PENALTIES,
+    active_columns,
     marginals,
     pair_for,
     penalties,
-    seen_columns,
     solve_chains,
     train_chains,
 )
@@ -74,7 +74,7 @@ def features(chains: Chains, i: int, labels: Labels) -> np.ndarray:
 def all_scores(chains: Chains, i: int, w: np.ndarray, tilt: float = 0.0) -> tuple[list[Labels], np.ndarray]:
     """All outputs of example i with their scores + tilt·cost."""
     gold = chains.gold[chains.starts[i] : chains.starts[i + 1]]
-    every = outputs(gold.size, chains.allowed)
+    every = outputs(gold.size, chains.mask)
     costs = np.array([sum(a != b for a, b in zip(y, gold, strict=True)) for y in every])
     return every, np.array([features(chains, i, y) @ w for y in every]) + tilt * costs
 
@@ -151,7 +151,7 @@ def test_a_random_field_is_the_optimum_over_all_outputs(mask: np.ndarray, l2: fl
     chains, learner = random_chains(3, mask), Maxent(l2=l2, l1=l1)
     state = learner.init(chains.width)
     stats, w = solve_chains(learner, chains, state), learner.last(state).w
-    seen = seen_columns(chains)
+    seen = active_columns(chains)
     optimum = loss(chains, w, l2, l1)
     assert stats.loss == pytest.approx(loss(chains, w), rel=1e-9)
     assert not np.delete(w, seen).any()

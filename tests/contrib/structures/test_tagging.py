@@ -16,10 +16,10 @@ from service import serving
 
 import rerank
 from rerank.base.errors import DataError, RecipeError
-from rerank.contrib.structures.fitting import jackknifed, tagger
+from rerank.contrib.structures.fitting import jackknife, tagger
 from rerank.contrib.structures.readers import TaggedSentence
 from rerank.contrib.structures.recipe import doubt_of_labels
-from rerank.contrib.structures.steps import most_frequent
+from rerank.contrib.structures.steps import usual_labels
 from rerank.contrib.structures.tagger import Tagger
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.recipes.loading import read_settings
@@ -130,15 +130,15 @@ def test_a_fold_is_tagged_by_a_tagger_of_the_others() -> None:
     """Words that occur in one fold alone are unknown to its tagger."""
     made = [TaggedSentence(((f"w{k}",), ("x",)), (f"A{k % 2}", "B"), str(k)) for k in range(6)]
     recipe: Any = read_settings({"name": "x", "task": "tagging", "features": {"templates": ["U:%x[0,0]"]}})
-    found = list(jackknifed(recipe, made, 3, 2, 2))
+    found = list(jackknife(recipe, made, 3, 2, 2))
     assert [sentence.id for sentence, _ in found] == [str(k) for k in range(6)]
     with pytest.raises(DataError, match="found 6 sentences; expected 7 or more"):
-        list(jackknifed(recipe, made, 7, 2, 2))
+        list(jackknife(recipe, made, 7, 2, 2))
 
 
 def test_the_most_frequent_labels() -> None:
     made = [TaggedSentence((("a",), ("b",), ("a",)), ("X", "Y", "Z")), TaggedSentence((("a",), ("c",)), ("Z", "Y"))]
-    assert most_frequent(made, [*made, TaggedSentence((("d",),))]) == [["Z", "Y", "Z"], ["Z", "Y"], ["Y"]]
+    assert usual_labels(made, [*made, TaggedSentence((("d",),))]) == [["Z", "Y", "Z"], ["Z", "Y"], ["Y"]]
 
 
 def test_commands(rerank: Command, ran: Ran, tmp_path: Path) -> None:
