@@ -54,13 +54,13 @@ class Texts(NamedTuple):
     def of(symbols: SymbolTable) -> "Texts":
         """All texts of a table."""
         texts = [encoded(symbols.text(i)) for i in range(len(symbols))]
-        held = np.frombuffer(b"".join(texts), np.uint8)
-        return Texts(np.array(symbols.hashes), offsets(list(map(len, texts))), held)
+        data = np.frombuffer(b"".join(texts), np.uint8)
+        return Texts(np.array(symbols.hashes), offsets(list(map(len, texts))), data)
 
     def some(self, hashes: np.ndarray) -> dict[int, str]:
         """The texts of those ``hashes`` (uint64) that are here, by hash."""
-        places = np.flatnonzero(np.isin(self.text_hashes, hashes)).tolist()
-        spans = {i: slice(*self.text_first[i : i + 2].tolist()) for i in places}
+        indices = np.flatnonzero(np.isin(self.text_hashes, hashes)).tolist()
+        spans = {i: slice(*self.text_first[i : i + 2].tolist()) for i in indices}
         return {int(self.text_hashes[i]): decoded(self.text_bytes[span].tobytes()) for i, span in spans.items()}
 
 
@@ -131,9 +131,9 @@ class Numbering:
             return Numbering(spool, None, table.width, 0, known)
         if spool.directory is None:
             return Numbering(spool, index_of(table.hashes), table.width, table.free, known)
-        with new_file(place := Path(spool.directory, TABLE)) as new, new.open("wb") as out:
+        with new_file(path := Path(spool.directory, TABLE)) as new, new.open("wb") as out:
             np.save(out, table.hashes, allow_pickle=False)
-        return Numbering(spool, str(place), table.width, table.free, known)
+        return Numbering(spool, str(path), table.width, table.free, known)
 
     def of_block(self, block: int) -> np.ndarray | None:
         """int32 [U]: the columns of a block's features; None if it has columns."""
@@ -207,7 +207,7 @@ class BlockJob:
 
     def content(self) -> Content[Any]:
         """The kind of candidates in the lists; a new one, with no symbols."""
-        sys.path += [place for place in self.imports if place not in sys.path]
+        sys.path += [path for path in self.imports if path not in sys.path]
         content = content_of(self.recipe, columns=self.columns)
         content.scored = self.scored
         return content
@@ -246,13 +246,13 @@ def run_blocks(
     What it makes of a stretch tells the places of its lists, ``seen``: where earlier lists of the file have ids of
     theirs, it is given the stretch again, with those, as one in which such lists are bad.
     """
-    places, (blocks, sent) = defaultdict[str, dict[str, Place]](dict), tee(blocks)
+    id_places, (blocks, queue) = defaultdict[str, dict[str, Place]](dict), tee(blocks)
     for result in engine.map(function, blocks):
-        block = next(sent)
-        seen = places[block.lists.file.prefix if isinstance(block.lists, Stretch) else ""]
-        if again := result.seen.keys() & seen.keys():
-            result = function(block._replace(seen={name: seen[name] for name in again}))
-        seen.update(result.seen)
+        block = next(queue)
+        ids = id_places[block.lists.file.prefix if isinstance(block.lists, Stretch) else ""]
+        if again := result.seen.keys() & ids.keys():
+            result = function(block._replace(seen={name: ids[name] for name in again}))
+        ids.update(result.seen)
         yield block, result
 
 
@@ -260,9 +260,9 @@ def extract_block(job: BlockJob, block: Block) -> Summary:
     """Parse the lists of a block, measure them, and leave their features in the spool, if they are not there yet."""
     if block.seen and job.spool.directory is not None:
         remove(job.spool.path(block.number))
-    if (left := job.spool.about(block.number)) is not None:
-        met, warnings = SkipCount(**left["met"]), [(level, text) for level, text in left["warnings"]]
-        return Summary(left["ids"], left["places"], met, left["features"], warnings, left["seen"])
+    if (record := job.spool.about(block.number)) is not None:
+        met, warnings = SkipCount(**record["met"]), [(level, text) for level, text in record["warnings"]]
+        return Summary(record["ids"], record["places"], met, record["features"], warnings, record["seen"])
     with collected_warnings() as warnings:
         summary, arrays = _extract(job, block)
     summary = summary._replace(warnings=warnings)
@@ -274,31 +274,31 @@ def extract_block(job: BlockJob, block: Block) -> Summary:
 
 def _extract(job: BlockJob, block: Block) -> tuple[Summary, dict[str, np.ndarray]]:
     """The summary of a block, and the arrays that are left in the spool."""
-    content, known = job.content(), job.numbering
-    hashed = bool(job.recipe.features.hash_bits) and known is None
+    content, numbering = job.content(), job.numbering
+    hashed = bool(job.recipe.features.hash_bits) and numbering is None
     count = SkipCount(job.recipe.data.on_bad_list)
-    rows, counter, ids, places = RowBuilder(), FeatureCounter(), list[str](), list[int]()
-    collisions, seen, met = CollisionCount(0), SeenLists(content.held), dict(block.seen)
-    for found in content.measured(block.read(met), count):
-        sizes, stats, reference, own = np.diff(found.lists.first), found.stats, found.reference, found.held
-        features = content.block_features(found)
-        named, _, varying, place, *values = features
-        numbers = counter.add(named, features.times) if known is None else known.of_features(named.hashes)
+    rows, counter, ids, indices = RowBuilder(), FeatureCounter(), list[str](), list[int]()
+    collisions, sample, met = CollisionCount(0), SeenLists(content.held), dict(block.seen)
+    for part in content.measured(block.read(met), count):
+        sizes, stats, reference, own = np.diff(part.lists.first), part.stats, part.reference, part.held
+        features = content.block_features(part)
+        table, _, varying, which, *values = features
+        numbers = counter.add(table, features.times) if numbering is None else numbering.of_features(table.hashes)
         if hashed:
-            collisions.add(numbers, named.full)
+            collisions.add(numbers, table.full)
         gain = content.metric.gain(stats, np.repeat(reference, sizes, axis=0))
-        rows.add_lists(sizes, varying, numbers[place], *values, own.base, gain, stats, reference)
-        seen.add(found.lists)
-        ids += found.lists.ids
-        passed = count.lists + count.skipped  # up to the last of these
-        places += range(passed - found.lists.list_count, passed)
+        rows.add_lists(sizes, varying, numbers[which], *values, own.base, gain, stats, reference)
+        sample.add(part.lists)
+        ids += part.lists.ids
+        end = count.lists + count.skipped  # up to the last of these
+        indices += range(end - part.lists.list_count, end)
     met = {name: place for name, place in met.items() if name not in block.seen}
-    if known is not None:
-        return Summary(ids, places, count, 0, [], met), rows.rows()._asdict() | seen.finish()._asdict()
-    counts, symbols, place = counter.finish()
-    arrays = rows.rows().numbered(place)._asdict() | seen.finish()._asdict() | counts._asdict() | symbols._asdict()
+    if numbering is not None:
+        return Summary(ids, indices, count, 0, [], met), rows.rows()._asdict() | sample.finish()._asdict()
+    counts, symbols, which = counter.finish()
+    arrays = rows.rows().numbered(which)._asdict() | sample.finish()._asdict() | counts._asdict() | symbols._asdict()
     arrays |= Texts.of(content.symbols)._asdict()
     if hashed:  # the whole hash of the first of every identity (uint64 [U]), and whether others share it (bool [U])
-        order = np.argsort(place)
+        order = np.argsort(which)
         arrays |= {"owner": collisions.owner[order], "shared": collisions.shared[order]}
-    return Summary(ids, places, count, counter.seen, [], met), arrays
+    return Summary(ids, indices, count, counter.seen, [], met), arrays

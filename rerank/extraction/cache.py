@@ -60,38 +60,38 @@ class CorpusCache:
         self, recipe: ListRecipe, split: str, table: FeatureTable | None, training: str | None, engine: Engine | None
     ) -> Path:
         """The directory of a split, which is written if need be."""
-        place, files = self.directory / _settings_key(recipe, split, training), recipe.data.files(split)
+        path, files = self.directory / _settings_key(recipe, split, training), recipe.data.files(split)
         with nullcontext(self._inputs) if self._inputs is not None else Inputs() as inputs:
-            if (entry := _find_entry(place, files, inputs)) is not None:
+            if (entry := _find_entry(path, files, inputs)) is not None:
                 return entry
-            with _locked(place), storage.scratch_directory(place) as new:
-                if (entry := _find_entry(place, files, inputs)) is not None:  # another process has just made it
+            with _locked(path), storage.scratch_directory(path) as new:
+                if (entry := _find_entry(path, files, inputs)) is not None:  # another process has just made it
                     return entry
-                with _blocks(place, files) as spool:
-                    extracted, made = Extraction(recipe, split, new, spool, engine or Engine(), inputs, table).made()
+                with _blocks(path, files) as spool:
+                    result, own_table = Extraction(recipe, split, new, spool, engine or Engine(), inputs, table).run()
                 if table is None:
                     (new / "table").mkdir()
-                    made.save(new / "table")
+                    own_table.save(new / "table")
                     storage.seal(new / "table")
-                header = {"ids": extracted.ids, "places": extracted.places.tolist(), "about": extracted.about}
-                (new / "split.json").write_text(as_json(header | {"origins": extracted.origins is not None}))
-                storage.save_arrays(new, {f"seen_{name}": array for name, array in extracted.seen._asdict().items()})
+                header = {"ids": result.ids, "places": result.places.tolist(), "about": result.about}
+                (new / "split.json").write_text(as_json(header | {"origins": result.origins is not None}))
+                storage.save_arrays(new, {f"seen_{name}": array for name, array in result.seen._asdict().items()})
                 storage.seal(new)
-                held = {} if files else {"seen": extracted.seen.digests.tolist()}
-                return new.rename(_entry_path(place, files, inputs, **held))
+                contents = {} if files else {"seen": result.seen.digests.tolist()}
+                return new.rename(_entry_path(path, files, inputs, **contents))
 
 
 @contextmanager
-def _locked(place: Path) -> Iterator[None]:
-    """Within the block, this process alone makes ``place``; others wait."""
-    path = place.with_name(f".{place.name}.lock")
+def _locked(entry: Path) -> Iterator[None]:
+    """Within the block, this process alone makes ``entry``; others wait."""
+    path = entry.with_name(f".{entry.name}.lock")
     with storage.reported(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        if (held := storage.lock(path)) is None:
+        if (lock := storage.lock(path)) is None:
             log.info("waiting for another run, which extracts the same lists")
-            held = storage.lock(path, wait=True)
-    assert held is not None
-    with held:
+            lock = storage.lock(path, wait=True)
+    assert lock is not None
+    with lock:
         try:
             yield
         finally:
@@ -100,35 +100,35 @@ def _locked(place: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _blocks(place: Path, files: dict[str, list[str]]) -> Iterator[Path]:
+def _blocks(entry: Path, files: dict[str, list[str]]) -> Iterator[Path]:
     """The directory for the blocks of ``files``. It stays where the run is stopped, for the next one of the same files,
     which are taken to be the same by their names, sizes and times."""
     every = [path for paths in files.values() for path in paths]
     # Of a URL or a pipe nobody knows whether it is the same the next time.
     stats = [(path, at.st_size, at.st_mtime_ns) for path in every if os.path.isfile(path) and (at := os.stat(path))]
-    known = len(stats) == len(every)
-    kept = place.with_name(f".{place.name}.{_short(stats)}{BLOCKS}") if known else storage.temporary_path(place)
-    for other in place.parent.glob(f".{glob.escape(place.name)}.*{BLOCKS}"):
-        if other != kept:
+    stable = len(stats) == len(every)
+    directory = entry.with_name(f".{entry.name}.{_short(stats)}{BLOCKS}") if stable else storage.temporary_path(entry)
+    for other in entry.parent.glob(f".{glob.escape(entry.name)}.*{BLOCKS}"):
+        if other != directory:
             storage.remove(other)
-    with storage.reported(kept):
-        kept.mkdir(exist_ok=True)
-    stopped = False
+    with storage.reported(directory):
+        directory.mkdir(exist_ok=True)
+    resumable = False
     try:
-        yield kept
+        yield directory
     except (KeyboardInterrupt, RunError):
-        stopped = known
+        resumable = stable
         raise
     finally:
-        if not stopped:
-            shutil.rmtree(kept, ignore_errors=True)
+        if not resumable:
+            shutil.rmtree(directory, ignore_errors=True)
 
 
-def _find_entry(place: Path, files: dict[str, list[str]], inputs: Inputs) -> Path | None:
+def _find_entry(path: Path, files: dict[str, list[str]], inputs: Inputs) -> Path | None:
     """The entry of ``files``, whose digests are only taken if there is one with the same settings and code."""
-    if not any(place.parent.glob(f"{glob.escape(place.name)}-*")):
+    if not any(path.parent.glob(f"{glob.escape(path.name)}-*")):
         return None
-    entry = _entry_path(place, files, inputs)
+    entry = _entry_path(path, files, inputs)
     return entry if entry.exists() else None
 
 
@@ -146,19 +146,19 @@ def _load(entry: Path) -> ExtractedSplit:
     header = json.loads((entry / "split.json").read_text())
     corpus = Corpus.load(entry / "corpus", entry)
     origins = Corpus.load(entry / "origins", entry) if header["origins"] else None
-    seen = SeenSample(*(storage.read_array(entry / f"seen_{name}.npy") for name in SeenSample._fields))
-    ids, places = list(header["ids"]), np.array(header["places"], np.int64)
-    extracted = ExtractedSplit(corpus, ids, places, dict(header["about"]), seen, entry.name, origins)
-    if not len(ids) == places.size == corpus.list_count:
-        raise ValueError(f"{len(extracted.ids)} ids for {corpus.list_count} lists")
-    return extracted
+    sample = SeenSample(*(storage.read_array(entry / f"seen_{name}.npy") for name in SeenSample._fields))
+    ids, indices = list(header["ids"]), np.array(header["places"], np.int64)
+    split = ExtractedSplit(corpus, ids, indices, dict(header["about"]), sample, entry.name, origins)
+    if not len(ids) == indices.size == corpus.list_count:
+        raise ValueError(f"{len(split.ids)} ids for {corpus.list_count} lists")
+    return split
 
 
-def _entry_path(place: Path, files: dict[str, list[str]], inputs: Inputs, **held: Any) -> Path:
-    """``place``, the name of which is that of settings and code, with the digest of the contents of ``files``, or of
-    what is ``held`` of lists that no file has."""
-    digests = {kind: [inputs.digest(path) for path in paths] for kind, paths in files.items()} | held
-    return place.with_name(f"{place.name}-{_short(digests)}")
+def _entry_path(entry: Path, files: dict[str, list[str]], inputs: Inputs, **contents: Any) -> Path:
+    """``entry``, the name of which is that of settings and code, with the digest of the contents of ``files``, or of
+    the ``contents`` of lists that no file has."""
+    digests = {kind: [inputs.digest(path) for path in paths] for kind, paths in files.items()} | contents
+    return entry.with_name(f"{entry.name}-{_short(digests)}")
 
 
 def _settings_key(recipe: ListRecipe, split: str, training: str | None) -> str:

@@ -57,7 +57,7 @@ class BlockFeatures(NamedTuple):
 @kernel
 def collect_lists(
     lists: np.ndarray, columns: np.ndarray, centred: bool, relative: bool, row: np.ndarray, counts: np.ndarray,
-    place: np.ndarray, entries: np.ndarray, origin: np.ndarray, candidate: np.ndarray, value: np.ndarray,
+    which: np.ndarray, entries: np.ndarray, origin: np.ndarray, candidate: np.ndarray, value: np.ndarray,
 ) -> tuple[int, int]:  # fmt: skip
     """``collecting.collect`` for features that fire once in every candidate, with the values ``columns`` (float64
     [N, F]); returns how many features vary, each in its list, and how many entries they have."""
@@ -67,9 +67,9 @@ def collect_lists(
         values = row[:size]
         for j in range(columns.shape[1]):
             narrow(columns[first : first + size, j], candidate, -1, relative, values)
-            stored, least = find_origin(values, candidate, -1, centred)
-            if stored > 0:
-                place[feature], entries[feature], origin[feature] = j, stored, least
+            count, least = find_origin(values, candidate, -1, centred)
+            if count > 0:
+                which[feature], entries[feature], origin[feature] = j, count, least
                 entry = write_row(values, candidate, -1, least, candidate, value, entry)
                 feature += 1
                 counts[i] += 1
@@ -87,23 +87,23 @@ def flat_features(extractor: FeatureExtractor, symbols: SymbolTable, rows: Lists
             kinds.append(kind)
             columns.append(values)
     L, N, F = lists.size - 1, len(rows), len(columns)
-    counts, place, entries = np.zeros(L, np.int64), np.empty(L * F, np.int64), np.empty(L * F, np.int64)
+    counts, which, entries = np.zeros(L, np.int64), np.empty(L * F, np.int64), np.empty(L * F, np.int64)
     origin, row = np.empty(L * F, np.float32), np.empty(int(np.diff(lists).max(initial=0)), np.float32)
     candidate, value = np.empty(N * F + 1, np.int32), np.empty(N * F + 1, np.float32)
-    matrix, out = np.column_stack([np.zeros((N, 0)), *columns]), (counts, place, entries, origin, candidate, value)
-    features, stored = collect_lists(lists, matrix, extractor.centred, extractor.relative, row, *out)
-    place, ends = place[:features], offsets(list(map(len, names)))
-    times = np.bincount(place, minlength=F)
+    matrix, out = np.column_stack([np.zeros((N, 0)), *columns]), (counts, which, entries, origin, candidate, value)
+    features, entry_count = collect_lists(lists, matrix, extractor.centred, extractor.relative, row, *out)
+    which, ends = which[:features], offsets(list(map(len, names)))
+    times = np.bincount(which, minlength=F)
     varying = np.flatnonzero(times)
     hashes, nothing = np.array(full, np.uint64)[varying], np.empty(0, np.float32)
-    named = ListFeatures(
+    table = ListFeatures(
         hashes | np.uint64(1), hashes, np.array(kinds, np.int32)[varying],
         np.array([symbol for of_one in names for symbol in of_one], np.uint64), ends[:-1][varying], ends[1:][varying],
         ends[:1], nothing.astype(np.int32), nothing, nothing,
     )  # fmt: skip
     return BlockFeatures(
-        named, times[varying], counts, (np.cumsum(times > 0) - 1)[place], entries[:features], origin[:features],
-        candidate[:stored], value[:stored],
+        table, times[varying], counts, (np.cumsum(times > 0) - 1)[which], entries[:features], origin[:features],
+        candidate[:entry_count], value[:entry_count],
     )  # fmt: skip
 
 
@@ -184,16 +184,16 @@ class Content(ABC, Generic[T]):
             yield from take_lists(self._read(data, split), few)
             return
         for source, prefix in _source_prefixes(data, split):
-            read, file = self._of_source(data, source, prefix), None
+            items, file = self._of_source(data, source, prefix), None
             many = source in in_memory() or bool(data.encoding) or len(data.files_of(source)["nbest"]) > 1
-            if not many and (beside := self.beside(data, source)) is not None:
+            if not many and (sides := self.beside(data, source)) is not None:
                 reader = make_reader(data.reader).for_columns(self.shown)
-                file = SplitFile.of(reader, data.files_of(source)["nbest"][0], prefix, *beside, again=again)
-            yield from read if file is None else file.stretches(lists, size, read)
+                file = SplitFile.of(reader, data.files_of(source)["nbest"][0], prefix, *sides, again=again)
+            yield from items if file is None else file.stretches(lists, size, items)
 
     def _of_source(self, data: SplitSettings, source: str, prefix: str) -> Iterator[Lists]:
-        held = in_memory().get(source)
-        items = chain.from_iterable(map(only_utf8, held(self.shown, self.normalize))) if held else None
+        load = in_memory().get(source)
+        items = chain.from_iterable(map(only_utf8, load(self.shown, self.normalize))) if load else None
         for lists in read_in(data.encoding, items or self.read_source(data, source)):
             yield lists.replace(ids=[f"{prefix}{name}" for name in lists.ids]) if prefix else lists
 
@@ -222,8 +222,8 @@ class Content(ABC, Generic[T]):
         """Several lists as a whole, or in parts, with those that cannot be in one on their own."""
         if lists.list_count == 1 or not self.flat:
             yield from lists.each()
-        elif (found := self.measured_block(lists)) is not None:
-            yield found
+        elif (block := self.measured_block(lists)) is not None:
+            yield block
         else:
             for first, last in pairwise((0, lists.list_count // 2, lists.list_count)):
                 yield from self._parts(lists.part(first, last))
@@ -268,8 +268,8 @@ class Content(ABC, Generic[T]):
     @property
     def used(self) -> tuple[str, ...]:
         """Those of the columns ``held`` that scores depend on: the base score's, and what features look at."""
-        seen = any(name.startswith(("Dense", "Within")) for name in self.free)
-        return self.held if seen or self.user else self.held[:1]
+        has_dense = any(name.startswith(("Dense", "Within")) for name in self.free)
+        return self.held if has_dense or self.user else self.held[:1]
 
     def hold(self, nbest: Lists) -> Lists:
         """Lists with the score columns that they are held to. Raises Problem if one is missing, or the base score."""
@@ -282,11 +282,11 @@ class Content(ABC, Generic[T]):
         """The score columns of a list that are not among those ``shown``."""
         return unknown_columns(self.shown, nbest) if self.shown is not None else ()
 
-    def block_features(self, found: MeasuredLists) -> BlockFeatures:
+    def block_features(self, block: MeasuredLists) -> BlockFeatures:
         """The features of lists."""
-        if found.pair is None:
-            return flat_features(self.extractor, self.symbols, found.held, found.lists.first)
-        return BlockFeatures.of(self.features(found.pair.nbest, found.pair.content))
+        if block.pair is None:
+            return flat_features(self.extractor, self.symbols, block.held, block.lists.first)
+        return BlockFeatures.of(self.features(block.pair.nbest, block.pair.content))
 
     def features(self, nbest: Lists, content: T) -> ListFeatures:
         """The features of a list."""
@@ -312,8 +312,8 @@ class Content(ABC, Generic[T]):
         """The metric's statistics (float64 [K]) of a text that need not be a candidate of the list."""
 
     @abstractmethod
-    def pairwise(self, nbest: Lists, content: T, places: Sequence[int]) -> np.ndarray:
-        """float64 [n, n]: what the candidates at ``places`` gain (rows) if each of them is the reference (columns)."""
+    def pairwise(self, nbest: Lists, content: T, indices: Sequence[int]) -> np.ndarray:
+        """float64 [n, n]: what the candidates at ``indices`` gain (rows) if each of them is the reference (columns)."""
 
     def refused(self, pair: Pair, stats: np.ndarray) -> str:  # noqa: ARG002
         """The reason why none of a list's candidates (with statistics float64 [N, K]) counts in scores; else ""."""
@@ -346,16 +346,16 @@ def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Templ
         message = "no template is named; name a set or templates (set: base is the base score alone)"
         raise RecipeError(message, key="features")
     try:
-        made = [make_template(spec) for spec in (SETS[name] if name else [])]
-        known = {template.name for template in made}  # a set is often the default: what it has may be named besides
-        made += [more for more in map(make_template, settings.templates) if more.name not in known]
+        templates = [make_template(spec) for spec in (SETS[name] if name else [])]
+        in_set = {template.name for template in templates}  # a set is often the default: what it has may be named too
+        templates += [more for more in map(make_template, settings.templates) if more.name not in in_set]
     except RecipeError as error:
         raise RecipeError(error.message, key=error.key or "features.templates") from None
-    for template in made:
+    for template in templates:
         if template.content not in (content, EITHER):
             message = f"template {template.kind} looks at {template.content}; these lists hold"
             raise RecipeError(f"{message} {content}", key="features")
-    return made, {name: user_templates.get(path) for name, path in settings.user.items()}
+    return templates, {name: user_templates.get(path) for name, path in settings.user.items()}
 
 
 def columns_of(nbest: Lists) -> ScoreColumns:
@@ -369,22 +369,22 @@ def hold(columns: ScoreColumns, nbest: Lists) -> Lists:
     if not len(nbest):
         return nbest
     nbest = nbest.with_names() if columns.names else nbest
-    given = columns_of(nbest)
-    if given == columns:
+    own = columns_of(nbest)
+    if own == columns:
         return nbest
-    message = _difference(columns, given)
+    message = _difference(columns, own)
     if message is not None:
         raise nbest.fault(Problem("columns", message), nbest.size)
-    kept = [nbest.names.index(name) for name in columns.names] or [nbest.column]
-    return nbest.replace(names=columns.names, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
+    indices = [nbest.names.index(name) for name in columns.names] or [nbest.column]
+    return nbest.replace(names=columns.names, scores=nbest.scores[:, indices], column=indices.index(nbest.column))
 
 
 def unknown_columns(columns: ScoreColumns, nbest: Lists) -> tuple[str, ...]:
     """The score columns of a list that are not among ``columns``; the base score is none of them."""
     if nbest.names == columns.names and not nbest.others:
         return ()
-    shown = (*nbest.names[: nbest.column], *nbest.names[nbest.column + 1 :], *nbest.others) if len(nbest) else ()
-    return tuple(name for name in shown if name not in columns.names)
+    names = (*nbest.names[: nbest.column], *nbest.names[nbest.column + 1 :], *nbest.others) if len(nbest) else ()
+    return tuple(name for name in names if name not in columns.names)
 
 
 def _difference(columns: ScoreColumns, own: ScoreColumns) -> str | None:
@@ -395,8 +395,8 @@ def _difference(columns: ScoreColumns, own: ScoreColumns) -> str | None:
     for whose, (names, there) in parts.items():
         if lacking := [name for name in names if name not in there]:
             what = f"score column{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}{whose}"
-            expected = ", ".join(names[:MAX_NAMES]) + f" and {len(names) - MAX_NAMES} more" * (len(names) > MAX_NAMES)
-            message = f"found no {what}; expected {expected}{' from there' * bool(whose)}, as in the training lists"
+            listing = ", ".join(names[:MAX_NAMES]) + f" and {len(names) - MAX_NAMES} more" * (len(names) > MAX_NAMES)
+            message = f"found no {what}; expected {listing}{' from there' * bool(whose)}, as in the training lists"
             return f"{message}: does the reader have the options of training?"
     if columns.base not in (None, own.base):
         message = f"the base score is {own.base!r}; expected {columns.base!r}, as in the training lists"

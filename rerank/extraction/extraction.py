@@ -62,8 +62,8 @@ def name_features(spool: Spool, task: tuple[int, np.ndarray]) -> tuple[tuple[np.
     """The symbols of features of a block, given its number and their hashes (see ``FeatureSymbols.some``), and the
     texts of these."""
     block, hashes = task
-    places = np.searchsorted(spool.array(block, "hashes"), hashes)
-    lengths, symbols = spool.load(block, FeatureSymbols).some(places)
+    indices = np.searchsorted(spool.array(block, "hashes"), hashes)
+    lengths, symbols = spool.load(block, FeatureSymbols).some(indices)
     return (lengths, symbols), spool.load(block, Texts).some(np.unique(symbols))
 
 
@@ -94,8 +94,8 @@ def check_width(columns: int) -> None:
     """Refuse a table of more columns than have numbers, or than fit into memory. Raises RecipeError."""
     advice = "raise features.min_lists, or set features.hash_bits to share columns"
     if columns > MOST_COLUMNS:
-        said = f"{columns:,} features vary in enough lists; a table has at most {MOST_COLUMNS:,} columns"
-        raise RecipeError(f"{said}; {advice}", key="features.min_lists")
+        message = f"{columns:,} features vary in enough lists; a table has at most {MOST_COLUMNS:,} columns"
+        raise RecipeError(f"{message}; {advice}", key="features.min_lists")
     if columns > SMALL_TABLE:
         require(columns * COLUMN_BYTES, f"a table of {columns:,} columns", advice, "features.min_lists")
 
@@ -147,11 +147,11 @@ class Extraction:
             job = replace(job, columns=columns, scored=scored, numbering=numbering)
         self._known, self._job, self._content = known, job, content_of(recipe, columns=job.columns)
         self._count = SkipCount(recipe.data.on_bad_list)
-        self._ids, self._places = list[str](), list[int]()
+        self._ids, self._indices = list[str](), list[int]()
         self._features = list[int]()  # of every block
         self._first = list[Lists]()  # lists, which tell what all were taken for
 
-    def made(self) -> tuple[ExtractedSplit, FeatureTable]:
+    def run(self) -> tuple[ExtractedSplit, FeatureTable]:
         """The split and its table."""
         self.read()
         return self.corpus(self.table() if self._known is None else self._known)
@@ -163,7 +163,7 @@ class Extraction:
             self._engine.expect_long()
         blocks = cut_blocks(self._content, self._recipe.data, self._split, failure)
         with counting(f"extract {self._split}") as progress:
-            for lists in self._summaries(self._held(blocks)):
+            for lists in self._summaries(self._fix_columns(blocks)):
                 progress.advance(more=lists)
         if failure:
             raise failure[0]
@@ -174,11 +174,11 @@ class Extraction:
                 files = self._recipe.data.files(source).get("nbest", [""])
                 raise self._count.nothing(files[0])
         self._content.check(self._count)
-        mixed, every = mixed_answers(self._first)
-        if mixed > MAX_MIXED_SHARE * every and {"Dense", "BaseScore"}.intersection(self._content.names):
-            found = f"in {mixed} of {every} lists some candidates with the same answer have different gains"
+        conflicts, every = mixed_answers(self._first)
+        if conflicts > MAX_MIXED_SHARE * every and {"Dense", "BaseScore"}.intersection(self._content.names):
+            why = f"in {conflicts} of {every} lists some candidates with the same answer have different gains"
             advice = "features 'Dense(answers=own)' and 'BaseScore(answers=own)' tell them apart"
-            log.warning("%s: %s, but numbers are means over those with the same answer; %s", self._split, found, advice)
+            log.warning("%s: %s, but numbers are means over those with the same answer; %s", self._split, why, advice)
         rule = getattr(self._recipe.data, "answer", None)
         if rule and self._first and not any(any(with_answers(nbest, rule).answers or ()) for nbest in self._first):
             log.warning("%s: no candidate has an answer by the rule %s; see data.answer", self._split, rule)
@@ -191,30 +191,30 @@ class Extraction:
         counts = Counter(name.partition("/")[0] for name in self._ids)
         return {name: counts[name] for name in names}
 
-    def _held(self, blocks: Iterator[Block]) -> Iterator[Block]:
+    def _fix_columns(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """The blocks, after it is settled which score columns their lists are held to."""
-        ahead = list[Block]()
+        head = list[Block]()
         while self._job.columns is None and (block := next(blocks, None)) is not None:
-            ahead.append(block)
+            head.append(block)
             self._job = replace(self._job, columns=next(map(columns_of, with_candidates(block.first)), None))
-        return chain(ahead, blocks)
+        return chain(head, blocks)
 
     def _summaries(self, blocks: Iterator[Block]) -> Iterator[int]:
         """Add up the summaries of the blocks, of which the first lists are kept; yields how many lists each has."""
-        warned = set[tuple[int, str]]()
+        messages = set[tuple[int, str]]()
         for block, summary in run_blocks(self._engine, partial(extract_block, self._job), blocks):
             self._first += islice(with_candidates(block.first), ACCOUNT_LISTS - len(self._first))
-            passed = self._count.lists + self._count.skipped
-            self._places += [passed + place for place in summary.places]
+            offset = self._count.lists + self._count.skipped
+            self._indices += [offset + index for index in summary.places]
             self._ids += summary.ids
             self._count.add(summary.met)
             if summary.arrays is not None:
                 self._job.spool.memory[len(self._features)] = summary.arrays
             self._features.append(summary.features)
             for warning in summary.warnings:
-                if warning not in warned:
+                if warning not in messages:
                     log.log(warning[0], "%s", warning[1])
-                warned.add(warning)
+                messages.add(warning)
             yield len(summary.ids)
 
     def table(self) -> FeatureTable:
@@ -224,24 +224,24 @@ class Extraction:
         scores = self._job.columns.as_dict() if self._job.columns and self._job.columns.names else {}
         scores |= {"scored": any(spool.load(block, SeenSample).scored for block in range(blocks))}
         if features.hash_bits:
-            hashed = HashedTable.of(features.hash_bits, names, {})
-            collisions = CollisionCount(hashed.width)
+            hash_table = HashedTable.of(features.hash_bits, names, {})
+            collisions = CollisionCount(hash_table.width)
             for block in range(blocks):
                 hashes, owner, shared = (spool.array(block, name) for name in ("hashes", "owner", "shared"))
                 collisions.add(hashed_columns(hashes), owner, shared)
-            hashed.about.update(collisions.about(), **scores)
-            self._check_kept(hashed)
-            return hashed
+            hash_table.about.update(collisions.about(), **scores)
+            self._check_kept(hash_table)
+            return hash_table
         pruning = Pruning(names, features.min_lists, content.free)
         number = max(1, -(-sum(self._features) // RANGE))
         ranges = (((i << 64) // number, ((i + 1 << 64) // number) - 1) for i in range(number))
-        kept = list(self._here.map(partial(count_range, spool, blocks, pruning.limits), ranges))
-        check_width(sum(part.hashes.size for part in kept))
-        named, texts = list[tuple[np.ndarray, np.ndarray]](), dict[int, str]()
-        for symbols, more in self._here.map(partial(name_features, spool), by_block(kept)):
-            named.append(symbols)
+        parts = list(self._here.map(partial(count_range, spool, blocks, pruning.limits), ranges))
+        check_width(sum(part.hashes.size for part in parts))
+        symbol_arrays, texts = list[tuple[np.ndarray, np.ndarray]](), dict[int, str]()
+        for symbols, more in self._here.map(partial(name_features, spool), by_block(parts)):
+            symbol_arrays.append(symbols)
             texts |= more
-        table = make_table(kept, named, pruning, texts)
+        table = make_table(parts, symbol_arrays, pruning, texts)
         table.about.update(scores)
         self._check_kept(table)
         log.info("features: %s seen, %s kept", f"{table.about['seen']:,}", f"{table.about['kept']:,}")
@@ -253,15 +253,15 @@ class Extraction:
             return
         least = self._recipe.features.min_lists
         if table.about.get("seen"):
-            said = f"none of {table.about['seen']:,} features varies in {least}"
+            reason = f"none of {table.about['seen']:,} features varies in {least}"
             advice = f"set features.min_lists below {least}, or use more lists"
         else:
-            shown = ", ".join(self._content.names[:8]) + ", ..." * (len(self._content.names) > 8)
-            said, advice = f"the templates {shown} give nothing that varies within any", "name other templates"
-        said += f" of the {self._count.lists:,} training lists"
+            names = ", ".join(self._content.names[:8]) + ", ..." * (len(self._content.names) > 8)
+            reason, advice = f"the templates {names} give nothing that varies within any", "name other templates"
+        reason += f" of the {self._count.lists:,} training lists"
         if (columns := self._job.columns) and columns.names:
-            said += f"; score columns: {', '.join(columns.names)}"
-        message = f"no feature is left: {said}; {advice}, or set features.set: base for the base score alone"
+            reason += f"; score columns: {', '.join(columns.names)}"
+        message = f"no feature is left: {reason}; {advice}, or set features.set: base for the base score alone"
         raise RecipeError(message, key="features")
 
     def corpus(self, table: FeatureTable) -> tuple[ExtractedSplit, FeatureTable]:
@@ -279,9 +279,9 @@ class Extraction:
             about["sources"] = [list(source) for source in sources.items()]  # in this order
         names = ("corpus", "origins")[: 1 + keeps_origins(self._recipe, self._split)]
         scale = table.scale if table.free else None
-        if self._known is None and (apart := getattr(self._recipe.features, "apart", ())):
+        if self._known is None and (columns := getattr(self._recipe.features, "apart", ())):
             scale = np.array(table.scale)
-            scale[dense_columns(table, apart, "features.apart")] = 0.0
+            scale[dense_columns(table, columns, "features.apart")] = 0.0
         cuts = divide(np.concatenate(sizes), self._recipe.data.shard_size * 1e6)
 
         def pieces(name: str) -> Iterator[Corpus]:
@@ -296,28 +296,28 @@ class Extraction:
             for name in names:
                 save_joined(self._directory / name, pieces(name), cuts=cuts, synced=False)
             corpus, *origins = [Corpus.load(self._directory / name, trusted=True) for name in names]
-        known = {**self._count.as_dict(), "seconds": time.monotonic() - self._start}
+        facts = {**self._count.as_dict(), "seconds": time.monotonic() - self._start}
         account = Account.of("", self._first, measure=self._content.metric.words)
         roles = self._first[0].roles if self._first else None
-        known |= account_entry(account) | {"roles": {} if roles is None else roles.key_roles}
-        named = getattr(self._recipe.data, "roles", None)
-        known["amiss"] = doubts_of_lists(self._first, self._content.metric, named)
-        known["inputs"] = inputs_of(make_reader(self._recipe.data.reader), self._first)
-        seen = sample(self._job.spool.load(block, SeenSample) for block in range(len(self._features)))
-        places = np.array(self._places, np.int64)
-        return ExtractedSplit(corpus, self._ids, places, known, seen, origins=origins[0] if origins else None), table
+        facts |= account_entry(account) | {"roles": {} if roles is None else roles.key_roles}
+        user_roles = getattr(self._recipe.data, "roles", None)
+        facts["amiss"] = doubts_of_lists(self._first, self._content.metric, user_roles)
+        facts["inputs"] = inputs_of(make_reader(self._recipe.data.reader), self._first)
+        sketch = sample(self._job.spool.load(block, SeenSample) for block in range(len(self._features)))
+        indices = np.array(self._indices, np.int64)
+        return ExtractedSplit(corpus, self._ids, indices, facts, sketch, origins=origins[0] if origins else None), table
 
 
 def extract_training(recipe: ListRecipe, engine: Engine | None = None) -> tuple[ExtractedSplit, FeatureTable]:
     """The training split in memory, and the table of the features that it keeps."""
     with Inputs() as inputs:
-        return Extraction(recipe, recipe.data.training, None, None, engine or Engine(), inputs).made()
+        return Extraction(recipe, recipe.data.training, None, None, engine or Engine(), inputs).run()
 
 
 def extract_split(recipe: ListRecipe, split: str, table: FeatureTable, engine: Engine | None = None) -> ExtractedSplit:
     """A split in memory, with the columns of ``table``; features that it does not hold are left out."""
     with Inputs() as inputs:
-        return Extraction(recipe, split, None, None, engine or Engine(), inputs, table).made()[0]
+        return Extraction(recipe, split, None, None, engine or Engine(), inputs, table).run()[0]
 
 
 def keeps_origins(recipe: ListRecipe, split: str) -> bool:

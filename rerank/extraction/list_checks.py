@@ -65,8 +65,8 @@ def _ways(metric: Metric | None, *, unspaced: bool) -> Iterator[Way]:
     for what, forms in NORMAL:
         how = "write both in one way"
         if isinstance(metric, NormalizingMetric):
-            chosen = ", ".join(f"{form}: true" for form, yes in {**metric.normalize, **forms}.items() if yes)
-            how = f"set the metric's normalize (--metric '{{name: {metric.name}, normalize: {{{chosen}}}}}')"
+            settings = ", ".join(f"{form}: true" for form, yes in {**metric.normalize, **forms}.items() if yes)
+            how = f"set the metric's normalize (--metric '{{name: {metric.name}, normalize: {{{settings}}}}}')"
         elif metric is not None and hasattr(metric, "lowercase") and "case" in forms:
             how = f"set the metric's lowercase: true (--metric '{{name: {metric.name}, lowercase: true}}')"
             how += "; bring lists and references to this form" * (len(forms) > 1)
@@ -79,14 +79,14 @@ def _ways(metric: Metric | None, *, unspaced: bool) -> Iterator[Way]:
 
 def mixed_answers(lists: Iterable[Lists]) -> tuple[int, int]:
     """The number of lists in which candidates with one answer have several gains (a column), and of all with both."""
-    mixed = every = 0
+    conflicts = every = 0
     for nbest in lists:
         if nbest.answers is not None and GAIN in nbest.names:
             gains = nbest.scores[:, nbest.names.index(GAIN)].tolist()
             pairs = {pair for pair in zip(nbest.answers, gains, strict=True) if pair[0]}
-            mixed += len(pairs) > len({answer for answer, _ in pairs})
+            conflicts += len(pairs) > len({answer for answer, _ in pairs})
             every += 1
-    return mixed, every
+    return conflicts, every
 
 
 def doubts_of_lists(
@@ -102,26 +102,26 @@ def doubts_of_lists(
         if not nbest.of_trees and len(nbest) and size < SAMPLE_CANDIDATES:
             few.append(nbest)
             size += len(nbest)
-    found = list[str]()
+    doubts = list[str]()
     if few and (roles_found := few[0].roles) is not None and (names := roles_found.doubtful):
-        shown = "; ".join(f"{name!r} ({roles_found.unused_keys.get(name, 'numbers in objects')})" for name in names)
+        listing = "; ".join(f"{name!r} ({roles_found.unused_keys.get(name, 'numbers in objects')})" for name in names)
         advice = f"Say what they are: --roles {names[0]}=column, gain or unused."
-        found.append(f"Numbers that differ within lists are not used: {shown}. {advice}")
+        doubts.append(f"Numbers that differ within lists are not used: {listing}. {advice}")
     for name in sorted(gain_copies(few) - {key for key, role in (roles or {}).items() if role in ("column", "base")}):
         message = f"The column {name!r} orders the candidates of all lists as their gain does, as if it were the gain "
         message += f"again, which nobody knows in use: leave it out (--roles {name}=unused), or say that it is "
-        found.append(f"{message}known: --roles {name}=column.")
-    unscored = [nbest.scores[:, nbest.names.index(GAIN)] for nbest in few if nbest.unscored and GAIN in nbest.names]
-    varied = [gains for gains in unscored if np.ptp(gains)]
-    if len(varied) >= MIN_GAIN_LISTS and all(gains[0] > gains[1:].max() for gains in varied):
+        doubts.append(f"{message}known: --roles {name}=column.")
+    gain_lists = [nbest.scores[:, nbest.names.index(GAIN)] for nbest in few if nbest.unscored and GAIN in nbest.names]
+    rankings = [gains for gains in gain_lists if np.ptp(gains)]
+    if len(rankings) >= MIN_GAIN_LISTS and all(gains[0] > gains[1:].max() for gains in rankings):
         message = "The first candidate alone is the best of all lists, which have no base score: "
-        found.append(f"{message}where their order comes from the gain, shuffle the candidates.")
+        doubts.append(f"{message}where their order comes from the gain, shuffle the candidates.")
     by_gain = metric.measured if metric is not None else bool(few) and GAIN in few[0].names
     if REFERENCE not in (roles or {}).values() and not by_gain:
         sides = [([*map(decoded, [nbest.texts[nbest.base.argmax()], *nbest.texts])], decoded(nbest.references[0]))
                  for nbest in few if nbest.references]  # fmt: skip
-        found += doubts_of_references(sides, metric)
-    return found
+        doubts += doubts_of_references(sides, metric)
+    return doubts
 
 
 def gain_copies(lists: Sequence[Lists]) -> set[str]:
@@ -147,33 +147,33 @@ def gain_copies(lists: Sequence[Lists]) -> set[str]:
 def doubts_of_references(sides: Sides, metric: Metric | None = None) -> list[str]:
     """``doubts_of_lists`` on references alone, each beside the texts that are compared with it."""
     words = metric is None or metric.name not in ("cer", "match")
-    found = [_doubt_of_form(sides, metric), _doubt_of_metric([right for _, right in sides]) if words else ""]
-    return [line for line in found if line]
+    doubts = [_doubt_of_form(sides, metric), _doubt_of_metric([right for _, right in sides]) if words else ""]
+    return [line for line in doubts if line]
 
 
 def _doubt_of_form(sides: Sides, metric: Metric | None) -> str:
     """What makes up for at least half of the tokens of references that no candidate has."""
     forms: dict[Form, bool] = {"case": getattr(metric, "lowercase", False), **getattr(metric, "normalize", {})}
-    cut, measure = getattr(metric, "tokenize", "none") != "none", cast(Any, metric)
+    tokenizes, measure = getattr(metric, "tokenize", "none") != "none", cast(Any, metric)
 
     def tokens(text: str) -> list[str]:
         """Those that the metric compares."""
         text = normalized(text, forms)
-        return (decoded(measure.prepared([encoded(text)])[0]) if cut else text).split()
+        return (decoded(measure.prepared([encoded(text)])[0]) if tokenizes else text).split()
 
     def lacking(change: Callable[[str], str] = str, part: slice = slice(None)) -> np.ndarray:
         """The shares of the tokens of references that no candidate of their list has, and that the first one lacks."""
         counts = np.zeros(3)
         for texts, right in sides:
             first, *rest = ({*tokens(change(text))} for text in texts)
-            needed, had = tokens(change(right))[part], first.union(*rest)
-            counts += [sum(one not in had for one in needed), sum(one not in first for one in needed), len(needed)]
+            words, had = tokens(change(right))[part], first.union(*rest)
+            counts += [sum(one not in had for one in words), sum(one not in first for one in words), len(words)]
         return np.asarray(counts[:2] / max(counts[2], 1))
 
     if (before := lacking()).max() < MIN_LACKING_SHARE:
         return ""
-    unspaced = 2 * sum(UNSPACED_LETTERS.search(right) is not None for _, right in sides) > len(sides) and not cut
-    ways = [(lacking(change), what, how) for what, change, how in _ways(metric, unspaced=unspaced)]
+    no_blanks = 2 * sum(UNSPACED_LETTERS.search(right) is not None for _, right in sides) > len(sides) and not tokenizes
+    ways = [(lacking(change), what, how) for what, change, how in _ways(metric, unspaced=no_blanks)]
     more = [len(right.split()) - sum(len(text.split()) for text in texts) / len(texts) for texts, right in sides]
     if sum(more) > len(more) / 2:  # an id is a token that candidates do not have
         ways += [(lacking(part=part), what, "take it out") for what, part in _TRIMMINGS.items()]
@@ -181,8 +181,8 @@ def _doubt_of_form(sides: Sides, metric: Metric | None) -> str:
         least = min(after[k] for after, *_ in ways)
         after, what, how = next(way for way in ways if way[0][k] <= least + MIN_LACKING_SHARE * before[k])
         if before[k] >= MIN_LACKING_SHARE and after[k] <= before[k] / 2:
-            said = f"{whose} {100 * before[k]:.0f} % {LACKING_TOKENS} {what} {100 * after[k]:.0f} %: {how}"
-            return f"{said}, or say that they are as they should be: --roles reference={REFERENCE}."
+            message = f"{whose} {100 * before[k]:.0f} % {LACKING_TOKENS} {what} {100 * after[k]:.0f} %: {how}"
+            return f"{message}, or say that they are as they should be: --roles reference={REFERENCE}."
     return ""
 
 
@@ -210,24 +210,24 @@ def inputs_of(reader: Reader, lists: Iterable[Lists]) -> Inputs:
     good = [nbest for nbest in islice(one_by_one(lists), SAMPLE_LISTS) if nbest.problem is None]
     numbers = [whole_number(nbest.id) for nbest in good]
     rising = all(b is not None and a is not None and b == a + 1 for a, b in pairwise(numbers)) and numbers[:1] != [None]
-    placed = (rising or reader.order == "file") and not reader.offers("qrels")
+    ordinal = (rising or reader.order == "file") and not reader.offers("qrels")
     sources = {decoded(source) for nbest in good if (source := getattr(nbest, "source", None))}
-    return {"ids": [] if placed else sorted({nbest.id for nbest in good}), "sources": sorted(sources)}
+    return {"ids": [] if ordinal else sorted({nbest.id for nbest in good}), "sources": sorted(sources)}
 
 
 def refuse_systems(files: Sequence["ListFile"]) -> None:
     """Raises DataError where files are those of several systems over the same inputs, and no further lists."""
-    known = list[tuple[Inputs, str]]()
+    inputs = list[tuple[Inputs, str]]()
     for file in files if len(files) > 1 and not any(map(read_once, (file.path for file in files))) else ():
         own = inputs_of(file.reader, file.blocks())
-        for other, path in known:
+        for other, path in inputs:
             if what := shared(own, other):
                 name = file.settings["name"]
                 message = f"has lists of the same {what} as {path}; to choose among the candidates of both, name them "
                 message += f"as one: {path},{file.path} --reader '{{name: merged, of: {name}}}'"
                 others = f"; if the inputs are others, --reader '{{name: {name}, ids: ordinal}}' leaves out the ids"
                 raise DataError(message + others * (what == "ids"), path=file.path)
-        known.append((own, file.path))
+        inputs.append((own, file.path))
 
 
 def shared(one: Inputs, other: Inputs) -> str:

@@ -67,27 +67,27 @@ def _sum_rows(rows: np.ndarray) -> np.ndarray:
 def values_of(nbest: Lists, columns: Sequence[str]) -> np.ndarray:
     """float64 [N, C]: the base scores of a list, and its score columns after the first of ``columns``."""
     names = nbest.with_names().names if len(columns) > 1 else ()
-    places = [nbest.column, *(names.index(name) for name in columns[1:])]
-    return np.array(nbest.scores[:, places], np.float64, order="C")
+    indices = [nbest.column, *(names.index(name) for name in columns[1:])]
+    return np.array(nbest.scores[:, indices], np.float64, order="C")
 
 
 def digest(source: bytes | None, texts: Sequence[bytes], values: bytes) -> int:
     """64 bits that tell a list from others: its source, its candidates and their scores."""
-    held = b"\0".join([source or b"", *map(bytes.strip, texts)])
-    return int.from_bytes(hashlib.blake2b(values + held, digest_size=8).digest(), "little")
+    content = b"\0".join([source or b"", *map(bytes.strip, texts)])
+    return int.from_bytes(hashlib.blake2b(values + content, digest_size=8).digest(), "little")
 
 
 class SeenLists:
     """Collects lists that have ``columns``, the base score's first."""
 
     def __init__(self, columns: Sequence[str]) -> None:
-        self._columns, self._seen = columns, list[tuple[int, np.ndarray, tuple[int, int]]]()
+        self._columns, self._rows = columns, list[tuple[int, np.ndarray, tuple[int, int]]]()
 
     def add(self, lists: Lists) -> None:
         """Add lists."""
         first, sizes = lists.first, np.diff(lists.first)
         values, base, texts, answers = values_of(lists, self._columns), lists.base, lists.texts, lists.answers
-        held, row = memoryview(values.astype("<f8").tobytes()), 8 * values.shape[1]
+        data, row = memoryview(values.astype("<f8").tobytes()), 8 * values.shape[1]
         sources, references = lists.side("source"), lists.side("references")
         measures = np.zeros((lists.list_count, len(self._columns), MEASURES))
         for size in np.unique(sizes[sizes > 1]).tolist():
@@ -95,17 +95,17 @@ class SeenLists:
             measures[alike] = measure_columns(values[first[alike, None] + np.arange(size)])
         for i in np.flatnonzero(sizes > 1).tolist():
             a, b = first[i : i + 2].tolist()
-            known = digest(sources[i], texts[a:b], bytes(held[a * row : b * row]))
+            key = digest(sources[i], texts[a:b], bytes(data[a * row : b * row]))
             right = () if any(answers[a:b] if answers else ()) else references[i]
             lengths = (len(texts[a + int(base[a:b].argmax())]), len(right[0])) if right else (0, 0)
-            self._seen.append((known, measures[i], lengths))
+            self._rows.append((key, measures[i], lengths))
 
     def finish(self) -> SeenSample:
         """The lists that were added."""
-        S = len(self._seen)
-        digests, measures, lengths = zip(*self._seen, strict=True) if S else ((), (), ())
-        shaped = np.reshape(measures, (S, len(self._columns), MEASURES)), np.reshape(lengths, (S, 2)).astype(np.int64)
-        return _smallest(SeenSample(np.array(digests, np.uint64), *shaped))
+        S = len(self._rows)
+        digests, measures, lengths = zip(*self._rows, strict=True) if S else ((), (), ())
+        arrays = np.reshape(measures, (S, len(self._columns), MEASURES)), np.reshape(lengths, (S, 2)).astype(np.int64)
+        return _smallest(SeenSample(np.array(digests, np.uint64), *arrays))
 
 
 def sample(parts: Iterable[SeenSample]) -> SeenSample:
@@ -115,12 +115,12 @@ def sample(parts: Iterable[SeenSample]) -> SeenSample:
 
 def _smallest(lists: SeenSample) -> SeenSample:
     """At most ``SAMPLE_SIZE`` of the lists, in the order of their digests."""
-    kept = np.argsort(lists.digests, kind="stable")[:SAMPLE_SIZE]
-    return SeenSample(*(array[kept] for array in lists))
+    order = np.argsort(lists.digests, kind="stable")[:SAMPLE_SIZE]
+    return SeenSample(*(array[order] for array in lists))
 
 
-def shared(known: np.ndarray, digests: np.ndarray) -> tuple[int, int]:
+def shared(others: np.ndarray, digests: np.ndarray) -> tuple[int, int]:
     """The number of lists of a sample (its ``digests``) that another has too, and of those for which that is known."""
-    limit = min((own[-1] for own in (known, digests) if own.size >= SAMPLE_SIZE), default=np.uint64(-1 % (1 << 64)))
+    limit = min((own[-1] for own in (others, digests) if own.size >= SAMPLE_SIZE), default=np.uint64(-1 % (1 << 64)))
     looked_at = digests[digests <= limit]
-    return int(np.isin(looked_at, known).sum()), int(looked_at.size)
+    return int(np.isin(looked_at, others).sum()), int(looked_at.size)

@@ -43,8 +43,8 @@ class TextContent(Content[TextView | Lists]):
     def __init__(self, recipe: TextRecipe, **how: Any) -> None:
         super().__init__(TextExtractor, "texts", recipe.features, **how)
         self.metric, self.needs = make_text_metric(recipe.metric), self.extractor.needs
-        named = learns_from(GAIN, recipe.data.reader)
-        self.gains = {*self.metric.measured, *(() if named else (GAIN,))}
+        learns_gain = learns_from(GAIN, recipe.data.reader)
+        self.gains = {*self.metric.measured, *(() if learns_gain else (GAIN,))}
         if self.columns is not None:  # gains are no features: where a model works they are unknown
             self.columns = self.columns.without(self.gains)
         self.final = final_metrics(recipe.task, self.metric, recipe.metrics)
@@ -85,10 +85,10 @@ class TextContent(Content[TextView | Lists]):
             return None
         try:
             lists = with_answers(lists, self.answer)
-            held = self.rows(lists)
-            if unfit(held):
+            rows = self.rows(lists)
+            if unfit(rows):
                 return None
-            return MeasuredLists(lists, held, *cast(ColumnMetric, self.metric).block_stats(lists), None)
+            return MeasuredLists(lists, rows, *cast(ColumnMetric, self.metric).block_stats(lists), None)
         except DataError:  # of one of the lists
             return None
 
@@ -132,8 +132,8 @@ class TextContent(Content[TextView | Lists]):
     def text_stats(self, pair: Pair, text: bytes) -> np.ndarray:
         return np.asarray(self.metric.stats([text], pair.gold)[1][0])
 
-    def pairwise(self, nbest: Lists, content: TextView | Lists, places: Sequence[int]) -> np.ndarray:  # noqa: ARG002
-        return self.metric.pairwise([nbest.texts[y] for y in places])
+    def pairwise(self, nbest: Lists, content: TextView | Lists, indices: Sequence[int]) -> np.ndarray:  # noqa: ARG002
+        return self.metric.pairwise([nbest.texts[y] for y in indices])
 
     def gold_text(self, pair: Pair) -> str:
         """The references, one per line."""
@@ -147,14 +147,14 @@ class TextContent(Content[TextView | Lists]):
         given are sums of this program's statistics, or the texts where these are not theirs for the first lists.
         """
         texts, references = {name: list[str]() for name in names}, list[list[str]]()
-        for selected, gold in lists:
+        for choice, gold in lists:
             references.append([decoded(text) for text in gold])
             for name, own in texts.items():
-                own.append(decoded(selected[name]))
+                own.append(decoded(choice[name]))
         description = Description({name: {} for name in texts}, {})
         if not all(references):
-            named = ", ".join(metric.name for metric in self.final)
-            log.info("%s: no %s, as there are lists without references", split, named)
+            metric_names = ", ".join(metric.name for metric in self.final)
+            log.info("%s: no %s, as there are lists without references", split, metric_names)
             return description
         for metric in self.final:
             sums = sums_of(metric, list(texts.values()), references)
@@ -162,8 +162,8 @@ class TextContent(Content[TextView | Lists]):
                 log.info("%s: %s is computed from all texts, as they are too long to be counted one by one, or are "
                          "counted otherwise here", split, metric.name)  # fmt: skip
             for k, (name, own) in enumerate(texts.items()):
-                found = metric.corpus(own, references) if sums is None else metric.of_sums(sums[0][k], sums[1])
-                description.reports[name].update(found)
+                figures = metric.corpus(own, references) if sums is None else metric.of_sums(sums[0][k], sums[1])
+                description.reports[name].update(figures)
             description.signatures[metric.name] = metric.corpus_signature(references)
         return description
 
@@ -193,12 +193,12 @@ def without_columns(nbest: Lists, names: Set[str]) -> Lists:
     """``nbest`` without the score columns ``names``, those that it has; never without its base score."""
     if names.isdisjoint(nbest.names):
         return nbest
-    kept = [k for k, name in enumerate(nbest.names) if name not in names]
-    if nbest.column not in kept:
+    indices = [k for k, name in enumerate(nbest.names) if name not in names]
+    if nbest.column not in indices:
         name = nbest.names[nbest.column]
         raise RecipeError(f"the column {name!r} is the base score; it cannot be the gain too", key="metric.column")
-    left = tuple(nbest.names[k] for k in kept)
-    return nbest.replace(names=left, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
+    rest = tuple(nbest.names[k] for k in indices)
+    return nbest.replace(names=rest, scores=nbest.scores[:, indices], column=indices.index(nbest.column))
 
 
 def final_metrics(task: str, metric: TextMetric, more: Iterable[str] = ()) -> list[TextMetric]:
@@ -207,8 +207,8 @@ def final_metrics(task: str, metric: TextMetric, more: Iterable[str] = ()) -> li
     What the lists hold, a gain or answers, is not among them: it cannot be computed from texts.
     """
     names = (*(("bleu", "chrf") if task == "translation" else ()), *more)
-    found = {name: make_text_metric({"name": name}, reported=True) for name in names} | {metric.name: metric}
-    return [measure for measure in found.values() if not isinstance(measure, ColumnMetric | Match)]
+    by_name = {name: make_text_metric({"name": name}, reported=True) for name in names} | {metric.name: metric}
+    return [measure for measure in by_name.values() if not isinstance(measure, ColumnMetric | Match)]
 
 
 def make_text_metric(spec: Settings, *, reported: bool = False) -> TextMetric:

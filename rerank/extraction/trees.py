@@ -53,16 +53,16 @@ class TreeContent(Content[Parses]):
         return lists_of_trees(reader, data.lists(source), files.get("gold"))
 
     def pair(self, nbest: Lists, count: SkipCount) -> Pair | None:
-        symbols, changed = self._table(), unchanged() if self.normalize else None
+        symbols, changes = self._table(), unchanged() if self.normalize else None
         try:
             nbest = self._usable(nbest)
             if nbest.gold is None:
                 raise nbest.fault(Problem("no reference", "no gold tree"))
-            nbest, trees, gold = parse_pair(nbest, symbols, changed)
+            nbest, trees, gold = parse_pair(nbest, symbols, changes)
         except Problem as problem:
             count.bad(problem)
             return None
-        count.good(nbest, changed)
+        count.good(nbest, changes)
         count.unknown.update(self.unknown(nbest))
         return Pair(nbest, self._parses(nbest, trees, symbols), gold)
 
@@ -100,9 +100,9 @@ class TreeContent(Content[Parses]):
         symbols = pair.content.symbols
         return np.asarray(self.metric.stats(pair.gold, parse_brackets([text], symbols), symbols)[1][0])
 
-    def pairwise(self, nbest: Lists, content: Parses, places: Sequence[int]) -> np.ndarray:
-        n, K = len(places), len(self.metric.columns)
-        trees = content.trees if list(places) == list(range(len(nbest))) else picked(content.trees, places)
+    def pairwise(self, nbest: Lists, content: Parses, indices: Sequence[int]) -> np.ndarray:
+        n, K = len(indices), len(self.metric.columns)
+        trees = content.trees if list(indices) == list(range(len(nbest))) else picked(content.trees, indices)
         reference, rows = self.metric.rows(trees, trees, None, content.symbols)
         return np.asarray(self.metric.gain(rows.reshape(n, n, K), reference[:, None]).T)
 

@@ -87,9 +87,9 @@ def check_keys(function: str, names: Mapping[str, Any]) -> None:
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
 
-def is_frame(given: Any) -> bool:
+def is_frame(value: Any) -> bool:
     """Whether it is a data frame, or something like one. No library is imported to tell."""
-    kind = type(given)
+    kind = type(value)
     return hasattr(kind, "columns") and (hasattr(kind, "__dataframe__") or hasattr(kind, "schema"))
 
 
@@ -108,7 +108,7 @@ class FrameLists:
 
     @staticmethod
     def of(
-        given: Any, names: Mapping[str, Any], known: ScoreColumns | None = None, *, complete: bool = True
+        source: Any, names: Mapping[str, Any], known: ScoreColumns | None = None, *, complete: bool = True
     ) -> "FrameLists":
         """A data frame of any library as lists; one that is lazy is collected.
 
@@ -119,11 +119,11 @@ class FrameLists:
         except ImportError:
             raise DataError(f"data frames need narwhals: {EXTRA}") from None
         try:
-            frame = narwhals.from_native(given)
+            frame = narwhals.from_native(source)
             frame = frame.collect() if isinstance(frame, narwhals.LazyFrame) else frame
             present = list(frame.columns)
         except TypeError:
-            message = f"found {type(given).__name__}; expected a data frame, as of pandas, polars or pyarrow"
+            message = f"found {type(source).__name__}; expected a data frame, as of pandas, polars or pyarrow"
             raise DataError(message) from None
         except narwhals.exceptions.NarwhalsError as error:
             raise DataError(f"a data frame that cannot be used: {error}") from None
@@ -170,17 +170,17 @@ class FrameLists:
             source, right = (self._shared(name, key, [of_key[key][row] for row in rows]) if key in of_key else None
                              for key in ("source", "references"))  # fmt: skip
             gains = [of_key[GAIN][row] for row in rows] if GAIN in of_key else None
-            given = as_list([every[row] for row in rows], columns, name=name, texts=kind == "text")
-            candidates = with_answers(given, self.answer).candidates
+            lists = as_list([every[row] for row in rows], columns, name=name, texts=kind == "text")
+            candidates = with_answers(lists, self.answer).candidates
             yield NBest(name, candidates, source, () if right is None else right, gains)
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
         """The rows of every list, in their order, by its name."""
-        places = dict[str, list[int]]()
+        rows = dict[str, list[int]]()
         for row, group in enumerate(self._groups()):
-            places.setdefault(str(group), []).append(row)
-        return places
+            rows.setdefault(str(group), []).append(row)
+        return rows
 
     def unused(self) -> list[str]:
         """The columns of numbers that hold nothing of the lists."""
@@ -191,12 +191,12 @@ class FrameLists:
         """The data frame in its own library with further columns, whose names it must not have yet."""
         import narwhals
 
-        made = []
+        series = []
         for name, values in columns.items():
             if name in self.frame.columns:
                 raise DataError(f"the data frame has a column {name!r} already; choose other names, as into=('a', 'b')")
-            made.append(narwhals.new_series(name, values, backend=self.frame.implementation))
-        return self.frame.with_columns(*made).to_native()
+            series.append(narwhals.new_series(name, values, backend=self.frame.implementation))
+        return self.frame.with_columns(*series).to_native()
 
     def _groups(self) -> list[Any]:
         """The group of every row; all of one type, so that no two lists have one name."""
@@ -234,18 +234,18 @@ def _check(names: Mapping[str, Any], present: Sequence[str], *, named: bool) -> 
     """
     single = {key: name for key, name in names.items() if key != "columns"}
     pairs = {"chosen", "rejected"} & single.keys()
-    needed = ("chosen", "rejected") if pairs else ("group", *(() if {"text", "tree"} & single.keys() else ("text",)))
-    listed = ", ".join(map(repr, present)) or "none"
-    if missing := " and ".join(f"{key}=" for key in needed if key not in single):
-        raise DataError(f"a data frame needs {missing}, the names of columns; it has {listed}")
-    if pairs and (unwanted := {"text", "tree", "score", "gain", "columns", "references"} & names.keys()):
-        raise DataError(f"found {min(unwanted)}= beside chosen= and rejected=; a row is a candidate, or a pair")
+    required = ("chosen", "rejected") if pairs else ("group", *(() if {"text", "tree"} & single.keys() else ("text",)))
+    columns = ", ".join(map(repr, present)) or "none"
+    if missing := " and ".join(f"{key}=" for key in required if key not in single):
+        raise DataError(f"a data frame needs {missing}, the names of columns; it has {columns}")
+    if pairs and (clash := {"text", "tree", "score", "gain", "columns", "references"} & names.keys()):
+        raise DataError(f"found {min(clash)}= beside chosen= and rejected=; a row is a candidate, or a pair")
     if {"text", "tree"} <= names.keys():
         raise DataError("found text= and tree=; expected one of them")
     for name in (*single.values(), *names.get("columns", ())):
         if name not in present:
             near = difflib.get_close_matches(str(name), map(str, present), n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has {listed}"
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {columns}"
             raise DataError(f"the data frame has no column {name!r}; {hint}")
     for name in names.get("columns", ()):
         if key := next((key for key in (SCORE, GAIN) if name in {single.get(key), None if named else key}), ""):
@@ -292,16 +292,16 @@ class ListFile:
         others = [*(self.references or ()), *([] if self.sources is None else [self.sources])]
         return [*self.reader.paths(self.path), *(treebank_files(*others) if self.trees else others)]
 
-    def blocks(self, known: ScoreColumns | None = None, normal: bool = False) -> Iterator[Lists]:
+    def blocks(self, columns: ScoreColumns | None = None, normal: bool = False) -> Iterator[Lists]:
         """The lists with their sources and references, bad ones in their places, in blocks where the format gives some
-        and no other file holds anything for them; known, normal: see ``Reader``."""
-        reader = self.reader.for_columns(known, normal=normal)
+        and no other file holds anything for them; columns, normal: see ``Reader``."""
+        reader = self.reader.for_columns(columns, normal=normal)
         if self.trees:
             gold = self.references and treebank_files(*self.references)
             return read_in(self.encoding, lists_of_trees(reader, self.path, gold))
         files: dict[str, Any] = {"references": self.references, "sources": self.sources, "form": self.form}
-        found = lists_of_texts(reader, self.path, **files)
-        every = (nbest if nbest.missing is None else nbest.leave_out(nbest.missing) for nbest in found)
+        lists = lists_of_texts(reader, self.path, **files)
+        every = (nbest if nbest.missing is None else nbest.leave_out(nbest.missing) for nbest in lists)
         return read_in(self.encoding, every)
 
 
@@ -347,10 +347,10 @@ def read(
     """
     check_keys("read", columns)
     check_choice("on_bad_list", on_bad_list, ("error", "skip"))
-    named = {key: value for key, value in columns.items() if key != "answer"}
-    if named and isinstance(given, str | os.PathLike) and not is_table(given):
-        roles = {**_roles_of_rows(named, os.fspath(given)), **parse_roles(roles or {})}
-    elif named or is_frame(given):
+    names = {key: value for key, value in columns.items() if key != "answer"}
+    if names and isinstance(given, str | os.PathLike) and not is_table(given):
+        roles = {**_roles_of_rows(names, os.fspath(given)), **parse_roles(roles or {})}
+    elif names or is_frame(given):
         files_only("a data frame", format=format, sources=sources, encoding=encoding)
         right: dict[str, Any] = {} if references is None else {"references": references}
         return FrameLists.of(table(given) if isinstance(given, str | os.PathLike) else given, {**columns, **right})
@@ -397,8 +397,8 @@ def example(name: str, split: str = "train") -> ListFile:
     """
     files, of_split = shipped_files(), f"{name}/{split}"
     if of_split not in files:
-        known = ", ".join(key for key in files if not key.endswith(".gold"))
-        raise DataError(f"no shipped lists of this name; expected one of {known}", path=of_split)
+        names = ", ".join(key for key in files if not key.endswith(".gold"))
+        raise DataError(f"no shipped lists of this name; expected one of {names}", path=of_split)
     lists = read(files[of_split], references=files.get(f"{of_split}.gold"))
     assert isinstance(lists, ListFile)
     return lists
@@ -406,10 +406,10 @@ def example(name: str, split: str = "train") -> ListFile:
 
 def _roles_of_rows(columns: Mapping[str, Any], path: str) -> dict[str, str]:
     """The roles that names of columns are in a file of rows, such as CSV."""
-    known = {"group": "group", "text": "text", "score": "base", "gain": "gain", "source": "source"}
-    if other := next((key for key in columns if key not in (*known, "columns")), None):
+    role_names = {"group": "group", "text": "text", "score": "base", "gain": "gain", "source": "source"}
+    if other := next((key for key in columns if key not in (*role_names, "columns")), None):
         raise DataError(f"{other} names a column of a data frame; of a file, name the roles of keys: roles=", path=path)
-    roles = {str(columns[key]): role for key, role in known.items() if columns.get(key) is not None}
+    roles = {str(columns[key]): role for key, role in role_names.items() if columns.get(key) is not None}
     return roles | dict.fromkeys(map(str, columns.get("columns") or ()), "column")
 
 
@@ -423,17 +423,17 @@ def _reader(
     return settings, base.make_reader(settings, "format")
 
 
-def lists_from(given: Any, columns: Mapping[str, Any]) -> Iterable[NBest]:
+def lists_from(source: Any, columns: Mapping[str, Any]) -> Iterable[NBest]:
     """Lists as ``fit`` and ``evaluate`` take them: ``NBest``s, what ``read`` gives, a data frame, or pairs as dicts."""
-    if columns or is_frame(given) or isinstance(given, str | os.PathLike):
-        if isinstance(given, str | os.PathLike) and not is_table(given):
-            raise DataError("expected lists; rerank.read(path, format) gives those of a file", path=os.fspath(given))
-        return read(given, **columns)
-    if isinstance(given, ListFile | FrameLists | ObjectLists):
-        return given
-    rest = iterate(given, "lists: NBests in a list, what rerank.read gives, a data frame, or dicts", "lists")
+    if columns or is_frame(source) or isinstance(source, str | os.PathLike):
+        if isinstance(source, str | os.PathLike) and not is_table(source):
+            raise DataError("expected lists; rerank.read(path, format) gives those of a file", path=os.fspath(source))
+        return read(source, **columns)
+    if isinstance(source, ListFile | FrameLists | ObjectLists):
+        return source
+    rest = iterate(source, "lists: NBests in a list, what rerank.read gives, a data frame, or dicts", "lists")
     first = next(rest, None)
-    every = given if rest is not given else chain([] if first is None else [first], rest)
+    every = source if rest is not source else chain([] if first is None else [first], rest)
     return read(every) if isinstance(first, Mapping) else every
 
 
@@ -453,8 +453,8 @@ def memory_blocks(
         try:
             rows = nbest_rows(nbest, texts, columns)
             if columns is None and nbest.rows is None and len(nbest):
-                shown = rows.with_names()
-                columns = ScoreColumns(shown.names, shown.names[shown.column])
+                table = rows.with_names()
+                columns = ScoreColumns(table.names, table.names[table.column])
             yield with_gains(rows, nbest) if gains else rows
         except DataError as error:
             raise DataError(error.message, list_id=nbest.id) from None
