@@ -34,7 +34,8 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
 
     Every learner and loss of recipes works, and the weights are to the bit those that a recipe trains on
     lists with the same features, gains and base scores. Values are float32, relative to the mean of their list where
-    these would not tell its candidates apart (not for trees), weights float64.
+    these would not tell its candidates apart (not for trees), weights float64. Trees see columns that are the same in
+    a list, such as the length of a query; those of recipes do not.
 
     Parameters
     ----------
