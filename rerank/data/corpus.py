@@ -27,7 +27,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.kernels.compile import kernel
 from rerank.storage.documents import as_json, read_object
-from rerank.storage.files import DAMAGE, ArrayFile, new_directory, read_array, scratch_directory, seal, verify
+from rerank.storage.files import DAMAGE, ArrayFile, new_directory, read_array, scratch, seal, verify
 
 FORMAT_VERSION = 1
 FAINT = 1e-6  # in a free column: what is so much smaller is lost
@@ -38,6 +38,9 @@ DTYPES = {
     "lists": np.int64, "rows": np.int64, "columns": np.int32, "values": np.float32, "base": np.float64,
     "gain": np.float64, "stats": np.float64, "reference": np.float64, "weight": np.float64,
 }  # fmt: skip
+
+# What each row of an array belongs to: a list, a candidate or a nonzero.
+AXES = {"columns": 2, "values": 2, "base": 1, "gain": 1, "stats": 1, "reference": 0, "weight": 0}
 
 
 @dataclass(frozen=True)
@@ -86,16 +89,15 @@ class Corpus:
         if self.lists.ndim != 1 or self.lists.size < 1 or self.lists[0] != 0 or self.lists[-1] < 0:
             raise DataError("the list offsets of a corpus are damaged; build it again (rerank run)")
         L, N = self.list_count, self.candidate_count
-        sizes = {"base": N, "gain": N, "stats": N, "reference": L, "weight": L}
+        sizes = L, N, self.columns.size
         wrong = (
             not 0 <= self.free <= self.width
             or not (self.cuts[0] == 0 and self.cuts[-1] == L and (np.diff(self.cuts) >= 0).all())
             or self.rows.shape != (N + 1,)
             or self.rows[0] != 0
-            or not ((int(self.rows[-1]),) == self.columns.shape == self.values.shape)
-            or any(getattr(self, name).shape[:1] != (size,) for name, size in sizes.items())
-            or [array.ndim for array in (self.base, self.gain, self.stats, self.reference, self.weight)]
-            != [1, 1, 2, 2, 1]
+            or self.rows[-1] != self.columns.size
+            or any(getattr(self, name).shape[:1] != (sizes[axis],) for name, axis in AXES.items())
+            or [getattr(self, name).ndim for name in AXES] != [1, 1, 1, 1, 2, 2, 1]
         )
         if wrong:
             raise DataError("the arrays of a corpus do not fit together; build it again (rerank run)")
@@ -131,15 +133,18 @@ class Corpus:
             new.__dict__.update(_made=(made[0], (self, *made[1:])), _place=self.__dict__["_place"])
         return new
 
+    def _rows_of(self, *chosen: Any) -> dict[str, Any]:
+        """The rows of all arrays that belong to the chosen lists, candidates and nonzeros."""
+        return {name: getattr(self, name)[chosen[axis]] for name, axis in AXES.items()}
+
     def slice(self, first: int, last: int) -> "Corpus":
         """Lists first..last - 1; the nonzeros are views, not copies."""
         a, b = int(self.lists[first]), int(self.lists[last])
         p, q = int(self.rows[a]), int(self.rows[b])
         new = replace(
             self, trusted=True, lists=self.lists[first : last + 1] - a, rows=self.rows[a : b + 1] - p,
-            columns=self.columns[p:q], values=self.values[p:q], base=self.base[a:b], gain=self.gain[a:b],
-            stats=self.stats[a:b], reference=self.reference[first:last], weight=self.weight[first:last],
             cuts=np.unique(np.clip(self.cuts, first, last)) - first,
+            **self._rows_of(slice(first, last), slice(a, b), slice(p, q)),
         )  # fmt: skip
         return self._derived(new, Corpus.slice, first, last)
 
@@ -191,10 +196,8 @@ class Corpus:
             sizes = kept[lists + 1] - kept[lists]
         entries = ranges_of(self.rows, candidates)
         return replace(
-            self, trusted=True, lists=offsets(sizes), rows=offsets(np.diff(self.rows)[candidates]),
-            columns=self.columns[entries], values=self.values[entries], base=self.base[candidates],
-            gain=self.gain[candidates], stats=self.stats[candidates], reference=self.reference[lists],
-            weight=self.weight[lists], cuts=self.cuts[:0],
+            self, trusted=True, lists=offsets(sizes), rows=offsets(np.diff(self.rows)[candidates]), cuts=self.cuts[:0],
+            **self._rows_of(lists, candidates, entries),
         )  # fmt: skip
 
     def shared(self, share: float, seed: int) -> "Corpus":
@@ -213,7 +216,7 @@ class Corpus:
 
     def _copied(self, parts: Iterable["Corpus"]) -> "Corpus":
         """``parts`` as a corpus that is mapped from files without names, next to those of this one."""
-        with scratch_directory(self.__dict__["_place"]) as folder:  # what is mapped of it stays
+        with scratch(self.__dict__["_place"]) as folder:  # what is mapped of it stays
             save_joined(folder / "corpus", parts, synced=False)
             return Corpus.load(folder / "corpus", trusted=True)
 
@@ -294,10 +297,7 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
         raise DataError(f"cannot join corpora with {sorted({p.width for p in parts})} columns; use one feature table")
     if len({(part.stats.shape[1], part.reference.shape[1]) for part in parts}) != 1:
         raise DataError("cannot join corpora with statistics of different metrics; use one metric")
-    joined: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("columns", "values", "base", "gain", "stats", "reference", "weight")
-    }
+    joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in AXES}
     lists = offsets(np.concatenate([np.diff(part.lists) for part in parts]))
     rows = offsets(np.concatenate([np.diff(part.rows) for part in parts]))
     first = parts[0]

@@ -64,6 +64,13 @@ def find_slot(keys: np.ndarray, h: np.uint64) -> int:
     return int(slot)
 
 
+def roomy(array: np.ndarray, size: int) -> np.ndarray:
+    """``array`` or, if it is shorter than ``size``, a longer one, with zeros behind it."""
+    if size <= array.size:
+        return array
+    return np.concatenate([array, np.zeros(max(size, 2 * array.size) - array.size, array.dtype)])
+
+
 class HashIndex(NamedTuple):
     """Open addressing from hashes to numbers: ``number[slot]`` is that of the hash ``keys[slot]``."""
 
@@ -254,9 +261,8 @@ class SymbolTable:
 
     def _fit(self, more: int) -> None:
         """Make room for ``more`` hashes."""
-        while len(self._texts) + more > self._hashes.shape[0]:
-            self._hashes = np.concatenate([self._hashes, np.zeros_like(self._hashes)])
-            self._lower = np.concatenate([self._lower, np.zeros_like(self._lower)])
+        size = len(self) + more
+        self._hashes, self._lower = roomy(self._hashes, size), roomy(self._lower, size)
 
 
 class LabelArray:
@@ -269,10 +275,7 @@ class LabelArray:
 
     def of(self, size: int) -> np.ndarray:
         """The numbers of the ids below ``size`` of the table or a copy of it, whatever has been added since."""
-        of = self._of
-        if size > of.size:  # threads may get here at the same time: all of them compute the same
-            of = np.concatenate([of, np.zeros(max(size, 2 * of.size) - of.size, of.dtype)])
-            self._of = of
+        self._of = of = roomy(self._of, size)  # threads may get here at the same time: all of them compute the same
         return of[:size]
 
 

@@ -64,7 +64,7 @@ class CorpusCache:
         with nullcontext(self._inputs) if self._inputs is not None else Inputs() as inputs:
             if (entry := _find_entry(path, files, inputs)) is not None:
                 return entry
-            with _locked(path), storage.scratch_directory(path) as new:
+            with _locked(path), storage.scratch(path) as new:
                 if (entry := _find_entry(path, files, inputs)) is not None:  # another process has just made it
                     return entry
                 with _blocks(path, files) as spool:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.data.corpus import frozen, indices_of, offsets, ranges_of
-from rerank.data.symbols import enlarged, enter_all, new_index
+from rerank.data.symbols import enlarged, enter_all, new_index, roomy
 from rerank.features.sink import ListFeatures
 from rerank.features.table import FeatureTable
 
@@ -63,7 +63,7 @@ class FeatureCounter:
         ids, before = np.empty(features.hashes.size, np.int32), self.seen
         self._index = enlarged(self._index, before + ids.size)
         self.seen = enter_all(self._index, frozen(features.hashes), before, ids)
-        self._counts = _room(self._counts, self.seen)
+        self._counts = roomy(self._counts, self.seen)
         self._counts[ids] += 1 if lists is None else lists
         new = np.flatnonzero(ids >= before)
         lengths = features.symbol_last[new] - features.symbol_first[new]
@@ -72,12 +72,12 @@ class FeatureCounter:
         self._new.append((features.hashes[new], features.template[new], begin + np.cumsum(lengths)))
         # Features share their symbols with many others: numbers of symbols take one to four bytes each, hashes eight.
         self._symbols, self._places = (
-            _room(self._symbols, self._end),
+            roomy(self._symbols, self._end),
             enlarged(self._places, self._named + symbols.size),
         )
         numbers = self._symbols[begin : self._end]
         self._named = enter_all(self._places, frozen(symbols), self._named, numbers)
-        self._names = _room(self._names, self._named)
+        self._names = roomy(self._names, self._named)
         self._names[numbers] = symbols
         return ids
 
@@ -203,7 +203,7 @@ class CollisionCount:
         shared: bool [F], whether other features of these lists use them too.
         """
         need = int(columns.max(initial=-1)) + 1
-        self.owner, self.shared = _room(self.owner, need), _room(self.shared, need)
+        self.owner, self.shared = roomy(self.owner, need), roomy(self.shared, need)
         known = self.owner[columns]
         again = (known != 0) & (known != owners)
         self.shared[columns[again if shared is None else again | shared]] = True
@@ -213,10 +213,3 @@ class CollisionCount:
         """Counts for provenance."""
         used = int(np.count_nonzero(self.owner))
         return {"kept": used, "shared": int(np.count_nonzero(self.shared)), "columns": int(self.owner.size)}
-
-
-def _room(array: np.ndarray, size: int) -> np.ndarray:
-    """``array`` with room for at least ``size`` elements."""
-    if size <= array.size:
-        return array
-    return np.concatenate([array, np.zeros(max(size, 2 * array.size) - array.size, array.dtype)])

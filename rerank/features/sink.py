@@ -348,23 +348,16 @@ def find_origin(value: np.ndarray, fired: np.ndarray, count: int, centred: bool)
 
 @kernel
 def sort(numbers: np.ndarray, size: int) -> None:
-    """Sort the first ``size`` numbers in place (heap sort)."""
-    start, end = size // 2, size
-    while end > 1:
-        if start > 0:
-            start -= 1
-        else:
-            end -= 1
-            numbers[0], numbers[end] = numbers[end], numbers[0]
-        at = start
-        while True:
-            child = 2 * at + 1
-            if child + 1 < end and numbers[child + 1] > numbers[child]:
-                child += 1
-            if child >= end or numbers[child] <= numbers[at]:
-                break
-            numbers[at], numbers[child] = numbers[child], numbers[at]
-            at = child
+    """Sort the first ``size`` numbers in place (Shell 1959, with gaps that shrink by 2.2)."""
+    gap = size
+    while gap > 1:
+        gap = max(gap * 5 // 11, 1)
+        for i in range(gap, size):
+            at, number = i, numbers[i]
+            while at >= gap and numbers[at - gap] > number:
+                numbers[at] = numbers[at - gap]
+                at -= gap
+            numbers[at] = number
 
 
 @kernel

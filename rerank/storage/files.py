@@ -138,7 +138,7 @@ def temporary_path(target: Path) -> Path:
     return target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.rerank")
 
 
-def claimed(target: Path, *, directory: bool = False) -> tuple[Path, int]:
+def _claimed(target: Path, directory: bool) -> tuple[Path, int]:
     """A new file or ``directory`` next to ``target``, and a descriptor by which it is held until that is closed.
 
     What others have left while they wrote ``target``, and do not hold, is removed.
@@ -180,17 +180,17 @@ def remove_leftovers(directory: Path, pattern: str = f".*.{'[0-9a-f]' * 8}.reran
 
 
 @contextmanager
-def scratch_directory(beside: Path | str) -> Iterator[Path]:
-    """A directory next to ``beside`` (which need not exist) for the duration of the block."""
+def scratch(beside: Path | str, *, directory: bool = True) -> Iterator[Path]:
+    """A directory (or file) next to ``beside`` (which need not exist) for the duration of the block."""
     target = Path(beside)
     with reported(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        path, held = claimed(target, directory=True)
+        path, held = _claimed(target, directory)
         try:
             yield path
         finally:
             with deferred():
-                shutil.rmtree(path, ignore_errors=True)
+                _delete(path)
                 os.close(held)
 
 
@@ -203,7 +203,7 @@ def new_directory(target: Path | str, *, keep: bool = False, synced: bool = True
     content. synced: only when its files are on disk.
     """
     path = Path(target)
-    with scratch_directory(path) as new:
+    with scratch(path) as new:
         yield new
         for file in new.iterdir() if synced else ():
             _sync(file)
@@ -241,17 +241,10 @@ def _before(target: Path) -> Path:
 @contextmanager
 def new_file(target: Path | str) -> Iterator[Path]:
     """A path to write a file at; it is renamed to ``target`` when the block ends without an error."""
-    path = Path(target)
-    with reported(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary, held = claimed(path)
-        try:
-            yield temporary
-            _sync(temporary)  # a complete file gets its name, but not before its data are on disk
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-            os.close(held)
+    with scratch(target, directory=False) as temporary:
+        yield temporary
+        _sync(temporary)  # a complete file gets its name, but not before its data are on disk
+        temporary.replace(target)
 
 
 def write_text(path: Path | str, text: str) -> None:

@@ -28,7 +28,7 @@ from rerank.storage.files import (
     read_array,
     remove,
     remove_leftovers,
-    scratch_directory,
+    scratch,
     seal,
     standing,
     write_text,
@@ -177,7 +177,7 @@ def test_of_two_that_make_the_same_the_first_stays(tmp_path):
 
 
 def test_a_scratch_directory_goes_with_its_block(tmp_path):
-    with pytest.raises(ValueError, match="bad"), scratch_directory(tmp_path / "deep" / "spool") as place:
+    with pytest.raises(ValueError, match="bad"), scratch(tmp_path / "deep" / "spool") as place:
         fail(place / "block", ValueError("bad"))
     assert names(tmp_path / "deep") == []
 
@@ -195,10 +195,10 @@ def test_removing(tmp_path):
 KILLED = """
 import os, sys
 from pathlib import Path
-from rerank.storage.files import new_directory, new_file, scratch_directory
+from rerank.storage.files import new_directory, new_file, scratch
 from rerank.storage.files import open_output
 place = Path(sys.argv[1])
-with new_directory(place / "d") as d, new_file(place / "f") as f, scratch_directory(place / "s"), open_output(
+with new_directory(place / "d") as d, new_file(place / "f") as f, scratch(place / "s"), open_output(
     place / "o.gz"
 ) as out:
     (d / "part").write_text("x")
@@ -233,7 +233,7 @@ def test_the_next_writer_removes_what_a_killed_one_has_left(tmp_path):
     assert (tmp_path / "f").read_text() == "a"
     with open_output(tmp_path / "o.gz"):
         pass
-    with scratch_directory(tmp_path / "s"):
+    with scratch(tmp_path / "s"):
         pass
     with new_directory(tmp_path / "d"):  # which replaces one
         pass

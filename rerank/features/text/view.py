@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.data.corpus import first_unfit
+from rerank.data.corpus import first_unfit, offsets
 from rerank.data.symbols import SymbolTable, known_hash, tokenise
 from rerank.features.scores import UNFIT, score_view
 from rerank.kernels.compile import kernel
@@ -194,7 +194,7 @@ def make_view(nbest: Lists, source: bytes, symbols: SymbolTable | None) -> TextV
         point_first, points = _derivation(nbest, "alignment", nbest.alignment, S, lengths)
         if nbest.ended:
             kept = (points[:, 0] < S) & (points[:, 1] < np.repeat(lengths, np.diff(point_first)))
-            point_first, points = np.concatenate([[0], np.cumsum(kept)])[point_first], points[kept]
+            point_first, points = offsets(kept)[point_first], points[kept]
     seen = score_view(nbest, symbols)
     given_first, given_names, given = none, seen.names[:0], np.empty(0)
     hash_of = known_hash if symbols is None else symbols.hash_of
