@@ -118,21 +118,20 @@ class HeadTable:
             if step.split()[:1] not in (["<"], [">"]):
                 raise RecipeError(f"head rule of {label} has the step {step!r}; expected < or >, then labels")
         labels = sorted({label for steps in rules.values() for step in steps for label in step.split()[1:]} - {"*"})
-        self._columns = {label: 1 + i for i, label in enumerate(labels)}
-        self._rows = {label: 1 + i for i, label in enumerate(sorted(rules))}
-        steps_most = max(map(len, [DEFAULT_RULE, *rules.values()]))
+        columns = {label: 1 + i for i, label in enumerate(labels)}
+        rows = {label: 1 + i for i, label in enumerate(sorted(rules))}
         self._rank = np.zeros((1 + len(rules), 1 + len(labels)), np.uint8)
-        self._left = np.zeros((1 + len(rules), steps_most), np.bool_)
-        for label, row in [("", 0), *self._rows.items()]:
+        self._left = np.zeros((1 + len(rules), max(map(len, [DEFAULT_RULE, *rules.values()]))), np.bool_)
+        for label, row in [("", 0), *rows.items()]:
             steps = rules.get(label, DEFAULT_RULE)
             self._rank[row] = len(steps) - 1
             for number in reversed(range(len(steps))):
                 direction, *sought = steps[number].split()
                 self._left[row, number] = direction == "<"
                 for one in sought:
-                    self._rank[row, self._columns[one] if one != "*" else slice(None)] = number
-        self._row_of = LabelArray(symbols, self._rows, np.int16)
-        self._column_of = LabelArray(symbols, self._columns, np.int16)
+                    self._rank[row, columns[one] if one != "*" else slice(None)] = number
+        self._row_of = LabelArray(symbols, rows, np.int16)
+        self._column_of = LabelArray(symbols, columns, np.int16)
 
     def ranks(self, symbols: SymbolTable) -> HeadRanks:
         """The rules over all symbols of the table or a copy of it."""

@@ -94,11 +94,6 @@ def fill_rows(run: RowRun, value: np.ndarray, at: np.ndarray, columns: np.ndarra
             at[y] += 1
 
 
-def limit_values(values: np.ndarray) -> None:
-    """Limit values (float32) that have become too large for their type to its largest number."""
-    np.clip(values, -FLOAT32_MAX, FLOAT32_MAX, out=values)
-
-
 class RowBuilder:
     """Collects lists.
 
@@ -202,7 +197,7 @@ def make_corpus(rows: ListRows, width: int, about: dict[str, Any], scale: np.nda
     if scale is not None and scale.size:
         free = columns < scale.size
         values[free] = values[free] * scale[columns[free]]
-    limit_values(values)
+    np.clip(values, -FLOAT32_MAX, FLOAT32_MAX, out=values)  # scaled, they may have become too large for their type
     return Corpus(
         lists=np.array(rows.lists),
         rows=starts,
