@@ -133,7 +133,7 @@ def _find_entry(path: Path, files: dict[str, list[str]], inputs: Inputs) -> Path
 
 
 def _load_verified(entry: Path, load: Callable[[Path], T], part: str = "") -> T:
-    """What ``load`` makes of an entry, or of a directory in it; a DataError if it is damaged."""
+    """The result of ``load`` for an entry, or of a directory in it; a DataError if it is damaged."""
     try:
         storage.verify(entry / part)
         return load(entry / part)

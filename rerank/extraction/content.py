@@ -49,7 +49,7 @@ class BlockFeatures(NamedTuple):
 
     @staticmethod
     def of(one: ListFeatures) -> "BlockFeatures":
-        """Those of a single list."""
+        """The features of a single list."""
         counts, entries = np.array([one.hashes.size]), np.diff(one.first)
         return BlockFeatures(one, None, counts, slice(None), entries, one.origin, one.candidate, one.value)
 
@@ -267,7 +267,7 @@ class Content(ABC, Generic[T]):
 
     @property
     def used(self) -> tuple[str, ...]:
-        """Those of the columns ``held`` that scores depend on: the base score's, and what features look at."""
+        """The columns ``held`` that scores depend on: the base score's, and what features look at."""
         has_dense = any(name.startswith(("Dense", "Within")) for name in self.free)
         return self.held if has_dense or self.user else self.held[:1]
 

@@ -152,12 +152,12 @@ def doubts_of_references(sides: Sides, metric: Metric | None = None) -> list[str
 
 
 def _doubt_of_form(sides: Sides, metric: Metric | None) -> str:
-    """What makes up for at least half of the tokens of references that no candidate has."""
+    """The change that makes up for at least half of the tokens of references that no candidate has."""
     forms: dict[Form, bool] = {"case": getattr(metric, "lowercase", False), **getattr(metric, "normalize", {})}
     tokenizes, measure = getattr(metric, "tokenize", "none") != "none", cast(Any, metric)
 
     def tokens(text: str) -> list[str]:
-        """Those that the metric compares."""
+        """The tokens that the metric compares."""
         text = normalized(text, forms)
         return (decoded(measure.prepared([encoded(text)])[0]) if tokenizes else text).split()
 
@@ -231,7 +231,7 @@ def refuse_systems(files: Sequence["ListFile"]) -> None:
 
 
 def shared(one: Inputs, other: Inputs) -> str:
-    """What two files have in common: at least half of the "ids", or the "sources", of either; empty if nothing. Ids of
+    """The key that two files share: at least half of the "ids", or the "sources", of either; empty if nothing. Ids of
     lists that have sources, and none in common, begin again."""
     others = one["sources"] and other["sources"] and {*one["sources"]}.isdisjoint(other["sources"])
     for what in () if others else ("ids", "sources"):

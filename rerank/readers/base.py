@@ -158,7 +158,7 @@ class Reader(ABC):
     live: ClassVar[bool] = False  # whether a model answers lists as they come, which says what they hold
 
     def for_columns(self, columns: ScoreColumns | None, *, normal: bool = False, live: bool = False) -> Self:
-        """This reader, told which score columns to look for (its own options take precedence), how to compare, and
+        """The reader with the score columns to look for (its own options take precedence), how to compare, and
         whether a model is ``live``."""
         reader = copy(self)
         vars(reader).update(model_columns=columns, normal=normal, live=live)

@@ -298,7 +298,7 @@ class MergedColumns(NamedTuple):
 
 
 def _chain(lists: Sequence[Lists], field: str, blank: bytes | None) -> list[Any] | None:
-    """What candidates have in a field, ``blank`` for those of a list that has none; None if no list has it."""
+    """The values of candidates in a field, ``blank`` for those of a list that has none; None if no list has it."""
     columns = [getattr(nbest, field) for nbest in lists]
     if all(column is None for column in columns):
         return None

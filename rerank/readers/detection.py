@@ -257,7 +257,7 @@ def _share(reader: Reader, path: str, start: bytes | None) -> float:
 
 @dataclass(frozen=True)
 class Account:
-    """What the first lists of a file, ACCOUNT_LISTS at most, were taken for."""
+    """The roles of what the first lists of a file hold, ACCOUNT_LISTS at most."""
 
     format: str  # the format, and the form of JSON where it is one that is known
     lists: str  # how many were looked at
@@ -270,7 +270,7 @@ class Account:
 
     @staticmethod
     def of(name: str, items: Iterable[Lists], format: str = "", measure: str = "") -> "Account | None":
-        """That of lists called ``name``, by default like their file; None if none of them has candidates."""
+        """The account of lists called ``name``, by default like their file; None if none of them has candidates."""
         every = list(islice(with_candidates(items), ACCOUNT_LISTS))
         if not every:
             return None

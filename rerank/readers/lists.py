@@ -194,7 +194,7 @@ class SparseScores(NamedTuple):
 
 
 def _besides(name: str) -> Any:
-    """What a list alone has under a name in ``sides``."""
+    """The value that a list alone has under a name in ``sides``."""
 
     def value(lists: "Lists") -> Any:
         values = lists.sides.get(name)
@@ -272,7 +272,7 @@ class Lists:
         return self.starts[0]
 
     def side(self, name: str) -> Sequence[Any]:
-        """What each list has under a name."""
+        """The value of each list under a name."""
         values = self.sides.get(name)
         return [OF_LIST[name]] * self.list_count if values is None else values
 

@@ -93,7 +93,7 @@ class Moses(ListReader):
         return 0
 
     def name_of(self, fields: Sequence[bytes]) -> int | bytes | None:
-        """What tells lists apart: the id of a line, None if it has none and belongs to the list before it."""
+        """The id of a line, which tells lists apart; None if it has none and belongs to the list before it."""
         if self.ids == "file":
             return int(fields[0]) if fields[0].isdigit() and len(fields[0]) <= 18 else None  # any 18 fit an int64
         return fields[0] if len(fields) > 1 else None

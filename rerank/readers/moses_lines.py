@@ -322,7 +322,7 @@ class File:
     def _candidates(
         self, lines: list[MosesLine], begins: list[int], problems: dict[int, Problem]
     ) -> tuple[Lists, np.ndarray]:
-        """What lines hold, as if they were one list, and where a value is 0 because it is missing (bool [N, K]);
+        """The candidates of lines, as if of one list, and where a value is 0 because it is missing (bool [N, K]);
         ``problems`` gets those of the bad lines."""
         n, layout = len(lines), self.layout or Layout(4, 2, 3)
         for y, line in enumerate(lines):

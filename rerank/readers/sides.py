@@ -23,7 +23,7 @@ SAMPLE_LISTS = 1000  # lists, the first, whose ids tell whether a file beside th
 
 
 class ById(Generic[Item]):
-    """What is in a stream, taken by ids in any order: what is passed on the way is held, and given back later."""
+    """The items of a stream, taken by ids in any order: what is passed on the way is held, and given back later."""
 
     def __init__(self, items: Iterable[tuple[Any, Item]]) -> None:
         self._items, self._backlog = iter(items), dict[Any, list[Item]]()
@@ -41,7 +41,7 @@ class ById(Generic[Item]):
         return None
 
     def rest(self) -> Iterator[Item]:
-        """What nobody has taken."""
+        """The items that nobody has taken."""
         yield from chain(*self._backlog.values())
         yield from (item for _, item in self._items)
 

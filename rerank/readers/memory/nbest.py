@@ -186,7 +186,7 @@ def skip_bad(items: Iterable[Lists], on_bad_list: OnBadList) -> Iterator[Lists]:
 
 
 def nbests(items: Iterable[Lists], on_bad_list: OnBadList, rule: str | None) -> Iterator[NBest]:
-    """Those that can be used as users see them; ``rule``: see ``NBest.of``."""
+    """The usable lists as users see them; ``rule``: see ``NBest.of``."""
     return (NBest.of(rows, rule=rule) for rows in one_by_one(skip_bad(items, on_bad_list)))
 
 

@@ -278,7 +278,7 @@ class ListFile:
 
     @property
     def account(self) -> Account | None:
-        """What the lists are taken for; None where none has candidates, or they can be read only once."""
+        """The account of the lists; None where none has candidates, or they can be read only once."""
         return Account.of(self.path, self.first_items(), str(self.settings["name"]))
 
     @property

@@ -27,7 +27,7 @@ Paths = tuple[str, ...]  # of keys with dots between them; ``a#`` is the length 
 
 @dataclass(frozen=True)
 class Roles:
-    """What the keys of a source's objects are: the places that hold the parts of a list. Of several paths the first
+    """The roles of the keys of a source's objects: the paths that hold the parts of a list. Of several paths the first
     that exists counts.
     """
 
@@ -100,7 +100,7 @@ class Roles:
         return _keys(*sides) | {*self.keys, self.many, *self.along.values()}
 
     def shared(self, item: Object) -> str:
-        """What an object has in common with those of its list; empty if that is nothing."""
+        """The values that the objects of a list have in common; empty if there are none."""
         every = [value for path in self.group if (value := first_of(item, (path,))) not in (None, {})]
         return repr(every) if every else ""
 
@@ -137,7 +137,7 @@ class Roles:
         return item
 
     def text_of(self, entry: Any) -> Any:
-        """What stands for the text of an entry of ``many``: a text, tokens, or a conversation."""
+        """The text of an entry of ``many``: a text, tokens, or a conversation."""
         return first_of(entry, self.text) if isinstance(entry, dict) else entry
 
     def place_of(self, truth: Any, texts: Sequence[Any], entries: Sequence[Any]) -> int | None:
@@ -285,7 +285,7 @@ def _from_log(item: Object) -> Object:
 
 
 def _values(values: Any) -> list[Any]:
-    """Those of an object, such as {"arg_0": ...}, or a list."""
+    """The values of an object, such as {"arg_0": ...}, or a list."""
     return list(values.values()) if isinstance(values, dict) else values if isinstance(values, list) else []
 
 

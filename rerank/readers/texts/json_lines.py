@@ -119,7 +119,7 @@ class Object(dict[str, Any]):
 
 
 class LinePieces(Pieces):
-    """Those of an object with candidates, whose line is read again where somebody asks for them."""
+    """The pieces of an object with candidates, whose line is read again where somebody asks for them."""
 
     def __init__(self, line: bytes) -> None:
         self.line = line

@@ -134,7 +134,7 @@ class JsonKey:
         return not (self.steady or SCORE in words or words.isdisjoint(VERDICT_WORDS)) and verdicts == {0, 1}
 
     def __str__(self) -> str:
-        """What most of the values are, and how many there are."""
+        """The kind of most of the values, and how many there are."""
         if not self.kinds:
             return f"nothing in all {self.of:,}"
         kind = self.kinds.most_common(1)[0][0]
@@ -161,7 +161,7 @@ def _kind_of(value: Any) -> str:
 
 
 def singular(key: str) -> str:
-    """What the entries of a list under a key are called."""
+    """The name of the entries of a list under a key."""
     name = key.removesuffix("_list")
     if name.endswith("ies"):
         return f"{name[:-3]}y"
@@ -209,7 +209,7 @@ def majority(flags: Iterable[bool]) -> bool:
 
 
 def likely_keys(role: str, keys: Iterable[str]) -> list[str]:
-    """Those of the ``keys`` that are called as one of a role is, the likeliest first."""
+    """The ``keys`` that are called as one of a role is, the likeliest first."""
     pairs = [(plain_name(key), key) for key in keys][::-1]
     return [key for name in NAMES[role] for own, key in pairs if own == name]
 

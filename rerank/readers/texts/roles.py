@@ -189,7 +189,7 @@ def _of_lists(objects: Sequence[Object], by_role: Mapping[str, str]) -> Roles | 
 
 
 def _texts(entries: Sequence[Object], keys: Iterable[str]) -> list[str]:
-    """Those of the ``keys`` that hold texts in most entries."""
+    """The ``keys`` that hold texts in most entries."""
 
     def holds_texts(key: str) -> bool:
         values = key_of(key, entries).values
@@ -365,7 +365,7 @@ def _with_columns(
     gain_keys = {*likely, *gains, *form.along, *form.along.values()}
 
     def name_of(key: JsonKey) -> str:
-        """What the numbers of a key are called; empty if they are no column."""
+        """The name of the numbers of a key; empty if they are no column."""
         if key.name == gain:
             return GAIN
         if role := roles.get(key.name):

@@ -126,7 +126,7 @@ def _mark_of(line: bytes) -> str:
 
 
 def _texts_by_id(value: bytes) -> list[dict[str, Any]]:
-    """What a JSON object of ids with their texts holds, as an object of each; nothing for all else."""
+    """The entries of a JSON object of ids with their texts, as an object of each; none for all else."""
     with suppress(Problem):
         texts = {} if value[:1] != b"{" else parse_object(value)
         if texts.keys().isdisjoint((*TEXTS, *IDS)) and all(

@@ -72,7 +72,7 @@ class Draft:
 
     @staticmethod
     def of(items: Sequence[Any], make: Callable[[Any, int], Entry] | None = None, **fields: Any) -> "Draft":
-        """That of entries and Problems, or of those that ``make`` finds in items (of each, and its number from 1);
+        """The draft of entries and Problems, or of what ``make`` finds in items (of each, and its number from 1);
         ``fields`` are others. pieces: what writes the candidates back, by default items; head: their list."""
         results: Sequence[Entry | Problem] = each(items, make) if make else items
         entries = [Entry(b"", {}) if isinstance(one, Problem) else one for one in results]

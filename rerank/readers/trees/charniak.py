@@ -118,7 +118,7 @@ def block(lines: LineReader, ends: Callable[[bytes, bytes], bool]) -> list[bytes
 
 
 def list_ahead(lines: LineReader, ends: Callable[[bytes, bytes], bool]) -> list[bytes]:
-    """What ``block`` takes. No line is waited for behind an empty one, as a pipe may have no more before its answer."""
+    """The lines of ``block``; none is waited for behind an empty one, as a pipe may have no more before its answer."""
     look, size = lines.peek(1, _FIRST_LINES), 1
     while size < _MAX_LIST_LINES:
         if size + 1 >= len(look):
