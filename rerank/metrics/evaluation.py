@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees
 
 Text: TypeAlias = "bytes | str | nltk.Tree | SentenceText"
+BLOCK = 4096  # sentences compared in one kernel call
 OK, SKIP, ERROR = 0, 2, 1
 
 
@@ -183,24 +185,43 @@ def evaluate(
     changed: counts the words that are changed, by side, as they are brought to one form (see
         ``rerank.data.trees``); None: words stay.
     """
-    metric, symbols, first = metric or Parseval(), SymbolTable(), ""
-    golds, tests = list(_texts(gold)), list(_texts(test))
-    L = min(len(golds), len(tests))
-    gold_trees = _parsed(golds[:L], symbols, gold_path, changed, GOLD_TREES)
-    test_trees = _parsed(tests[:L], symbols, test_path, changed, CANDIDATES)
-    reference, stats = metric.rows(gold_trees, test_trees, np.arange(L + 1), symbols)
-    refused = np.flatnonzero(stats[:, REFUSED]).tolist()
-    for k in refused[:1]:
-        why = refusal(metric, picked(gold_trees, [k]), picked(test_trees, [k]), symbols)
-        first = str(DataError(why, path=test_path, line=tests[k].line))
-    more_golds, more_tests = (any(one.text for one in side[L:]) for side in (golds, tests))
-    if more_golds or more_tests:
-        path, side, other = (gold_path, "reference", "test") if more_tests else (test_path, "test", "reference")
-        message = f"the {side} trees end after {L}, but there are more {other} trees; where no tree is spread over "
+    metric = metric or Parseval()
+    symbols = SymbolTable()
+    stats = [np.zeros((0, len(metric.columns)))]
+    reference = [np.zeros((0, len(metric.reference_columns)))]
+    sides = (_texts(gold), _texts(test))
+    done, errors, first = 0, 0, ""
+    while any(block := [list(islice(side, BLOCK)) for side in sides]):
+        number = min(map(len, block))
+        golds, tests = (side[:number] for side in block)
+        gold_trees = _parsed(golds, symbols, gold_path, changed, GOLD_TREES)
+        test_trees = _parsed(tests, symbols, test_path, changed, CANDIDATES)
+        gold_rows, rows = metric.rows(gold_trees, test_trees, np.arange(len(golds) + 1), symbols)
+        stats.append(rows)
+        reference.append(gold_rows)
+        refused = np.flatnonzero(rows[:, REFUSED])
+        if refused.size and not errors:
+            k = int(refused[0])
+            why = refusal(metric, picked(gold_trees, [k]), picked(test_trees, [k]), symbols)
+            first = str(DataError(why, path=test_path, line=tests[k].line))
+        done, errors = done + len(golds), errors + refused.size
+        _check_rest([side[number:] for side in block], done, first, gold_path, test_path)
+        if metric.max_error is not None:
+            check_errors(metric, errors, done, first)
+    check_errors(metric, errors, done, first)
+    return ParsevalResult(metric, np.concatenate(stats), np.concatenate(reference), first)
+
+
+def _check_rest(
+    block: list[list[SentenceText]], done: int, first: str, gold_path: str | None, test_path: str | None
+) -> None:
+    """Refuse references or tests that are left over after ``done`` of both, in which ``first`` is the first error."""
+    rest = [any(one.text for one in side) for side in block]
+    if any(rest):
+        path, side, other = (gold_path, "reference", "test") if rest[1] else (test_path, "test", "reference")
+        message = f"the {side} trees end after {done}, but there are more {other} trees; where no tree is spread over "
         message += "lines, every line is a sentence, empty ones too"
         raise DataError(f"{message}; the first with other words: {first}" if first else message, path=path)
-    check_errors(metric, len(refused), L, first)
-    return ParsevalResult(metric, stats, reference, first)
 
 
 def _parsed(
