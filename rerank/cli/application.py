@@ -106,8 +106,9 @@ def unforeseen(error: BaseException) -> RunError:
     traceback is."""
     if os.environ.get(DEVELOPER):
         raise error
-    if isinstance(error, OSError) and error.errno in FULL and error.filename is None:  # of files, their writers say it
-        return RunError(f"cannot write standard output: {error.strerror}; free some space, or redirect it elsewhere")
+    if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
+        where = "standard output, or a file that is no result"  # results' writers name their files
+        return RunError(f"cannot write {where}: {error.strerror}; free some space, or redirect it elsewhere")
     report = UnforeseenError.of(error)
     command = shlex.join(word if word.isprintable() else ascii(word) for word in command_line())
     try:

@@ -135,8 +135,8 @@ def test_a_full_standard_output_is_named(arguments: list[str], tmp_path: Path) -
     with open("/dev/full", "wb") as full:
         command = [sys.executable, "-m", "rerank", *arguments]
         done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    message = "error: cannot write standard output: No space left on device; free some space, or redirect it elsewhere"
-    assert (done.returncode, done.stderr.strip()) == (1, message)
+    message = "error: cannot write standard output, or a file that is no result: No space left on device; "
+    assert (done.returncode, done.stderr.strip()) == (1, f"{message}free some space, or redirect it elsewhere")
 
 
 CHANGES: dict[str, Any] = {"learner": {"name": "arow"}, "training": {"epochs": 2}, "seeds": [1, 2, 3]}

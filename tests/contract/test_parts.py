@@ -122,7 +122,7 @@ FAILURES: dict[str, tuple[BaseException, str]] = {
     "key": (KeyError("a"), "unexpected KeyError: 'a'"),
     "memory": (MemoryError(), "out of memory; use fewer lists"),
     "recursion": (RecursionError("too deep"), "unexpected RecursionError: too deep"),
-    "full": (OSError(28, "No space left on device"), "No space left on device"),
+    "disk": (OSError(5, "Input/output error"), "Input/output error"),
     "permission": (PermissionError(13, "Permission denied", "lists.gz"), "lists.gz: Permission denied"),
     "unicode": (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid"), "unexpected UnicodeDecodeError: 'utf-8' codec"),
     "pipe": (BrokenPipeError(32, "Broken pipe"), "Broken pipe"),
