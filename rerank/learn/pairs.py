@@ -1,4 +1,4 @@
-"""Pair sources: they choose the two candidates (y*, y') of a list that a learner compares.
+"""Pair sources: the two candidates (y*, y') of a list that a learner compares.
 
 * `oracle`: y* is the oracle, y' the best-scoring candidate that is not (Collins 2002).
 * `hope-fear`: y* = argmax score + tilt·gain, good and within reach, and y' = argmax score − tilt·gain, bad and

@@ -1,4 +1,4 @@
-"""Attributes of tokens as numbers, by templates that are filled in for every token of many sentences.
+"""Attributes of tokens as numbers, by templates for every token of many sentences.
 
 Templates are in the syntax of CRF++ (https://taku910.github.io/crfpp/#templ):
 
