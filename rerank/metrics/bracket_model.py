@@ -15,7 +15,7 @@ from rerank.data.symbols import SymbolTable
 from rerank.kernels.compile import kernel
 from rerank.metrics.fusion import Brackets, Fusion, crossing, probabilities
 
-FAR = 20.0  # of margins, in deviations: none is larger
+MAX_MARGIN = 20.0  # in deviations
 NONE, UNSEEN = -1, -2  # among the symbols around a bracket
 SYMBOLS = (
     "label", "parent", "grandparent", "sibling before", "sibling after", "first child", "last child",
@@ -28,12 +28,12 @@ NUMBERS = (
 )  # fmt: skip
 SCALES = np.array([0.5, 1.0, 2.5])  # of the sharpness
 OWN, BASE = 1, 3  # rows of the weights: those at the sharpness itself, those of the base scores
-LEAST = 1e-6  # log-odds are those of at least this probability, and of at most 1 minus it
+MIN_PROBABILITY = 1e-6  # log-odds are those of at least this, and of at most 1 minus it
 
 
 # 9,300 numbers in all: a value for every leaf, a threshold for every other node. The best on dev are hardly better.
 TREES, LEAVES, RATE = 300, 16, 0.08
-FEWEST, SHRINKAGE = 40, 1.0  # brackets at a leaf; the penalty of a leaf's value
+MIN_LEAF, SHRINKAGE = 40, 1.0  # brackets at a leaf; the penalty of a leaf's value
 OTHER, UNKNOWN = 40, 63  # codes: of a symbol that is not among the 40 most frequent of its column, of one never seen
 EXTRA = "pip install 'rerank-nbest[estimators]'"
 DTYPES = {
@@ -56,25 +56,23 @@ class Kin(NamedTuple):
 
 
 @kernel
-def _read_children(
-    found: Brackets, own: int, place: int, stop: int, tags: np.ndarray, above: np.ndarray, out: Kin
-) -> None:
-    """Write the children of bracket ``own`` (-1: the tree) that are new; found.bracket[place:stop] come after it."""
+def _read_children(union: Brackets, own: int, i: int, stop: int, tags: np.ndarray, above: np.ndarray, out: Kin) -> None:
+    """Write the children of bracket ``own`` (-1: the tree) that are new; union.bracket[i:stop] come after it."""
     label_above, higher = NONE, NONE
     word, end = np.int64(0), np.int64(tags.shape[0])
     if own >= 0:
-        label_above, higher = found.label[own], above[place - 1]
-        word, end = np.int64(found.start[own]), np.int64(found.end[own])
+        label_above, higher = union.label[own], above[i - 1]
+        word, end = np.int64(union.start[own]), np.int64(union.end[own])
     fresh = own >= 0 and out.children[own] == UNSEEN
     count, symbol, waiting = 0, np.int32(NONE), -1
     while word < end:
         child, before = -1, symbol
-        if place < stop and found.start[found.bracket[place]] == word:
-            child = found.bracket[place]
-            above[place] = label_above
-            symbol, word = found.label[child], np.int64(found.end[child])
-            while place < stop and found.start[found.bracket[place]] < word:
-                place += 1
+        if i < stop and union.start[union.bracket[i]] == word:
+            child = union.bracket[i]
+            above[i] = label_above
+            symbol, word = union.label[child], np.int64(union.end[child])
+            while i < stop and union.start[union.bracket[i]] < word:
+                i += 1
         else:
             symbol = tags[word]
             word += 1
@@ -93,14 +91,14 @@ def _read_children(
 
 
 @kernel
-def read_kin(found: Brackets, order: np.ndarray, tags: np.ndarray, above: np.ndarray, out: Kin) -> None:
-    """Fill ``out`` from candidates in the ``order`` in which they count; above: as long as ``found.bracket``."""
+def read_kin(union: Brackets, order: np.ndarray, tags: np.ndarray, above: np.ndarray, out: Kin) -> None:
+    """Fill ``out`` from candidates in the ``order`` in which they count; above: as long as ``union.bracket``."""
     for rank in range(order.shape[0]):
         t = order[rank]
-        first, stop = found.first[t], found.first[t + 1]
-        _read_children(found, -1, first, stop, tags[t], above, out)
-        for place in range(first, stop):
-            _read_children(found, found.bracket[place], place + 1, stop, tags[t], above, out)
+        first, stop = union.first[t], union.first[t + 1]
+        _read_children(union, -1, first, stop, tags[t], above, out)
+        for i in range(first, stop):
+            _read_children(union, union.bracket[i], i + 1, stop, tags[t], above, out)
 
 
 class BracketColumns(NamedTuple):
@@ -117,48 +115,48 @@ def bracket_columns(fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpn
     """
     brackets, used, W = fusion.brackets, fusion.used, fusion.words.size
     B, n = brackets.label.size, int(np.count_nonzero(used))
-    taken, of_base = (np.where(used, of, -np.inf) for of in (scores, base))  # the others have the probability 0
-    weights = np.vstack([probabilities(taken, sharpness * SCALES), probabilities(of_base, np.ones(1))])
+    by_score, by_base = (np.where(used, of, -np.inf) for of in (scores, base))  # the others have the probability 0
+    weights = np.vstack([probabilities(by_score, sharpness * SCALES), probabilities(by_base, np.ones(1))])
     total = fusion.weights(weights)
     order = np.argsort(np.where(used, -scores, np.inf), kind="stable")[:n]
-    has, ordered = brackets.owned[order], scores[order, None]
-    best, rival = (np.where(those, ordered, -np.inf).max(axis=0) for those in (has, ~has))
+    has, column = brackets.incidence[order], scores[order, None]
+    best, rival = (np.where(those, column, -np.inf).max(axis=0) for those in (has, ~has))
     masses = _masses(brackets, has, weights[[OWN, BASE]][:, order], total[OWN])
     kin = Kin(*np.full((len(Kin._fields), B), UNSEEN, np.int32))
     read_kin(brackets, order, np.ascontiguousarray(fusion.tags.T), np.empty(brackets.bracket.size, np.int32), kin)
-    weight, places = weights[OWN], (brackets.end - brackets.start, np.full(B, W), brackets.start, np.full(B, n))
+    weight, extents = weights[OWN], (brackets.end - brackets.start, np.full(B, W), brackets.start, np.full(B, n))
     entropy = np.full(B, -float((weight * np.log(np.where(weight > 0, weight, 1.0))).sum()))
-    share, margin = _log_odds(has.sum(axis=0) / n, 0.5 / n), np.clip(best - rival, -FAR, FAR)
-    numbers = (*_log_odds(total, LEAST), share, margin, *masses, *places, entropy, kin.children)
+    share, margin = _log_odds(has.sum(axis=0) / n, 0.5 / n), np.clip(best - rival, -MAX_MARGIN, MAX_MARGIN)
+    numbers = (*_log_odds(total, MIN_PROBABILITY), share, margin, *masses, *extents, entropy, kin.children)
     tags, words = fusion.tags[:, order[0]], fusion.symbols.lower[fusion.words]
     symbols = (brackets.label, *kin[:-1], *_at_edges(brackets, tags), *_at_edges(brackets, words))
     return BracketColumns(np.stack(numbers, axis=1).astype(np.float64), np.stack(symbols, axis=1))
 
 
-def _masses(found: Brackets, has: np.ndarray, weights: np.ndarray, total: np.ndarray) -> np.ndarray:
+def _masses(union: Brackets, has: np.ndarray, weights: np.ndarray, total: np.ndarray) -> np.ndarray:
     """float64 [6, B]: by two weightings (float64 [2, n]) the weight of the trees with a bracket that crosses each, then
     of those with another over its words, and not it; then the ``total`` of the heaviest bracket of either kind.
 
     has: bool [n, B], which brackets each tree has.
     """
     n, B = has.shape
-    masses, brackets = np.zeros((6, B)), has.astype(np.float32)
+    masses, incidence = np.zeros((6, B)), has.astype(np.float32)
     for first, last in pieces(B, 4 * n * B):
         of = np.arange(first, last)
-        crosses, same = crossing(found, of), of[:, None] != np.arange(B)
-        same &= (found.start[of][:, None] == found.start) & (found.end[of][:, None] == found.end)
-        relabel = (brackets @ same.T.astype(np.float32) > 0) & ~has[:, of]
-        for k, (others, trees) in enumerate(((crosses, brackets @ crosses.T.astype(np.float32) > 0), (same, relabel))):
+        crosses, same = crossing(union, of), of[:, None] != np.arange(B)
+        same &= (union.start[of][:, None] == union.start) & (union.end[of][:, None] == union.end)
+        relabel = (incidence @ same.T.astype(np.float32) > 0) & ~has[:, of]
+        for k, (others, trees) in enumerate(((crosses, incidence @ crosses.T.astype(np.float32) > 0), (same, relabel))):
             # tree after tree, as ``sum`` would add up a single column in another order than many
             masses[2 * k : 2 * k + 2, of] = np.where(trees, weights[:, :, None], 0.0).cumsum(axis=1)[:, -1]
             masses[4 + k, of] = np.where(others, total, 0.0).max(axis=1)
     return masses
 
 
-def _at_edges(found: Brackets, symbols: np.ndarray) -> tuple[np.ndarray, ...]:
+def _at_edges(union: Brackets, symbols: np.ndarray) -> tuple[np.ndarray, ...]:
     """int32 [B] each: of symbols of words, those of each bracket's first and last, and of those before and after."""
     every = np.concatenate([[-1], symbols, [-1]]).astype(np.int32)
-    return every[found.start + 1], every[found.end], every[found.start], every[found.end + 1]
+    return every[union.start + 1], every[union.end], every[union.start], every[union.end + 1]
 
 
 def right_brackets(fusion: Fusion, gold: Fusion) -> np.ndarray:
@@ -203,13 +201,13 @@ def add_leaves(trees: Arrays, rows: np.ndarray, total: np.ndarray) -> None:
         for i in range(rows.shape[0]):
             node = trees.first[k]
             while trees.feature[node] >= 0:
-                asked = trees.feature[node]
-                x = rows[i, asked]
-                if asked < len(SYMBOLS):
-                    left = (trees.members[node] >> np.uint64(x)) & np.uint64(1) == np.uint64(1)
+                column = trees.feature[node]
+                x = rows[i, column]
+                if column < len(SYMBOLS):
+                    to_left = (trees.members[node] >> np.uint64(x)) & np.uint64(1) == np.uint64(1)
                 else:
-                    left = x <= trees.threshold[node]
-                node = trees.child[node, 0] if left else trees.child[node, 1]
+                    to_left = x <= trees.threshold[node]
+                node = trees.child[node, 0] if to_left else trees.child[node, 1]
             total[i] += trees.value[node]
 
 
@@ -220,11 +218,11 @@ class BracketModel:
     arrays: Arrays
 
     @cached_property
-    def _places(self) -> dict[str, int]:
-        """Symbols, by their place in ``codes``."""
-        return {name: place for place, name in enumerate(decoded(self.arrays.names.tobytes()).split("\n")[:-1])}
+    def _code_rows(self) -> dict[str, int]:
+        """Rows of ``codes`` by symbol."""
+        return {name: row for row, name in enumerate(decoded(self.arrays.names.tobytes()).split("\n")[:-1])}
 
-    def judged(
+    def judge(
         self, fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpness: np.ndarray, deviation: float
     ) -> np.ndarray:
         """float64 [A, B]: the probabilities of a list's brackets, for A values of a (float64 [A]), from scores, whose
@@ -245,11 +243,11 @@ class BracketModel:
 
     def rows(self, columns: BracketColumns, symbols: SymbolTable) -> np.ndarray:
         """Columns as rows of codes and numbers."""
-        different, place = np.unique(columns.symbols, return_inverse=True)
-        known = [self._places.get("" if one < 0 else symbols.text(one), -1) for one in different.tolist()]
-        codes = np.vstack([self.arrays.codes, np.full(len(SYMBOLS), UNKNOWN)])  # the last for -1
-        coded = codes[np.array(known, np.int64)[place.reshape(columns.symbols.shape)], np.arange(len(SYMBOLS))]
-        return np.ascontiguousarray(np.hstack([coded.astype(np.float64), columns.numbers]))
+        different, inverse = np.unique(columns.symbols, return_inverse=True)
+        rows = [self._code_rows.get("" if one < 0 else symbols.text(one), -1) for one in different.tolist()]
+        table = np.vstack([self.arrays.codes, np.full(len(SYMBOLS), UNKNOWN)])  # the last for -1
+        codes = table[np.array(rows, np.int64)[inverse.reshape(columns.symbols.shape)], np.arange(len(SYMBOLS))]
+        return np.ascontiguousarray(np.hstack([codes.astype(np.float64), columns.numbers]))
 
     @staticmethod
     def of(arrays: Mapping[str, np.ndarray]) -> "BracketModel":
@@ -262,10 +260,10 @@ class BracketModel:
         # copies, as kernels would be compiled again for arrays that are read-only
         copies = Arrays(**{name: np.array(array) for name, array in arrays.items()})
         nodes = copies.feature.size
-        wanted = dict.fromkeys(("feature", "threshold", "members", "value"), (nodes,)) | {"child": (nodes, 2)}
-        wanted |= {"baseline": (1,), "deviation": (1,), "first": (copies.first.size,), "names": (copies.names.size,)}
-        wanted |= {"codes": (copies.names.tobytes().count(b"\n"), len(SYMBOLS))}
-        for name, shape in wanted.items():
+        shapes = dict.fromkeys(("feature", "threshold", "members", "value"), (nodes,)) | {"child": (nodes, 2)}
+        shapes |= {"baseline": (1,), "deviation": (1,), "first": (copies.first.size,), "names": (copies.names.size,)}
+        shapes |= {"codes": (copies.names.tobytes().count(b"\n"), len(SYMBOLS))}
+        for name, shape in shapes.items():
             if arrays[name].shape != shape:
                 raise ValueError(f"brackets_{name}.npy: its shape is {arrays[name].shape}; expected {shape}")
         _check_nodes(copies)
@@ -281,8 +279,8 @@ def _check_nodes(trees: Arrays) -> None:
         raise ValueError("brackets_first.npy does not divide the nodes into trees")
     inner = trees.feature >= 0
     end, after = np.repeat(trees.first[1:], sizes)[:, None], np.arange(trees.feature.size)[:, None]
-    apart = (trees.child > after) & (trees.child < end)
-    if not apart[inner].all() or not (trees.feature < len(SYMBOLS) + len(NUMBERS)).all():
+    within = (trees.child > after) & (trees.child < end)
+    if not within[inner].all() or not (trees.feature < len(SYMBOLS) + len(NUMBERS)).all():
         raise ValueError("brackets_child.npy or brackets_feature.npy lead out of a tree")
 
 
@@ -299,17 +297,17 @@ def fit(columns: BracketColumns, right: np.ndarray, symbols: SymbolTable, deviat
         raise RecipeError(message, key="decode.kinds")
     names, codes = _codes(columns.symbols, symbols)
     nothing = dict.fromkeys(("baseline", "first", "feature", "threshold", "members", "child", "value"), np.zeros(0))
-    coded = {"names": names, "codes": codes, "deviation": np.array([deviation])}
-    rows = BracketModel(Arrays(**nothing, **coded)).rows(columns, symbols)
-    fitted = classifier(
-        max_iter=TREES, max_leaf_nodes=LEAVES, learning_rate=RATE, min_samples_leaf=FEWEST, l2_regularization=SHRINKAGE,
-        categorical_features=list(range(len(SYMBOLS))), early_stopping=False, random_state=0,
+    vocabulary = {"names": names, "codes": codes, "deviation": np.array([deviation])}
+    rows = BracketModel(Arrays(**nothing, **vocabulary)).rows(columns, symbols)
+    booster = classifier(
+        max_iter=TREES, max_leaf_nodes=LEAVES, learning_rate=RATE, min_samples_leaf=MIN_LEAF, random_state=0,
+        l2_regularization=SHRINKAGE, early_stopping=False, categorical_features=list(range(len(SYMBOLS))),
         monotonic_cst=[0] * len(SYMBOLS) + [int(name in ASCENDING) for name in NUMBERS],
     )  # fmt: skip
     with threadpool_limits(1, "openmp"):  # no sum depends on the number of threads; on a busy machine they only wait
-        fitted.fit(rows, right)
-    known = np.where(codes == UNKNOWN, -1, codes).max(axis=0) + 1
-    return BracketModel(Arrays(**_exported(fitted, known.tolist()), **coded))
+        booster.fit(rows, right)
+    counts = np.where(codes == UNKNOWN, -1, codes).max(axis=0) + 1
+    return BracketModel(Arrays(**_tree_arrays(booster, counts.tolist()), **vocabulary))
 
 
 def require_classifier() -> Any:
@@ -322,23 +320,23 @@ def require_classifier() -> Any:
     return HistGradientBoostingClassifier
 
 
-def _codes(found: np.ndarray, symbols: SymbolTable) -> tuple[np.ndarray, np.ndarray]:
+def _codes(columns: np.ndarray, symbols: SymbolTable) -> tuple[np.ndarray, np.ndarray]:
     """The names and codes of ``Arrays``: of each column (int32 [n]), symbols by falling frequency."""
-    texts = {one: "" if one < 0 else symbols.text(one) for one in np.unique(found).tolist()}
+    texts = {one: "" if one < 0 else symbols.text(one) for one in np.unique(columns).tolist()}
     names = sorted(texts.values())
-    place, codes = {name: at for at, name in enumerate(names)}, np.full((len(names), len(SYMBOLS)), UNKNOWN, np.int32)
+    rows, codes = {name: at for at, name in enumerate(names)}, np.full((len(names), len(SYMBOLS)), UNKNOWN, np.int32)
     for column in range(len(SYMBOLS)):
-        different, times = np.unique(found[:, column], return_counts=True)
-        ranked = sorted(zip((-times).tolist(), (texts[one] for one in different.tolist()), strict=True))
-        for rank, (_, name) in enumerate(ranked):
-            codes[place[name], column] = min(rank, OTHER)
-    joined = encoded("".join(f"{name}\n" for name in names))
-    return np.frombuffer(joined, np.uint8).copy(), codes
+        different, times = np.unique(columns[:, column], return_counts=True)
+        by_frequency = sorted(zip((-times).tolist(), (texts[one] for one in different.tolist()), strict=True))
+        for rank, (_, name) in enumerate(by_frequency):
+            codes[rows[name], column] = min(rank, OTHER)
+    text = encoded("".join(f"{name}\n" for name in names))
+    return np.frombuffer(text, np.uint8).copy(), codes
 
 
-def _exported(fitted: Any, known: list[int]) -> dict[str, np.ndarray]:
-    """The trees of a classifier that has seen the codes below ``known``; others go where it sends what is missing."""
-    predictors = [one for (one,) in fitted._predictors]
+def _tree_arrays(booster: Any, counts: list[int]) -> dict[str, np.ndarray]:
+    """The trees of a classifier that has seen the codes below ``counts``; others go where it sends what is missing."""
+    predictors = [one for (one,) in booster._predictors]
     first = np.cumsum([0, *(one.nodes.size for one in predictors)], dtype=np.int64)
     nodes = np.concatenate([one.nodes for one in predictors])
     offset = np.repeat(first[:-1], np.diff(first))
@@ -347,12 +345,12 @@ def _exported(fitted: Any, known: list[int]) -> dict[str, np.ndarray]:
         for i in np.flatnonzero(one.nodes["is_categorical"]).tolist():
             node = one.nodes[i]
             low, high = one.raw_left_cat_bitsets[node["bitset_idx"], :2].tolist()
-            unseen = (1 << 64) - (1 << known[node["feature_idx"]]) if node["missing_go_to_left"] else 0
+            unseen = (1 << 64) - (1 << counts[node["feature_idx"]]) if node["missing_go_to_left"] else 0
             members[first[k] + i] = low | high << 32 | unseen
     leaf = nodes["is_leaf"].astype(bool)
     children = np.stack([nodes["left"], nodes["right"]], axis=1).astype(np.int64) + offset[:, None]
     return {
-        "baseline": np.array(fitted._baseline_prediction, np.float64).reshape(1),
+        "baseline": np.array(booster._baseline_prediction, np.float64).reshape(1),
         "first": first,
         "feature": np.where(leaf, -1, nodes["feature_idx"]).astype(np.int32),
         "threshold": np.where(leaf | (nodes["is_categorical"] > 0), 0.0, nodes["num_threshold"]),

@@ -10,8 +10,8 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
 from rerank.data.symbols import text_hash
 from rerank.kernels.compile import kernel
-from rerank.metrics.ngrams import FREE, NgramTable, enter_ngrams, match_ngrams, matched_pairs, ngram_table
-from rerank.metrics.text import SacrebleuMetric, characters, check_references, lowered, words_and_marks
+from rerank.metrics.ngrams import FREE, NgramTable, enter_ngrams, match_ngrams, ngram_table, pair_matches
+from rerank.metrics.text import SacrebleuMetric, characters, check_references, to_lowercase, words_and_marks
 
 _CHARACTERS, _WORDS = np.uint64(text_hash("characters")), np.uint64(text_hash("words"))
 
@@ -51,26 +51,26 @@ def f_scores(counts: np.ndarray, beta: float) -> np.ndarray:
 
     F = (1 + β²)·P·R / (β²·P + R), where P and R are means over the orders that both sides have.
     """
-    text, reference, matched = (counts[..., k::3] for k in range(3))
+    text, reference, matches = (counts[..., k::3] for k in range(3))
     both, factor = (text > 0) & (reference > 0), beta * beta
     precision, recall = (
-        np.where(both, matched / np.where(both, side, 1.0), 0.0).cumsum(axis=-1)[..., -1]  # order after order
+        np.where(both, matches / np.where(both, side, 1.0), 0.0).cumsum(axis=-1)[..., -1]  # order after order
         / np.maximum(both.sum(axis=-1), 1)
         for side in (text, reference)
     )
-    weighed = factor * precision + recall
-    return np.asarray(100 * ((1 + factor) * precision * recall / np.where(weighed > 0, weighed, 1.0)))
+    divisor = factor * precision + recall
+    return np.asarray(100 * ((1 + factor) * precision * recall / np.where(divisor > 0, divisor, 1.0)))
 
 
-MOST_BETA = 1000  # only recall counts there
-LONGEST = 1 << 20  # bytes of a reference; its n-grams take some 300 bytes of memory for each
+MAX_BETA = 1000  # only recall counts there
+MAX_BYTES = 1 << 20  # bytes of a reference; its n-grams take some 300 bytes of memory for each
 
 
 def check_longest(references: Sequence[bytes]) -> None:
     """Refuse a reference that is too long for a table."""
-    if (longest := max(map(len, references), default=0)) > LONGEST:
-        said = f"a reference of {longest:,} bytes; chrF takes {LONGEST:,} at most"
-        raise DataError(f"{said}; expected one sentence per line")
+    if (longest := max(map(len, references), default=0)) > MAX_BYTES:
+        message = f"a reference of {longest:,} bytes; chrF takes {MAX_BYTES:,} at most"
+        raise DataError(f"{message}; expected one sentence per line")
 
 
 def _columns(char_order: int, word_order: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -109,7 +109,7 @@ class Chrf(SacrebleuMetric):
 
     char_order: Annotated[int, Range(0, 100)] = 6
     word_order: Annotated[int, Range(0, 100)] = 0
-    beta: Annotated[int, Range(1, MOST_BETA)] = 2
+    beta: Annotated[int, Range(1, MAX_BETA)] = 2
     whitespace: bool = False
     lowercase: bool = False
 
@@ -142,17 +142,17 @@ class Chrf(SacrebleuMetric):
         check_longest(texts)
         first, points, word_first, hashes = self._units(texts)
         sides = (first, points, self.char_order), (word_first, hashes, self.word_order)
-        matched = np.concatenate([matched_pairs(*side) for side in sides], axis=1)
+        matches = np.concatenate([pair_matches(*side) for side in sides], axis=1)
         sizes = np.concatenate([np.diff(of)[:, None] - np.arange(order) for of, _, order in sides], axis=1).clip(0)
         gains = np.empty((len(texts), len(texts)))
         for r, size in enumerate(sizes):
-            counts = np.stack([sizes * (size > 0), np.broadcast_to(size, sizes.shape), matched[r].T], axis=2)
+            counts = np.stack([sizes * (size > 0), np.broadcast_to(size, sizes.shape), matches[r].T], axis=2)
             gains[:, r] = f_scores(counts.reshape(len(texts), -1).astype(np.float64), self.beta) / 100.0
         return gains
 
     def _units(self, texts: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The characters, then the words, whose n-grams count: where those of each text begin, and what they are."""
-        texts = lowered(texts) if self.lowercase else texts
+        texts = to_lowercase(texts) if self.lowercase else texts
         nothing = np.zeros(len(texts) + 1, np.int64), np.empty(0, np.uint64)
         return *characters(texts, space=self.whitespace), *(words_and_marks(texts) if self.word_order else nothing)
 

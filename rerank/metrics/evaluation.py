@@ -18,7 +18,7 @@ from rerank.metrics.parseval_kernel import LENGTH, REFUSED
 from rerank.readers.base import Lists
 from rerank.readers.trees.treebank import SentenceText
 
-FEW = 10  # errors that say nothing about the other sentences
+FEW_ERRORS = 10  # errors that say nothing about the other sentences
 
 
 def refusal(metric: Parseval, gold: Trees, candidates: Trees, symbols: SymbolTable) -> str:
@@ -44,16 +44,16 @@ def refused_list(
 def check_errors(metric: Parseval, errors: int, sentences: int, first: str) -> None:
     """Stop at too many errors among ``sentences``; ``first`` is the message of the first of them.
 
-    ``max_error`` plus one are allowed. Where that is None, so is any number that is not more than ``FEW`` and more than
-    half of all: where most sentences have other words, the references are those of other sentences.
+    ``max_error`` plus one are allowed. Where that is None, so is any number that is not more than ``FEW_ERRORS`` and
+    more than half of all: where most sentences have other words, the references are those of other sentences.
     """
     most = metric.max_error
-    said = f"{errors:,} of {sentences:,} sentences have other words than their references; the first: {first}; "
+    fault = f"{errors:,} of {sentences:,} sentences have other words than their references; the first: {first}; "
     if most is not None and errors > most + 1:
-        message = f"{said}MAX_ERROR is {most}: raise it to leave such sentences out of the scores"
+        message = f"{fault}MAX_ERROR is {most}: raise it to leave such sentences out of the scores"
         raise DataError(message)
-    if most is None and errors > FEW and 2 * errors > sentences:
-        message = f"{said}are these the references of the same sentences, in the same order?"
+    if most is None and errors > FEW_ERRORS and 2 * errors > sentences:
+        message = f"{fault}are these the references of the same sentences, in the same order?"
         raise DataError(f"{message} (max_error allows any number)")
 
 
@@ -92,7 +92,7 @@ class ParsevalResult:
         (skipped: no words). A sentence that is not valid has no brackets and tags, but the ``words`` of its reference.
         """
         for number, rows in enumerate(zip(self.stats, self.reference, strict=True), start=1):
-            n = self._named(*rows)
+            n = self._by_name(*rows)
             status = ERROR if n["refused"] else SKIP if n["skipped"] else OK
             gold, words = n["gold"] + n["gold_shift"], n["words"] + (n["word_shift"] if status == OK else 0)
             yield {
@@ -110,7 +110,7 @@ class ParsevalResult:
                 "tagging_accuracy": n["correct_tags"] / words if words else 0.0,
             }
 
-    def _named(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, int]:
+    def _by_name(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, int]:
         """Statistics (float64 [K] and [R]) by their names."""
         names = *self.metric.columns, *self.metric.reference_columns
         return dict(zip(names, map(int, (*stats, *reference)), strict=True))
@@ -126,7 +126,7 @@ class ParsevalResult:
         for r in self.sentences():
             yield _ROW.format(**r | {key: 100 * r[key] for key in ("recall", "precision", "tagging_accuracy")})
         yield "=" * 76
-        n, scores = self._named(self.stats.sum(axis=0), self.reference.sum(axis=0)), self.scores()
+        n, scores = self._by_name(self.stats.sum(axis=0), self.reference.sum(axis=0)), self.scores()
         yield (
             f"{'':16}{100 * scores['recall']:6.2f} {100 * scores['precision']:6.2f}{n['matched']:7}"
             f"{n['gold'] + n['gold_shift']:7}{n['test']:5}{n['no_crossing']:7}"
@@ -135,8 +135,8 @@ class ParsevalResult:
         yield "=== Summary ==="
         for title, scores in zip(("All", f"len<={self.metric.cutoff}"), self.sections().values(), strict=True):
             yield from ("", f"-- {title} --")
-            ordered = ((key, scores[key]) for key in _LINES)
-            yield from (f"{_LINES[key][0]:25s} = {_LINES[key][1](value)}" for key, value in ordered)
+            figures = ((key, scores[key]) for key in _LINES)
+            yield from (f"{_LINES[key][0]:25s} = {_LINES[key][1](value)}" for key, value in figures)
 
 
 def _per_cent(value: float) -> str:
@@ -190,41 +190,41 @@ def evaluate(
     stats = [np.zeros((0, len(metric.columns)))]
     reference = [np.zeros((0, len(metric.reference_columns)))]
     sides = (_texts(gold), _texts(test))
-    done, errors, first = 0, 0, ""
+    sentences, errors, first = 0, 0, ""
     while any(block := [list(islice(side, BLOCK)) for side in sides]):
         number = min(map(len, block))
         golds, tests = (side[:number] for side in block)
-        gold_trees = _parsed(golds, symbols, gold_path, changed, GOLD_TREES)
-        test_trees = _parsed(tests, symbols, test_path, changed, CANDIDATES)
+        gold_trees = _parse(golds, symbols, gold_path, changed, GOLD_TREES)
+        test_trees = _parse(tests, symbols, test_path, changed, CANDIDATES)
         gold_rows, rows = metric.rows(gold_trees, test_trees, np.arange(len(golds) + 1), symbols)
         stats.append(rows)
         reference.append(gold_rows)
-        refused = np.flatnonzero(rows[:, REFUSED])
-        if refused.size and not errors:
-            k = int(refused[0])
+        mismatches = np.flatnonzero(rows[:, REFUSED])
+        if mismatches.size and not errors:
+            k = int(mismatches[0])
             why = refusal(metric, picked(gold_trees, [k]), picked(test_trees, [k]), symbols)
             first = str(DataError(why, path=test_path, line=tests[k].line))
-        done, errors = done + len(golds), errors + refused.size
-        _check_rest([side[number:] for side in block], done, first, gold_path, test_path)
+        sentences, errors = sentences + len(golds), errors + mismatches.size
+        _check_rest([side[number:] for side in block], sentences, first, gold_path, test_path)
         if metric.max_error is not None:
-            check_errors(metric, errors, done, first)
-    check_errors(metric, errors, done, first)
+            check_errors(metric, errors, sentences, first)
+    check_errors(metric, errors, sentences, first)
     return ParsevalResult(metric, np.concatenate(stats), np.concatenate(reference), first)
 
 
 def _check_rest(
-    block: list[list[SentenceText]], done: int, first: str, gold_path: str | None, test_path: str | None
+    block: list[list[SentenceText]], sentences: int, first: str, gold_path: str | None, test_path: str | None
 ) -> None:
-    """Refuse references or tests that are left over after ``done`` of both, in which ``first`` is the first error."""
+    """Refuse references or tests that are left over after ``sentences`` of both, in which ``first`` is the first error."""
     rest = [any(one.text for one in side) for side in block]
     if any(rest):
         path, side, other = (gold_path, "reference", "test") if rest[1] else (test_path, "test", "reference")
-        message = f"the {side} trees end after {done}, but there are more {other} trees; where no tree is spread over "
+        message = f"the {side} trees end after {sentences}, but there are more {other} trees; where no tree is spread over "
         message += "lines, every line is a sentence, empty ones too"
         raise DataError(f"{message}; the first with other words: {first}" if first else message, path=path)
 
 
-def _parsed(
+def _parse(
     sentences: list[SentenceText], symbols: SymbolTable, path: str | None, changed: Counter[str] | None, side: str
 ) -> Trees:
     """The trees of one side; ``changed`` as in ``evaluate``."""

@@ -22,8 +22,8 @@ ROUNDING = 1e-9  # of a weight: the brackets kept have this much more than the t
 
 def probabilities(scores: np.ndarray, sharpness: np.ndarray, deviation: float = 1.0) -> np.ndarray:
     """float64 [A, N]: p(y) ∝ exp(a · s(y)/σ) for scores float64 [N] and A values of a (float64 [A])."""
-    raised = np.exp(sharpness[:, None] * ((scores - scores.max()) / deviation))
-    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+    powers = np.exp(sharpness[:, None] * ((scores - scores.max()) / deviation))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
 class Brackets(NamedTuple):
@@ -40,19 +40,19 @@ class Brackets(NamedTuple):
     copy: np.ndarray
 
     @property
-    def owned(self) -> np.ndarray:
+    def incidence(self) -> np.ndarray:
         """bool [T, B]: which brackets each tree has."""
-        owned = np.zeros((self.first.size - 1, self.label.size), np.bool_)
-        owned[np.repeat(np.arange(len(owned)), np.diff(self.first)), self.bracket] = True
-        return owned
+        incidence = np.zeros((self.first.size - 1, self.label.size), np.bool_)
+        incidence[np.repeat(np.arange(len(incidence)), np.diff(self.first)), self.bracket] = True
+        return incidence
 
 
-def numbered(first: np.ndarray, spans: np.ndarray) -> Brackets:
+def number_brackets(first: np.ndarray, spans: np.ndarray) -> Brackets:
     """Brackets (int64 [3, n]: label, start, end), those of tree t at first[t]:first[t + 1], numbered in the order in
     which they are first met."""
     n, T, (label, start, end) = spans.shape[1], first.size - 1, spans
-    place = np.unique(start * (end.max(initial=0) + 1) + end, return_inverse=True)[1]
-    kind = np.unique(label * (n + 1) + place, return_inverse=True)[1]
+    span = np.unique(start * (end.max(initial=0) + 1) + end, return_inverse=True)[1]
+    kind = np.unique(label * (n + 1) + span, return_inverse=True)[1]
     by_tree = kind * T + np.repeat(np.arange(T), np.diff(first))
     order, copy = np.argsort(by_tree, kind="stable"), np.empty(n, np.int64)
     copy[order] = np.arange(n) - np.searchsorted(by_tree[order], by_tree[order])
@@ -62,11 +62,11 @@ def numbered(first: np.ndarray, spans: np.ndarray) -> Brackets:
     return Brackets(first, *(column.astype(np.int32) for column in (rank[number], *spans[:, met], copy[met])))
 
 
-def crossing(found: Brackets, chosen: np.ndarray) -> np.ndarray:
-    """bool [n, B]: which brackets share words with each of the ``chosen`` (int [n]), though neither holds the other."""
-    start, end = found.start[chosen][:, None], found.end[chosen][:, None]
-    starts_within, ends_within = (start < found.start) & (found.start < end), (start < found.end) & (found.end < end)
-    return np.asarray((starts_within & (end < found.end)) | (ends_within & (found.start < start)))
+def crossing(union: Brackets, indices: np.ndarray) -> np.ndarray:
+    """bool [n, B]: which brackets share words with each at ``indices`` (int [n]), though neither holds the other."""
+    start, end = union.start[indices][:, None], union.end[indices][:, None]
+    starts_within, ends_within = (start < union.start) & (union.start < end), (start < union.end) & (union.end < end)
+    return np.asarray((starts_within & (end < union.end)) | (ends_within & (union.start < start)))
 
 
 @kernel
@@ -87,36 +87,36 @@ def _heaviest(labels: np.ndarray, used: np.ndarray, weights: np.ndarray, sums: n
 
 
 @kernel
-def _above(found: Brackets, weights: np.ndarray, upper: int, lower: int) -> float:
+def _above(union: Brackets, weights: np.ndarray, upper: int, lower: int) -> float:
     """The weight of trees that have bracket ``upper`` above ``lower``, less that of those with it below."""
     total = 0.0
     for t in range(weights.shape[0]):
-        seen = -1
-        for i in range(found.first[t], found.first[t + 1]):
-            if found.bracket[i] == upper or found.bracket[i] == lower:
-                if seen >= 0:
-                    total += weights[t] if seen == upper else -weights[t]
-                seen = found.bracket[i]
+        previous = -1
+        for i in range(union.first[t], union.first[t + 1]):
+            if union.bracket[i] == upper or union.bracket[i] == lower:
+                if previous >= 0:
+                    total += weights[t] if previous == upper else -weights[t]
+                previous = union.bracket[i]
     return total
 
 
 @kernel
 def _choose(
-    found: Brackets, order: np.ndarray, total: np.ndarray, weights: np.ndarray, threshold: float, kept: np.ndarray
+    union: Brackets, order: np.ndarray, total: np.ndarray, weights: np.ndarray, threshold: float, tree: np.ndarray
 ) -> int:
-    """Brackets of more weight than ``threshold`` in preorder → ``kept``; of equal spans first what is above in most."""
+    """Brackets of more weight than ``threshold`` in preorder → ``tree``; of equal spans first what is above in most."""
     count = 0
     for i in range(order.shape[0]):
         b = order[i]
         if not total[b] > threshold + ROUNDING:
             continue
         at = count
-        while at > 0 and found.start[kept[at - 1]] == found.start[b] and found.end[kept[at - 1]] == found.end[b]:
-            if not _above(found, weights, b, kept[at - 1]) > ROUNDING:
+        while at > 0 and union.start[tree[at - 1]] == union.start[b] and union.end[tree[at - 1]] == union.end[b]:
+            if not _above(union, weights, b, tree[at - 1]) > ROUNDING:
                 break
-            kept[at] = kept[at - 1]
+            tree[at] = tree[at - 1]
             at -= 1
-        kept[at] = b
+        tree[at] = b
         count += 1
     return count
 
@@ -128,18 +128,18 @@ def _open(out: Trees, node: int, parent: int, label: int, start: int) -> None:
 
 
 @kernel
-def _whole(found: Brackets, total: np.ndarray, words: int) -> int:
+def _whole(union: Brackets, total: np.ndarray, words: int) -> int:
     """The label of the heaviest bracket over all words, the first of equal ones; -1 if there is none."""
     best = -1
     for b in range(total.shape[0]):
-        if found.start[b] == 0 and found.end[b] == words and (best < 0 or total[b] > total[best] + ROUNDING):
+        if union.start[b] == 0 and union.end[b] == words and (best < 0 or total[b] > total[best] + ROUNDING):
             best = b
-    return -1 if best < 0 else int(found.label[best])
+    return -1 if best < 0 else int(union.label[best])
 
 
 @kernel
 def _build(
-    found: Brackets, kept: np.ndarray, count: int, root: int, tags: np.ndarray, words: np.ndarray, node: int, out: Trees
+    union: Brackets, tree: np.ndarray, count: int, root: int, tags: np.ndarray, words: np.ndarray, node: int, out: Trees
 ) -> int:
     """Write the tree of ``count`` brackets in preorder from ``node`` on; returns the node after it."""
     W, current, b = words.shape[0], -1, 0
@@ -148,9 +148,9 @@ def _build(
         out.end[node] = W
         current, node = node, node + 1
     for w in range(W):
-        while b < count and found.start[kept[b]] == w:
-            _open(out, node, current, found.label[kept[b]], w)
-            out.end[node] = found.end[kept[b]]
+        while b < count and union.start[tree[b]] == w:
+            _open(out, node, current, union.label[tree[b]], w)
+            out.end[node] = union.end[tree[b]]
             current, node, b = node, node + 1, b + 1
         _open(out, node, current, tags[w], w)
         out.word[node], out.end[node], out.size[node] = words[w], w + 1, 1
@@ -163,28 +163,28 @@ def _build(
 
 @kernel
 def _fuse_trees(
-    found: Brackets, order: np.ndarray, used: np.ndarray, roots: np.ndarray, tags: np.ndarray, words: np.ndarray,
-    weights: np.ndarray, total: np.ndarray, thresholds: np.ndarray, sums: np.ndarray, chosen: np.ndarray,
-    kept: np.ndarray, out: Trees,
+    union: Brackets, order: np.ndarray, used: np.ndarray, roots: np.ndarray, tags: np.ndarray, words: np.ndarray,
+    weights: np.ndarray, total: np.ndarray, thresholds: np.ndarray, sums: np.ndarray, word_tags: np.ndarray,
+    tree: np.ndarray, out: Trees,
 ) -> None:  # fmt: skip
     """A tree for each of A weightings (float64 [A, T]) and each of H thresholds: A · H trees → ``out``.
 
     order: int64 [B], brackets by start and falling end; roots: int32 [T], the label of every tree's root if it is no
     bracket, else -1; tags: int32 [W, T]; words: int32 [W]; total: float64 [A, B], the weight of every bracket; sums
-    (float64 [T]), chosen (int32 [W]) and kept (int32 [B]) are scratch.
+    (float64 [T]), word_tags (int32 [W]) and tree (int32 [B]) are scratch.
     """
     node, W = 0, words.shape[0]
     for a in range(weights.shape[0]):
         for w in range(W):
-            chosen[w] = tags[w, _heaviest(tags[w], used, weights[a], sums)]
+            word_tags[w] = tags[w, _heaviest(tags[w], used, weights[a], sums)]
         root = roots[_heaviest(roots, used, weights[a], sums)]
         for h in range(thresholds.shape[0]):
             out.first[a * thresholds.shape[0] + h] = node
-            count = _choose(found, order, total[a], weights[a], thresholds[h], kept)
+            count = _choose(union, order, total[a], weights[a], thresholds[h], tree)
             top = root
-            if top < 0 and not (count and found.start[kept[0]] == 0 and found.end[kept[0]] == W):
-                top = _whole(found, total[a], W)
-            node = _build(found, kept, count, top, chosen, words, node, out)
+            if top < 0 and not (count and union.start[tree[0]] == 0 and union.end[tree[0]] == W):
+                top = _whole(union, total[a], W)
+            node = _build(union, tree, count, top, word_tags, words, node, out)
     out.first[weights.shape[0] * thresholds.shape[0]] = node
 
 
@@ -241,9 +241,9 @@ class Fusion:
         nodes = np.flatnonzero((trees.word < 0) & ~self._is_root)
         owner = np.searchsorted(trees.first, nodes, side="right") - 1
         spans = np.searchsorted(self._words, [nodes, nodes + trees.size[nodes]]) - self._bounds[owner]
-        kept = self.used[owner] & (spans[0] < spans[1])
-        first = np.searchsorted(nodes[kept], trees.first)
-        return numbered(first, np.stack([trees.label[nodes], *spans])[:, kept])
+        mask = self.used[owner] & (spans[0] < spans[1])
+        first = np.searchsorted(nodes[mask], trees.first)
+        return number_brackets(first, np.stack([trees.label[nodes], *spans])[:, mask])
 
     def place_of(self, tree: Trees, scores: np.ndarray) -> int | None:
         """The candidate that a fused tree is, of equal ones the one with the best score (float64 [T]); None: none."""
@@ -261,23 +261,23 @@ class Fusion:
         B = brackets.label.size
         return np.stack([np.bincount(brackets.bracket, np.repeat(row, sizes), B) for row in weights])
 
-    def normalised(self, weights: np.ndarray) -> np.ndarray:
+    def normalise(self, weights: np.ndarray) -> np.ndarray:
         """float64 [A, T]: weights of the candidates that take part, with sum 1; 0 for the others."""
-        taken = np.where(self.used, weights, 0.0)
-        return np.asarray(taken / taken.sum(axis=1, keepdims=True))
+        weights = np.where(self.used, weights, 0.0)
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
-    def trees(self, weights: np.ndarray, thresholds: np.ndarray, judged: np.ndarray | None = None) -> Trees:
+    def trees(self, weights: np.ndarray, thresholds: np.ndarray, chances: np.ndarray | None = None) -> Trees:
         """The A · H trees of A weightings (float64 [A, T], any positive sum) and H thresholds, in this order; some
-        candidate is ``used``. A threshold is one half or more unless brackets are judged, and below 1.
+        candidate is ``used``. A threshold is one half or more unless there are ``chances``, and below 1.
 
-        judged: the probabilities of all brackets (float64 [A, B]), in place of the weight of the trees that have them.
+        chances: the probabilities of all brackets (float64 [A, B]), in place of the weight of the trees that have them.
         As two that cross can both be probable, the more probable stays, whatever the threshold.
         """
-        weights, brackets = self.normalised(weights), self.brackets
-        total = self.weights(weights) if judged is None else np.stack([self.without_crossing(row) for row in judged])
+        weights, brackets = self.normalise(weights), self.brackets
+        total = self.weights(weights) if chances is None else np.stack([self.without_crossing(row) for row in chances])
         W, B, number = self.words.size, brackets.label.size, weights.shape[0] * thresholds.size
         longest = int(np.diff(brackets.first).max(initial=0))
-        most = min(B, 2 * longest) if judged is None else B  # of kept brackets, twice the mean of a tree at most
+        most = min(B, 2 * longest) if chances is None else B  # of kept brackets, twice the mean of a tree at most
         room = number * (W + 1 + most)
         out = Trees(np.zeros(number + 1, np.int64), *(np.empty(room, np.int32) for _ in range(6)))
         order = np.lexsort((-brackets.end, brackets.start))
@@ -287,40 +287,40 @@ class Fusion:
         )
         return Trees(out.first, *(array[: out.first[-1]] for array in out[1:]))
 
-    def nearest(self, judged: np.ndarray, threshold: float, scores: np.ndarray) -> tuple[int, float]:
+    def nearest(self, chances: np.ndarray, threshold: float, scores: np.ndarray) -> tuple[int, float]:
         """The candidate whose brackets are worth most, of equal ones that with the best score (float64 [T]), and how
         much more, from 0, those of the tree are worth that is fused of brackets above the ``threshold``.
 
         A bracket is worth its probability (float64 [B]) less the threshold: what it adds to the matches that are
         expected, less what another bracket costs.
         """
-        free, brackets = self.without_crossing(judged), self.brackets
+        free, brackets = self.without_crossing(chances), self.brackets
         owner = np.repeat(np.arange(self.used.size), np.diff(brackets.first))
-        worth = np.bincount(owner, judged[brackets.bracket] - threshold, self.used.size)
+        worth = np.bincount(owner, chances[brackets.bracket] - threshold, self.used.size)
         best = np.lexsort((-scores, np.where(self.used, -worth, np.inf)))[0]
         return int(best), max(0.0, float(np.maximum(free - threshold, 0.0).sum() - worth[best]))
 
-    def without_crossing(self, judged: np.ndarray) -> np.ndarray:
+    def without_crossing(self, chances: np.ndarray) -> np.ndarray:
         """Probabilities of brackets (float64 [B]), 0 for those that cross a more probable one that stays."""
-        total, dropped = np.array(judged), np.zeros(judged.size, np.bool_)
+        total, losers = np.array(chances), np.zeros(chances.size, np.bool_)
         for b in np.argsort(-total, kind="stable"):
-            if dropped[b]:
+            if losers[b]:
                 total[b] = 0.0
             else:
                 check()
-                dropped |= crossing(self.brackets, b[None])[0]
+                losers |= crossing(self.brackets, b[None])[0]
         return total
 
-    def votes(self, weights: np.ndarray, judged: np.ndarray | None = None) -> list[VotedBracket]:
+    def votes(self, weights: np.ndarray, chances: np.ndarray | None = None) -> list[VotedBracket]:
         """Every bracket with the candidates that have it, the heaviest first; ``weights``: float64 [T].
 
-        judged: probabilities of the brackets (float64 [B]) in place of weights.
+        chances: probabilities of the brackets (float64 [B]) in place of weights.
         """
-        brackets, normalised = self.brackets, self.normalised(weights[None])
-        total = self.weights(normalised)[0] if judged is None else judged
+        brackets, shares = self.brackets, self.normalise(weights[None])
+        total = self.weights(shares)[0] if chances is None else chances
         columns = (array.tolist() for array in (brackets.label, brackets.start, brackets.end, total))
         votes = [
             VotedBracket(self.symbols.text(label), start, end, weight, np.flatnonzero(owned).tolist())
-            for label, start, end, weight, owned in zip(*columns, brackets.owned.T, strict=True)
+            for label, start, end, weight, owned in zip(*columns, brackets.incidence.T, strict=True)
         ]
         return sorted(votes, key=lambda vote: (-vote.weight, vote.start, -vote.end, vote.label))

@@ -29,8 +29,8 @@ class ColumnMetric(TextMetric):
         """float64 [N, K]: the statistics of N > 0 candidates."""
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
-        needed = ", ".join(f"the column {name!r}" for name in self.measured)
-        raise DataError(f"{self.name} needs {needed} of lists; it cannot be computed from texts")
+        names = ", ".join(f"the column {name!r}" for name in self.measured)
+        raise DataError(f"{self.name} needs {names} of lists; it cannot be computed from texts")
 
     def list_stats(self, nbest: Lists, references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
         return np.ones(1), self.values(nbest) if len(nbest) else np.zeros((0, len(self.columns)))
@@ -71,8 +71,8 @@ def check_each(nbest: Lists, good: np.ndarray, message: Callable[[int], str]) ->
     """Refuse a list with a candidate that is not ``good`` (bool [N])."""
     if not good.all():
         y = int(np.argmin(good))
-        said = f"candidate {y + 1}: {message(y)}"
-        raise DataError(said, path=nbest.path, line=nbest.lines[y], list_id=nbest.id)
+        fault = f"candidate {y + 1}: {message(y)}"
+        raise DataError(fault, path=nbest.path, line=nbest.lines[y], list_id=nbest.id)
 
 
 @dataclass(frozen=True)
@@ -174,8 +174,8 @@ class Counts(ColumnMetric):
         )
         correct, found, right = counts
         good = (correct >= 0) & (correct <= np.minimum(found, right))
-        expected = "expected 0 ≤ correct ≤ found and right, as in columns tp, tp+fp and tp+fn"
-        check_each(nbest, good, lambda y: f"{correct[y]:g} correct, {found[y]:g} found, {right[y]:g} right; {expected}")
+        rule = "expected 0 ≤ correct ≤ found and right, as in columns tp, tp+fp and tp+fn"
+        check_each(nbest, good, lambda y: f"{correct[y]:g} correct, {found[y]:g} found, {right[y]:g} right; {rule}")
         return counts.T
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:  # noqa: ARG002

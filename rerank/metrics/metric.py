@@ -122,10 +122,10 @@ def owners(lists: np.ndarray) -> np.ndarray:
     return np.repeat(np.arange(lists.size - 1), np.diff(lists))
 
 
-def chosen_rows(stats: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """The rows of a selection: float64 [N, K] and int64 [L] → float64 [L, K]; zeros where ``chosen`` is -1."""
-    rows = np.zeros((chosen.shape[0], stats.shape[1]))
-    rows[chosen >= 0] = stats[chosen[chosen >= 0]]
+def chosen_rows(stats: np.ndarray, choices: np.ndarray) -> np.ndarray:
+    """The rows of a selection: float64 [N, K] and int64 [L] → float64 [L, K]; zeros where ``choices`` is -1."""
+    rows = np.zeros((choices.shape[0], stats.shape[1]))
+    rows[choices >= 0] = stats[choices[choices >= 0]]
     return rows
 
 
@@ -142,22 +142,22 @@ def f_report(key: str, correct: float, found: float, right: float, beta: float =
 
 
 @kernel
-def _fill_best(lists: np.ndarray, scores: np.ndarray, ties: np.ndarray, chosen: np.ndarray) -> None:
-    """``best_of_lists`` → ``chosen``."""
-    for i in range(chosen.shape[0]):
-        chosen[i] = -1
+def _fill_best(lists: np.ndarray, scores: np.ndarray, ties: np.ndarray, choices: np.ndarray) -> None:
+    """``best_of_lists`` → ``choices``."""
+    for i in range(choices.shape[0]):
+        choices[i] = -1
         for y in range(lists[i], lists[i + 1]):
-            top = chosen[i]
+            top = choices[i]
             if top < 0 or scores[y] > scores[top] or (scores[y] == scores[top] and ties[y] > ties[top]):
-                chosen[i] = y
+                choices[i] = y
 
 
 def best_of_lists(lists: np.ndarray, scores: np.ndarray, ties: np.ndarray) -> np.ndarray:
     """Per list, the candidate with the highest score, then the highest of ``ties``, then the lowest index: int64
     [L + 1] and float64 [N] each → int64 [L], -1 for empty lists."""
-    chosen = np.empty(lists.shape[0] - 1, np.int64)
-    _fill_best(frozen(lists), frozen(scores), frozen(ties), chosen)
-    return chosen
+    choices = np.empty(lists.shape[0] - 1, np.int64)
+    _fill_best(frozen(lists), frozen(scores), frozen(ties), choices)
+    return choices
 
 
 def two_valued(lists: Corpus) -> bool:
@@ -171,11 +171,11 @@ def oracles(lists: Corpus) -> np.ndarray:
     return best_of_lists(lists.lists, lists.gain, lists.base)
 
 
-def list_gains(lists: Corpus, chosen: np.ndarray | None = None) -> np.ndarray:
+def list_gains(lists: Corpus, choices: np.ndarray | None = None) -> np.ndarray:
     """float64 [L]: the gain of every list's choice (int64 [L]), or of its best candidate; 0 where there is none."""
     gains, full = np.zeros(lists.list_count), np.flatnonzero(np.diff(lists.lists))
-    if chosen is not None:
-        gains[full] = lists.gain[chosen[full]]
+    if choices is not None:
+        gains[full] = lists.gain[choices[full]]
     elif full.size:
         gains[full] = np.maximum.reduceat(lists.gain, lists.lists[full])
     return gains
@@ -217,13 +217,13 @@ def measured_corpus(lists: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]], 
     return Corpus(starts, rows, columns, values, base, gain, stats, reference, np.ones(len(every)), width=0)
 
 
-def oracle_places(corpus: Corpus, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def oracle_ranks(corpus: Corpus, choices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """int64 [L] each: oracles' ranks by base score (from 0), and how many share their gain; −1 and 0 for none."""
     owner, base, gain = owners(corpus.lists), corpus.base, corpus.gain
-    best = chosen[owner]
-    ahead = (base > base[best]) | ((base == base[best]) & (np.arange(owner.size) < best))
-    ranks, sharing = (np.bincount(owner[of], minlength=chosen.size) for of in (ahead, gain == gain[best]))
-    return np.where(chosen >= 0, ranks, -1), sharing
+    best = choices[owner]
+    better = (base > base[best]) | ((base == base[best]) & (np.arange(owner.size) < best))
+    ranks, sharing = (np.bincount(owner[of], minlength=choices.size) for of in (better, gain == gain[best]))
+    return np.where(choices >= 0, ranks, -1), sharing
 
 
 def mean_rows(lists: np.ndarray, stats: np.ndarray) -> np.ndarray:
@@ -245,27 +245,27 @@ def corpus_oracle(corpus: Corpus, metric: Metric, *, start: np.ndarray | None = 
     -------
     int64 [L]: the selection.
     """
-    chosen = (oracles(corpus) if start is None else np.asarray(start)).astype(np.int64)
+    choices = (oracles(corpus) if start is None else np.asarray(start)).astype(np.int64)
     if metric.ordered:  # a mean over lists
-        return chosen
-    total, moved, sign = corpus.reference.sum(axis=0), True, metric.sign
-    while moved:
-        rows, moved, promising = chosen_rows(corpus.stats, chosen), False, list[np.ndarray]()
+        return choices
+    total, climbing, sign = corpus.reference.sum(axis=0), True, metric.sign
+    while climbing:
+        rows, climbing, promising = chosen_rows(corpus.stats, choices), False, list[np.ndarray]()
         sums = rows.sum(axis=0)  # again in every round, so that rounding does not accumulate
         score = sign * float(metric.scores(sums, total))
         for begin, part in zip(corpus.cuts[:-1], corpus.parts(), strict=True):
             owner = begin + owners(part.lists)
-            exchanged = sign * metric.scores(sums + part.stats - rows[owner], total)
-            promising.append(np.unique(owner[metric.valid(part.stats) & (exchanged > score + _step(score))]))
+            exchanges = sign * metric.scores(sums + part.stats - rows[owner], total)
+            promising.append(np.unique(owner[metric.valid(part.stats) & (exchanges > score + _step(score))]))
         for i in np.concatenate(promising):
             first, stats = corpus.lists[i], corpus.stats[corpus.lists[i] : corpus.lists[i + 1]]
-            rest = sums - corpus.stats[chosen[i]]
+            rest = sums - corpus.stats[choices[i]]
             offers = np.where(metric.valid(stats), sign * metric.scores(rest + stats, total), -np.inf)
             best = int(np.argmax(offers))
             if offers[best] > score + _step(score):
-                chosen[i], score, moved = first + best, float(offers[best]), True
-                sums = rest + corpus.stats[chosen[i]]
-    return chosen
+                choices[i], score, climbing = first + best, float(offers[best]), True
+                sums = rest + corpus.stats[choices[i]]
+    return choices
 
 
 def _step(score: float) -> float:
@@ -291,9 +291,9 @@ def list_statistics(corpus: Corpus, metric: Metric) -> dict[str, Any]:
     ``oracle_ranks[r]`` counts the lists whose oracle has rank r (from 0) by base score. ``unique_oracle`` is the share
     of nonempty lists with a single best candidate.
     """
-    total, sizes, chosen = corpus.reference.sum(axis=0), np.diff(corpus.lists), oracles(corpus)
-    ranks, sharing = oracle_places(corpus, chosen)
-    climbed, places = corpus_oracle(corpus, metric, start=chosen), np.arange(float(corpus.candidate_count))
+    total, sizes, choices = corpus.reference.sum(axis=0), np.diff(corpus.lists), oracles(corpus)
+    ranks, sharing = oracle_ranks(corpus, choices)
+    optimum, indices = corpus_oracle(corpus, metric, start=choices), np.arange(float(corpus.candidate_count))
 
     def report(rows: np.ndarray) -> dict[str, float]:
         return metric.report(rows.sum(axis=0), total)
@@ -314,9 +314,9 @@ def list_statistics(corpus: Corpus, metric: Metric) -> dict[str, Any]:
         "unique_oracle": int(np.count_nonzero(sharing == 1)) / max(1, int(np.count_nonzero(sizes))),
         "oracle_ranks": tuple(int(count) for count in np.bincount(ranks[ranks >= 0])),
         "base": by(corpus.base),
-        "first": by(-places),
+        "first": by(-indices),
         "oracle": by(corpus.gain),
-        "corpus_oracle": by(corpus.gain) if metric.ordered else report(chosen_rows(corpus.stats, climbed)),
+        "corpus_oracle": by(corpus.gain) if metric.ordered else report(chosen_rows(corpus.stats, optimum)),
         "anti_oracle": by(-corpus.gain),
         "random": report(blind_rows(corpus, metric)),
     }
@@ -335,6 +335,6 @@ def with_corpus_gains(corpus: Corpus, metric: Metric, around: np.ndarray, share:
     rows, reference = chosen_rows(corpus.stats, around), corpus.reference.sum(axis=0)
     total, owner = rows.sum(axis=0), owners(corpus.lists)
     unit = around.size * metric.percent / metric.gain_percent * metric.sign
-    changed = metric.scores(total - rows[owner] + corpus.stats, reference)
-    gains = unit * (changed - metric.scores(total, reference))
+    scores = metric.scores(total - rows[owner] + corpus.stats, reference)
+    gains = unit * (scores - metric.scores(total, reference))
     return replace(corpus, gain=(1 - share) * corpus.gain + share * gains, trusted=True)

@@ -15,7 +15,7 @@ from rerank.base.errors import RecipeError
 from rerank.data.corpus import frozen
 from rerank.data.symbols import combine, find_slot
 from rerank.kernels.compile import kernel
-from rerank.metrics.text import SacrebleuMetric, check_references, lowered, scorer, words
+from rerank.metrics.text import SacrebleuMetric, check_references, scorer, to_lowercase, words
 
 FREE = np.uint64(0)
 
@@ -25,7 +25,7 @@ class NgramTable(NamedTuple):
 
     keys: np.ndarray  # uint64: the n-gram's hash, 0: free
     limit: np.ndarray  # int32: how often it is in the reference that has it most often
-    seen: np.ndarray  # int32: how often it was counted in the text ``stamp``
+    tally: np.ndarray  # int32: how often it was counted in the text ``stamp``
     stamp: np.ndarray  # int32: the number of the last text that has it, from 0
 
 
@@ -53,9 +53,9 @@ def enter_ngrams(symbols: np.ndarray, order: int, seed: np.uint64, text: int, ta
                 table.keys[slot] = h if h != FREE else np.uint64(1)
                 table.limit[slot], table.stamp[slot] = 0, -1
             if table.stamp[slot] != text:
-                table.stamp[slot], table.seen[slot] = text, 0
-            table.seen[slot] += 1
-            table.limit[slot] = max(table.limit[slot], table.seen[slot])
+                table.stamp[slot], table.tally[slot] = text, 0
+            table.tally[slot] += 1
+            table.limit[slot] = max(table.limit[slot], table.tally[slot])
 
 
 @kernel
@@ -72,9 +72,9 @@ def match_ngrams(
             if table.keys[slot] == FREE:
                 break
             if table.stamp[slot] != text:
-                table.stamp[slot], table.seen[slot] = text, 0
-            if table.seen[slot] < table.limit[slot]:
-                table.seen[slot] += 1
+                table.stamp[slot], table.tally[slot] = text, 0
+            if table.tally[slot] < table.limit[slot]:
+                table.tally[slot] += 1
                 row[step * n] += 1
 
 
@@ -83,7 +83,7 @@ def list_ngrams(first: np.ndarray, symbols: np.ndarray, order: int, table: Ngram
     """List the n-grams of texts, each once a text, in the rows of ``ngrams`` (int32 [E, 4]): the text, its symbols less
     one, how often it is there, and the row of the last text before that has it, -1 for none.
 
-    Of an n-gram the table holds its last row as ``seen``.
+    Of an n-gram the table holds its last row as ``tally``.
     """
     end = 0
     for t in range(first.shape[0] - 1):
@@ -95,26 +95,26 @@ def list_ngrams(first: np.ndarray, symbols: np.ndarray, order: int, table: Ngram
                 slot = _slot(table, h)
                 if table.keys[slot] == FREE:
                     table.keys[slot] = h if h != FREE else np.uint64(1)
-                    table.seen[slot] = -1
-                if table.seen[slot] < begin:
-                    ngrams[end, 0], ngrams[end, 1], ngrams[end, 2], ngrams[end, 3] = t, n, 0, table.seen[slot]
-                    table.seen[slot] = end
+                    table.tally[slot] = -1
+                if table.tally[slot] < begin:
+                    ngrams[end, 0], ngrams[end, 1], ngrams[end, 2], ngrams[end, 3] = t, n, 0, table.tally[slot]
+                    table.tally[slot] = end
                     end += 1
-                ngrams[table.seen[slot], 2] += 1
+                ngrams[table.tally[slot], 2] += 1
 
 
 @kernel
-def match_pairs(table: NgramTable, ngrams: np.ndarray, times: np.ndarray, matched: np.ndarray) -> None:
-    """Count the n-grams that each two texts share, by their length, in ``matched`` (int32 [T, order, T], zeros); times:
+def match_pairs(table: NgramTable, ngrams: np.ndarray, times: np.ndarray, matches: np.ndarray) -> None:
+    """Count the n-grams that each two texts share, by their length, in ``matches`` (int32 [T, order, T], zeros); times:
     int32 [T], zeros, scratch for one n-gram, so that the innermost loop is over neighbours in memory."""
     for slot in range(table.keys.shape[0]):
-        last = table.seen[slot] if table.keys[slot] != FREE else -1
+        last = table.tally[slot] if table.keys[slot] != FREE else -1
         e = last
         while e >= 0:
             times[ngrams[e, 0]], e = ngrams[e, 2], ngrams[e, 3]
         e = last
         while e >= 0:
-            own, most = matched[ngrams[e, 0], ngrams[e, 1]], ngrams[e, 2]
+            own, most = matches[ngrams[e, 0], ngrams[e, 1]], ngrams[e, 2]
             for t in range(times.shape[0]):
                 own[t] += min(times[t], most)
             e = ngrams[e, 3]
@@ -122,14 +122,14 @@ def match_pairs(table: NgramTable, ngrams: np.ndarray, times: np.ndarray, matche
             times[ngrams[last, 0]], last = 0, ngrams[last, 3]
 
 
-def matched_pairs(first: np.ndarray, symbols: np.ndarray, order: int) -> np.ndarray:
+def pair_matches(first: np.ndarray, symbols: np.ndarray, order: int) -> np.ndarray:
     """int32 [T, order, T]: how many n-grams of up to ``order`` symbols each two of T texts share."""
     texts, most = first.size - 1, order * int(first[-1])
     table, ngrams = ngram_table(most), np.empty((most, 4), np.int32)
     list_ngrams(first, symbols, order, table, ngrams)
-    matched = np.zeros((texts, order, texts), np.int32)
-    match_pairs(table, ngrams, np.zeros(texts, np.int32), matched)
-    return matched
+    matches = np.zeros((texts, order, texts), np.int32)
+    match_pairs(table, ngrams, np.zeros(texts, np.int32), matches)
+    return matches
 
 
 ORDER = 4
@@ -187,17 +187,17 @@ def bleu(row: np.ndarray, reference: float, smoothing: int) -> float:
     """
     if row[CORRECT] <= 0.0:
         return 0.0
-    log_sum, orders, halved = 0.0, ORDER, 1.0
+    log_sum, orders, divisor = 0.0, ORDER, 1.0
     for n in range(ORDER):
-        added = 1.0 if smoothing == ADD_1 and n > 0 else 0.0
-        correct, total = row[CORRECT + n] + added, row[TOTAL + n] + added
+        extra = 1.0 if smoothing == ADD_1 and n > 0 else 0.0
+        correct, total = row[CORRECT + n] + extra, row[TOTAL + n] + extra
         if total <= 0.0:
             orders = 0 if smoothing == CORPUS else n
             break
         if correct <= 0.0:
             if smoothing in (EXP, CORPUS):
-                halved *= 2.0
-                correct = 1.0 / halved
+                divisor *= 2.0
+                correct = 1.0 / divisor
             elif smoothing == FLOOR:
                 correct = 0.1
         if correct <= 0.0:
@@ -214,7 +214,7 @@ def bleu_scores(rows: np.ndarray, shortest: np.ndarray, smoothing: int, out: np.
 
 
 @kernel
-def bleu_pairs(first: np.ndarray, matched: np.ndarray, smoothing: int, row: np.ndarray, out: np.ndarray) -> None:
+def bleu_pairs(first: np.ndarray, matches: np.ndarray, smoothing: int, row: np.ndarray, out: np.ndarray) -> None:
     """``bleu`` of every text by every other as its reference → ``out`` float64 [T, T]; row: float64 [COLUMNS]."""
     for y in range(out.shape[0]):
         row[LENGTH] = first[y + 1] - first[y]
@@ -222,7 +222,7 @@ def bleu_pairs(first: np.ndarray, matched: np.ndarray, smoothing: int, row: np.n
             row[TOTAL + n] = max(row[LENGTH] - n, 0.0)
         for r in range(out.shape[0]):
             for n in range(ORDER):
-                row[CORRECT + n] = matched[y, n, r]
+                row[CORRECT + n] = matches[y, n, r]
             out[y, r] = bleu(row, float(first[r + 1] - first[r]), smoothing)
 
 
@@ -283,7 +283,7 @@ class Bleu(SacrebleuMetric):
     def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
         first, hashes = words(self.prepared(texts))
         gains, row = np.empty((len(texts), len(texts))), np.zeros(COLUMNS)
-        bleu_pairs(first, matched_pairs(first, hashes, ORDER), SMOOTHINGS[self.smoothing], row, gains)
+        bleu_pairs(first, pair_matches(first, hashes, ORDER), SMOOTHINGS[self.smoothing], row, gains)
         return gains
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -296,13 +296,13 @@ class Bleu(SacrebleuMetric):
 
     def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
         """BLEU on 0-100; n-gram precisions, brevity penalty and length ratio as fractions."""
-        length, expected = float(stats[LENGTH]), float(reference[0] + stats[CLOSEST_SHIFT])
+        length, target = float(stats[LENGTH]), float(reference[0] + stats[CLOSEST_SHIFT])
         precisions = stats[CORRECT : CORRECT + ORDER] / np.maximum(stats[TOTAL : TOTAL + ORDER], 1.0)
         return {
             "bleu": float(self.scores(stats, reference)),
             **{f"precision{n}": float(p) for n, p in enumerate(precisions, start=1)},
-            "brevity_penalty": float(brevity_penalty(length, expected)),
-            "length_ratio": length / expected if expected else 0.0,
+            "brevity_penalty": float(brevity_penalty(length, target)),
+            "length_ratio": length / target if target else 0.0,
         }
 
     def counts(self, stats: np.ndarray, reference: np.ndarray) -> list[Any]:
@@ -333,7 +333,7 @@ class Bleu(SacrebleuMetric):
     def prepared(self, texts: Sequence[bytes]) -> list[bytes]:
         if self.tokenize != "none":
             return super().prepared(texts)
-        return lowered(texts) if self.lowercase else list(texts)
+        return to_lowercase(texts) if self.lowercase else list(texts)
 
 
 def _bleu(stats: np.ndarray, reference: np.ndarray, smoothing: int) -> np.ndarray:

@@ -50,8 +50,8 @@ def equivalents(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """text → the text that represents its class, for the (transitive) equivalence that the pairs span."""
     classes: dict[str, set[str]] = {}
     for a, b in pairs:
-        joined = classes.get(a, {a}) | classes.get(b, {b})
-        classes.update(dict.fromkeys(joined, joined))
+        union = classes.get(a, {a}) | classes.get(b, {b})
+        classes.update(dict.fromkeys(union, union))
     return {text: min(members) for text, members in classes.items()}
 
 
@@ -63,7 +63,7 @@ class _Labels:
         self._equal, self._equal_words = equivalents(metric.equal_labels), equivalents(metric.equal_words)
         self._delete_brackets = frozenset(self._equal.get(label, label) for label in metric.delete) | {FOREST}
         self._numbers: dict[str, int] = {}
-        self._known = 0
+        self._size = 0
         self._table = BracketLabels(np.zeros(1 << 10, np.uint8), *(np.zeros(1 << 10, np.int32) for _ in range(3)))
 
     def table(self, symbols: SymbolTable) -> BracketLabels:
@@ -72,9 +72,9 @@ class _Labels:
         if size > self._table.flags.shape[0]:
             room = 1 << size.bit_length()
             self._table = BracketLabels(*(np.concatenate([a, np.zeros(room - a.size, a.dtype)]) for a in self._table))
-        for symbol in range(self._known, size):
+        for symbol in range(self._size, size):
             self._enter(symbol, symbols.text(symbol))
-        self._known = size
+        self._size = size
         return BracketLabels(*(array[:size] for array in self._table))
 
     def _enter(self, symbol: int, text: str) -> None:
@@ -188,10 +188,10 @@ class Parseval(Metric):
 
     def table(self, symbols: SymbolTable) -> BracketLabels:
         """The meaning of every symbol under these parameters; computed once per symbol."""
-        known = _LABELS.setdefault(symbols, {})
-        if self not in known:
-            known[self] = _Labels(self)
-        return known[self].table(symbols)
+        tables = _LABELS.setdefault(symbols, {})
+        if self not in tables:
+            tables[self] = _Labels(self)
+        return tables[self].table(symbols)
 
     def stats(self, gold: Trees, candidates: Trees, symbols: SymbolTable) -> tuple[np.ndarray, np.ndarray]:
         """Statistics of one list: its reference (one tree) and N candidates → float64 [R] and [N, K]."""
@@ -223,9 +223,9 @@ class Parseval(Metric):
         right, end = words(gold, 0), (-1, "the end")
         for y in range(candidates.first.size - 1):
             pairs = zip_longest(right, words(candidates, y), fillvalue=end)
-            for position, ((number, word), (other, found)) in enumerate(pairs, start=1):
+            for position, ((number, word), (other, text)) in enumerate(pairs, start=1):
                 if number != other:
-                    return f"the trees have different words: at word {position} found {found}, the reference has {word}"
+                    return f"the trees have different words: at word {position} found {text}, the reference has {word}"
         return ""
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -256,21 +256,21 @@ class Parseval(Metric):
         """
         gold = reference[counts.GOLD] + stats[counts.GOLD_SHIFT]
         words = reference[counts.WORDS] + stats[counts.WORD_SHIFT]
-        skipped = stats[counts.SKIPPED] + reference[counts.UNPARSED]
-        counted = reference[counts.SENTENCES] - stats[counts.REFUSED] - skipped
+        skips = stats[counts.SKIPPED] + reference[counts.UNPARSED]
+        valid = reference[counts.SENTENCES] - stats[counts.REFUSED] - skips
         return {
             "f1": float(self.scores(stats, reference)),
             "precision": _share(stats[counts.MATCHED], stats[counts.TEST]),
             "recall": _share(stats[counts.MATCHED], gold),
-            "exact_match": _share(stats[counts.EXACT], counted),
-            "average_crossing": _share(stats[counts.CROSSING], counted),
-            "no_crossing": _share(stats[counts.NO_CROSSING], counted),
-            "two_or_less_crossing": _share(stats[counts.FEW_CROSSING], counted),
+            "exact_match": _share(stats[counts.EXACT], valid),
+            "average_crossing": _share(stats[counts.CROSSING], valid),
+            "no_crossing": _share(stats[counts.NO_CROSSING], valid),
+            "two_or_less_crossing": _share(stats[counts.FEW_CROSSING], valid),
             "tagging_accuracy": _share(stats[counts.TAGS], words),
             "sentences": float(reference[counts.SENTENCES]),
             "refused": float(stats[counts.REFUSED]),
-            "skipped": float(skipped),
-            "valid": float(counted),
+            "skipped": float(skips),
+            "valid": float(valid),
         }
 
     @property
@@ -336,8 +336,8 @@ def read_prm(path: Path | str) -> dict[str, Any]:
         if what != _NUMBER:
             settings[setting] += (tuple(values) if what == _PAIR else values[0],)
         elif not (values[0].isascii() and values[0].isdigit() and int(values[0]) <= most):
-            expected = "0 or 1" if most == 1 else "a number from 0"
-            raise DataError(f"{key} is {values[0]!r}; expected {expected}", path=str(path), line=line)
+            domain = "0 or 1" if most == 1 else "a number from 0"
+            raise DataError(f"{key} is {values[0]!r}; expected {domain}", path=str(path), line=line)
         elif setting:
             settings[setting] = bool(int(values[0])) if key == "LABELED" else int(values[0])
     return settings

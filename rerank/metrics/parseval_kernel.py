@@ -46,7 +46,7 @@ class GoldIndex(NamedTuple):
 
     slot: np.ndarray  # int32: hash slot → bracket, -1 free
     times: np.ndarray  # int32: how often a bracket occurs (at the first of equal ones)
-    left: np.ndarray  # int32: how many of these are not matched yet
+    rest: np.ndarray  # int32: how many of these are not matched yet
     outer_start: np.ndarray  # int32: gap p (before word p) → start of the smallest bracket with start < p < end, or -1
     outer_end: np.ndarray  # int32: its end
 
@@ -87,16 +87,16 @@ def read_words(trees: Trees, t: int, table: BracketLabels, out: Sentence) -> int
 @kernel
 def count_kept(trees: Trees, t: int, table: BracketLabels, out: Sentence) -> int:
     """Fill ``edge`` from ``keep``; returns the number of kept words."""
-    kept, word, leaf = 0, 0, 0
+    size, word, leaf = 0, 0, 0
     for node in range(trees.first[t], trees.first[t + 1]):
         if trees.word[node] >= 0:
-            out.edge[leaf] = kept
+            out.edge[leaf] = size
             leaf += 1
             if not table.flags[trees.label[node]] & EMPTY:
-                kept += out.keep[word]
+                size += out.keep[word]
                 word += 1
-    out.edge[leaf] = kept
-    return kept
+    out.edge[leaf] = size
+    return size
 
 
 @kernel
@@ -156,19 +156,19 @@ def compare(
     Equal brackets match one to one. [s, e) crosses a gold bracket around gap s that ends before e, or one around
     gap e that starts after s; brackets around a gap are nested, so the smallest decides.
     """
-    matched, crossing = 0, 0
+    matches, crossing = 0, 0
     for b in range(gold_brackets):
-        index.left[b] = index.times[b]
+        index.rest[b] = index.times[b]
     for b in range(brackets):
         start, end = test.start[b], test.end[b]
         at = index.slot[_find(index.slot, mask, gold, test.label[b], start, end)]
-        if at >= 0 and index.left[at] > 0:
-            index.left[at] -= 1
-            matched += 1
+        if at >= 0 and index.rest[at] > 0:
+            index.rest[at] -= 1
+            matches += 1
         cut_left = index.outer_start[start] >= 0 and index.outer_end[start] < end
         if cut_left or index.outer_start[end] > start:
             crossing += 1
-    return matched, crossing
+    return matches, crossing
 
 
 @kernel
@@ -176,15 +176,15 @@ def _keep_quotes(
     gold_trees: Trees, gold: Sentence, trees: Trees, test: Sentence, words: int, table: BracketLabels
 ) -> bool:
     """Keep, in both trees, quote marks that are deleted by only one tree's tag; returns whether gold changed."""
-    changed = False
+    change = False
     for k in range(words):
         if gold.keep[k] != test.keep[k]:
             g, t = gold.node[k], test.node[k]
             quote = QUOTE_TAG & table.flags[gold_trees.label[g]] & table.flags[trees.label[t]]
             if quote and QUOTE_WORD & table.flags[gold_trees.word[g]] & table.flags[trees.word[t]]:
-                changed = changed or not gold.keep[k]
+                change = change or not gold.keep[k]
                 gold.keep[k] = test.keep[k] = True
-    return changed
+    return change
 
 
 @kernel
@@ -217,9 +217,9 @@ def _prepare_gold(
     trees: Trees, t: int, table: BracketLabels, words: int, gold: Sentence, index: GoldIndex
 ) -> tuple[int, int, int]:
     """(kept words, brackets, mask of the hash table) of the reference t under the current ``gold.keep``."""
-    kept = count_kept(trees, t, table, gold)
+    size = count_kept(trees, t, table, gold)
     brackets = read_brackets(trees, t, table, gold)
-    return kept, brackets, index_gold(gold, brackets, words, index)
+    return size, brackets, index_gold(gold, brackets, words, index)
 
 
 @kernel
@@ -243,40 +243,40 @@ def parseval_rows(
     at = -1
     for i in range(lists.shape[0]):
         words = read_words(gold_trees, i, table, gold)
-        own_kept, own_brackets, mask = _prepare_gold(gold_trees, i, table, words, gold, index)
-        reference[i, GOLD], reference[i, WORDS], reference[i, SENTENCES] = own_brackets, own_kept, 1
+        own_size, own_brackets, mask = _prepare_gold(gold_trees, i, table, words, gold, index)
+        reference[i, GOLD], reference[i, WORDS], reference[i, SENTENCES] = own_brackets, own_size, 1
         for node in range(gold_trees.first[i], gold_trees.first[i + 1]):
             reference[i, LENGTH] += gold_trees.word[node] >= 0 and not table.flags[gold_trees.label[node]] & NO_LENGTH
         if lists[i, 0] == lists[i, 1]:  # nothing can be chosen: as if it were a parse without words
             reference[i, GOLD], reference[i, WORDS], reference[i, UNPARSED] = 0, 0, 1
         for y in range(lists[i, 0], lists[i, 1]):
             at += 1
-            row, kept, brackets, requoted = rows[at], own_kept, own_brackets, False
+            row, size, brackets, change = rows[at], own_size, own_brackets, False
             test_words = read_words(trees, y, table, test)
             agree, tags = _same_words(gold_trees, gold, words, trees, test, test_words, table, False)
             if agree and mode == REFERENCE:
                 for k in range(words):
                     test.keep[k] = gold.keep[k]
-            test_kept = count_kept(trees, y, table, test)
-            if test_words == 0 or (test_kept == 0 and (mode == EVALB or kept == 0)):
-                row[SKIPPED], row[GOLD_SHIFT], row[WORD_SHIFT] = 1, -brackets, -kept
+            test_size = count_kept(trees, y, table, test)
+            if test_words == 0 or (test_size == 0 and (mode == EVALB or size == 0)):
+                row[SKIPPED], row[GOLD_SHIFT], row[WORD_SHIFT] = 1, -brackets, -size
                 continue
             if mode == EVALB:
-                if test_kept != kept and test_words == words:
-                    requoted = _keep_quotes(gold_trees, gold, trees, test, words, table)
+                if test_size != size and test_words == words:
+                    change = _keep_quotes(gold_trees, gold, trees, test, words, table)
                     count_kept(trees, y, table, test)
-                    if requoted:  # the reference was different for this candidate
-                        kept, brackets, mask = _prepare_gold(gold_trees, i, table, words, gold, index)
+                    if change:  # the reference was different for this candidate
+                        size, brackets, mask = _prepare_gold(gold_trees, i, table, words, gold, index)
                 agree, tags = _same_words(gold_trees, gold, words, trees, test, test_words, table, True)
             if agree:
                 test_brackets = read_brackets(trees, y, table, test)
-                matched, crossing = compare(test, test_brackets, gold, brackets, index, mask)
-                row[MATCHED], row[TEST], row[CROSSING], row[TAGS] = matched, test_brackets, crossing, tags
-                row[EXACT] = matched == brackets and matched == test_brackets
+                matches, crossing = compare(test, test_brackets, gold, brackets, index, mask)
+                row[MATCHED], row[TEST], row[CROSSING], row[TAGS] = matches, test_brackets, crossing, tags
+                row[EXACT] = matches == brackets and matches == test_brackets
                 row[NO_CROSSING], row[FEW_CROSSING] = crossing == 0, crossing <= 2
-                row[GOLD_SHIFT], row[WORD_SHIFT] = brackets - own_brackets, kept - own_kept
+                row[GOLD_SHIFT], row[WORD_SHIFT] = brackets - own_brackets, size - own_size
             else:
-                row[REFUSED], row[GOLD_SHIFT], row[WORD_SHIFT] = 1, -own_brackets, -own_kept
-            if requoted:
+                row[REFUSED], row[GOLD_SHIFT], row[WORD_SHIFT] = 1, -own_brackets, -own_size
+            if change:
                 read_words(gold_trees, i, table, gold)
                 _, _, mask = _prepare_gold(gold_trees, i, table, words, gold, index)

@@ -49,8 +49,8 @@ def resampled_sums(rows: np.ndarray, swap: bool, counter: np.ndarray, sums: np.n
     counter[0] = state
 
 
-AT_ONCE = 10_000_000  # draws between two checks for a signal
-SLACK = 1e-12  # differences this little below the observed one are due to rounding, and count as at least as large
+MAX_DRAWS = 10_000_000  # draws between two checks for a signal
+ROUNDING = 1e-12  # differences this little below the observed one count as at least as large
 
 
 @dataclass(frozen=True)
@@ -118,12 +118,12 @@ def score_interval(
     rows, other: float64 [L, K], the statistics of the candidates that were chosen; reference: float64 [L, R].
     """
     if other is not None:
-        drawn = _Pair(metric, rows, other, reference, samples, seed).bootstrap()
+        scores = _Pair(metric, rows, other, reference, samples, seed).bootstrap()
     else:
         sums = _sums(np.hstack([rows, reference]), samples, seed)
-        drawn = np.asarray(metric.scores(*np.split(sums, [rows.shape[1]], axis=1)))
+        scores = np.asarray(metric.scores(*np.split(sums, [rows.shape[1]], axis=1)))
     tail = 50.0 * (1.0 - confidence)
-    low, high = np.percentile(drawn, [tail, 100.0 - tail])
+    low, high = np.percentile(scores, [tail, 100.0 - tail])
     return float(low), float(high)
 
 
@@ -154,7 +154,7 @@ class _Pair(NamedTuple):
 def _sums(rows: np.ndarray, samples: int, seed: int, *, swap: bool = False) -> np.ndarray:
     """float64 [samples, W]: ``resampled_sums`` of ``rows`` (float64 [L, W]), in several calls."""
     sums, counter = np.zeros((samples, rows.shape[1])), begin(seed)
-    step = max(1, AT_ONCE // max(1, rows.shape[0]))
+    step = max(1, MAX_DRAWS // max(1, rows.shape[0]))
     for first in range(0, samples, step):
         check()
         resampled_sums(rows, swap, counter, sums[first : first + step])
@@ -164,35 +164,35 @@ def _sums(rows: np.ndarray, samples: int, seed: int, *, swap: bool = False) -> n
 Outcome = tuple[float, float, float, float]  # of a test, see ``Significance``
 
 
-def _resampled(pair: _Pair, chance: np.ndarray, confidence: float) -> Outcome:
+def _outcome(pair: _Pair, chance: np.ndarray, confidence: float) -> Outcome:
     """The outcome where ``chance`` (float64 [samples]) are differences that chance makes if the systems are alike.
 
     p = (r + 1) / (R + 1) is the share of those that are as far from 0 as ours, which counts as one of them, so that p
     is never 0. The interval is ours ± the smallest distance that would have been reached by too many of them for a p
     below 1 − confidence.
     """
-    observed = pair.difference
-    size, distance = np.abs(chance), abs(observed)
-    reached = np.append(np.where(size >= distance - SLACK, np.maximum(size, distance), size), distance)
-    p = float(np.mean(reached >= distance))
-    rank = math.ceil((1.0 - confidence) * reached.size)
-    width = float(np.partition(reached, -rank)[-rank])
-    return observed, p, observed - width, observed + width
+    difference = pair.difference
+    size, distance = np.abs(chance), abs(difference)
+    distances = np.append(np.where(size >= distance - ROUNDING, np.maximum(size, distance), size), distance)
+    p = float(np.mean(distances >= distance))
+    rank = math.ceil((1.0 - confidence) * distances.size)
+    width = float(np.partition(distances, -rank)[-rank])
+    return difference, p, difference - width, difference + width
 
 
 def _approximate_randomization(pair: _Pair, confidence: float) -> Outcome:
     """Exchange A's and B's choice in lists by a fair coin; those on which they agree are not drawn."""
     metric, a, b, reference, samples, seed = pair
     total, change = reference.sum(axis=0), b - a
-    swapped = _sums(change[change.any(axis=1)], samples, seed, swap=True)
-    differences = metric.scores(a.sum(axis=0) + swapped, total) - metric.scores(b.sum(axis=0) - swapped, total)
-    return _resampled(pair, np.asarray(differences), confidence)
+    swaps = _sums(change[change.any(axis=1)], samples, seed, swap=True)
+    differences = metric.scores(a.sum(axis=0) + swaps, total) - metric.scores(b.sum(axis=0) - swaps, total)
+    return _outcome(pair, np.asarray(differences), confidence)
 
 
 def _paired_bootstrap(pair: _Pair, confidence: float) -> Outcome:
     """Resample lists; what chance makes are the distances of the differences from their mean."""
     differences = pair.bootstrap()
-    return _resampled(pair, differences - differences.mean(), confidence)
+    return _outcome(pair, differences - differences.mean(), confidence)
 
 
 def _paired_t(pair: _Pair, confidence: float) -> Outcome:
@@ -213,15 +213,15 @@ def _mcnemar(pair: _Pair, confidence: float) -> Outcome:
     """McNemar's exact test: of the lists that only one has right, whose number is given, does A have half?"""
     right_a, right_b = (pair.metric.perfect(rows, pair.reference) for rows in (pair.a, pair.b))
     only_a, only_b = int(np.sum(right_a & ~right_b)), int(np.sum(right_b & ~right_a))
-    L, apart = right_a.size, only_a + only_b
+    L, disagreements = right_a.size, only_a + only_b
     difference = (only_a - only_b) / L
-    if not apart:
+    if not disagreements:
         return difference, 1.0, difference, difference
     from scipy.stats import binomtest  # see _paired_t
 
-    result = binomtest(only_a, apart, 0.5)
+    result = binomtest(only_a, disagreements, 0.5)
     share = result.proportion_ci(confidence)  # of A's, Clopper and Pearson's
-    low, high = (float((2 * bound - 1) * apart / L) for bound in share)
+    low, high = (float((2 * bound - 1) * disagreements / L) for bound in share)
     return difference, float(result.pvalue), low, high
 
 

@@ -203,7 +203,7 @@ def check_aligned(hypotheses: Sequence[str], references: Sequence[Sequence[str]]
             raise DataError(f"text {number:,} has no reference, expected at least one")
 
 
-def lowered(texts: Sequence[bytes]) -> list[bytes]:
+def to_lowercase(texts: Sequence[bytes]) -> list[bytes]:
     """The texts in lower case."""
     return [encoded(decoded(text).lower()) for text in texts]
 
@@ -214,7 +214,7 @@ def equality(texts: Sequence[bytes]) -> np.ndarray:
     return np.asarray(same[:, None] == same, np.float64)
 
 
-MOST_PAIRS = 1 << 20  # of words of a text and of its reference: sacrebleu may take a minute for these
+MAX_PAIRS = 1 << 20  # of words of a text and of its reference: sacrebleu may take a minute for these
 
 
 @dataclass(frozen=True)
@@ -252,9 +252,9 @@ class Ter(SacrebleuMetric):
         check_references(references)
         golds = [decoded(text) for text in references]
         longest, longest_reference = (max((len(text.split()) for text in side), default=0) for side in (texts, golds))
-        if longest * longest_reference > MOST_PAIRS:
+        if longest * longest_reference > MAX_PAIRS:
             message = f"a text of {longest:,} words for a reference of {longest_reference:,}; TER takes"
-            raise DataError(f"{message} {MOST_PAIRS:,} pairs of words at most; expected one sentence per line")
+            raise DataError(f"{message} {MAX_PAIRS:,} pairs of words at most; expected one sentence per line")
         empty, *scores = (scorer(self).sentence_score(decoded(text), golds) for text in (b"", *texts))
         rows = np.array([each.num_edits - empty.num_edits for each in scores], np.float64)
         return np.array([empty.num_edits, empty.ref_length], np.float64), rows[:, None]
@@ -283,7 +283,7 @@ _MARK, _PART = rb"[!-/:-@\[-`{-~]", rb"[^ \t-\r\x1c-\x1f]"  # punctuation of ASC
 _EDGE = re.compile(rb"(?<!%b)(?:%b+(?=%b(?!%b))|%b(?=%b))" % (_PART, _PART, _MARK, _PART, _MARK, _PART))
 
 
-def blanked(raw: bytes) -> np.ndarray:
+def with_blanks(raw: bytes) -> np.ndarray:
     """UTF-8 text (uint8, read-only) with blanks for the white space that is not ASCII's."""
     if not raw.isascii():
         raw = _SPACE.sub(" ", raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
@@ -292,13 +292,13 @@ def blanked(raw: bytes) -> np.ndarray:
 
 def words(texts: Sequence[bytes]) -> Tokens:
     """The words of T texts as hashes, cut at all Unicode white space, like ``str.split``."""
-    return words_of_lines(blanked(lines(texts)), len(texts), 1)
+    return words_of_lines(with_blanks(lines(texts)), len(texts), 1)
 
 
 def words_and_marks(texts: Sequence[bytes]) -> Tokens:
     """Words as hashes; an ASCII mark at a word's end, or else at its beginning, is a word of its own."""
-    apart = _EDGE.sub(rb"\g<0> ", blanked(lines(texts)).tobytes())
-    return words_of_lines(np.frombuffer(apart, np.uint8), len(texts), 1)
+    text = _EDGE.sub(rb"\g<0> ", with_blanks(lines(texts)).tobytes())
+    return words_of_lines(np.frombuffer(text, np.uint8), len(texts), 1)
 
 
 def characters(texts: Sequence[bytes], *, space: bool = True) -> tuple[np.ndarray, np.ndarray]:

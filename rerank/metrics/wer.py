@@ -46,12 +46,12 @@ def align(text: np.ndarray, reference: np.ndarray, edits: np.ndarray, substituti
             differ = 1 if unit != text[begin + j - 1] else 0
             best = min(diagonal + differ, above + 1, edits[j - 1] + 1)
             if best == above + 1:  # deletion
-                replaced = above_substitutions
+                replacements = above_substitutions
             elif edits[j - 1] < diagonal:  # insertion
-                replaced = substitutions[j - 1]
+                replacements = substitutions[j - 1]
             else:
-                replaced = diagonal_substitutions + differ
-            edits[j], substitutions[j] = best, replaced
+                replacements = diagonal_substitutions + differ
+            edits[j], substitutions[j] = best, replacements
             diagonal, diagonal_substitutions = above, above_substitutions
     return (int(edits[m]) << 32) | int(substitutions[m])
 
@@ -73,17 +73,17 @@ def edit_rows(
     for y in range(rows.shape[0]):
         t = references + y
         text = units[first[t] : first[t + 1]]
-        fewest, replaced, length = -1, 0, 0
+        fewest, replacements, length = -1, 0, 0
         for r in range(references):
             reference = units[first[r] : first[r + 1]]
             both = align(text, reference, edits, substitutions)
             count = both >> 32
             if fewest < 0 or count < fewest or (count == fewest and reference.shape[0] > length):
-                fewest, replaced, length = count, both & 0xFFFFFFFF, reference.shape[0]
-        inserted = (fewest - replaced + text.shape[0] - length) // 2
-        rows[y, SUBSTITUTIONS] = replaced
-        rows[y, INSERTIONS] = inserted
-        rows[y, DELETION_SHIFT] = fewest - replaced - inserted - shortest
+                fewest, replacements, length = count, both & 0xFFFFFFFF, reference.shape[0]
+        insertions = (fewest - replacements + text.shape[0] - length) // 2
+        rows[y, SUBSTITUTIONS] = replacements
+        rows[y, INSERTIONS] = insertions
+        rows[y, DELETION_SHIFT] = fewest - replacements - insertions - shortest
         rows[y, UNIT_SHIFT] = length - shortest
     return int(shortest)
 

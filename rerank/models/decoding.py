@@ -174,7 +174,7 @@ def decode(
         if brackets is None:
             message = "the model holds no bracket model; train it with decode.kinds: [mbr, fuse, learned]"
             raise RecipeError(message, key="decode")
-        judged = brackets.judged(fusion, scores, nbest.base, a, how.deviation)[0]
+        judged = brackets.judge(fusion, scores, nbest.base, a, how.deviation)[0]
         near, lost = fusion.nearest(judged, how.threshold, scores)
     votes = fusion.votes(p[0], None if judged is None else fusion.without_crossing(judged))
     if lost < how.slack:
@@ -182,7 +182,7 @@ def decode(
     else:
         tree = fusion.trees(p, np.array([how.threshold]), None if judged is None else judged[None])
         place, text = fusion.place_of(tree, scores), bracketed(tree, 0, opened.symbols)
-    p = fusion.normalised(p)
+    p = fusion.normalise(p)
     return Decoded(text, place, p[0], votes=votes, left_out=fusion.left_out, margin=_lead(p[0]))
 
 

@@ -90,7 +90,7 @@ def by_fusion(
         best = int(np.argmax(scores))
         return ListAnswer(nbest.original(best), best, stats(picked(candidates, [best])))
     if model is not None:
-        judgements = model.judged(fusion, scores, nbest.base, points.sharpness, points.deviation)
+        judgements = model.judge(fusion, scores, nbest.base, points.sharpness, points.deviation)
     trees = fusion.trees(probabilities(scores, points.sharpness, points.deviation), points.thresholds, judgements)
     rows = np.repeat(stats(trees), points.slacks.size, axis=0)
     if judgements is not None and points.slacks.any():

@@ -365,7 +365,7 @@ def test_the_nearest_is_worth_most(
     judged = np.random.default_rng(seed).random(fusion.brackets.label.size)
     place, lost = fusion.nearest(judged, threshold, scores)
     worth = {
-        t: sum(judged[b] - threshold for b in np.flatnonzero(fusion.brackets.owned[t]))
+        t: sum(judged[b] - threshold for b in np.flatnonzero(fusion.brackets.incidence[t]))
         for t in np.flatnonzero(fusion.used)
     }
     assert worth[place] == pytest.approx(max(worth.values()))

@@ -125,7 +125,7 @@ def test_samples_are_the_same_in_many_calls(test, monkeypatch):
     a, b, reference = random.random((70, 2)), random.random((70, 2)), np.ones((70, 1))
     expected = compare(Ratio(), a, b, reference, test=test, samples=500)
     looks: list[int] = []
-    monkeypatch.setattr(significance, "AT_ONCE", 7 * 70)
+    monkeypatch.setattr(significance, "MAX_DRAWS", 7 * 70)
     monkeypatch.setattr(significance, "check", lambda: looks.append(1))
     assert compare(Ratio(), a, b, reference, test=test, samples=500) == expected
     assert len(looks) >= 500 // 7
