@@ -177,7 +177,7 @@ def _tuned(scorer: "Scorer", untuned: str | None, settings: str | None, lists: "
     usual = {"kind": untuned, "sharpness": 1.0} if untuned or scorer.how is None else scorer.how.model_dump()
     if untuned and "deviation" not in settings_of_user:
         ahead = list(islice(lists, AHEAD))
-        by_list = [ranked.scores for ranked in scorer.scored(ahead) if not isinstance(ranked, Problem)]
+        by_list = [ranked.scores for ranked in scorer.rank_by_scores(ahead) if not isinstance(ranked, Problem)]
         apart = np.concatenate([np.zeros(0), *(scores - scores.mean() for scores in by_list if scores.size)])
         deviation = float(np.sqrt(np.mean(apart**2))) if apart.size else 1.0
         usual["deviation"] = deviation if deviation > 0 and np.isfinite(deviation) else 1.0

@@ -266,7 +266,7 @@ def import_weights(
     no state to continue training from.
     """
     from rerank.models.model import Model
-    from rerank.models.provenance import imported
+    from rerank.models.provenance import imported_provenance
     from rerank.models.weights import read_weights
     from rerank.storage.streams import stream_name
 
@@ -275,7 +275,7 @@ def import_weights(
     model = Model.load(like, trust=True)  # nothing that it names is imported for this
     imported_weights = read_weights(file, model.table)
     weights = dict.fromkeys(("last", "average"), imported_weights.weights)
-    about = imported(model.about, stream_name(file), imported_weights.sha256)
+    about = imported_provenance(model.about, stream_name(file), imported_weights.sha256)
     dataclasses.replace(model, about=about, weights=weights, state={}, votes={}, brackets={}).save(output)
     log.info("%s weights, the others are 0", f"{imported_weights.features:,}")
 

@@ -190,7 +190,7 @@ def evaluate(
     stats = [np.zeros((0, len(metric.columns)))]
     reference = [np.zeros((0, len(metric.reference_columns)))]
     sides = (_texts(gold), _texts(test))
-    sentences, errors, first = 0, 0, ""
+    count, errors, first = 0, 0, ""
     while any(block := [list(islice(side, BLOCK)) for side in sides]):
         number = min(map(len, block))
         golds, tests = (side[:number] for side in block)
@@ -204,22 +204,22 @@ def evaluate(
             k = int(mismatches[0])
             why = refusal(metric, picked(gold_trees, [k]), picked(test_trees, [k]), symbols)
             first = str(DataError(why, path=test_path, line=tests[k].line))
-        sentences, errors = sentences + len(golds), errors + mismatches.size
-        _check_rest([side[number:] for side in block], sentences, first, gold_path, test_path)
+        count, errors = count + len(golds), errors + mismatches.size
+        _check_rest([side[number:] for side in block], count, first, gold_path, test_path)
         if metric.max_error is not None:
-            check_errors(metric, errors, sentences, first)
-    check_errors(metric, errors, sentences, first)
+            check_errors(metric, errors, count, first)
+    check_errors(metric, errors, count, first)
     return ParsevalResult(metric, np.concatenate(stats), np.concatenate(reference), first)
 
 
 def _check_rest(
-    block: list[list[SentenceText]], sentences: int, first: str, gold_path: str | None, test_path: str | None
+    block: list[list[SentenceText]], count: int, first: str, gold_path: str | None, test_path: str | None
 ) -> None:
-    """Refuse references or tests that are left over after ``sentences`` of both, in which ``first`` is the first error."""
+    """Refuse references or tests that are left over after ``count`` of both, in which ``first`` is the first error."""
     rest = [any(one.text for one in side) for side in block]
     if any(rest):
         path, side, other = (gold_path, "reference", "test") if rest[1] else (test_path, "test", "reference")
-        message = f"the {side} trees end after {sentences}, but there are more {other} trees; where no tree is spread over "
+        message = f"the {side} trees end after {count}, but there are more {other} trees; where no tree is spread over "
         message += "lines, every line is a sentence, empty ones too"
         raise DataError(f"{message}; the first with other words: {first}" if first else message, path=path)
 

@@ -51,7 +51,7 @@ class Decoded(NamedTuple):
     margin: float = 0.0
 
 
-def agreed(nbest: Lists, p: np.ndarray) -> tuple[list[tuple[str, float]], float]:
+def agreement(nbest: Lists, p: np.ndarray) -> tuple[list[tuple[str, float]], float]:
     """The answers and the margin of a list, by the probabilities of its candidates (float64 [N]): see ``Decoded``."""
     if nbest.answers is None:
         return [], _lead(p)
@@ -76,15 +76,15 @@ def shares_of(answers: np.ndarray, p: np.ndarray) -> np.ndarray:
 class Evidence:
     """A list whose candidates speak for one another.
 
-    opened: what the candidates are, as ``content`` reads them. most: see ``Decoding``. gains: a user's function from
+    rows: the candidates as ``content`` reads them. most: see ``Decoding``. gains: a user's function from
     candidates to their gains, or these themselves (float64 [N, N]); None: the metric's.
     """
 
     def __init__(
-        self, content: Content[Any], nbest: Lists, opened: Any, most: int = 200, gains: Gains | None = None
+        self, content: Content[Any], nbest: Lists, rows: Any, most: int = 200, gains: Gains | None = None
     ) -> None:
-        self._content, self._nbest, self._opened = content, nbest, opened
-        self._most, self._given = most, gains
+        self._content, self._nbest, self._rows = content, nbest, rows
+        self._most, self._gains = most, gains
         self.cut = False  # whether only the ``most`` best candidates were compared with one another
         # int32 [N]: the answers, where it is the gain that they are equal.
         self.answers = answer_numbers(nbest) if gains is None and nbest.answers is not None else None
@@ -92,16 +92,16 @@ class Evidence:
         self._all: np.ndarray | None = None  # float64 [N, N]: gains[r, y] is the gain of candidate y if r is right
         self._fusion: Fusion | None = None
 
-    def gains(self, places: list[int]) -> np.ndarray:
-        """The gains of the candidates at ``places`` against each other."""
-        if self._given is None:
-            return self._content.pairwise(self._nbest, self._opened, places)
-        candidates, N = self._nbest.candidates, len(places)
+    def gains(self, indices: list[int]) -> np.ndarray:
+        """The gains of the candidates at ``indices`` against each other."""
+        if self._gains is None:
+            return self._content.pairwise(self._nbest, self._rows, indices)
+        candidates, N = self._nbest.candidates, len(indices)
         try:
-            if callable(self._given):
-                matrix = np.asarray(self._given([candidates[y] for y in places]), np.float64)
+            if callable(self._gains):
+                matrix = np.asarray(self._gains([candidates[y] for y in indices]), np.float64)
             else:
-                matrix = np.asarray(self._given, np.float64)[np.ix_(places, places)]
+                matrix = np.asarray(self._gains, np.float64)[np.ix_(indices, indices)]
         except Exception as error:  # the function is the user's: it can raise anything
             message = f"the gains of list {self._nbest.id!r} cannot be used: {type(error).__name__}: {error}"
             raise RecipeError(message, key="decode.gains") from error
@@ -110,40 +110,40 @@ class Evidence:
             raise RecipeError(f"{message}; expected {N} x {N} finite numbers", key="decode.gains")
         return matrix
 
-    def expected(self, scores: np.ndarray, sharpness: np.ndarray, deviation: float) -> np.ndarray:
+    def expected_gains(self, scores: np.ndarray, sharpness: np.ndarray, deviation: float) -> np.ndarray:
         """float64 [A, N]: expected gains; −∞ for candidates that are not among the ``most`` best by score."""
         N = scores.size
         if self.answers is not None:
             return shares_of(self.answers, probabilities(scores, sharpness, deviation))[:, self.answers]
-        places, self.cut = np.lexsort((np.arange(N), -scores))[: self._most], self._most < N
+        best, self.cut = np.lexsort((np.arange(N), -scores))[: self._most], self._most < N
         if not self.cut and self._all is None:
             self._all = np.ascontiguousarray(self.gains(list(range(N))).T)
-        candidates = places if self._all is None else np.arange(N)
-        by_reference = self.gains(places.tolist()).T.copy() if self._all is None else self._all[places]
-        expected = np.full((sharpness.size, N), -np.inf)
-        for row, p in zip(expected, probabilities(scores[places], sharpness, deviation), strict=True):
+        candidates = best if self._all is None else np.arange(N)
+        by_reference = self.gains(best.tolist()).T.copy() if self._all is None else self._all[best]
+        expectations = np.full((sharpness.size, N), -np.inf)
+        for row, p in zip(expectations, probabilities(scores[best], sharpness, deviation), strict=True):
             # One reference after the other, for all candidates at once: along rows numpy adds in another order.
             row[candidates] = (by_reference * p[:, None]).sum(axis=0)
-        return expected
+        return expectations
 
     @property
     def fusion(self) -> Fusion:
         """The trees, for fusion."""
         if self._fusion is None:
-            self._fusion = Fusion(self._opened.trees, self._opened.symbols)
+            self._fusion = Fusion(self._rows.trees, self._rows.symbols)
         return self._fusion
 
 
-def best_expected(expected: np.ndarray, scores: np.ndarray) -> np.ndarray:
+def best_expected(expectations: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """int64 [A]: the candidates with the greatest expected gain (float64 [A, N]); of equal ones, the one with the best
     score, then the first."""
     order = np.lexsort((np.arange(scores.size), -scores))
-    ordered = expected[:, order]
-    return np.asarray(order[np.argmax(ordered >= ordered.max(axis=1, keepdims=True) - TIES, axis=1)])
+    by_score = expectations[:, order]
+    return np.asarray(order[np.argmax(by_score >= by_score.max(axis=1, keepdims=True) - TIES, axis=1)])
 
 
 def decode(
-    how: Decoding, content: Content[Any], nbest: Lists, opened: Any, scores: np.ndarray, gains: Gains | None = None,
+    how: Decoding, content: Content[Any], nbest: Lists, rows: Any, scores: np.ndarray, gains: Gains | None = None,
     brackets: BracketModel | None = None,
 ) -> Decoded:  # fmt: skip
     """The answer of a list with ``scores`` (float64 [N]); ``gains`` take the place of those that ``how`` names, and
@@ -153,15 +153,15 @@ def decode(
         raise DataError("the list has no candidates", path=nbest.path, list_id=nbest.id)
     if gains is None and how.gains is not None:
         gains = gain_functions.get(how.gains)
-    evidence, a = Evidence(content, nbest, opened, how.most, gains), np.array([how.sharpness])
+    evidence, a = Evidence(content, nbest, rows, how.most, gains), np.array([how.sharpness])
     p = probabilities(scores, a, how.deviation)
     if how.kind == "mbr":
-        expected = evidence.expected(scores, a, how.deviation)
-        answers, margin = agreed(nbest, p[0])
-        place = settled(how, int(best_expected(expected, scores)[0]), margin, nbest.base)
-        text = "" if place is None else decoded(nbest.original(place))
-        gained = np.where(np.isfinite(expected[0]), expected[0], 0.0)
-        return Decoded(text, place, p[0], gained, answers=answers, margin=margin)
+        expectations = evidence.expected_gains(scores, a, how.deviation)
+        answers, margin = agreement(nbest, p[0])
+        index = index_by_margin(how, int(best_expected(expectations, scores)[0]), margin, nbest.base)
+        text = "" if index is None else decoded(nbest.original(index))
+        finite = np.where(np.isfinite(expectations[0]), expectations[0], 0.0)
+        return Decoded(text, index, p[0], finite, answers=answers, margin=margin)
     from rerank.extraction.trees import TreeContent  # the templates of trees
 
     require_trees(isinstance(content, TreeContent))
@@ -169,27 +169,27 @@ def decode(
     if not fusion.used.any():  # failed parses alone
         y = int(np.argmax(scores))
         return Decoded(decoded(nbest.original(y)), y, p[0], left_out=fusion.left_out, margin=_lead(p[0]))
-    judged, near, lost = None, 0, np.inf
+    chances, near, loss = None, 0, np.inf
     if how.kind == "learned":
         if brackets is None:
             message = "the model holds no bracket model; train it with decode.kinds: [mbr, fuse, learned]"
             raise RecipeError(message, key="decode")
-        judged = brackets.judge(fusion, scores, nbest.base, a, how.deviation)[0]
-        near, lost = fusion.nearest(judged, how.threshold, scores)
-    votes = fusion.votes(p[0], None if judged is None else fusion.without_crossing(judged))
-    if lost < how.slack:
-        place, text = near, decoded(nbest.original(near))
+        chances = brackets.judge(fusion, scores, nbest.base, a, how.deviation)[0]
+        near, loss = fusion.nearest(chances, how.threshold, scores)
+    votes = fusion.votes(p[0], None if chances is None else fusion.without_crossing(chances))
+    if loss < how.slack:
+        index, text = near, decoded(nbest.original(near))
     else:
-        tree = fusion.trees(p, np.array([how.threshold]), None if judged is None else judged[None])
-        place, text = fusion.place_of(tree, scores), bracketed(tree, 0, opened.symbols)
+        tree = fusion.trees(p, np.array([how.threshold]), None if chances is None else chances[None])
+        index, text = fusion.place_of(tree, scores), bracketed(tree, 0, rows.symbols)
     p = fusion.normalise(p)
-    return Decoded(text, place, p[0], votes=votes, left_out=fusion.left_out, margin=_lead(p[0]))
+    return Decoded(text, index, p[0], votes=votes, left_out=fusion.left_out, margin=_lead(p[0]))
 
 
-def settled(how: Decoding, place: int, margin: float, base: np.ndarray) -> int | None:
-    """``place``; where the margin is too small, what ``how`` says: None, or the best by base score (float64 [N])."""
+def index_by_margin(how: Decoding, index: int, margin: float, base: np.ndarray) -> int | None:
+    """``index``; where the margin is too small, what ``how`` says: None, or the best by base score (float64 [N])."""
     if margin >= how.margin:
-        return place
+        return index
     return None if how.below == "abstain" else int(np.argmax(base))
 
 
@@ -198,7 +198,7 @@ def best_answer(nbest: Lists, order: np.ndarray, scores: np.ndarray) -> Decoded:
     if not len(nbest):
         raise DataError("the list has no candidates", path=nbest.path, list_id=nbest.id)
     y, p = int(order[0]), np.array(softmax(scores.tolist()))  # ``probabilities`` where nothing was tuned
-    answers, margin = agreed(nbest, p)
+    answers, margin = agreement(nbest, p)
     return Decoded(decoded(nbest.original(y)), y, p, answers=answers, margin=margin)
 
 

@@ -37,7 +37,7 @@ FORMAT_VERSION = 1
 # them, their ``use``, and for a service ``routes`` (``ModelRoute`` by path), ``health`` and ``warm_up``.
 models: Registry[Any] = Registry("model")
 HEADER, SEEN, TREES = "model.json", "seen_digests", "trees.txt"
-CHANGED = "the file is not the one that was saved; copy or train the model again"
+CHANGED_FILE = "the file is not the one that was saved; copy or train the model again"
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=64)]
 _File = Annotated[str, Field(pattern=r"^([A-Za-z][A-Za-z0-9_]*\.(json|npy)|trees\.txt)$", max_length=72)]
 _Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -123,8 +123,8 @@ class Model:
         that of these modules.
         """
         source = str(directory)
-        with stored_model(source, ModelHeader) as (place, header):
-            model = _load(place, header)
+        with stored_model(source, ModelHeader) as (folder, header):
+            model = _load(folder, header)
             require_trusted(parts_of(model.settings, model.about), trust, source)
             return model
 
@@ -144,8 +144,8 @@ def stored_model(source: str, kind: type[BaseModel]) -> Iterator[tuple[Path, dic
         if not Path(source).is_dir():
             raise ModelError("no such directory; check the name", path=source) from None
         within = Path(source, "model")
-        meant = f"; did you mean {within}?" if (within / HEADER).is_file() else ""
-        raise ModelError(f"no model here: {Path(error.filename).name} is missing{meant}", path=source) from None
+        hint = f"; did you mean {within}?" if (within / HEADER).is_file() else ""
+        raise ModelError(f"no model here: {Path(error.filename).name} is missing{hint}", path=source) from None
     except MemoryError:
         raise ModelError("the model needs more memory than there is", path=source) from None
     except RecursionError:
@@ -164,8 +164,8 @@ def _load(source: Path, header: dict[str, Any]) -> Model:
             kinds[part][key] = read_array(source / name)
     bases = header["base"]
     if not {"last", "average"} <= set(bases) or set(bases) != set(kinds["weights"]):
-        said = ", ".join(sorted(kinds["weights"])) or "none"
-        raise ValueError(f"its weights are {said}; expected those of {HEADER}, last and average among them")
+        text = ", ".join(sorted(kinds["weights"])) or "none"
+        raise ValueError(f"its weights are {text}; expected those of {HEADER}, last and average among them")
     trees = None
     if TREES in header["files"]:
         if (grower := str(header["about"].get("learner"))) not in tree_readers:
@@ -191,14 +191,14 @@ def _load(source: Path, header: dict[str, Any]) -> Model:
         BracketModel.of(kinds["brackets"])
     if ("learned" in header["about"].get("decodings", {})) != bool(kinds["brackets"]):
         raise ValueError("it has a bracket model without naming learned fusion, or names it without having one")
-    seen = read_array(source / f"{SEEN}.npy", np.uint64, 1) if f"{SEEN}.npy" in header["files"] else np.zeros(0, "u8")
-    parts = kinds["state"], kinds["votes"], kinds["brackets"], seen
+    hashes = read_array(source / f"{SEEN}.npy", np.uint64, 1) if f"{SEEN}.npy" in header["files"] else np.zeros(0, "u8")
+    parts = kinds["state"], kinds["votes"], kinds["brackets"], hashes
     model = Model(header["settings"], header["about"], table, weights, *parts, digest=header["digest"])
     _check_settings(model)
     decision, names = model.decision, [*weights, *decodings_of(model.about)]
     if not {decision.predictor, decision.ranked_by} <= set(names):
-        said = f"{decision.predictor}, with the scores of {decision.ranked_by}"
-        raise ValueError(f"its decision is {said}; it has {', '.join(names)}")
+        choice = f"{decision.predictor}, with the scores of {decision.ranked_by}"
+        raise ValueError(f"its decision is {choice}; it has {', '.join(names)}")
     return model
 
 
@@ -210,19 +210,19 @@ def read_header(source: Path, kind: type[BaseModel]) -> dict[str, Any]:
     header = read_object(path)
     if header.get("version") != FORMAT_VERSION:
         raise ValueError(f"format version {header.get('version')!r}; this program reads {FORMAT_VERSION}")
-    own, wanted = ({*models.names()} & keys for keys in (header.keys(), kind.model_fields.keys()))
-    if own != wanted:
+    own, target = ({*models.names()} & keys for keys in (header.keys(), kind.model_fields.keys()))
+    if own != target:
         use = next((models.get(name).use for name in own), "reranks lists")
-        takes = next((f"expected one that {models.get(name).use}" for name in wanted), "")
+        takes = next((f"expected one that {models.get(name).use}" for name in target), "")
         takes = takes or next(f"`{models.get(name).command}` takes it" for name in own)
         raise ModelError(f"a model that {use}; {takes}", path=str(source))
     try:
         kind.model_validate(header)
     except ValidationError as error:
-        place, message = first_fault(kind, error)
-        raise ValueError(f"{HEADER}: {'.'.join(map(str, place))}: {message}") from None
+        key, message = first_fault(kind, error)
+        raise ValueError(f"{HEADER}: {'.'.join(map(str, key))}: {message}") from None
     if header["digest"] != header_digest(header):
-        raise ModelError(CHANGED, path=str(path))
+        raise ModelError(CHANGED_FILE, path=str(path))
     return header
 
 
@@ -236,7 +236,7 @@ def check_files(source: Path, digests: dict[str, str]) -> None:
         if name == HEADER or not stat.S_ISREG(path.lstat().st_mode):
             raise ValueError(f"{name} is not a plain file")
         if digest_of(path) != digest:
-            raise ModelError(CHANGED, path=str(path))
+            raise ModelError(CHANGED_FILE, path=str(path))
 
 
 def _check_settings(model: Model) -> None:
@@ -281,14 +281,14 @@ def check_state(model: Model, path: str) -> None:
         raise ModelError(f"its learner cannot be made: {error}", path=path) from None
     if set(fresh._fields) != set(model.state):  # that of another learner
         return
-    adopted = learner.for_corpus(type(fresh)(**model.state), 0)  # variables per candidate: there may be any number
-    for name, array, other in zip(fresh._fields, adopted, fresh, strict=True):
+    arrays = learner.for_corpus(type(fresh)(**model.state), 0)  # variables per candidate: there may be any number
+    for name, array, other in zip(fresh._fields, arrays, fresh, strict=True):
         if array.shape != other.shape or array.dtype != other.dtype or model.state[name].ndim != other.ndim:
-            expected = f"expected {other.dtype} {other.shape} for its learner and table"
-            raise ModelError(f"state_{name}.npy is {array.dtype} {array.shape}; {expected}", path=path)
+            form = f"expected {other.dtype} {other.shape} for its learner and table"
+            raise ModelError(f"state_{name}.npy is {array.dtype} {array.shape}; {form}", path=path)
         if array.dtype.kind == "i" and np.any((array < 0) | (array > 1 << 53)):
             raise ModelError(f"state_{name}.npy holds a count that is negative or above 2^53", path=path)
-    counts, free = predictor_view(adopted).counts, model.table.free
+    counts, free = predictor_view(arrays).counts, model.table.free
     if counts.updates > 0 and counts.free != free:
         message = f"its state was trained with {counts.free} free columns, its table has {free}"
         raise ModelError(message, path=path)
@@ -338,5 +338,5 @@ def one_base(weights: Weights, table: FeatureTable, *, standard: bool = False) -
     if j is None or weights.w[j] == 0.0:
         return weights
     w = np.array(weights.w)
-    added, w[j] = float(w[j]) * (float(table.scale[j]) if standard else 1.0), 0.0
-    return Weights(w, weights.base + added)
+    extra, w[j] = float(w[j]) * (float(table.scale[j]) if standard else 1.0), 0.0
+    return Weights(w, weights.base + extra)

@@ -6,12 +6,11 @@ registers, which have plain names, run anyway.
 
 A score column is compared with what it was in training by three measures of it in a list: its mean, its standard
 deviation, and its correlation with the base score. The unit is the list, as the candidates of one are alike. A measure
-is unlike training where the distribution functions over lists differ, somewhere, by more than ``PART`` plus what chance
-explains, by the bound of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, which holds for all distributions. So
-lists drawn like those of training are called unlike them with a probability of at most ``ALPHA``, for all columns and
-measures together, and three lists never are. A smaller difference, however many lists show it, is none to speak of: no
-two sets of real lists are quite the same.
-"""
+is unlike training where the distribution functions over lists differ, somewhere, by more than ``MIN_DISTANCE`` plus
+what chance explains, by the bound of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, which holds for all
+distributions. So lists drawn like those of training are called unlike them with a probability of at most ``ALPHA``, for
+all columns and measures together, and three lists never are. A smaller difference, however many lists show it, is none
+to speak of: no two sets of real lists are quite the same."""
 
 import platform
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -42,14 +41,14 @@ from rerank.recipes.recipe import ListRecipe
 
 Kind = Literal["mbr", "fuse", "learned"]
 Below = Literal["abstain", "base"]
-LEAST = 0.5  # the smallest threshold of fused trees
+MAJORITY = 0.5  # the smallest threshold of fused trees
 LIBRARIES = ("numpy", "numba", "scipy")  # the libraries that results are computed with
-ALPHA, PART = 1e-4, 1 / 3
+ALPHA, MIN_DISTANCE = 1e-4, 1 / 3
 COMPARED = {  # the first measures of columns, in their order, and what messages call them
     "mean": "mean", "spread": "standard deviation", "agreement": "correlation with the base score",
 }  # fmt: skip
 M = len(COMPARED)
-CUTS = 8  # quantiles of every measure that are kept
+QUANTILES = 8  # of every measure, which are kept
 
 
 class ColumnSeen(BaseModel):
@@ -114,8 +113,8 @@ class Decoding(BaseModel):
     @field_validator("threshold")
     @classmethod
     def _always_a_tree(cls, threshold: float, info: ValidationInfo) -> float:
-        if threshold < LEAST and info.data.get("kind") != "learned":
-            raise ValueError(f"expected {LEAST} or more; a learned one may be lower")
+        if threshold < MAJORITY and info.data.get("kind") != "learned":
+            raise ValueError(f"expected {MAJORITY} or more; a learned one may be lower")
         return threshold
 
 
@@ -170,9 +169,9 @@ class Provenance(BaseModel):
 
 
 def provenance(**facts: Any) -> dict[str, Any]:
-    """The provenance of a model that is made now: what is ``known`` of its training, by the names of ``Provenance``,
+    """The provenance of a model that is made now: the ``facts`` of its training, by the names of ``Provenance``,
     with versions and date."""
-    made = Provenance(
+    entry = Provenance(
         **facts,
         version=__version__,
         python=platform.python_version(),
@@ -180,7 +179,7 @@ def provenance(**facts: Any) -> dict[str, Any]:
         libraries={name: version(name) for name in LIBRARIES},
         date=datetime.now().astimezone().isoformat(timespec="seconds"),
     )
-    return made.model_dump(mode="json", exclude_none=True)
+    return entry.model_dump(mode="json", exclude_none=True)
 
 
 def decodings_of(about: Mapping[str, Any]) -> dict[str, Decoding]:
@@ -188,11 +187,11 @@ def decodings_of(about: Mapping[str, Any]) -> dict[str, Decoding]:
     return {kind: Decoding.model_validate(entry) for kind, entry in about.get("decodings", {}).items()}
 
 
-def imported(about: dict[str, Any], file: str, sha256: str) -> dict[str, Any]:
+def imported_provenance(about: dict[str, Any], file: str, sha256: str) -> dict[str, Any]:
     """The provenance ``about`` for a model with the weights in ``file``: nothing that was measured on dev
     holds for them."""
-    kept = {key: value for key, value in about.items() if key not in ("dev", "decodings")}
-    return kept | {"decision": Decision().model_dump(), "imported": {"file": file, "sha256": sha256}}
+    entries = {key: value for key, value in about.items() if key not in ("dev", "decodings")}
+    return entries | {"decision": Decision().model_dump(), "imported": {"file": file, "sha256": sha256}}
 
 
 Trust = bool | str | Collection[str]  # all code, or none; or that of a module or of several, with what is below them
@@ -202,11 +201,11 @@ def require_trusted(parts: Iterable[tuple[str, str]], trust: Trust, path: str) -
     """Refuse a model if ``trust`` does not allow one of its parts, keys with names."""
     modules = () if isinstance(trust, bool) else (trust,) if isinstance(trust, str) else trust
 
-    def allowed(name: str) -> bool:
+    def allows(name: str) -> bool:
         module = f"{name.partition(':')[0].strip()}."
         return trust is True or any(module.startswith(f"{prefix}.") for prefix in modules)
 
-    if names := [f"{key}: {name}" for key, name in parts if ":" in name and not allowed(name)]:
+    if names := [f"{key}: {name}" for key, name in parts if ":" in name and not allows(name)]:
         message = f"names code by import path ({', '.join(names)}), and none of it was imported"
         how = "allow it with --trust, in Python with trust=True or the names of its modules"
         raise ModelError(f"{message}; if you trust it and whoever made the model, {how}", path=path)
@@ -225,8 +224,8 @@ def parts_of(settings: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[
         yield "features.templates", str(next(iter(spec), "") if isinstance(spec, Mapping) else spec).partition("(")[0]
     for name in reader_names(recipe.data.reader):
         yield "data.reader", name
-    selected = [] if training.select is None else [training.select.learner]
-    for spec in (recipe.learner, *selected):
+    selectors = [] if training.select is None else [training.select.learner]
+    for spec in (recipe.learner, *selectors):
         yield "learner", str(spec.get("name", ""))
         yield "learner.loss", str(spec.get("loss", ""))
     yield "training.pairs", str(training.pairs.get("name", ""))
@@ -242,7 +241,7 @@ def columns_seen(names: Sequence[str], used: Sequence[str], lists: SeenSample) -
     for k, name in enumerate(names if lists.digests.size else ()):
         measures, values = lists.measures[:, k, :M], lists.ranges[:, k]
         # A distribution function may jump at a quantile: it is kept there, and just below.
-        quantiles = np.quantile(measures, np.linspace(0, 1, CUTS + 1), axis=0, method="inverted_cdf").T
+        quantiles = np.quantile(measures, np.linspace(0, 1, QUANTILES + 1), axis=0, method="inverted_cdf").T
         cuts = [np.unique([of, np.nextafter(of, -np.inf)]) for of in quantiles]
         columns[name] = {
             "lists": len(measures), **dict(zip(COMPARED, measures.mean(axis=0).tolist(), strict=True)),
@@ -253,8 +252,8 @@ def columns_seen(names: Sequence[str], used: Sequence[str], lists: SeenSample) -
 
 
 def chance(first: Any, second: Any, level: float) -> Any:
-    """The distance that chance puts between the distribution functions of two samples of these sizes: ``PART`` and this
-    are exceeded by samples of one distribution with a probability below ``level``."""
+    """Distance that chance puts between the distribution functions of two samples of these sizes: this plus
+    ``MIN_DISTANCE`` is exceeded by samples of one distribution with a probability below ``level``."""
     return np.sqrt(np.log(4 / level) / 2 * (1 / first + 1 / second))
 
 
@@ -263,15 +262,15 @@ def columns_unlike(columns: Mapping[str, Any], measures: np.ndarray) -> list[str
     training (``columns_seen``, in the same order)."""
     lines = list[str]()
     for c, (name, column) in enumerate(columns.items() if len(measures) else ()):
-        known, here = ColumnSeen.model_validate(column), measures[:, c, :M]
-        beyond = PART + chance(len(here), known.lists, ALPHA / (M * len(columns)))
-        below = [(here[:, m] <= np.array(cuts)[:, None]).mean(axis=1) for m, cuts in enumerate(known.cuts)]
-        apart = [
-            np.abs(of - np.array(counts) / known.lists).max() for of, counts in zip(below, known.below, strict=True)
+        record, here = ColumnSeen.model_validate(column), measures[:, c, :M]
+        beyond = MIN_DISTANCE + chance(len(here), record.lists, ALPHA / (M * len(columns)))
+        below = [(here[:, m] <= np.array(cuts)[:, None]).mean(axis=1) for m, cuts in enumerate(record.cuts)]
+        distances = [
+            np.abs(of - np.array(counts) / record.lists).max() for of, counts in zip(below, record.below, strict=True)
         ]
-        if unlike := list(compress(COMPARED, np.array(apart) > beyond)):
+        if unlike := list(compress(COMPARED, np.array(distances) > beyond)):
             mean = dict(zip(COMPARED, here.mean(axis=0), strict=True))
-            values = ", ".join(f"{COMPARED[m]} {mean[m]:.4g}, in training {getattr(known, m):.4g}" for m in unlike)
-            asked = "is its sign or unit another, or is it a file of other lists or another column?"
-            lines.append(f"the score column {name!r} is unlike that of the training lists: {values}; {asked}")
+            values = ", ".join(f"{COMPARED[m]} {mean[m]:.4g}, in training {getattr(record, m):.4g}" for m in unlike)
+            question = "is its sign or unit another, or is it a file of other lists or another column?"
+            lines.append(f"the score column {name!r} is unlike that of the training lists: {values}; {question}")
     return lines

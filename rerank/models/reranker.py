@@ -76,13 +76,13 @@ class Ranking:
     ``predictor`` has chosen the best; ``unknown`` is how many features vary that the model does not know.
     """
 
-    __slots__ = ("_answer", "_given", "_model", "_nbest", "_order", "_scores", "predictor", "unknown")
+    __slots__ = ("_answer", "_model", "_nbest", "_order", "_originals", "_scores", "predictor", "unknown")
 
     def __init__(
-        self, model: "Reranker", given: Sequence[Any], nbest: Lists | Plain,
+        self, model: "Reranker", originals: Sequence[Any], nbest: Lists | Plain,
         order: np.ndarray | list[int], scores: np.ndarray | list[float], unknown: int, answer: "Decoded | None" = None,
     ) -> None:  # fmt: skip
-        self._model, self._given, self._nbest, self.predictor = model, given, nbest, model.predictor
+        self._model, self._originals, self._nbest, self.predictor = model, originals, nbest, model.predictor
         self._order, self._scores, self.unknown, self._answer = order, scores, unknown, answer
 
     @property
@@ -114,11 +114,11 @@ class Ranking:
         """
         if not len(self):
             raise DataError("the list has no candidates", list_id=self.id or None)
-        if (place := self.place) is not None:
-            return self._given[place]
+        if (index := self.place) is not None:
+            return self._originals[index]
         if not self.text:
             return None
-        return self.text if isinstance(self._given[0], str) else Candidate(tree=self.text)
+        return self.text if isinstance(self._originals[0], str) else Candidate(tree=self.text)
 
     @property
     def text(self) -> str:
@@ -136,7 +136,7 @@ class Ranking:
     @property
     def candidates(self) -> list[Any]:
         """The candidates as they were given, best first."""
-        return [self._given[y] for y in self._order]
+        return [self._originals[y] for y in self._order]
 
     @property
     def scores(self) -> np.ndarray:
@@ -160,16 +160,16 @@ class Ranking:
     def answers(self) -> list[tuple[str, float]]:
         """The answers that candidates have, each with its share of the probabilities, the greatest first; empty without
         any."""
-        return [] if isinstance(self._nbest, Plain) or not len(self) else list(self._decoded.answers)
+        return [] if isinstance(self._nbest, Plain) or not len(self) else list(self._decoding.answers)
 
     @property
     def margin(self) -> float:
         """The certainty of the choice, from 0 to 1: the share of the first answer less the second's; without
         answers the highest probability less the next; 0 without candidates."""
-        return self._decoded.margin if len(self) else 0.0
+        return self._decoding.margin if len(self) else 0.0
 
     @property
-    def _decoded(self) -> "Decoded":
+    def _decoding(self) -> "Decoded":
         if self._answer is None:
             from rerank.models.decoding import best_answer  # with the kernels of decoding
 
@@ -189,8 +189,8 @@ class Ranking:
         if wrong := [y for y in (place, other) if not -len(self) <= y < len(self)]:
             message = f"found the place {wrong[0]}; expected one from 0 to {len(self) - 1}"
             raise DataError(message, list_id=self.id or None)
-        chosen, less = int(self._order[place]), int(self._order[other])
-        return self._model._scorer.explain(self._model._open(self.nbest), chosen, less)
+        choice, less = int(self._order[place]), int(self._order[other])
+        return self._model._scorer.explain(self._model._open(self.nbest), choice, less)
 
     def __len__(self) -> int:
         return len(self._order)
@@ -204,7 +204,7 @@ class Reranker:
     """A model and one of its predictors. Threads may share it: nothing that rankings depend on changes."""
 
     def __init__(self, model: Model, predictor: str | None = None) -> None:
-        self._scorer, self._told = Scorer(model, predictor), set[str]()  # unknown columns that a warning has named
+        self._scorer, self._unknown = Scorer(model, predictor), set[str]()  # unknown columns that a warning has named
         self._texts = isinstance(self._scorer.recipe, TextRecipe)
 
     def __repr__(self) -> str:
@@ -258,9 +258,9 @@ class Reranker:
     def of_columns(self) -> bool:
         """Whether score columns and their weights are all that it chooses by: it looks at no text, tree or vote."""
         scorer, by_columns = self._scorer, getattr(self._scorer.content, "by_columns", False)
-        weighed = scorer.how is None and scorer.predictor != "voted" and scorer.weights.trees is None
-        named = not isinstance(self.model.table, HashedTable)
-        return weighed and named and by_columns and not getattr(scorer.content, "answer", None)
+        linear = scorer.how is None and scorer.predictor != "voted" and scorer.weights.trees is None
+        by_name = not isinstance(self.model.table, HashedTable)
+        return linear and by_name and by_columns and not getattr(scorer.content, "answer", None)
 
     def rank(self, candidates: Candidates, source: str | None = None) -> Ranking:
         """Candidates for one input, best first.
@@ -274,18 +274,18 @@ class Reranker:
         """
         if source is None and (ranking := self.rank_plain(candidates)) is not None:
             return ranking
-        originals, opened = self._pair(candidates, source)
-        (ranked,) = self._scorer.rank([opened])
-        assert isinstance(ranked, Ranked)
-        return Ranking(self, originals, *ranked)
+        originals, pair = self._pair(candidates, source)
+        (item,) = self._scorer.rank([pair])
+        assert isinstance(item, Ranked)
+        return Ranking(self, originals, *item)
 
     def rank_plain(self, candidates: Candidates, most: int = sys.maxsize) -> Ranking | None:
         """``rank`` of dicts that hold a text of at most so many bytes, the numbers of ``columns`` and nothing else;
         None for others, and where the model looks at more than these numbers."""
         if (plain := self._plain(candidates)) is None or max(map(len, plain.texts)) > most:
             return None
-        found = self._scorer.rank_plain(plain)
-        return None if found is None else Ranking(self, plain.rows, plain, *found)
+        ranking = self._scorer.rank_plain(plain)
+        return None if ranking is None else Ranking(self, plain.rows, plain, *ranking)
 
     def best(self, candidates: Candidates, source: str | None = None) -> Any:
         """The best of some candidates, as it was given; or a tree fused of them, see ``Ranking.best``.
@@ -350,26 +350,26 @@ class Reranker:
         if isinstance(lists, str | os.PathLike):
             count = SkipCount(on_bad_list)
             reader = self._scorer.reader if format is None else make_reader(format)
-            for ranked in self._scorer.rank(self._scorer.read(reader, os.fspath(lists), count, sources)):
-                if isinstance(ranked, Ranked):
-                    yield Ranking(self, ranked.nbest.candidates, *ranked)
+            for item in self._scorer.rank(self._scorer.read(reader, os.fspath(lists), count, sources)):
+                if isinstance(item, Ranked):
+                    yield Ranking(self, item.nbest.candidates, *item)
             count.warn()
             return
         if is_frame(lists):
             raise InputError("found a data frame; expected lists: score_frame ranks its rows", "lists")
         files_only("lists in memory", format=format, sources=sources)
         every = iterate(lists, "lists, in a list", "lists")
-        taken = deque[Sequence[CandidateLike]]()
+        waiting = deque[Sequence[CandidateLike]]()
 
-        def opened() -> Iterator[Pair]:
+        def pairs() -> Iterator[Pair]:
             for number, each in enumerate(every):
-                candidates, opened = self._pair(each, None, str(number))
-                taken.append(candidates)
-                yield opened
+                candidates, pair = self._pair(each, None, str(number))
+                waiting.append(candidates)
+                yield pair
 
-        for ranked in self._scorer.rank(self._scorer.watched(opened())):
-            assert isinstance(ranked, Ranked)
-            yield Ranking(self, taken.popleft(), *ranked)
+        for item in self._scorer.rank(self._scorer.watch(pairs())):
+            assert isinstance(item, Ranked)
+            yield Ranking(self, waiting.popleft(), *item)
 
     def score_frame(
         self, frame: Any, *, into: tuple[str, str] = ("score", "rank"), **columns: Unpack[FrameColumns]
@@ -397,8 +397,8 @@ class Reranker:
             raise DataError(message)
         scores, ranks = np.zeros(len(lists.frame)), np.zeros(len(lists.frame), np.int64)
         for rows, ranking in zip(lists.places.values(), self.rank_many(lists), strict=True):
-            places = np.array(rows)[ranking.order]
-            scores[places], ranks[places] = ranking.scores, np.arange(1, places.size + 1)
+            indices = np.array(rows)[ranking.order]
+            scores[indices], ranks[indices] = ranking.scores, np.arange(1, indices.size + 1)
         return lists.with_columns(dict(zip(into, (scores, ranks), strict=True)))
 
     def frame_lists(self, frame: Any, columns: Mapping[str, Any], *, known: bool) -> FrameLists:
@@ -410,17 +410,15 @@ class Reranker:
         DataError: a column that is missing, or a value in it.
         """
         right = () if known else ("gain", "references", "chosen", "rejected")
-        remembered = self.model.about.get("frame") or {}
-        names = {key: name for key, name in remembered.items() if key not in right} | dict(columns)
+        about = self.model.about.get("frame") or {}
+        names = {key: name for key, name in about.items() if key not in right} | dict(columns)
         self._tell_unknown(name for name in columns.get("columns", ()) if name not in self.columns)
         if self._columns:
             names["columns"] = [name for name in self._columns.names if name != self._columns.base]
         kind = "text" if self._texts else "tree"
         if "chosen" not in names and kind not in names and {"text", "tree"} & names.keys():
             raise DataError(f"the model ranks {kind}s; name their column, as {kind}=")
-        return FrameLists.of(
-            table(frame) if is_table(frame) else frame, names, self._columns, complete=bool(remembered)
-        )
+        return FrameLists.of(table(frame) if is_table(frame) else frame, names, self._columns, complete=bool(about))
 
     def save(self, path: PathLike) -> None:
         """Write the model to a directory, which appears under its name only when it is complete.
@@ -492,17 +490,17 @@ class Reranker:
 
     def _open(self, nbest: Lists) -> Pair:
         """The candidates of a list, all of them."""
-        opened = self._scorer.open(nbest)
-        if isinstance(opened, Problem):
-            raise as_error(opened)
-        if len(opened.nbest.bad) > len(nbest.bad):
-            raise as_error(next(problem for problem in opened.nbest.bad if problem not in nbest.bad))
+        pair = self._scorer.open(nbest)
+        if isinstance(pair, Problem):
+            raise as_error(pair)
+        if len(pair.nbest.bad) > len(nbest.bad):
+            raise as_error(next(problem for problem in pair.nbest.bad if problem not in nbest.bad))
         self._tell_unknown(self._scorer.content.unknown(nbest))
-        return opened
+        return pair
 
     def _tell_unknown(self, columns: Iterable[str]) -> None:
         """Log score columns that the model does not know, once each."""
-        if new := sorted(set(columns) - self._told):
-            self._told.update(new)
+        if new := sorted(set(columns) - self._unknown):
+            self._unknown.update(new)
             names = ", ".join(map(repr, self.columns))
             log.warning("score columns that the model does not know: %s; it has %s", ", ".join(map(repr, new)), names)

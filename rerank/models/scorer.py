@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rerank")
 VOTE_BATCH = 64
-FEW = 128  # numbers that are added up in less time than numpy takes to begin
-DRAWN = 64  # candidates that show what features do with numbers
+FEW_NUMBERS = 128  # numbers that are added up in less time than numpy takes to begin
+RANDOM_ROWS = 64  # candidates that show what features do with numbers
 
 
 class Ranked(NamedTuple):
@@ -78,13 +78,13 @@ def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | Problem
 
     A bad list becomes one without candidates, so that the output stays aligned with the references.
     """
-    written = ListWriter(out, reader)
-    for ranked in lists:
-        if isinstance(ranked, Problem):
-            written.bad(ranked)
+    writer = ListWriter(out, reader)
+    for ranking in lists:
+        if isinstance(ranking, Problem):
+            writer.bad(ranking)
         else:
-            written.good(ranked.nbest, [int(y) for y in ranked.order[:most]], ranked.scores)
-    written.finish()
+            writer.good(ranking.nbest, [int(y) for y in ranking.order[:most]], ranking.scores)
+    writer.finish()
 
 
 def rank(scores: np.ndarray, base: np.ndarray) -> np.ndarray:
@@ -92,9 +92,9 @@ def rank(scores: np.ndarray, base: np.ndarray) -> np.ndarray:
     return np.lexsort((-base, -scores))  # which keeps the order of equals
 
 
-def led(order: np.ndarray, place: int | None) -> np.ndarray:
-    """``order`` (int64 [N]) with the candidate at ``place`` before all others, if there is one."""
-    return order if place is None else np.concatenate([[place], order[order != place]])
+def put_first(order: np.ndarray, index: int | None) -> np.ndarray:
+    """``order`` (int64 [N]) with the candidate ``index`` before all others, if there is one."""
+    return order if index is None else np.concatenate([[index], order[order != index]])
 
 
 class Scorer:
@@ -127,7 +127,7 @@ class Scorer:
         self.ranked_by = decision.ranked_by if self.how else predictor
         predictors = model.weights | {"base": Weights(np.zeros(model.table.width), 1.0)}
         self.weights = predictors["average" if self.ranked_by == "voted" else self.ranked_by]
-        self._shown = lru_cache(maxsize=64)(self._shown_by)
+        self._column_weights = lru_cache(maxsize=64)(self._weigh_columns)
 
     @cached_property
     def content(self) -> Content[Any]:
@@ -138,20 +138,20 @@ class Scorer:
         content = content_of(self.recipe, centred=False, columns=columns, keeps_texts=False)
         content.scored = bool(table.about.get("scored"))
         if not isinstance(table, HashedTable):  # nobody misses what templates need that gave nothing in training either
-            learned = {table.templates[k] for k in np.flatnonzero(np.bincount(table.template))}
+            templates = {table.templates[k] for k in np.flatnonzero(np.bincount(table.template))}
             for names in content.needs.values():
-                names[:] = [name for name in names if name in learned]
+                names[:] = [name for name in names if name in templates]
         return content
 
-    def watched(self, lists: Iterable[Pair | Problem]) -> Iterator[Pair | Problem]:
+    def watch(self, lists: Iterable[Pair | Problem]) -> Iterator[Pair | Problem]:
         """Pass lists on, and log at the end how the score columns of the first ``SAMPLE_SIZE`` are unlike training."""
-        known, held = self.model.about.get("columns", {}), self.content.held
-        columns, seen = {name: column for name, column in known.items() if name in held}, list[np.ndarray]()
+        record, names = self.model.about.get("columns", {}), self.content.held
+        columns, measures = {name: column for name, column in record.items() if name in names}, list[np.ndarray]()
         for each in lists:
-            if columns and isinstance(each, Pair) and len(each.nbest) > 1 and len(seen) < SAMPLE_SIZE:
-                seen.append(measure_columns(values_of(each.nbest, tuple(columns))))
+            if columns and isinstance(each, Pair) and len(each.nbest) > 1 and len(measures) < SAMPLE_SIZE:
+                measures.append(measure_columns(values_of(each.nbest, tuple(columns))))
             yield each
-        for line in columns_unlike(columns, np.array(seen)):
+        for line in columns_unlike(columns, np.array(measures)):
             log.warning("%s", line)
 
     @property
@@ -172,21 +172,21 @@ class Scorer:
             from rerank.readers.texts.text_files import source_lines
 
             sides.append(source_lines(sources, getattr(self.recipe.data, "form", "auto")))
-        told = reader.for_columns(self.content.columns, normal=self.content.normalize, live=True)
-        lists = read_in(self.recipe.data.encoding, in_step(told, path, sides))
-        return self.watched(filter_usable(lists, self._counted, count))
+        reader = reader.for_columns(self.content.columns, normal=self.content.normalize, live=True)
+        lists = read_in(self.recipe.data.encoding, in_step(reader, path, sides))
+        return self.watch(filter_usable(lists, self._count, count))
 
-    def _counted(self, item: tuple[Lists, tuple[Any, ...]], count: SkipCount) -> Pair | Problem:
+    def _count(self, item: tuple[Lists, tuple[Any, ...]], count: SkipCount) -> Pair | Problem:
         nbest, source = item
         if source and not nbest.of_trees:
             nbest = nbest.replace(source=source[0][0])
-        opened = self.open(nbest)
-        if isinstance(opened, Problem):
-            count.bad(opened)
+        pair = self.open(nbest)
+        if isinstance(pair, Problem):
+            count.bad(pair)
         else:
-            count.good(opened.nbest)
-            count.unknown.update(self.content.unknown(opened.nbest))
-        return opened
+            count.good(pair.nbest)
+            count.unknown.update(self.content.unknown(pair.nbest))
+        return pair
 
     def open(self, nbest: Lists) -> Pair | Problem:
         """A list, minus the candidates that cannot be used, with what the others are; or why there are none."""
@@ -195,25 +195,25 @@ class Scorer:
         except Problem as problem:
             return problem
 
-    def features(self, opened: Pair) -> tuple[ListFeatures, np.ndarray]:
+    def features(self, pair: Pair) -> tuple[ListFeatures, np.ndarray]:
         """Features of a list, and their columns (int32, negative where the model does not know them)."""
-        features = self.content.features(opened.nbest, opened.content)
+        features = self.content.features(pair.nbest, pair.content)
         return features, self.model.table.columns(features)
 
     def _dense(self, rows: Lists) -> list[tuple[float | None, np.ndarray]]:
         """The dense features of a list: the weight of each, None if it is unknown, and its values (float64 [N])."""
-        given = [(each.seed, each.columns(rows, rows.first) or {}) for each in self.content.extractor.templates]
-        values = {combined(seed, *map(known_hash, name)) | 1: of for seed, found in given for name, of in found.items()}
+        parts = [(each.seed, each.columns(rows, rows.first) or {}) for each in self.content.extractor.templates]
+        values = {combined(seed, *map(known_hash, name)) | 1: of for seed, found in parts for name, of in found.items()}
         columns = map(self.model.table.free_columns.get, values)
         weights = [None if column is None else float(self.weights.w[column]) for column in columns]
         return list(zip(weights, values.values(), strict=True))
 
-    def _shown_by(self, names: tuple[str, ...], column: int) -> list[tuple[float | None, int]] | None:
+    def _weigh_columns(self, names: tuple[str, ...], column: int) -> list[tuple[float | None, int]] | None:
         """Of lists without answers with these score columns, the base score's at ``column``: the weights of dense
         features, and the score columns that these are, as numbers of all sizes show; None if they are more."""
-        random, size = np.random.default_rng(0), (DRAWN, max(column + 1, len(names)))
+        random, size = np.random.default_rng(0), (RANDOM_ROWS, max(column + 1, len(names)))
         scores = random.normal(size=size) * 10.0 ** random.integers(-30, 30, size)
-        texts, lines = [b""] * DRAWN, range(DRAWN)
+        texts, lines = [b""] * RANDOM_ROWS, range(RANDOM_ROWS)
         dense = self._dense(Lists.one("", "", 0, texts, lines, scores, column, names=names))
         same = [(weight, np.flatnonzero((values == scores.T).all(axis=1))) for weight, values in dense]
         return [(weight, int(k[0])) for weight, k in same] if all(k.size for _, k in same) else None
@@ -221,51 +221,51 @@ class Scorer:
     def rank_plain(self, plain: Plain) -> tuple[np.ndarray | list[int], np.ndarray | list[float], int] | None:
         """Of a plain list what ``Ranked`` has of it: the order, the scores, and how many features are unknown. None
         where features are more than score columns as they stand."""
-        if (shown := self._shown(plain.columns.names, plain.base)) is None:
+        if (pairs := self._column_weights(plain.columns.names, plain.base)) is None:
             return None
-        few = len(plain.rows) * len(plain.columns.names) <= FEW
+        few = len(plain.rows) * len(plain.columns.names) <= FEW_NUMBERS
         columns: Any = list(zip(*plain.numbers, strict=True)) if few else np.array(plain.numbers).T
-        scores, unknown = self._sums(base := columns[plain.base], [(weight, columns[k]) for weight, k in shown])
+        scores, unknown = self._sums(base := columns[plain.base], [(weight, columns[k]) for weight, k in pairs])
         order = sorted(range(len(base)), key=lambda y: (-scores[y], -base[y])) if few else rank(scores, base)
         return order, scores, unknown
 
     def _sums(self, base: Any, features: Sequence[tuple[float | None, Any]]) -> tuple[Any, int]:
         return dense_scores(float(self.weights.base), base, features, relative=self.content.extractor.relative)
 
-    def _score(self, opened: Pair) -> Ranked:
+    def _score(self, pair: Pair) -> Ranked:
         """A list in the order of its scores."""
         weights, table = self.weights, self.model.table
-        if isinstance(rows := opened.content, Lists) and weights.trees is None and not isinstance(table, HashedTable):
-            shown = self._shown(rows.names, rows.column) if rows.answers is None else None
-            dense = self._dense(rows) if shown is None else [(weight, rows.scores[:, k]) for weight, k in shown]
+        if isinstance(rows := pair.content, Lists) and weights.trees is None and not isinstance(table, HashedTable):
+            pairs = self._column_weights(rows.names, rows.column) if rows.answers is None else None
+            dense = self._dense(rows) if pairs is None else [(weight, rows.scores[:, k]) for weight, k in pairs]
             scores, unknown = self._sums(rows.base, dense if len(rows) else ())
-            return Ranked(opened.nbest, rank(scores, rows.base), scores, unknown)
-        features, columns = self.features(opened)
+            return Ranked(pair.nbest, rank(scores, rows.base), scores, unknown)
+        features, columns = self.features(pair)
         absent = columns < 0
         if weights.trees is not None:
-            scores = scores_of(self._corpus([(opened, features, columns)]), weights)
+            scores = scores_of(self._corpus([(pair, features, columns)]), weights)
         else:
             weight = np.zeros(columns.size) if absent.all() else weights.w[columns]  # of those absent, any other
             weight[absent] = 0.0
-            scores = weights.base * opened.nbest.base
+            scores = weights.base * pair.nbest.base
             add_scores(weight, features.first, features.candidate, features.value, scores)
-        order = rank(scores, opened.nbest.base)
-        return Ranked(opened.nbest, order, scores, int(np.count_nonzero(absent)))
+        order = rank(scores, pair.nbest.base)
+        return Ranked(pair.nbest, order, scores, int(np.count_nonzero(absent)))
 
     def rank(self, lists: Iterable[Pair | Problem]) -> Iterator[Ranked | Problem]:
         """Every list with its candidates ranked, and its answer if it is decoded, in the order of the input; bad lists
         pass through."""
         if (how := self.how) is None:
-            yield from self.scored(lists)
+            yield from self.rank_by_scores(lists)
             return
         for item in lists:
-            ranked = item if isinstance(item, Problem) else self._score(item)
-            if isinstance(item, Pair) and isinstance(ranked, Ranked) and ranked.order.size:
-                answer = self._decode(item, ranked, how)
-                ranked = ranked._replace(order=led(ranked.order, answer.place), answer=answer)
-            yield ranked
+            ranking = item if isinstance(item, Problem) else self._score(item)
+            if isinstance(item, Pair) and isinstance(ranking, Ranked) and ranking.order.size:
+                answer = self._decode(item, ranking, how)
+                ranking = ranking._replace(order=put_first(ranking.order, answer.place), answer=answer)
+            yield ranking
 
-    def scored(self, lists: Iterable[Pair | Problem]) -> Iterator[Ranked | Problem]:
+    def rank_by_scores(self, lists: Iterable[Pair | Problem]) -> Iterator[Ranked | Problem]:
         """The same by the scores alone: nothing is decoded."""
         if self.predictor != "voted":
             for item in lists:
@@ -283,12 +283,12 @@ class Scorer:
         corpus = self._corpus(lists)
         votes = vote(Votes(**self.model.votes), corpus)
         bounds = zip(corpus.lists, corpus.lists[1:], strict=False)
-        ranked = (
+        rankings = (
             Ranked(item.nbest, rank(votes[a:b], item.nbest.base), votes[a:b], int(np.count_nonzero(columns < 0)))
             for (item, _, columns), (a, b) in zip(lists, bounds, strict=True)
         )
         for item in batch:
-            yield item if isinstance(item, Problem) else next(ranked)
+            yield item if isinstance(item, Problem) else next(rankings)
 
     def decoding(self, kind: str | None = None) -> Decoding | None:
         """The decoding of lists, by ``kind`` if that is given; None, as for "best": their best candidates are taken."""
@@ -296,29 +296,29 @@ class Scorer:
             return self.how
         if kind == "best":
             return None
-        decodings, tuned = decodings_of(self.model.about), self.model.decision.ranked_by
+        decodings, ranked_by = decodings_of(self.model.about), self.model.decision.ranked_by
         if kind not in decodings:
             raise ModelError(f"the model was not tuned to decode by {kind!r}; it has {', '.join([*decodings, 'best'])}")
-        if self.ranked_by != tuned:
-            message = f"decoding was tuned for the scores of the predictor {tuned!r}"
+        if self.ranked_by != ranked_by:
+            message = f"decoding was tuned for the scores of the predictor {ranked_by!r}"
             raise ModelError(f"{message}, not {self.ranked_by!r}; take that one, or the best candidates")
         return decodings[kind]
 
-    def answer(self, opened: Pair, how: Decoding | None, gains: "Gains | None" = None) -> "Decoded":
+    def answer(self, pair: Pair, how: Decoding | None, gains: "Gains | None" = None) -> "Decoded":
         """The answer that a list is decoded to; ``gains`` take the place of the metric's, or of those that ``how``
         names."""
         from rerank.models.decoding import best_answer
 
-        (ranked,) = self.scored([opened])
-        assert isinstance(ranked, Ranked)
+        (ranking,) = self.rank_by_scores([pair])
+        assert isinstance(ranking, Ranked)
         if how is None:
-            return best_answer(opened.nbest, ranked.order, ranked.scores)
-        return self._decode(opened, ranked, how, gains)
+            return best_answer(pair.nbest, ranking.order, ranking.scores)
+        return self._decode(pair, ranking, how, gains)
 
-    def _decode(self, opened: Pair, ranked: Ranked, how: Decoding, gains: "Gains | None" = None) -> "Decoded":
+    def _decode(self, pair: Pair, ranking: Ranked, how: Decoding, gains: "Gains | None" = None) -> "Decoded":
         from rerank.models.decoding import decode  # with the kernels of decoding
 
-        return decode(how, self.content, opened.nbest, opened.content, ranked.scores, gains, self._brackets)
+        return decode(how, self.content, pair.nbest, pair.content, ranking.scores, gains, self._brackets)
 
     @cached_property
     def _brackets(self) -> "BracketModel | None":
@@ -329,28 +329,28 @@ class Scorer:
 
     def _corpus(self, lists: Sequence[tuple[Pair, ListFeatures, np.ndarray]]) -> Corpus:
         rows = RowBuilder()
-        for opened, features, columns in lists:
-            nothing = np.zeros(len(opened.nbest))
-            rows.add(features, columns, opened.nbest.base, nothing, np.zeros((nothing.size, 0)), np.zeros(0))
+        for pair, features, columns in lists:
+            nothing = np.zeros(len(pair.nbest))
+            rows.add(features, columns, pair.nbest.base, nothing, np.zeros((nothing.size, 0)), np.zeros(0))
         return rows.finish(None, self.model.table.width, {}, scale=self.model.table.scale)
 
-    def explain(self, opened: Pair, chosen: int, other: int) -> list[Contribution]:
-        """The reasons for the score of ``chosen`` against ``other``: the features that differ, strongest first. Where
+    def explain(self, pair: Pair, choice: int, other: int) -> list[Contribution]:
+        """The reasons for the score of ``choice`` against ``other``: the features that differ, strongest first. Where
         there are trees, a value is what they add to the score when they ask for the feature, with the weight 1."""
         weights = self.weights
-        features, columns = self.features(opened)
+        features, columns = self.features(pair)
         values = np.zeros((2, columns.size))
-        for row, candidate in zip(values, (chosen, other), strict=True):
+        for row, candidate in zip(values, (choice, other), strict=True):
             entries = np.flatnonzero(features.candidate == candidate)
             row[np.searchsorted(features.first, entries, side="right") - 1] = features.value[entries]
-        base = opened.nbest.base
-        parts = [Contribution("base score", weights.base, float(base[chosen]), float(base[other]))]
+        base = pair.nbest.base
+        parts = [Contribution("base score", weights.base, float(base[choice]), float(base[other]))]
         if weights.trees is not None:
-            corpus, table = self._corpus([(opened, features, columns)]), self.model.table
-            added = np.stack([weights.trees.parts(corpus, y) for y in (chosen, other)], axis=1)
-            for j in np.flatnonzero(added[:, 0] != added[:, 1]).tolist():
+            corpus, table = self._corpus([(pair, features, columns)]), self.model.table
+            amounts = np.stack([weights.trees.parts(corpus, y) for y in (choice, other)], axis=1)
+            for j in np.flatnonzero(amounts[:, 0] != amounts[:, 1]).tolist():
                 name = table.name(j) if j < table.width else "base score in trees"
-                parts.append(Contribution(name, 1.0, *added[j].tolist()))
+                parts.append(Contribution(name, 1.0, *amounts[j].tolist()))
             columns = np.full_like(columns, -1)
         for i in np.flatnonzero((columns >= 0) & (values[0] != values[1])):
             weight = float(weights.w[columns[i]])

@@ -22,8 +22,8 @@ from rerank.metrics.gain import ColumnMetric, Gain
 from rerank.metrics.metric import Metric, chosen_rows, measures_orders, scored_rows
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.wer import Match
-from rerank.models.decoding import agreed, best_expected, gain_functions, require_trees, settled
-from rerank.models.provenance import LEAST, Decoding, Kind
+from rerank.models.decoding import agreement, best_expected, gain_functions, index_by_margin, require_trees
+from rerank.models.provenance import MAJORITY, Decoding, Kind
 from rerank.readers.base import ScoreColumns
 from rerank.readers.lists import answer_numbers
 from rerank.recipes.recipe import DECODERS, ListRecipe
@@ -62,12 +62,12 @@ def by_gain(points: Points, how: Decoding | None, entry: RereadList, scores: np.
     if entry.pair is None or entry.evidence is None:
         return None
     nbest = entry.pair.nbest
-    indices = best_expected(entry.evidence.expected(scores, points.sharpness, points.deviation), scores)
+    indices = best_expected(entry.evidence.expected_gains(scores, points.sharpness, points.deviation), scores)
     index: int | None = int(indices[0])
     rows = entry.stats[indices]
     if how is not None and how.margin > 0:
         p = probabilities(scores, points.sharpness, points.deviation)[0]
-        index = settled(how, int(indices[0]), agreed(nbest, p)[1], nbest.base)
+        index = index_by_margin(how, int(indices[0]), agreement(nbest, p)[1], nbest.base)
         rows = np.zeros_like(rows) if index is None else entry.stats[[index]]
     return ListAnswer(None if index is None else nbest.original(index), index, rows)
 
@@ -180,8 +180,8 @@ def check_decoding(recipe: ListRecipe) -> None:
         key = "decode" if settings.kinds or settings.margin else "data.answer"
         message = f"{measure} is of the order of all candidates, which neither decoding nor votes give; leave them out"
         raise RecipeError(message, key=key if kinds else "training.vote")
-    if "fuse" in kinds and settings.threshold is not None and settings.threshold < LEAST:
-        message = f"found {settings.threshold:g}; expected one from {LEAST} to below 1, or decode.kinds without fuse"
+    if "fuse" in kinds and settings.threshold is not None and settings.threshold < MAJORITY:
+        message = f"found {settings.threshold:g}; expected one from {MAJORITY} to below 1, or decode.kinds without fuse"
         raise RecipeError(message, key="decode.threshold")
     if {"fuse", "learned"} & {*kinds, settings.use}:
         require_trees(recipe.task == "parse")

@@ -245,7 +245,7 @@ def _row_of(content: Content[Any], item: MeasuredLists, answer: Answer) -> np.nd
 def _model_answers(scorer: Scorer, how: Decoding | None, ordered: bool, pairs: list[Pair]) -> list[Answer]:
     """The answers of a model: its scores where lists are ``ordered``, else what it decodes, or its best candidates."""
     if how is None:
-        rankings = [ranked for ranked in scorer.scored(pairs) if isinstance(ranked, Ranked)]
+        rankings = [ranked for ranked in scorer.rank_by_scores(pairs) if isinstance(ranked, Ranked)]
         if ordered:
             return [ranked.scores for ranked in rankings]
         return [int(ranked.order[0]) if ranked.order.size else -1 for ranked in rankings]

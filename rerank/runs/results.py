@@ -17,7 +17,7 @@ from rerank.learn.base import Weights
 from rerank.learn.scoring import scores as scores_of
 from rerank.metrics.metric import Metric, list_gains, oracles
 from rerank.models.model import Model
-from rerank.models.scorer import Contribution, Scorer, led, rank
+from rerank.models.scorer import Contribution, Scorer, put_first, rank
 from rerank.readers.base import ListWriter, Problem, Reader, SkipCount
 from rerank.readers.lists import Lists
 from rerank.recipes.recipe import ListRecipe
@@ -70,7 +70,7 @@ def prediction_of(
     nbest, answer, (before, after) = entry.nbest, None, gains
     if leading is not None and (answer := entry.findings[leading]) is not None:
         after = metric.gain(answer.rows[0], reference)
-    order = led(rank(scores, nbest.base), None if answer is None else answer.candidate)
+    order = put_first(rank(scores, nbest.base), None if answer is None else answer.candidate)
     sign = 0 if not scores.size or abs(after - before) <= SAME_GAIN else 1 if after > before else -1
     out = BytesIO()
     reader.write(out, nbest, order.tolist(), scores + offset)

@@ -357,7 +357,7 @@ def test_lists_that_pass_are_compared_at_their_end(
         scorer: Any = SimpleNamespace(
             model=SimpleNamespace(about={"columns": columns}), content=SimpleNamespace(held=COLUMNS)
         )
-        assert list(Scorer.watched(scorer, turned)) == turned
+        assert list(Scorer.watch(scorer, turned)) == turned
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "the score column 'lm' is unlike that of the training lists: mean " in caplog.text
 

@@ -210,9 +210,9 @@ class Cut:
 
 def test_features_that_cut_large_numbers_are_no_columns_as_they_stand(columns_alone: Path) -> None:
     scorer = Scorer(Model.load(columns_alone))
-    assert scorer._shown(("score", "a"), 0) is not None
+    assert scorer._column_weights(("score", "a"), 0) is not None
     scorer.content.extractor.templates.append(Cut())  # type: ignore[attr-defined]
-    assert scorer._shown_by(("score", "a"), 0) is None
+    assert scorer._weigh_columns(("score", "a"), 0) is None
 
 
 def test_lists_of_columns_are_ranked_without_compiled_code(columns_alone: Path) -> None:
