@@ -97,25 +97,22 @@ class ExampleData(SourceSettings):
             raise RecipeError(message, key=f"data.{self.sources[0]}")
         sources: dict[str, SourceSettings] = dict(self.sets) or {name: self}
         for set_name, source in sources.items():
-            _check_source(source, f"data.sets.{set_name}" if self.sets else "data")
+            key, kinds = f"data.sets.{set_name}" if self.sets else "data", source.sources
+            if len(kinds) != 1:
+                message = (
+                    f"found {' and '.join(kinds) or 'no examples'}; expected one of path, train and generator "
+                    "(say --set data.path=FILE --set data.folds=FILE, or --set data.generator.name=winnow)"
+                )
+                raise RecipeError(message, key=key)
+            (kind,) = kinds
+            if (kind == "train") != (source.test is not None):
+                alone = f"found a test file together with {kind}; it belongs to train"
+                missing = "is missing: the file that belongs to train"
+                raise RecipeError(missing if kind == "train" else alone, key=f"{key}.test")
+            if kind != "path" and source.folds is not None:
+                message = f"found folds together with {kind}, which already has a test part"
+                raise RecipeError(message, key=f"{key}.folds")
         return sources
-
-
-def _check_source(source: SourceSettings, key: str) -> None:
-    if len(source.sources) != 1:
-        kinds = " and ".join(source.sources) or "no examples"
-        message = (
-            f"found {kinds}; expected one of path, train and generator "
-            "(say --set data.path=FILE --set data.folds=FILE, or --set data.generator.name=winnow)"
-        )
-        raise RecipeError(message, key=key)
-    (kind,) = source.sources
-    if (kind == "train") != (source.test is not None):
-        alone = f"found a test file together with {kind}; it belongs to train"
-        missing = "is missing: the file that belongs to train"
-        raise RecipeError(missing if kind == "train" else alone, key=f"{key}.test")
-    if kind != "path" and source.folds is not None:
-        raise RecipeError(f"found folds together with {kind}, which already has a test part", key=f"{key}.folds")
 
 
 class TuneSettings(Section):

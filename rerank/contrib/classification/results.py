@@ -3,19 +3,15 @@
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from rerank.base.encoding import file_name
 from rerank.contrib.classification.recipe import ClassificationRecipe, Spec
 from rerank.metrics.metric import Metric
 from rerank.recipes.settings import Settings
 from rerank.runs.compared import Compared
 from rerank.runs.report.table import Spread
-from rerank.storage.files import write_text
-from rerank.storage.outputs import Work, output_file
 
 M = TypeVar("M")
 K = TypeVar("K", bound=Hashable)
@@ -146,22 +142,6 @@ class Result:
         return ({"run": self.spec.name, **self._head, "fold": k, **line} for k, lines in folds for line in lines)
 
 
-def save_results(work: Work, results: list[Result]) -> None:
-    """Keep the results of a single run."""
-    entries = [
-        {"seed": result.seed, "tuned": result.choice, "fits": [vars(fit) for fit in result.fits]} for result in results
-    ]
-    work.save({"results": entries}, {})
-
-
-def load_results(work: Work, spec: Spec) -> list[Result] | None:
-    """The results that ``save_results`` kept; None where there is nothing that can be read."""
-    if (entry := work.load()) is None:
-        return None
-    entries = entry[0]["results"]
-    return [Result(spec, result["seed"], [Fit(**fit) for fit in result["fits"]], result["tuned"]) for result in entries]
-
-
 def group_by(members: Iterable[M], key: Callable[[M], K]) -> dict[K, list[M]]:
     """The members by their keys, both in order."""
     groups: dict[K, list[M]] = {}
@@ -177,14 +157,24 @@ def first_seeds(results: Sequence[Result]) -> dict[tuple[str, float], list[Resul
 
 def as_data(recipe: ClassificationRecipe, results: Sequence[Result], tests: Mapping[str, Data]) -> dict[str, Any]:
     """The tables as numbers, for metrics.json: an entry for every set, noise level and run, at every point of its grid
-    or, with ``best_of_grid``, at the best one; tests: of significance, by ``name_of`` set and noise."""
+    or, with ``best_of_grid``, at the best one; and by noise level and run the rank of its mean among the runs (1: the
+    best, equals share), averaged over the sets. tests: of significance, by ``name_of`` set and noise."""
+    from scipy.stats import rankdata  # it takes a second to load
+
     sign = -1 if recipe.measure == "accuracy" else 1
     groups = group_by(results, lambda result: (*result.key, result.spec.run, result.spec.name)).values()
     entries = [_entry(recipe, group, tests) for group in groups]
     if recipe.best_of_grid:
         points = group_by(entries, lambda entry: (entry["set"], entry["noise"], entry["run"])).values()
         entries = [min(group, key=lambda entry: sign * entry["mean"]) for group in points]
-    return {"measure": recipe.measure, "results": entries, "ranks": mean_ranks(entries, sign)}
+    runs, ranks = list(dict.fromkeys(entry["run"] for entry in entries)), list[dict[str, Any]]()
+    for noise, at_noise in group_by(entries, lambda entry: entry["noise"]).items():
+        sets = group_by(at_noise, lambda entry: entry["set"]).values()
+        means = [{entry["run"]: sign * entry["mean"] for entry in group} for group in sets]
+        if table := [[of[run] for run in runs] for of in means if len(of) == len(runs)]:
+            mean = rankdata(np.round(table, 12), axis=1).mean(axis=0)
+            ranks.append({"noise": noise, "ranks": dict(zip(runs, mean.tolist(), strict=True))})
+    return {"measure": recipe.measure, "results": entries, "ranks": ranks}
 
 
 def _entry(recipe: ClassificationRecipe, group: Sequence[Result], tests: Mapping[str, Data]) -> dict[str, Any]:
@@ -206,21 +196,6 @@ def _entry(recipe: ClassificationRecipe, group: Sequence[Result], tests: Mapping
     }  # fmt: skip
 
 
-def mean_ranks(entries: Sequence[Data], sign: int) -> list[dict[str, Any]]:
-    """By noise level and run: the rank of its mean among the runs (1: the best, equals share), averaged over the sets;
-    sign: −1 where higher is better."""
-    from scipy.stats import rankdata  # it takes a second to load
-
-    runs, ranks = list(dict.fromkeys(entry["run"] for entry in entries)), list[dict[str, Any]]()
-    for noise, at_noise in group_by(entries, lambda entry: entry["noise"]).items():
-        groups = group_by(at_noise, lambda entry: entry["set"]).values()
-        means = [{entry["run"]: sign * entry["mean"] for entry in group} for group in groups]
-        if table := [[of[run] for run in runs] for of in means if len(of) == len(runs)]:
-            mean = rankdata(np.round(table, 12), axis=1).mean(axis=0)
-            ranks.append({"noise": noise, "ranks": dict(zip(runs, mean.tolist(), strict=True))})
-    return ranks
-
-
 def name_of(name: str, noise: float) -> str:
     """The key of a set at a noise level in tests of significance."""
     return f"{name}, noise {noise:g}" if noise else name
@@ -235,39 +210,8 @@ class SetExamples(NamedTuple):
     folds: np.ndarray
 
 
-def write_predictions(directory: Path, sets: Mapping[str, SetExamples], results: Sequence[Result]) -> None:
-    """One file in ``predictions`` per set and noise level: example (from 1), fold, label, and what each run predicts
-    with the first seed, separated by tabs."""
-    for (name, noise), group in first_seeds(results).items():
-        label, classes, folds = sets[name]
-        lines = ["\t".join(["example", "fold", "label", *(result.spec.name for result in group)])]
-        rows = zip(folds, label, *(result.classes for result in group), strict=True)
-        lines += (
-            "\t".join([f"{i}\t{fold}", *(classes[k] for k in own)]) for i, (fold, *own) in enumerate(rows, start=1)
-        )
-        level = f"-noise{noise:g}" if noise else ""
-        target = output_file(directory, "predictions", f"{file_name(name)}{level}.tsv")
-        write_text(target, "\n".join(lines) + "\n")
-
-
 def selections_of(predictions: dict[str, np.ndarray], label: np.ndarray, **how: Any) -> Compared:
     """The tested examples, with classes ``label`` (int64 [n]), that each of ``predictions`` gets wrong."""
     rows = {name: (classes != label).astype(np.float64)[:, np.newaxis] for name, classes in predictions.items()}
     ids = [str(i + 1) for i in range(label.size)]
     return Compared(Classification(), np.ones((label.size, 1)), rows, oracles=(), ids=ids, **how)
-
-
-def compare_sets(
-    recipe: ClassificationRecipe, sets: Mapping[str, SetExamples], results: Sequence[Result]
-) -> dict[str, Compared]:
-    """By set (and noise level) what the runs get wrong of the test examples of all folds together, with the first
-    seed, beside the largest class as the answer to all; tests are against the best run."""
-    tables = dict[str, Compared]()
-    for (name, noise), group in first_seeds(results).items() if recipe.significance.test is not None else ():
-        label, classes, _ = sets[name]
-        usual = np.bincount(label, minlength=len(classes)).argmax()
-        predictions = {f"always {classes[usual]}": np.full_like(label, usual)}
-        predictions |= {result.spec.name: result.classes for result in group}
-        how = {"against": min(group, key=lambda result: result.error).spec.name, **recipe.testing}
-        tables[name_of(name, noise)] = selections_of(predictions, label, **how)
-    return tables

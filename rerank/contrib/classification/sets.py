@@ -90,9 +90,19 @@ class Sets:
     """
 
     def __init__(self, recipe: ClassificationRecipe) -> None:
-        self._data, sources = recipe.data, recipe.data.named_sets(recipe.name)
-        self.sources = {name: _resolve_paths(recipe.data, source) for name, source in sources.items()}
-        self.counts: dict[str, dict[str, Any]] = {}
+        self._data, self.sources, self.counts = recipe.data, dict[str, SourceSettings](), dict[str, dict[str, Any]]()
+        for name, source in recipe.data.named_sets(recipe.name).items():
+            patterns = {key: path for key in FILES if isinstance(path := getattr(source, key), str)}
+            paths = {key: path.replace("{root}", recipe.data.root) for key, path in patterns.items()}
+            for key, path in paths.items():
+                if path != patterns[key] and not os.path.exists(path):
+                    raise DataError(f"no such file; {MISSING}", path=path)
+                if path == "-":
+                    raise RecipeError("a recipe reads its files more than once; name a file", key="data")
+                open_stream(path).close()
+            if source.generator is not None:
+                build(generators, source.generator, "data.generator")
+            self.sources[name] = source.model_copy(update=paths)
         self._run = uuid.uuid4().hex  # files may be others in the next run
 
     def draw(self, name: str, seed: int) -> ExampleSet:
@@ -125,20 +135,6 @@ def _counts(of: ExampleSet, seconds: float) -> dict[str, Any]:
         "splits": of.splits,
         "seconds": round(seconds, 3),
     }
-
-
-def _resolve_paths(data: ExampleData, source: SourceSettings) -> SourceSettings:
-    patterns = {key: path for key in FILES if isinstance(path := getattr(source, key), str)}
-    paths = {key: path.replace("{root}", data.root) for key, path in patterns.items()}
-    for key, path in paths.items():
-        if path != patterns[key] and not os.path.exists(path):
-            raise DataError(f"no such file; {MISSING}", path=path)
-        if path == "-":
-            raise RecipeError("a recipe reads its files more than once; name a file", key="data")
-        open_stream(path).close()
-    if source.generator is not None:
-        build(generators, source.generator, "data.generator")
-    return source.model_copy(update=paths)
 
 
 def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) -> ExampleSet:
@@ -334,25 +330,20 @@ class Ellipse(Checked):
 def _zipf_part(first: int, size: int) -> Labelled:
     columns, positive = np.empty((size, ZIPF_IDS), np.int32), np.empty(size, np.bool_)
     for begin in range(0, size, ZIPF_BLOCK):
-        end = min(begin + ZIPF_BLOCK, size)
-        columns[begin:end], positive[begin:end] = zipf_examples(np.arange(first + begin, first + end, dtype=np.uint64))
+        block = slice(begin, min(begin + ZIPF_BLOCK, size))
+        start = ZIPF_SEED + np.arange(first + block.start, first + block.stop, dtype=np.uint64) * ZIPF_STRIDE * G
+        h = MIX(start[:, None] + np.arange(1, ZIPF_DRAWS + 1, dtype=np.uint64) * G)
+        power = ONE << h % ZIPF_BITS
+        draws = (power + ((h >> U32) & (power - ONE))).astype(np.int64)
+        key = np.sort(draws << 8 | np.arange(ZIPF_DRAWS), axis=1)  # by id, then by draw
+        when = np.where(np.diff(key >> 8, axis=1, prepend=0) > 0, key & 255, ZIPF_DRAWS)  # the first draw of an id
+        last = np.partition(when, ZIPF_IDS - 1, axis=1)[:, ZIPF_IDS - 1 : ZIPF_IDS]
+        ids = (key >> 8)[when <= last].reshape(-1, ZIPF_IDS)
+        weights = (MIX(ZIPF_WEIGHTS + ids.astype(np.uint64) * G) >> U40).astype(np.int64) - (1 << 23)
+        flips = (MIX(start + G * np.array([ZIPF_STRIDE])) >> U11) * UNIT < NOISE
+        columns[block], positive[block] = ids - 1, (weights.sum(axis=1) > ZIPF_THRESHOLD) != flips
     values = np.ones(columns.size, np.float32)
     return _binary(np.arange(size + 1) * ZIPF_IDS, columns.reshape(-1), values, positive, (1 << int(ZIPF_BITS)) - 1)
-
-
-def zipf_examples(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The ids - 1 of some examples of the zipf set, sorted (int64 [n, 80]), and which are positive (bool [n])."""
-    start = ZIPF_SEED + numbers * ZIPF_STRIDE * G
-    h = MIX(start[:, None] + np.arange(1, ZIPF_DRAWS + 1, dtype=np.uint64) * G)
-    power = ONE << h % ZIPF_BITS
-    draws = (power + ((h >> U32) & (power - ONE))).astype(np.int64)
-    key = np.sort(draws << 8 | np.arange(ZIPF_DRAWS), axis=1)  # by id, then by draw
-    when = np.where(np.diff(key >> 8, axis=1, prepend=0) > 0, key & 255, ZIPF_DRAWS)  # the draw that is an id's first
-    last = np.partition(when, ZIPF_IDS - 1, axis=1)[:, ZIPF_IDS - 1 : ZIPF_IDS]
-    ids = (key >> 8)[when <= last].reshape(-1, ZIPF_IDS)
-    weights = (MIX(ZIPF_WEIGHTS + ids.astype(np.uint64) * G) >> U40).astype(np.int64) - (1 << 23)
-    flips = (MIX(start + G * np.array([ZIPF_STRIDE])) >> U11) * UNIT < NOISE
-    return ids - 1, (weights.sum(axis=1) > ZIPF_THRESHOLD) != flips
 
 
 def _split_points(points: np.ndarray, positive: np.ndarray, size: int) -> tuple[Labelled, Labelled]:

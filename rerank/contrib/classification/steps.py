@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rerank.base.encoding import file_name
 from rerank.base.errors import RecipeError
 from rerank.base.progress import track
 from rerank.base.registry import build
@@ -21,9 +22,11 @@ from rerank.kernels.sources import COMPILATION
 from rerank.learn.base import learners
 from rerank.learn.contract import accept
 from rerank.recipes.settings import files_named
+from rerank.runs.compared import Compared
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import NONE, Spread, TextTable, count, fixed
+from rerank.storage.files import write_text
 from rerank.storage.outputs import RUNS, Work, key_of, output_file
 
 log = logging.getLogger("rerank")
@@ -49,6 +52,7 @@ class ExampleSteps(Kind[ClassificationRecipe]):
             raise RecipeError("classification leaves results and no model; run its tests too", key="task")
         self.fits = list[outcomes.Result]()
         self.examples = dict[str, outcomes.SetExamples]()
+        self.comparisons = dict[str, Compared]()
 
     def extract(self) -> dict[str, int]:
         """The other sets are read when it is their turn, for they need not fit into memory together."""
@@ -77,10 +81,17 @@ class ExampleSteps(Kind[ClassificationRecipe]):
         key_settings = [single.run, single.point, single.recipe.model_dump(mode="json"), single.baseline]
         key = key_of(self.code, digests, key_settings)
         work = Work(output_file(self.directory, RUNS, f"{key}.npz"), key)
-        results = outcomes.load_results(work, single)
-        if results is None:
+        if (content := work.load()) is not None:
+            results = [
+                outcomes.Result(single, entry["seed"], [outcomes.Fit(**fit) for fit in entry["fits"]], entry["tuned"])
+                for entry in content[0]["results"]
+            ]
+        else:
             results = fitting.run_spec(single, partial(self.sets.draw, single.set), self.engine)
-            outcomes.save_results(work, results)
+            entries = [
+                {"seed": result.seed, "tuned": result.choice, "fits": [*map(vars, result.fits)]} for result in results
+            ]
+            work.save({"results": entries}, {})
         error, choice = float(np.mean([result.error for result in results])), results[0].choice
         settings = {key: value for key, value in choice.items() if "error" not in key}
         text = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in settings.items())
@@ -92,17 +103,21 @@ class ExampleSteps(Kind[ClassificationRecipe]):
         """There is none: what is learned here is measured, and estimators learn for use."""
 
     def evaluate(self) -> Metrics:
-        recipe, results = self.recipe, self.fits
-        self.comparisons = outcomes.compare_sets(recipe, self.examples, results)
-        tests = {
-            key: rows.significance(
-                (name, other)
-                for other in dict.fromkeys([rows.against, *recipe.significance.against])
-                for name in rows.rows
-                if name != other
-            )
-            for key, rows in self.comparisons.items()
-        }
+        """By set (and noise level) what the runs get wrong of the test examples of all folds together, with the first
+        seed, beside the largest class as the answer to all; tests are against the best run, and the baselines."""
+        recipe, results, tests = self.recipe, self.fits, dict[str, outcomes.Data]()
+        groups = outcomes.first_seeds(results) if recipe.significance.test is not None else {}
+        for (name, noise), group in groups.items():
+            label, classes, _ = self.examples[name]
+            usual = np.bincount(label, minlength=len(classes)).argmax()
+            predictions = {f"always {classes[usual]}": np.full_like(label, usual)}
+            predictions |= {result.spec.name: result.classes for result in group}
+            best = min(group, key=lambda result: result.error).spec.name
+            rows = outcomes.selections_of(predictions, label, against=best, **recipe.testing)
+            others = dict.fromkeys([best, *recipe.significance.against])
+            key = outcomes.name_of(name, noise)
+            tests[key] = rows.significance((a, b) for b in others for a in rows.rows if a != b)
+            self.comparisons[key] = rows
         return self.head(recipe.run_seeds[0], outcomes.Classification().signature) | {
             "corpora": self.counts(),
             "reported": recipe.reported.model_dump() if recipe.reported else None,
@@ -113,7 +128,17 @@ class ExampleSteps(Kind[ClassificationRecipe]):
         }
 
     def predict(self) -> None:
-        outcomes.write_predictions(self.directory, self.examples, self.fits)
+        """One file per set and noise level: example (from 1), fold, label, and what each run predicts with the first
+        seed, separated by tabs."""
+        for (name, noise), group in outcomes.first_seeds(self.fits).items():
+            label, classes, folds = self.examples[name]
+            lines = ["\t".join(["example", "fold", "label", *(result.spec.name for result in group)])]
+            rows = zip(folds, label, *(result.classes for result in group), strict=True)
+            for number, (fold, *own) in enumerate(rows, start=1):
+                lines.append("\t".join([f"{number}\t{fold}", *(classes[k] for k in own)]))
+            level = f"-noise{noise:g}" if noise else ""
+            target = output_file(self.directory, "predictions", f"{file_name(name)}{level}.tsv")
+            write_text(target, "\n".join(lines) + "\n")
         if len(self.fits) == 1:
             (only,) = self.fits
             wrong = outcomes.selections_of(only.predictions, self.examples[only.spec.set].label)

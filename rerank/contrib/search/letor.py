@@ -80,7 +80,11 @@ class LetorReader(TextReader):
         bare = [(b"0 qid:0" if _GRADE.fullmatch(head[1]) else b":") + head[3].rstrip() for _, _, head in heads]
         features, faults = parse_rows(bare, MAX_FEATURE_ID)
         columns = self._columns(np.unique(features.ids).astype(np.int64).tolist(), lines.path)
-        names = [head[2] and _name(head[2]) for _, _, head in heads]
+        queries = [head[2] for _, _, head in heads]
+        names = [
+            query and (str(int(query)) if _NUMBER.fullmatch(query) else query.decode("utf-8", "replace"))
+            for query in queries
+        ]
         if not any(names) and (sizes := _query_sizes(lines.path, len(names))) is not None:
             names = [str(k) for k, size in enumerate(sizes) for _ in range(size)]
         spans = [slice(*span) for span in pairwise(features.first.tolist())]
@@ -168,10 +172,6 @@ def _entry(row: DocumentLine, columns: FeatureColumns, rows: Rows) -> Entry:
     identifier = _DOCUMENT.search(comment)
     document = identifier[1] if identifier else comment.strip() or b"%d" % row.number
     return Entry(document, dict(zip(columns.names, numbers, strict=True)))
-
-
-def _name(query: bytes) -> str:
-    return str(int(query)) if _NUMBER.fullmatch(query) else query.decode("utf-8", "replace")
 
 
 def _query_sizes(path: PathLike, documents: int) -> list[int] | None:
