@@ -216,7 +216,6 @@ def tune(
     from rerank.runs import experiment
     from rerank.runs.rehearsal import background_compilation
     from rerank.runs.report.results import choice_table
-    from rerank.runs.run import chosen_recipe
     from rerank.storage.files import write_text
     from rerank.storage.outputs import output_file
 
@@ -235,6 +234,9 @@ def tune(
     with work.open(original) as engine, background_compilation(settings, "train"):
         metrics = experiment.run(settings, output, resume=resume, tests=False, engine=engine)
     target = output_file(output, experiment.CHOSEN_RECIPE)
-    write_text(target, chosen_recipe(settings, metrics["choice"]).as_yaml())
+    final = settings.changed({"runs": (), "grid": {}, "reported": None, **metrics["choice"]["settings"]})
+    if not settings.data.is_holdout(settings.data.dev):  # it trains on all lists, for one look at the test splits
+        final = final.changed({"data.holdout": None})
+    write_text(target, final.as_yaml())
     table = choice_table(metrics)
     cli.show(table, table.note, f"recipe: {target}", choice=metrics["choice"], recipe=target)

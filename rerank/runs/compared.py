@@ -263,7 +263,15 @@ def compare_runs(
 
     predictor: of both; None: the one that the model of either run decides by.
     """
-    first, second = (_read_results(path / "metrics.json") for path in (a, b))
+    both = list[dict[str, Any]]()
+    for path in (a / "metrics.json", b / "metrics.json"):
+        try:
+            both.append(dict(json.loads(path.read_text(encoding="utf-8"))))
+            if not isinstance(both[-1]["splits"], dict):
+                raise TypeError("its splits are not a mapping")
+        except DAMAGE as error:
+            raise DataError(f"no results of a run here: {error}", path=str(path)) from None
+    first, second = both
     splits = [split for split in first["splits"] if split in second["splits"]]
     if not splits:
         message = f"the runs share no test split: {list(first['splits'])} and {list(second['splits'])}"
@@ -275,16 +283,6 @@ def compare_runs(
         ours, theirs = Compared.of_run(a, split), Compared.of_run(b, split)
         check_same_lists(ours, theirs, name_a, name_b)
         rows = {"A": ours.rows[name_a], "B": theirs.rows[name_b]}
-        both = Compared(ours.metric, ours.reference, rows, "B", test=test, samples=samples, seed=seed, doubt=doubt)
-        results.append((split, both, (name_a, name_b)))
+        table = Compared(ours.metric, ours.reference, rows, "B", test=test, samples=samples, seed=seed, doubt=doubt)
+        results.append((split, table, (name_a, name_b)))
     return results
-
-
-def _read_results(path: Path) -> dict[str, Any]:
-    try:
-        results = dict(json.loads(path.read_text(encoding="utf-8")))
-        if not isinstance(results["splits"], dict):
-            raise TypeError("its splits are not a mapping")
-        return results
-    except DAMAGE as error:
-        raise DataError(f"no results of a run here: {error}", path=str(path)) from None

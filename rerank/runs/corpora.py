@@ -139,12 +139,6 @@ def shared_lists(lists: ExtractedSplit, share: float, seed: int) -> ExtractedSpl
     return part_of(lists, mask, f"{lists.key} {share!r} {seed}")
 
 
-def last_lists(lists: ExtractedSplit, candidates: int) -> ExtractedSplit:
-    """The last lists, which have this many candidates together."""
-    sizes = np.diff(lists.corpus.lists)
-    return part_of(lists, np.cumsum(sizes[::-1])[::-1] <= candidates, f"{lists.key} last {candidates}")
-
-
 def part_of(lists: ExtractedSplit, mask: np.ndarray, key: str) -> ExtractedSplit:
     """The lists of a split where ``mask`` (bool [L]) holds."""
     ids = [name for name, taken in zip(lists.ids, mask, strict=True) if taken]
@@ -238,7 +232,8 @@ def reference_doubts(metric: Metric, counts: Mapping[str, Any], lengths: np.ndar
     """Lines where the references of lists do not look like theirs.
 
     counts: ``list_statistics``; the oracle is to be better than a random candidate. lengths: those of candidates and
-    references (int64 [S, 2]), which are to go together. spelling: see ``spelling_doubt``.
+    references (int64 [S, 2]), which are to go together if they vary: their rank correlation is below MIN_CORRELATION
+    with a one-sided probability of error of ALPHA, by Fisher's transformation. spelling: see ``spelling_doubt``.
     """
     lines, question = list[str](), spelling or OFF_BY_A_LINE
     best, random = (counts[name][metric.primary] for name in ("oracle", "random"))
@@ -249,25 +244,15 @@ def reference_doubts(metric: Metric, counts: Mapping[str, Any], lengths: np.ndar
     if abs(best - random) < MIN_ORACLE_SHARE * room and counts["candidates"] >= 2 * counts["lists"]:
         scores = f"{metric.primary} {metric.text(best)} beside {metric.text(random)}"
         lines.append(f"the oracle is hardly better than a random candidate ({scores}); {question}")
-    if (correlation := weak_correlation(lengths)) is not None:
-        scores = f"rank correlation {correlation:.2f}"
-        lines.append(f"long candidates do not go with long references ({scores}); {question}")
+    if len(lengths) >= MIN_LENGTHS and not (lengths == lengths[0]).all(axis=0).any():
+        first, second = (np.unique(column, return_inverse=True)[1] for column in lengths.T)
+        first, second = first - first.mean(), second - second.mean()
+        correlation = float((first * second).sum() / np.sqrt((first**2).sum() * (second**2).sum()))
+        most = np.arctanh(min(correlation, 0.999)) + DEVIATIONS / np.sqrt(len(lengths) - 3)
+        if most < np.arctanh(MIN_CORRELATION):
+            scores = f"rank correlation {correlation:.2f}"
+            lines.append(f"long candidates do not go with long references ({scores}); {question}")
     return lines
-
-
-def weak_correlation(lengths: np.ndarray) -> float | None:
-    """The rank correlation of lengths (int64 [S, 2]) that vary but do not go together; else None.
-
-    They do not where it is below ``MIN_CORRELATION`` with a one-sided probability of error of ``ALPHA``, by Fisher's
-    transformation.
-    """
-    if len(lengths) < MIN_LENGTHS or (lengths == lengths[0]).all(axis=0).any():
-        return None
-    first, second = (np.unique(column, return_inverse=True)[1] for column in lengths.T)
-    first, second = first - first.mean(), second - second.mean()
-    correlation = float((first * second).sum() / np.sqrt((first**2).sum() * (second**2).sum()))
-    weak = np.arctanh(min(correlation, 0.999)) + DEVIATIONS / np.sqrt(len(lengths) - 3) < np.arctanh(MIN_CORRELATION)
-    return correlation if weak else None
 
 
 class RereadList(NamedTuple):

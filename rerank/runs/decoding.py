@@ -28,7 +28,7 @@ from rerank.readers.base import ScoreColumns
 from rerank.readers.lists import answer_numbers
 from rerank.recipes.recipe import DECODERS, ListRecipe
 from rerank.runs.combination import deviation_of
-from rerank.runs.corpora import Data, RereadList, Visitor, last_lists, shared_lists, visit_lists
+from rerank.runs.corpora import Data, RereadList, Visitor, part_of, shared_lists, visit_lists
 from rerank.runs.run import Run, weight_counts
 from rerank.runs.training import NOT_BEATEN, base_alone
 
@@ -257,40 +257,33 @@ def tune_decoding(recipe: ListRecipe, runs: Sequence[tuple[Data, Run]], metric: 
 
 
 def _tuning(recipe: ListRecipe, data: Data, run: Run, metric: Metric) -> Tuning | None:
-    """A run with the lists and points that its ways of decoding are tuned on; None where it has no such lists."""
-    if (sample := _tuning_lists(recipe, data, run)) is None:
-        if recipe.decode.margin > 0:
-            message = f"found {recipe.decode.margin:g}, but no lists were held out in training that tell what scores "
-            raise RecipeError(f"{message}mean; name data.dev, or decode.sharpness", key="decode.margin")
+    """A run with the lists and points that its ways of decoding are tuned on; None where it has no such lists. Where
+    nothing is tuned, or the model is the base itself, these are all training lists."""
+    dev = None if recipe.data.dev is None else data.others[recipe.data.dev]
+    lists, scores = dev, run.held_out
+    if lists is None:
+        lists = shared_lists(data.training, run.recipe.training.share, run.recipe.seed)
+    if dev is not None or recipe.decode.sharpness is not None or run.training["base"]["kept"]:
+        scores = run.scores(lists.corpus)
+    elif scores.size:  # of the last lists, by a training without them
+        mask = np.cumsum(np.diff(lists.corpus.lists)[::-1])[::-1] <= scores.size
+        lists = part_of(lists, mask, f"{lists.key} last {scores.size}")
+    elif recipe.decode.margin > 0:
+        message = f"found {recipe.decode.margin:g}, but no lists were held out in training that tell what scores "
+        raise RecipeError(f"{message}mean; name data.dev, or decode.sharpness", key="decode.margin")
+    else:
         log.info("decoding is not tuned: no lists were held out in training; name data.dev, or decode.sharpness")
         return None
-    lists, scores = sample
     deviation, sweeps = deviation_of(lists.corpus, scores), dict[str, Sweep]()
     for kind in recipe.decoders:
-        points = Points(deviation, *_grid(recipe, kind, run.fusion_point))
+        threshold, slack = run.fusion_point if kind == "learned" else (recipe.decode.threshold, 0.0)
+        sharpness = np.array([LEARNING_SHARPNESS]) if kind == "learned" else SHARPNESS
+        if recipe.decode.sharpness is not None:
+            sharpness = np.array([recipe.decode.sharpness])
+        thresholds = THRESHOLDS if threshold is None else np.array([threshold])
+        points = Points(deviation, sharpness, thresholds, np.array([slack]))
         sweeps[kind] = Sweep(kind, points, scores, lists.corpus, metric, [run.brackets])
     return Tuning(data, run, lists, scores, sweeps)
-
-
-def _tuning_lists(recipe: ListRecipe, data: Data, run: Run) -> tuple[ExtractedSplit, np.ndarray] | None:
-    """The lists that decoding is tuned on and the scores of their candidates (float64 [N]) by a training without them;
-    None if there are none. Where nothing is tuned, or the model is the base itself, all training lists."""
-    if recipe.data.dev is not None:
-        lists = data.others[recipe.data.dev]
-        return lists, run.scores(lists.corpus)
-    training = shared_lists(data.training, run.recipe.training.share, run.recipe.seed)
-    if recipe.decode.sharpness is not None or run.training["base"]["kept"]:
-        return training, run.scores(training.corpus)
-    return (last_lists(training, run.held_out.size), run.held_out) if run.held_out.size else None
-
-
-def _grid(recipe: ListRecipe, kind: str, fusion_point: tuple[float, float]) -> tuple[np.ndarray, ...]:
-    """The sharpnesses, thresholds and slacks (float64) of a grid; fusion_point: a threshold and a slack."""
-    threshold, slack = fusion_point if kind == "learned" else (recipe.decode.threshold, 0.0)
-    sharpness = np.array([LEARNING_SHARPNESS]) if kind == "learned" else SHARPNESS
-    if recipe.decode.sharpness is not None:
-        sharpness = np.array([recipe.decode.sharpness])
-    return sharpness, THRESHOLDS if threshold is None else np.array([threshold]), np.array([slack])
 
 
 def _best_point(recipe: ListRecipe, kind: str, tuning: Tuning, metric: Metric) -> tuple[Decoding, float | None]:

@@ -42,6 +42,7 @@ from rerank.runs.report.page import PageSection
 from rerank.runs.report.table import own_measure
 from rerank.runs.run import Run, blind, choose, weight_counts
 from rerank.runs.training import IN_MEMORY, RunTask, data_identity, train_once, train_run
+from rerank.storage.documents import as_json
 from rerank.storage.files import open_output
 from rerank.storage.outputs import RUNS, output_file
 
@@ -261,7 +262,10 @@ class ListKind(Kind[ListRecipe]):
             predictions.writer.finish()
         answers = decoder.finish(count)
         if answers is not None:
-            results.write_answers(directory, split, answers)
+            plain = not any(b"\n" in text or b"\r" in text for text in answers)  # else they are strings of JSON
+            with open_output(results.prediction_file(directory, split, 2 if plain else 3)) as out:
+                for text in answers:
+                    out.write((text if plain else as_json(text.decode("utf-8", "surrogatepass")).encode()) + b"\n")
         predictions.finish(answers)
         self.answers.append(predictions)
 

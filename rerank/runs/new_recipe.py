@@ -160,7 +160,17 @@ def _sides(
         return [f"  gold: {_quote(pattern(references, key='references'))}"]
     list(map(TextFile, references))  # which refuses annotations
     if not (gains or references or nbest.references):
-        raise DataError(_no_gain(nbest), path=nbest.path)
+        roles, names = nbest.roles, [name for k, name in enumerate(nbest.names) if k != nbest.column]
+        likely = [*(roles.gains if roles is not None else ()), *filter(REWARD.search, names)]
+        message = "the lists say neither which candidates are good (a gain) nor what is right (a reference)"
+        if likely:
+            columns = f"{' and '.join(map(repr, likely))} could be the gain"
+            message = f"{columns}; say {'which' if likely[1:] else 'so'}: --roles {likely[0]}=gain"
+        elif roles is not None and (key := next(filter(LOWER.search, names), "")):
+            message += f"; {key!r} could be a gain of which lower is better: --roles {key}=gain"
+        else:
+            message += "; add a gain to each candidate, or name --references"
+        raise DataError(message, path=nbest.path)
     lacking = {"references": "not needed" if gains else "in the lists", "sources": "in the lists, or unknown"}
     if nbest.segmentation is not None and nbest.source is None:
         lacking["sources"] = "unknown; with them (--sources), pairs of phrases are features"
@@ -198,19 +208,6 @@ def _measure(task: str, use: str, lists: Sequence[Lists], metric: str | None) ->
         tokenizer = "char" if solid else "13a"
         return [f"metric: {{name: bleu, tokenize: {tokenizer}}}  # as blanks do not tell words apart; none: they do"]
     return []
-
-
-def _no_gain(first: Lists) -> str:
-    """Why lists without a gain and references are refused, and which of their numbers could be the gain."""
-    roles, names = first.roles, [name for k, name in enumerate(first.names) if k != first.column]
-    likely = [*(roles.gains if roles is not None else ()), *filter(REWARD.search, names)]
-    if likely:
-        columns = f"{' and '.join(map(repr, likely))} could be the gain"
-        return f"{columns}; say {'which' if likely[1:] else 'so'}: --roles {likely[0]}=gain"
-    message = "the lists say neither which candidates are good (a gain) nor what is right (a reference)"
-    if roles is not None and (key := next(filter(LOWER.search, names), "")):
-        return f"{message}; {key!r} could be a gain of which lower is better: --roles {key}=gain"
-    return f"{message}; add a gain to each candidate, or name --references"
 
 
 def _lower(sample: Sequence[Lists]) -> list[str]:

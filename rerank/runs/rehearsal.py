@@ -29,13 +29,18 @@ LISTS_PER_SPLIT = 4  # that the other process goes through
 @contextmanager
 def background_compilation(recipe: TaskRecipe, until: Until) -> Iterator[None]:
     """Compile the kernels that a recipe needs, within the block, in another process too, from the first that is not on
-    disk."""
+    disk: not with one processor, where lists come from a pipe or a URL, or where a part of the recipe is a user's,
+    which may do more than compute."""
     worker = Processes(1)
     with ExitStack() as stack:
 
         def begin() -> None:
             with suppress(Exception):  # no room for files, or no means for processes: the run compiles alone
-                if may_rehearse(recipe):
+                if not isinstance(recipe, ListRecipe) or thread_count() < 2:
+                    return
+                paths = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
+                parts = user_files(recipe.model_dump()).values()
+                if all(map(os.path.isfile, paths)) and all(path.is_relative_to(PACKAGE) for path in parts):
                     directory = stack.enter_context(TemporaryDirectory(prefix="rerank-", ignore_cleanup_errors=True))
                     worker.submit(rehearse, recipe, until, Path(directory, "few"))
 
@@ -45,16 +50,6 @@ def background_compilation(recipe: TaskRecipe, until: Until) -> Iterator[None]:
         finally:
             Compilation.at_first = None
             worker.shutdown(kill_workers=True)
-
-
-def may_rehearse(recipe: TaskRecipe) -> bool:
-    """Whether another process may go through a recipe: not with one processor, where lists come from a pipe or a URL,
-    or where a part of the recipe is a user's, which may do more than compute."""
-    if not isinstance(recipe, ListRecipe) or thread_count() < 2:
-        return False
-    paths = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
-    parts = user_files(recipe.model_dump()).values()
-    return all(map(os.path.isfile, paths)) and all(path.is_relative_to(PACKAGE) for path in parts)
 
 
 def rehearse(recipe: ListRecipe, until: Until, directory: Path) -> None:

@@ -29,12 +29,10 @@ from rerank.runs.report.differences import KEY, compare_texts, compare_trees
 from rerank.runs.report.page import Details, PageSection, Part
 from rerank.runs.report.table import Bar, Measure, TextTable, count, fixed, primary_of, reals
 from rerank.runs.run import Run
-from rerank.storage.documents import as_json
-from rerank.storage.files import open_output
 from rerank.storage.outputs import output_file
 from rerank.storage.streams import Writable
 
-# In ``predictions``, of a split: by ``Predictions``, ``Compared.save`` and, one of two, ``write_answers``.
+# In ``predictions``, of a split: by ``Predictions``, ``Compared.save`` and, one of two, answers, one per line.
 PREDICTIONS = "{}.nbest.gz", FILE, "{}.decoded.gz", "{}.decoded.jsonl.gz"
 MAX_FEATURES = 10  # that decided a list
 SAME_GAIN = 1e-12  # gains that are this close are equal
@@ -46,14 +44,6 @@ def prediction_file(directory: Path, split: str, number: int) -> Path:
     target = output_file(directory, "predictions", PREDICTIONS[number].format(split))
     target.parent.mkdir(parents=True, exist_ok=True)
     return target
-
-
-def write_answers(directory: Path, split: str, answers: list[bytes]) -> None:
-    """The answers that lists are decoded to, one per line; as JSON strings where one has line ends."""
-    plain = not any(b"\n" in text or b"\r" in text for text in answers)
-    with open_output(prediction_file(directory, split, 2 if plain else 3)) as out:
-        for text in answers:
-            out.write((text if plain else as_json(text.decode("utf-8", "surrogatepass")).encode()) + b"\n")
 
 
 def prediction_of(

@@ -202,7 +202,6 @@ def weight_counts(weights: Mapping[str, Weights], predictor: str) -> dict[str, A
 
 log = logging.getLogger("rerank")
 INTERVAL_ERRORS = 1.96  # standard errors: 95 % of a normal distribution
-BOOTSTRAP_SAMPLES = 1000
 
 
 def choose(recipe: ListRecipe, runs: Sequence[Run], lists: Corpus | None, metric: Metric) -> tuple[Run, dict[str, Any]]:
@@ -217,7 +216,7 @@ def choose(recipe: ListRecipe, runs: Sequence[Run], lists: Corpus | None, metric
     rows = {
         key: np.stack([scored_rows(lists, metric, run.scores(lists)) for run in group]) for key, group in groups.items()
     }
-    table = Compared(metric, lists.reference, rows, oracles=(), samples=BOOTSTRAP_SAMPLES, seed=recipe.seed)
+    table = Compared(metric, lists.reference, rows, oracles=(), samples=1000, seed=recipe.seed)
     best, points = max(rows, key=lambda key: sign * table.score(key)), list[dict[str, Any]]()
     for key, group in groups.items():
         score, width = table.score(key), INTERVAL_ERRORS * table.error(key)
@@ -253,13 +252,6 @@ def choose(recipe: ListRecipe, runs: Sequence[Run], lists: Corpus | None, metric
 def best_on_dev(runs: Sequence[Run], metric: Metric) -> Run:
     """The run with the best dev score, the first of equals."""
     return max(runs, key=lambda each: -np.inf if each.dev_score is None else metric.sign * each.dev_score)
-
-
-def chosen_recipe(recipe: ListRecipe, choice: Mapping[str, Any]) -> ListRecipe:
-    """A recipe with the chosen settings alone, for one look at the test splits; it trains on all lists unless those set
-    apart are its dev split."""
-    alone = recipe.changed({"runs": (), "grid": {}, "reported": None, **choice["settings"]})
-    return alone if recipe.data.is_holdout(recipe.data.dev) else alone.changed({"data.holdout": None})
 
 
 def blind(recipe: ListRecipe, choice: Mapping[str, Any]) -> dict[str, Any]:

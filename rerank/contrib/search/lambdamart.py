@@ -27,7 +27,6 @@ from rerank.metrics.metric import oracles
 
 LABELS = np.arange(31.0)  # of LightGBM
 MAX_CANDIDATES = 10_000  # candidates of a list that LightGBM takes
-INSTALL = "pip install 'rerank-nbest[trees]'"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +124,7 @@ def require_lightgbm() -> Any:
     try:
         import lightgbm
     except ImportError:
-        message = f"lambdamart needs LightGBM, which is not installed: {INSTALL}"
+        message = "lambdamart needs LightGBM, which is not installed: pip install 'rerank-nbest[trees]'"
         raise RecipeError(message, key="learner.name") from None
     return lightgbm
 

@@ -23,7 +23,6 @@ BACKLOG = 64  # connections that wait to be accepted, and are at a time
 WORKER = "rank"  # what the threads that rank are called
 PACKAGES = "uvicorn", "prometheus_client"
 RARE_OPTIONS = "allow_host max_connections max_bytes max_words max_depth max_seconds threads grace"
-MISSING = "rerank serve needs {}: pip install 'rerank-nbest[serve]'"
 
 
 @cli.command("serve", "Serve", "rerank serve runs/quickstart/model --port 8000", seldom=RARE_OPTIONS, as_object=False)
@@ -65,7 +64,7 @@ def serve(
     except ModuleNotFoundError as error:
         if error.name not in PACKAGES:
             raise
-        raise RunError(MISSING.format(error.name)) from None
+        raise RunError(f"rerank serve needs {error.name}: pip install 'rerank-nbest[serve]'") from None
     from rerank.models.reranker import Reranker, load
     from rerank.pool import cores
 
