@@ -22,7 +22,7 @@ from rerank.kernels.compile import kernel
 from rerank.metrics.metric import Metric
 from rerank.readers.base import Problem, ScoreColumns, SkipCount, filter_usable, make_reader, only_utf8
 from rerank.readers.inputs import Attach, SplitFile, Stretch
-from rerank.readers.lists import Lists, one_by_one, take_lists
+from rerank.readers.lists import Lists, one_by_one
 from rerank.readers.sides import Side
 from rerank.readers.texts.text_list import SCORE
 from rerank.recipes.recipe import AUTO, UNDERIVED
@@ -46,12 +46,6 @@ class BlockFeatures(NamedTuple):
     origin: np.ndarray  # float32 [F]
     candidate: np.ndarray  # int32 [E], counted in its list
     value: np.ndarray  # float32 [E]
-
-    @staticmethod
-    def of(one: ListFeatures) -> "BlockFeatures":
-        """The features of a single list."""
-        counts, entries = np.array([one.hashes.size]), np.diff(one.first)
-        return BlockFeatures(one, None, counts, slice(None), entries, one.origin, one.candidate, one.value)
 
 
 @kernel
@@ -181,7 +175,11 @@ class Content(ABC, Generic[T]):
         """``read``, as many lists at a time as are read at once; large files are stretches, of so many lists and bytes,
         that nobody has read yet, unless it is ``again``."""
         if (few := few_lists()) is not None:
-            yield from take_lists(self._read(data, split), few)
+            for block in self._read(data, split):
+                yield block.part(0, min(few, block.list_count))
+                few -= block.list_count
+                if few <= 0:
+                    break
             return
         for source, prefix in _source_prefixes(data, split):
             items, file = self._of_source(data, source, prefix), None
@@ -286,7 +284,9 @@ class Content(ABC, Generic[T]):
         """The features of lists."""
         if block.pair is None:
             return flat_features(self.extractor, self.symbols, block.held, block.lists.first)
-        return BlockFeatures.of(self.features(block.pair.nbest, block.pair.content))
+        one = self.features(block.pair.nbest, block.pair.content)
+        counts, entries = np.array([one.hashes.size]), np.diff(one.first)
+        return BlockFeatures(one, None, counts, slice(None), entries, one.origin, one.candidate, one.value)
 
     def features(self, nbest: Lists, content: T) -> ListFeatures:
         """The features of a list."""
@@ -372,9 +372,19 @@ def hold(columns: ScoreColumns, nbest: Lists) -> Lists:
     own = columns_of(nbest)
     if own == columns:
         return nbest
-    message = _difference(columns, own)
-    if message is not None:
-        raise nbest.fault(Problem("columns", message), nbest.size)
+    parts = {"": (columns.names, own.names)}
+    if own.sources.keys() == columns.sources.keys():  # else the lists are put together differently
+        parts |= {f" of {source}": (names, own.sources[source]) for source, names in columns.sources.items()}
+    for whose, (names, there) in parts.items():
+        if lacking := [name for name in names if name not in there]:
+            what = f"score column{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}{whose}"
+            listing = ", ".join(names[:MAX_NAMES]) + f" and {len(names) - MAX_NAMES} more" * (len(names) > MAX_NAMES)
+            message = f"found no {what}; expected {listing}{' from there' * bool(whose)}, as in the training lists: "
+            problem = Problem("columns", f"{message}does the reader have the options of training?")
+            raise nbest.fault(problem, nbest.size)
+    if columns.base not in (None, own.base):
+        message = f"the base score is {own.base!r}; expected {columns.base!r}, as in the training lists: "
+        raise nbest.fault(Problem("columns", f"{message}set the reader's option base"), nbest.size)
     indices = [nbest.names.index(name) for name in columns.names] or [nbest.column]
     return nbest.replace(names=columns.names, scores=nbest.scores[:, indices], column=indices.index(nbest.column))
 
@@ -385,20 +395,3 @@ def unknown_columns(columns: ScoreColumns, nbest: Lists) -> tuple[str, ...]:
         return ()
     names = (*nbest.names[: nbest.column], *nbest.names[nbest.column + 1 :], *nbest.others) if len(nbest) else ()
     return tuple(name for name in names if name not in columns.names)
-
-
-def _difference(columns: ScoreColumns, own: ScoreColumns) -> str | None:
-    """The reason that keeps a list with the columns ``own`` from being used."""
-    parts = {"": (columns.names, own.names)}
-    if own.sources.keys() == columns.sources.keys():  # else the lists are put together differently
-        parts |= {f" of {source}": (names, own.sources[source]) for source, names in columns.sources.items()}
-    for whose, (names, there) in parts.items():
-        if lacking := [name for name in names if name not in there]:
-            what = f"score column{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}{whose}"
-            listing = ", ".join(names[:MAX_NAMES]) + f" and {len(names) - MAX_NAMES} more" * (len(names) > MAX_NAMES)
-            message = f"found no {what}; expected {listing}{' from there' * bool(whose)}, as in the training lists"
-            return f"{message}: does the reader have the options of training?"
-    if columns.base not in (None, own.base):
-        message = f"the base score is {own.base!r}; expected {columns.base!r}, as in the training lists"
-        return f"{message}: set the reader's option base"
-    return None

@@ -163,7 +163,7 @@ class Extraction:
             self._engine.expect_long()
         blocks = cut_blocks(self._content, self._recipe.data, self._split, failure)
         with counting(f"extract {self._split}") as progress:
-            for lists in self._summaries(self._fix_columns(blocks)):
+            for lists in self._summaries(blocks):
                 progress.advance(more=lists)
         if failure:
             raise failure[0]
@@ -191,18 +191,13 @@ class Extraction:
         counts = Counter(name.partition("/")[0] for name in self._ids)
         return {name: counts[name] for name in names}
 
-    def _fix_columns(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        """The blocks, after it is settled which score columns their lists are held to."""
-        head = list[Block]()
-        while self._job.columns is None and (block := next(blocks, None)) is not None:
-            head.append(block)
-            self._job = replace(self._job, columns=next(map(columns_of, with_candidates(block.first)), None))
-        return chain(head, blocks)
-
     def _summaries(self, blocks: Iterator[Block]) -> Iterator[int]:
         """Add up the summaries of the blocks, of which the first lists are kept; yields how many lists each has."""
-        messages = set[tuple[int, str]]()
-        for block, summary in run_blocks(self._engine, partial(extract_block, self._job), blocks):
+        messages, head = set[tuple[int, str]](), list[Block]()
+        while self._job.columns is None and (block := next(blocks, None)) is not None:  # tells the score columns
+            head.append(block)
+            self._job = replace(self._job, columns=next(map(columns_of, with_candidates(block.first)), None))
+        for block, summary in run_blocks(self._engine, partial(extract_block, self._job), chain(head, blocks)):
             self._first += islice(with_candidates(block.first), ACCOUNT_LISTS - len(self._first))
             offset = self._count.lists + self._count.skipped
             self._indices += [offset + index for index in summary.places]

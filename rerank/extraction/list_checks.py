@@ -146,8 +146,19 @@ def gain_copies(lists: Sequence[Lists]) -> set[str]:
 
 def doubts_of_references(sides: Sides, metric: Metric | None = None) -> list[str]:
     """``doubts_of_lists`` on references alone, each beside the texts that are compared with it."""
-    words = metric is None or metric.name not in ("cer", "match")
-    doubts = [_doubt_of_form(sides, metric), _doubt_of_metric([right for _, right in sides]) if words else ""]
+    doubts, references = [_doubt_of_form(sides, metric)], [right for _, right in sides]
+    bonds = sum(_BOND.search(text.replace(" ", "")) is not None for text in references)
+    kinds = {
+        "are code": lambda text: _CODE.search(text) is not None,
+        "are graphs in brackets": lambda text: _GRAPH.search(text) is not None,
+        "are chemical strings (SMILES)": lambda text: bonds > 0 and _ATOMS.fullmatch(text.replace(" ", "")) is not None,
+        "have one token each": lambda text: len(text.split()) == 1 and not UNSPACED_LETTERS.search(text),
+    }
+    for what, fits in kinds.items() if metric is None or metric.name not in ("cer", "match") else ():
+        if sum(map(fits, references)) > MIN_SHARE * len(references):
+            advice = "measure what is right as a whole (--metric match), a gain of each candidate (gain), or cer"
+            doubts.append(f"The references {what}, {UNSUITED}; {advice}; or say --roles reference={REFERENCE}.")
+            break
     return [line for line in doubts if line]
 
 
@@ -184,24 +195,6 @@ def _doubt_of_form(sides: Sides, metric: Metric | None) -> str:
             message = f"{whose} {100 * before[k]:.0f} % {LACKING_TOKENS} {what} {100 * after[k]:.0f} %: {how}"
             return f"{message}, or say that they are as they should be: --roles reference={REFERENCE}."
     return ""
-
-
-def _doubt_of_metric(references: Sequence[str]) -> str:
-    """Why a metric of words does not suit references."""
-    if not references:
-        return ""
-    bonds = sum(_BOND.search(text.replace(" ", "")) is not None for text in references)
-    kinds = {
-        "are code": lambda text: _CODE.search(text) is not None,
-        "are graphs in brackets": lambda text: _GRAPH.search(text) is not None,
-        "are chemical strings (SMILES)": lambda text: bonds > 0 and _ATOMS.fullmatch(text.replace(" ", "")) is not None,
-        "have one token each": lambda text: len(text.split()) == 1 and not UNSPACED_LETTERS.search(text),
-    }
-    what = next((what for what, fits in kinds.items() if sum(map(fits, references)) > MIN_SHARE * len(references)), "")
-    if not what:
-        return ""
-    advice = "measure what is right as a whole (--metric match), a gain of each candidate (gain), or cer"
-    return f"The references {what}, {UNSUITED}; {advice}; or say --roles reference={REFERENCE}."
 
 
 def inputs_of(reader: Reader, lists: Iterable[Lists]) -> Inputs:

@@ -100,14 +100,22 @@ def advice_on(reader: Reader, others: Readers, path: str) -> str:
     """
     start, leaves = _start(path), list(_leaves(reader))
     if start is None and not os.path.isdir(path):
-        return _advice_on_several(reader, path.split(","), others)
+        paths = path.split(",")  # of several files, which a reader of single files takes for one
+        if len(paths) < 2 or not all(map(os.path.isfile, paths)):
+            return ""
+        start = _start(paths[0])
+        for name, other in _make_readers(others, needing=False):
+            if other.file_options and _share(other, paths[0], start) > MIN_SHARE:
+                return _looks_like(name, type(other), reader, other.file_options)
+        message = "these are several files; --reader '{name: joined, of: ...}' reads lists and scores, "
+        return f"{message}'{{name: merged, of: ...}}' the lists of several systems"
     if any(_share(leaf, path, start) > MIN_SHARE for leaf in leaves):
         return ""
     kinds = _fitting(path, start, others)
     if any(type(leaf) in kinds.values() for leaf in leaves):  # what its options ask for is not there
         return ""
-    if (name := _narrowest(kinds)) is not None:
-        return _looks_like(name, kinds[name], reader)
+    if (narrowest := _narrowest(kinds)) is not None:
+        return _looks_like(narrowest, kinds[narrowest], reader)
     for form, what, lists in _FOREIGN_FORMATS:
         if re.match(form, start or b""):
             program = f"a file of {what}, {MADE}: {_PROGRAM_CODE.format(path, lists)}"
@@ -172,18 +180,6 @@ def _narrowest(kinds: Mapping[str, type[Reader]]) -> str | None:
 def holds_texts(path: str) -> bool:
     """Whether a file that is to hold trees begins with something else."""
     return not (_start(path) or b"(").lstrip().startswith(b"(")
-
-
-def _advice_on_several(reader: Reader, paths: Sequence[str], others: Readers) -> str:
-    """Advice on the names of several files, which a reader of single files takes for the name of one."""
-    if len(paths) < 2 or not all(map(os.path.isfile, paths)):
-        return ""
-    start = _start(paths[0])
-    for name, other in _make_readers(others, needing=False):
-        if other.file_options and _share(other, paths[0], start) > MIN_SHARE:
-            return _looks_like(name, type(other), reader, other.file_options)
-    message = "these are several files; --reader '{name: joined, of: ...}' reads lists and scores, "
-    return f"{message}'{{name: merged, of: ...}}' the lists of several systems"
 
 
 def _looks_like(name: str, kind: type[Reader], reader: Reader, keys: Iterable[str] = ()) -> str:
@@ -282,12 +278,16 @@ class Account:
             if roles.gain_key not in ("", GAIN):
                 measure = measure.replace(f"mean {GAIN}", f"mean {GAIN}, of the key {roles.gain_key!r}", 1)
             unused = "; ".join(f"{key} ({what})" for key, what in roles.unused_keys.items())
+        base = "none; all are 0, and the first candidate is the base's choice"
+        if first.scores.shape[1] and not first.unscored:
+            name_of_base = first.with_names().names[first.column]
+            base = f"{name_of_base}, {first.base[0] + 0.0:.6g} of this one; higher is better"
         sizes = [len(nbest) for nbest in every]
         size = " to ".join(f"{end}" for end in sorted({min(sizes), max(sizes)}))
         count = f"{amount(len(every), 'list')}{' or more' * (len(every) == ACCOUNT_LISTS)} of {size}"
         return Account(
             f"{name or first.path or 'lists'}: {form}", f"{count} candidates",
-            f"{key}{': ' * bool(key)}{quote(decoded(first.original(0)))}", _base(first), _right(first, every),
+            f"{key}{': ' * bool(key)}{quote(decoded(first.original(0)))}", base, _right(first, every),
             _columns(first), unused, measure,
         )  # fmt: skip
 
@@ -324,12 +324,6 @@ def quote(text: str) -> str:
     """The beginning of a text."""
     text = " ".join(text.split())
     return f'"{text[:QUOTE_LENGTH]}{"..." * (len(text) > QUOTE_LENGTH)}"'
-
-
-def _base(nbest: Lists) -> str:
-    if nbest.unscored or not nbest.scores.shape[1]:
-        return "none; all are 0, and the first candidate is the base's choice"
-    return f"{nbest.with_names().names[nbest.column]}, {nbest.base[0] + 0.0:.6g} of this one; higher is better"
 
 
 def _right(first: Lists, lists: Sequence[Lists]) -> str:

@@ -474,15 +474,6 @@ def first_with_candidates(items: Iterable[Lists]) -> tuple[Lists | None, Iterato
     return None, iter(head)
 
 
-def take_lists(items: Iterable[Lists], count: int) -> Iterator[Lists]:
-    """The first ``count`` lists, as many at a time as are read at once."""
-    for lists in items:
-        yield lists.part(0, min(count, lists.list_count))
-        count -= lists.list_count
-        if count <= 0:
-            return
-
-
 def one_by_one(items: Iterable[Lists]) -> Iterator[Lists]:
     """The lists of a stream one by one."""
     return chain.from_iterable(lists.each() for lists in items)

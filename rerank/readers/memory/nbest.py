@@ -130,8 +130,18 @@ class NBest:
             if not isinstance(values, Sequence) or isinstance(values, str | bytes):
                 values = tuple(iterate(values, f"{name}, in a list", name, list_id=self.id))
             object.__setattr__(self, name, values)
-        if self.gains is not None:
-            object.__setattr__(self, "gains", _gains(self.gains, self.id))
+        if self.gains is None:
+            return
+        gains = list(iterate(self.gains, "gains, in a list", "gains", list_id=self.id))
+        for k, gain in enumerate(gains):  # numbers of any library
+            try:
+                gains[k] = float(gain)
+            except (TypeError, ValueError, OverflowError):
+                gains[k] = float("nan")
+            if not isfinite(gains[k]) or isinstance(gain, str):
+                message = f"found {gain!r:.60} as the gain of candidate {k + 1}; expected a finite number"
+                raise InputError(message, f"gains[{k}]", list_id=self.id)
+        object.__setattr__(self, "gains", tuple(gains))
 
     @staticmethod
     def of(rows: Lists, *, known: bool = True, rule: str | None = None) -> "NBest":
@@ -157,20 +167,6 @@ class NBest:
 
     def __repr__(self) -> str:
         return f"<NBest {self.id}: {len(self)} candidates>"
-
-
-def _gains(gains: Any, name: str) -> tuple[float, ...]:
-    """Gains as float64, of whatever library their numbers are."""
-    values = list(iterate(gains, "gains, in a list", "gains", list_id=name))
-    for k, gain in enumerate(values):
-        try:
-            values[k] = float(gain)
-        except (TypeError, ValueError, OverflowError):
-            values[k] = float("nan")
-        if not isfinite(values[k]) or isinstance(gain, str):
-            message = f"found {gain!r:.60} as the gain of candidate {k + 1}; expected a finite number"
-            raise InputError(message, f"gains[{k}]", list_id=name)
-    return tuple(values)
 
 
 def is_tree(value: Any) -> bool:

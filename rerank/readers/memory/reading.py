@@ -167,12 +167,19 @@ class FrameLists:
         keys = [key for key in (kind, SCORE, "columns", "answer") if key in of_key]
         every = [dict(zip(keys, row, strict=True)) for row in zip(*(of_key[key] for key in keys), strict=True)]
         for name, rows in self.places.items():
-            source, right = (self._shared(name, key, [of_key[key][row] for row in rows]) if key in of_key else None
-                             for key in ("source", "references"))  # fmt: skip
+            sides = dict[str, Any]()  # what all rows of a list have
+            for key in (key for key in ("source", "references") if key in of_key):
+                values = (of_key[key][row] for row in rows)
+                first, *others = (list(value) if isinstance(value, np.ndarray) else value for value in values)
+                if unlike := [value for value in others if value != first]:
+                    message = f"found {first!r} and {unlike[0]!r} in the column {self.names[key]!r}; expected one {key}"
+                    raise DataError(message, list_id=name)
+                sides[key] = first
+            right = sides.get("references")
             gains = [of_key[GAIN][row] for row in rows] if GAIN in of_key else None
             lists = as_list([every[row] for row in rows], columns, name=name, texts=kind == "text")
             candidates = with_answers(lists, self.answer).candidates
-            yield NBest(name, candidates, source, () if right is None else right, gains)
+            yield NBest(name, candidates, sides.get("source"), () if right is None else right, gains)
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
@@ -217,14 +224,6 @@ class FrameLists:
             raise DataError(f"the column {name!r} holds {error.object[:40]!r}, which is not UTF-8") from None
         values = [None if gone else value for value, gone in zip(values, missing, strict=True)]
         return list(map(as_number, values)) if numeric and not series.dtype.is_numeric() else values
-
-    def _shared(self, name: str, key: str, values: Sequence[Any]) -> Any:
-        """The value that all rows of a list have."""
-        first, *others = (list(value) if isinstance(value, np.ndarray) else value for value in values)
-        if unlike := [value for value in others if value != first]:
-            message = f"found {first!r} and {unlike[0]!r} in the column {self.names[key]!r}; expected one {key}"
-            raise DataError(message, list_id=name)
-        return first
 
 
 def _check(names: Mapping[str, Any], present: Sequence[str], *, named: bool) -> None:

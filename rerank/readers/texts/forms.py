@@ -255,15 +255,13 @@ def text_in(value: Any, *, every: bool = False) -> Any:
     messages = [value] if isinstance(value, dict) and not value.keys().isdisjoint(("content", "parts")) else value
     if not is_conversation(messages):
         return value
-    turns = messages if every else messages[-1:]
-    return "\n".join(_content(message.get("content", message.get("parts"))) for message in turns)
-
-
-def _content(content: Any) -> str:
-    """The text of a message, which may have several parts, or none."""
-    parts = content if isinstance(content, list) else [content]
-    texts = [part.get("text") if isinstance(part, dict) and not part.get("thought") else part for part in parts]
-    return "".join(text for text in texts if isinstance(text, str))
+    lines = list[str]()
+    for message in messages if every else messages[-1:]:  # which may have several parts, or none
+        content = message.get("content", message.get("parts"))
+        parts = content if isinstance(content, list) else [content]
+        texts = [part.get("text") if isinstance(part, dict) and not part.get("thought") else part for part in parts]
+        lines.append("".join(text for text in texts if isinstance(text, str)))
+    return "\n".join(lines)
 
 
 def _from_log(item: Object) -> Object:
@@ -315,24 +313,22 @@ def _choices(item: Object) -> Object:
             raise Problem("text", f"choice {k} is a piece of a stream; ask for whole responses, without 'stream'")
         prompts |= {str(choice["prompt_token_ids"])} if choice.get("prompt_token_ids") else set()
         end = {FINISH: choice[FINISH] or ""} if FINISH in choice else {}
-        choices.append({**_of_tokens(choice.get("logprobs")), **choice, **end})
+        columns, logprobs = Object(), choice.get("logprobs")
+        values = logprobs.get("content", logprobs.get("token_logprobs")) if isinstance(logprobs, dict) else logprobs
+        try:
+            if values is not None:
+                numbers = [one["logprob"] if isinstance(one, dict) else one for one in values]
+                scores = word_scores(
+                    [float(one) for one in numbers if one is not None]
+                )  # None: first of an echoed prompt
+                columns = dict(zip((SCORE, *OF_WORDS[1:]), scores, strict=True))
+        except (TypeError, ValueError, KeyError, OverflowError, Problem):
+            columns = {SCORE: [logprobs]}  # a score that is refused
+        choices.append({**columns, **choice, **end})
     if len(prompts) > 1:
         message = f"the choices are answers to {len(prompts)} prompts; send every prompt in a request of its own"
         raise Problem("text", message)
     return {**item, "choices": choices}
-
-
-def _of_tokens(logprobs: Any) -> Object:
-    """The columns that log probabilities of tokens are; of what is none, a score that is refused."""
-    values = logprobs.get("content", logprobs.get("token_logprobs")) if isinstance(logprobs, dict) else logprobs
-    if values is None:
-        return {}
-    try:
-        numbers = [one["logprob"] if isinstance(one, dict) else one for one in values]
-        scores = word_scores([float(one) for one in numbers if one is not None])  # the first of an echoed prompt
-    except (TypeError, ValueError, KeyError, OverflowError, Problem):
-        return {SCORE: [logprobs]}
-    return dict(zip((SCORE, *OF_WORDS[1:]), scores, strict=True))
 
 
 def _sides(item: Object, best: str, other: str) -> Object:

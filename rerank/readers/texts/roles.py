@@ -284,16 +284,13 @@ def _sides(form: Roles, objects: Sequence[Object], roles: Mapping[str, str]) -> 
         unlike = (key for key in shared if role == "source" and differ(item.get(key) for item in objects))
         return tuple(islice(chain(unlike, shared), 1))  # all have the same name of a data set
 
-    def has_text(value: Any) -> bool:
-        return isinstance(text_in(value, every=True), str)
-
     def texts(value: Any) -> bool:
         return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
 
-    def are_texts(value: Any) -> bool:
-        return texts(value) or (is_of(value, [dict]) and texts([one.get("text") for one in value]))
-
-    source, reference, ids = of("source", has_text), of("reference", are_texts), form.group
+    source, ids = of("source", lambda value: isinstance(text_in(value, every=True), str)), form.group
+    reference = of(
+        "reference", lambda value: texts([one.get("text") for one in value] if is_of(value, [dict]) else value)
+    )
     if form.many and reference:  # none where it is all candidates, as in a consensus, or the first, which one chose
         values = [item.get(reference[0]) for item in objects]
         firsts = [text_in(form.text_of(next(iter(item[form.many]), None))) for item in objects]

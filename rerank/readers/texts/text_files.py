@@ -97,7 +97,10 @@ def _lines_of(path: PathLike, *, look: bool) -> Iterator[tuple[int, bytes]]:
         for sign, what in FOREIGN.items():
             if re.match(sign, b"\n".join(map(bytes.strip, first))):
                 raise DataError(f"found {what}", path=lines.path, line=1)
-        if first and (mark := _mark_of(first[0])):
+        header = decoded(first[0]).strip() if first else ""
+        columns = {mark: {name.strip(' "').lower() for name in header.split(mark)} for mark in "\t,"}
+        marks = (mark for mark, names in columns.items() if not (names.isdisjoint(TEXTS) or names.isdisjoint(IDS)))
+        if mark := next(marks, ""):  # of a table whose first line names an id and a text
             for number, row in rows_of(lines.rest(), mark, lines.path):
                 if isinstance(row, Problem):
                     raise DataError(row.message, path=lines.path, line=number)
@@ -114,15 +117,6 @@ def _lines_of(path: PathLike, *, look: bool) -> Iterator[tuple[int, bytes]]:
             if lines.nul and b"\0" in line:
                 raise DataError(NUL, path=lines.path, line=number)
             yield number, line.strip()
-
-
-def _mark_of(line: bytes) -> str:
-    """The mark between the fields of a table whose first line names an id and a text; empty for other files."""
-    for mark in "\t,":
-        names = {name.strip(' "').lower() for name in decoded(line).strip().split(mark)}
-        if not (names.isdisjoint(TEXTS) or names.isdisjoint(IDS)):
-            return mark
-    return ""
 
 
 def _texts_by_id(value: bytes) -> list[dict[str, Any]]:

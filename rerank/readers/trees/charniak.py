@@ -143,12 +143,6 @@ def split_scores(line: bytes) -> tuple[bytes, bytes]:
     return b" ".join(filter(None, (line[:start], line[end:]))), line[start:end]
 
 
-def is_failed_parse(scores: bytes, tree: bytes) -> bool:
-    """Whether a line has what parsers write where they found no tree, ``(())``, alone or with scores."""
-    alone = blank(scores) or numbers(scores) is not None
-    return bool(tree) and alone and not tree.strip(b"() \t") and is_failed(tree)
-
-
 def parse_scores(rows: Sequence[ScoredTree], column: int) -> tuple[np.ndarray, dict[int, Problem]]:
     """The scores of rows as float64 [N, K], and what is wrong with some of them, by place; those of these mean nothing.
 
@@ -319,11 +313,13 @@ def _pieces(lines: Sequence[bytes], first: int) -> list[Piece]:
 
 
 def _parts(pieces: Iterable[Piece], form: str, scored: bool) -> Parts:
-    """The list of these candidates, without failed parses; a line without a bracket is scores and tree."""
+    """The list of these candidates, without failed parses, ``(())``, alone or with scores; a line without a bracket is
+    scores and tree."""
     rows = list[ScoredTree]()
     for number, line in pieces:
         scores, tree = split_scores(line)
-        if not is_failed_parse(scores, tree):
+        alone = blank(scores) or numbers(scores) is not None
+        if not (tree and alone and not tree.strip(b"() \t") and is_failed(tree)):
             fields = (scores, tree or scores) if scored else (b"0", line)
             rows.append(ScoredTree(fields[0], number, fields[1], number))
     return Parts(rows, form, unscored=not scored)

@@ -122,26 +122,21 @@ class SentenceText(NamedTuple):
 def treebank_files(*names: PathLike) -> list[str]:
     """The files of a treebank, in order."""
     parts = [part for name in names for part in ([os.fspath(name)] if os.path.exists(name) else split_paths(name))]
-    files = [path for part in parts for path in _matches(part)]
+    files = list[str]()
+    for part in parts:
+        if not os.path.isdir(part) and (is_url(part) or os.path.exists(part) or not glob.has_magic(part)):
+            files.append(part)
+            continue
+        matches = [part] if os.path.isdir(part) else glob.glob(part, recursive=True)
+        paths = {path for match in matches for path in (_tree_files(match) if os.path.isdir(match) else [match])}
+        if not paths:
+            raise DataError("no file matches this pattern; check the name, or quote it for the shell", path=part)
+        files += sorted(paths, key=lambda path: path.split(os.sep))
     real = dict[str, str]()
     for path in files:
         if (before := real.setdefault(os.path.realpath(path), path)) is not path:
             raise DataError(f"is named twice, here and as {before}; a treebank has every tree once", path=path)
     return files
-
-
-def _matches(name: str) -> list[str]:
-    """The files that one name stands for, in the order of their paths."""
-    if os.path.isdir(name):
-        files = set(_tree_files(name))
-    elif is_url(name) or os.path.exists(name) or not glob.has_magic(name):
-        return [name]
-    else:
-        matches = glob.glob(name, recursive=True)
-        files = {path for match in matches for path in (_tree_files(match) if os.path.isdir(match) else [match])}
-    if not files:
-        raise DataError("no file matches this pattern; check the name, or quote it for the shell", path=name)
-    return sorted(files, key=lambda path: path.split(os.sep))
 
 
 def _tree_files(name: str) -> Iterable[str]:
