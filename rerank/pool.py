@@ -25,7 +25,7 @@ from typing import Any, Self, TypeVar
 import psutil
 
 from rerank.base.errors import RecipeError, RerankError, RunError, UnforeseenError, Warnings, collected_warnings
-from rerank.base.interrupts import deferred, held_back
+from rerank.base.interrupts import defer_signals, mask_sigint
 
 log = logging.getLogger("rerank")
 Task = TypeVar("Task")
@@ -77,7 +77,7 @@ class Engine:
         window = deque[Any]()
         try:
             for task in chain(start, rest):
-                with deferred():  # an interrupt meanwhile would leave half a future, or half a worker
+                with defer_signals():  # an interrupt meanwhile would leave half a future, or half a worker
                     window.append((task, pool.submit(carry_out, function, task)))
                 if len(window) > 2 * pool.workers:
                     yield _first(window, pool, function)
@@ -110,7 +110,7 @@ def _first(window: deque[Any], pool: Any, function: Callable[[Any], Any]) -> Any
         except pool.death:
             if retries:
                 wait([other for _, other in window])
-                with deferred():
+                with defer_signals():
                     future = pool.submit(carry_out, function, task)
         except (CancelledError, OSError):  # those of tasks are wrapped
             raise RunError("the Dask scheduler is gone; start it again and continue with --resume") from None
@@ -137,7 +137,7 @@ class Processes:
         """Return a future of ``call``, a function and its arguments."""
         from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
-        with held_back():
+        with mask_sigint():
             try:
                 if self._executor is not None:
                     return self._executor.submit(*call)
@@ -184,7 +184,7 @@ class Dask:
             if address:  # a client that reaches nobody is not always willing to end
                 endpoint = distributed.comm.parse_host_port(address.rpartition("://")[2])
                 socket.create_connection(endpoint, CONNECT_SECONDS).close()
-            with ExitStack() as stack, dask.config.set(settings), held_back():
+            with ExitStack() as stack, dask.config.set(settings), mask_sigint():
                 cluster = address or stack.enter_context(distributed.LocalCluster(dashboard_address=FREE_PORT, **local))
                 client = stack.enter_context(distributed.Client(cluster, timeout=CONNECT_SECONDS, set_as_default=False))
                 client.wait_for_workers(1, timeout=CONNECT_SECONDS)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from rerank.base.ranges import described, hints_of
+from rerank.base.ranges import describe, hints_of
 
 FAR = 2**31  # a bound that nobody meets
 BOUND = re.compile(r"^[>≥] \d+; |^\w > 0; ")  # what the annotations say too
@@ -96,7 +96,7 @@ def _choices(hint: Any) -> str:
         return " or ".join(dict.fromkeys(map(_choices, parts)))
     if origin in (tuple, list) or "Sequence" in str(origin):
         return "list"
-    words = described(hint)
+    words = describe(hint)
     if words.startswith("one of "):
         return ", ".join(f"`{word}`" for word in words.removeprefix("one of ").split(", "))
     return _brief(words.removeprefix("a finite ").removeprefix("a ")) or "settings"

@@ -20,8 +20,8 @@ LOGIN = re.compile(
     r"(?<=://)(?<!github://)[^/?#\s]*@"
 )  # of a URL, a name and password; GitHub's has its repository there
 _QUERY = re.compile(r"(://[^?\s]*\?)[^\s#\"'<>]+")
-RULE = "letters, digits and _, with . + - and spaces between them"  # of names that users give to splits and the like
-LONGEST = 100  # bytes of a name: names made from it have to be file names too
+NAME_RULE = "letters, digits and _, with . + - and spaces between them"  # of names of splits and the like
+MAX_NAME_BYTES = 100  # names made from it have to be file names too
 _NAME = re.compile(r"\w([\w .+-]*[\w+-])?")
 DECIMAL = rb"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"  # the expression of a decimal number
 
@@ -40,28 +40,28 @@ def encoded(text: str) -> bytes:
         return b"".join(part.encode("utf-8", errors[k % 2]) for k, part in enumerate(_HALF.split(text)))
 
 
-def plain(text: str, kept: str = "") -> str:
-    """``text`` with \\x1b, \\u202e and the like in place of unprintable characters, except for those in ``kept``.
+def plain(text: str, safe: str = "") -> str:
+    """``text`` with \\x1b, \\u202e and the like in place of unprintable characters, except for those in ``safe``.
 
     Unprintable are control characters, line ends, direction marks and other invisible format characters, halves of
     surrogate pairs, and code points that Unicode has not assigned. Spaces of all widths stay.
     """
 
-    def shown(match: re.Match[str]) -> str:
+    def escape(match: re.Match[str]) -> str:
         letter = match[0]
-        good = letter.isprintable() or letter in kept or unicodedata.category(letter) == "Zs"
+        good = letter.isprintable() or letter in safe or unicodedata.category(letter) == "Zs"
         return letter if good else ascii(letter)[1:-1]
 
-    return _SUSPECT.sub(shown, text)
+    return _SUSPECT.sub(escape, text)
 
 
 def excerpt(text: bytes, length: int = 40) -> str:
     """The start of ``text`` for a message, on one line and quoted."""
-    shown = repr(text[:length].decode("utf-8", "replace"))
-    return shown if len(text) <= length else f"{shown}..."
+    start = repr(text[:length].decode("utf-8", "replace"))
+    return start if len(text) <= length else f"{start}..."
 
 
-def shown(text: str) -> str:
+def hide_secrets(text: str) -> str:
     """``text`` with its URLs as they may be shown and stored: without name and password, and ``...`` for their queries,
     which may hold a token."""
     return _QUERY.sub(r"\1...", LOGIN.sub("", text)) if "://" in text else text
@@ -73,7 +73,7 @@ class PlainMessages(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):
             record.args = tuple(
-                plain(shown(str(value))) if isinstance(value, str | os.PathLike | BaseException) else value
+                plain(hide_secrets(str(value))) if isinstance(value, str | os.PathLike | BaseException) else value
                 for value in record.args
             )
         return True
@@ -81,7 +81,7 @@ class PlainMessages(logging.Filter):
 
 def is_name(text: str) -> bool:
     """Whether ``text`` can be part of a file's name as it is: it follows ``RULE``, is not empty, and not too long."""
-    return _NAME.fullmatch(text) is not None and len(os.fsencode(text)) <= LONGEST
+    return _NAME.fullmatch(text) is not None and len(os.fsencode(text)) <= MAX_NAME_BYTES
 
 
 def file_name(name: str) -> str:
@@ -89,15 +89,15 @@ def file_name(name: str) -> str:
     if is_name(name):
         return name
     data = name.encode("utf-8", "surrogatepass")
-    cleaned = re.sub(r"[^\w.+-]+", "_", name).strip("._+-")[: LONGEST // 8]
-    return f"{cleaned or '_'}-{zlib.crc32(data):08x}"
+    stem = re.sub(r"[^\w.+-]+", "_", name).strip("._+-")[: MAX_NAME_BYTES // 8]
+    return f"{stem or '_'}-{zlib.crc32(data):08x}"
 
 
 def check_split(name: str) -> str:
     """``name``, if it can be the name of a split; else a ``ValueError`` that says what to write instead."""
     if is_name(name):
         return name
-    message = f"the name of a split may have {RULE}, and at most {LONGEST} bytes"
+    message = f"the name of a split may have {NAME_RULE}, and at most {MAX_NAME_BYTES} bytes"
     folder, slash, last = name.rpartition("/")
     if slash and is_name(last):
         message += f"; for files elsewhere, name the folder in data.root ({folder or '/'}) and the split {last!r}"

@@ -14,24 +14,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-from rerank.base.encoding import plain, shown
+from rerank.base.encoding import hide_secrets, plain
 
-LONGEST_NAME = 100  # characters of an id or key in a message
-LONGEST_MESSAGE = 2000
-MEMORY = "out of memory; use fewer lists, examples or features (a larger features.min_lists leaves out more)"
+MAX_NAME = 100  # characters of an id or key in a message
+MAX_MESSAGE = 2000
+NO_MEMORY = "out of memory; use fewer lists, examples or features (a larger features.min_lists leaves out more)"
 Warnings = list[tuple[int, str]]  # level and message
 
 
-def _start(text: str, longest: int = LONGEST_NAME, kept: str = "") -> str:
+def _start(text: str, longest: int = MAX_NAME, safe: str = "") -> str:
     """The start of a text, as a message shows it."""
-    start = plain(text[:longest], kept)
+    start = plain(text[:longest], safe)
     return start if len(text) <= longest else f"{start}..."
 
 
-def placed(place: str, message: str, kept: str = "\t") -> str:
-    """A message preceded by its place, both made plain except for the characters ``kept``, and without secrets."""
-    message = _start(shown(message), LONGEST_MESSAGE, kept)
-    return f"{_start(place, LONGEST_MESSAGE)}: {message}" if place else message
+def with_place(place: str, message: str, safe: str = "\t") -> str:
+    """A message preceded by its place, both made plain except for the characters ``safe``, and without secrets."""
+    message = _start(hide_secrets(message), MAX_MESSAGE, safe)
+    return f"{_start(place, MAX_MESSAGE)}: {message}" if place else message
 
 
 class RerankError(Exception):
@@ -59,10 +59,10 @@ class DataError(RerankError):
         self, message: str, *, path: str | None = None, line: int | None = None, list_id: str | None = None
     ) -> None:
         self.message, self.path, self.line, self.list_id = message, path, line, list_id
-        place = ":".join(str(part) for part in (path and shown(path), line) if part)
+        place = ":".join(str(part) for part in (path and hide_secrets(path), line) if part)
         if list_id is not None:
             place = f"{place}: list {_start(list_id)}" if place else f"list {_start(list_id)}"
-        super().__init__(placed(place, message))
+        super().__init__(with_place(place, message))
 
 
 class RecipeError(RerankError):
@@ -70,8 +70,8 @@ class RecipeError(RerankError):
 
     def __init__(self, message: str, *, key: str | None = None, path: str | None = None) -> None:
         self.message, self.key, self.path = message, key, path
-        place = ": ".join(part for part in (shown(path or ""), _start(key or "")) if part)
-        super().__init__(placed(place, message, kept="\n\t"))  # YAML's own messages have several lines
+        place = ": ".join(part for part in (hide_secrets(path or ""), _start(key or "")) if part)
+        super().__init__(with_place(place, message, safe="\n\t"))  # YAML's own messages have several lines
 
 
 class ModelError(RerankError):
@@ -79,7 +79,7 @@ class ModelError(RerankError):
 
     def __init__(self, message: str, *, path: str | None = None) -> None:
         self.message, self.path = message, path
-        super().__init__(placed(shown(path or ""), message))
+        super().__init__(with_place(hide_secrets(path or ""), message))
 
 
 class RunError(RerankError):
@@ -115,13 +115,13 @@ class UnforeseenError(RunError):
             details = "".join(traceback.format_exception(error))
         except Exception as another:  # out of memory, or an exception of a user's part that cannot even be shown
             details = f"{type(error).__name__}, which cannot be shown: {type(another).__name__}\n"
-        place, what = _at_hand(error), _described(error)
-        return cls(placed("" if what.startswith(place) else place, what), details)
+        place, what = _at_hand(error), _describe(error)
+        return cls(with_place("" if what.startswith(place) else place, what), details)
 
 
-def _described(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     if isinstance(error, MemoryError):
-        return MEMORY
+        return NO_MEMORY
     if isinstance(error, OSError) and error.strerror:
         return f"{os.fspath(error.filename)!s}: {error.strerror}" if error.filename else error.strerror
     try:
@@ -142,11 +142,11 @@ def _at_hand(error: BaseException) -> str:
             for value in frame.f_locals.values():
                 nbest = getattr(value, "nbest", value)  # the list itself, or something that holds it
                 path, line, name = (getattr(nbest, key, None) for key in ("path", "line", "id"))
-                typed = isinstance(path, str) and isinstance(line, int) and isinstance(name, str)
-                if typed and file in ("", path):
+                is_list = isinstance(path, str) and isinstance(line, int) and isinstance(name, str)
+                if is_list and file in ("", path):
                     return f"{path}:{line}: list {name}"
-            named = map(frame.f_locals.get, ("path", "nbest", "file", "entry", "directory"))
-            file = file or next((os.fspath(value) for value in named if isinstance(value, str | os.PathLike)), "")
+            variables = map(frame.f_locals.get, ("path", "nbest", "file", "entry", "directory"))
+            file = file or next((os.fspath(value) for value in variables if isinstance(value, str | os.PathLike)), "")
     return file
 
 

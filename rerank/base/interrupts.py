@@ -1,8 +1,8 @@
 """Interrupts: SIGINT, SIGTERM and SIGHUP end a run in an orderly way; a second one ends it at once.
 
-The first signal raises ``Interrupted`` in the main thread: at once, or, inside ``deferred()``, at the next ``check()``
-or the end of the block. Work that must not be torn apart (an epoch's bookkeeping, two renames that belong together)
-is done in such a block.
+The first signal raises ``Interrupted`` in the main thread: at once, or, inside ``defer_signals()``, at the next
+``check()`` or the end of the block. Work that must not be torn apart (an epoch's bookkeeping, two renames that belong
+together) is done in such a block.
 
 Threads of a pool receive no signals: after the first signal, ``check()`` ends what they are doing. It also ends what
 has run past its ``Deadline``.
@@ -19,7 +19,7 @@ from types import FrameType
 from typing import ClassVar
 
 SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
-AT_ONCE = 0.5  # seconds: some tools signal both the process and its group, which counts as one signal
+ONE_SIGNAL_SECONDS = 0.5  # seconds: some tools signal both the process and its group, which counts as one signal
 PIECE = 1 << 26  # steps of work without a look at signals: a tenth of a second, or two
 
 
@@ -43,7 +43,7 @@ class GivenUpError(Exception):
 class Deadline:
     """Until when work may take: for some ``seconds``, or until ``end()``, which any thread may call."""
 
-    held: ClassVar = threading.local()  # ``deadline``: the one that a thread works under
+    thread: ClassVar = threading.local()  # ``deadline``: the one that a thread works under
 
     def __init__(self, seconds: float) -> None:
         self._seconds, self._ended = seconds, False
@@ -54,10 +54,10 @@ class Deadline:
 
     def __enter__(self) -> None:
         """For this many seconds within the block, ``check()`` in this thread finds nothing; then ``GivenUpError``."""
-        self.held.deadline, self._last = self, time.monotonic() + self._seconds
+        self.thread.deadline, self._last = self, time.monotonic() + self._seconds
 
     def __exit__(self, *_error: object) -> None:
-        del self.held.deadline
+        del self.thread.deadline
 
     @property
     def over(self) -> bool:
@@ -66,15 +66,15 @@ class Deadline:
 
 
 class _Waiting:
-    """The first signal: ``number`` until it is raised, ``told`` until ``handled`` ends; ``blocks`` that defer it."""
+    """The first signal: ``number`` until it is raised, ``first`` while signals are taken; ``blocks`` that defer it."""
 
     number: int | None = None
-    told: int | None = None
+    first: int | None = None
     blocks = 0
 
 
 @contextmanager
-def deferred() -> Iterator[None]:
+def defer_signals() -> Iterator[None]:
     """Within the block a signal waits for ``check()``, or for the end of the outermost block.
 
     Only the main thread receives signals; in other threads the block changes nothing.
@@ -91,19 +91,19 @@ def deferred() -> Iterator[None]:
         check()
 
 
-def requested() -> bool:
+def signal_pending() -> bool:
     """Whether a signal has arrived that has not been raised yet."""
     return _Waiting.number is not None
 
 
 def check() -> None:
-    """Stopping is safe: raise ``Interrupted`` if a signal is pending, also within ``deferred()`` or in a thread, and
-    ``GivenUpError`` if this thread's deadline is over.
+    """Stopping is safe: raise ``Interrupted`` if a signal is pending, also within ``defer_signals()`` or in a thread,
+    and ``GivenUpError`` if this thread's deadline is over.
     """
-    if (deadline := getattr(Deadline.held, "deadline", None)) is not None and deadline.over:
+    if (deadline := getattr(Deadline.thread, "deadline", None)) is not None and deadline.over:
         raise GivenUpError
     main = threading.current_thread() is threading.main_thread()
-    number = _Waiting.number if main else _Waiting.told
+    number = _Waiting.number if main else _Waiting.first
     if number is None:
         return
     if main:
@@ -123,13 +123,13 @@ def pieces(number: int, cost: int) -> Iterator[tuple[int, int]]:
 
 
 def _receive(number: int, _frame: FrameType | None) -> None:
-    _Waiting.number = _Waiting.told = number
+    _Waiting.number = _Waiting.first = number
     if not _Waiting.blocks:
         check()
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
+def mask_sigint() -> Iterator[None]:
     """A process started within the block never sees SIGINT, which reaches this process alone, after the block.
 
     It inherits the mask; a handler that it set itself would come too late for one that is interrupted as it starts.
@@ -142,32 +142,32 @@ def held_back() -> Iterator[None]:
 
 
 @contextmanager
-def handled() -> Iterator[None]:
+def take_signals() -> Iterator[None]:
     """Take over the signals within the block (main thread only); those that the caller ignored stay ignored."""
-    taken = [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    numbers = [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    watcher = threading.Thread(target=_watch, args=(reading, taken), name="interrupts", daemon=True)
+    watcher = threading.Thread(target=_watch, args=(reading, numbers), name="interrupts", daemon=True)
     watcher.start()
     wakeup = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    before = {number: signal.signal(number, _receive) for number in taken}
+    before = {number: signal.signal(number, _receive) for number in numbers}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(wakeup)
-        _Waiting.number = _Waiting.told = None
+        _Waiting.number = _Waiting.first = None
         os.close(writing)  # the watcher sees the end of the pipe
         watcher.join(timeout=1)
 
 
-def _watch(reading: int, taken: list[int]) -> None:
+def _watch(reading: int, numbers: list[int]) -> None:
     """End the process at the second signal, even in compiled code, where none of our handlers runs."""
     first: float | None = None
     while signals := os.read(reading, 1):
-        if signals[0] in taken:
-            if first is not None and time.monotonic() - first > AT_ONCE:
+        if signals[0] in numbers:
+            if first is not None and time.monotonic() - first > ONE_SIGNAL_SECONDS:
                 _leave(signals[0])
             first = time.monotonic() if first is None else first
     os.close(reading)

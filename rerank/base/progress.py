@@ -29,7 +29,7 @@ class PlainConsole(Console):
     """A console that makes all strings plain before it lays them out, including those in table cells."""
 
     def render_str(self, text: str, **options: Any) -> Text:
-        return super().render_str(plain(text, kept="\n\t"), **options)
+        return super().render_str(plain(text, safe="\n\t"), **options)
 
 
 # Paths and words may look like emoji codes ("file:100: ..."): they are shown as they are.
@@ -53,7 +53,7 @@ def counting(what: str, *, total: int | None = None, unit: str = "lists", lines:
     not shown, and elsewhere, if ``lines``, in a line from time to time."""
     bar = console.is_terminal and all(handler.level <= logging.INFO for handler in log.handlers)
     count = Count(plain(what), total, unit, lines)
-    with count.barred() if bar else nullcontext():
+    with count.bar() if bar else nullcontext():
         yield count
     if lines:
         compiling = Compilation.seconds - count.compiled
@@ -68,12 +68,12 @@ class Count:
 
     def __init__(self, what: str = "", total: int | None = None, unit: str = "lists", lines: bool = False) -> None:
         self.what, self.total, self.unit, self.lines, self.done = what, total, unit, lines, 0
-        self.start = self.shown = time.monotonic()
+        self.start = self.last_line = time.monotonic()
         self.compiled = Compilation.seconds
         self._task: TaskID | None = None
 
     @contextmanager
-    def barred(self) -> Iterator[None]:
+    def bar(self) -> Iterator[None]:
         """Show a bar within the block; the last one ends the display."""
         display = Count.display = Count.display or Progress(
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[unit]}"),
@@ -89,16 +89,16 @@ class Count:
                 display.stop()
                 Count.display = None
 
-    def advance(self, left: int | None = None, *, more: int = 1) -> None:
-        """Count so many more as done; ``left``: how many are not, if that has just become known. It is shown in a line
+    def advance(self, rest: int | None = None, *, more: int = 1) -> None:
+        """Count so many more as done; ``rest``: how many are not, if that has just become known. It is shown in a line
         if the last one is long enough ago."""
         self.done += more
-        self.total = self.total if left is None else self.done + left
+        self.total = self.total if rest is None else self.done + rest
         now = time.monotonic()
         if self._task is not None and Count.display is not None:
             Count.display.update(self._task, completed=self.done, total=self.total)
-        elif self.lines and now - self.shown > SECONDS_BETWEEN_LINES:
-            self.shown = now
+        elif self.lines and now - self.last_line > SECONDS_BETWEEN_LINES:
+            self.last_line = now
             of = "" if self.total is None else f" of {self.total:,}"
             rate = f"{self.rate:,.0f} per second" if self.rate >= 1 else f"{1 / self.rate:,.0f} s each"
             left_over = f", {self.remaining}" if self.remaining else ""
@@ -131,22 +131,22 @@ class Compilation:
 
     seconds, kernels = 0.0, 0
     at_first: ClassVar[Callable[[], Any] | None] = None
-    _start, _said = 0.0, float("-inf")
+    _start, _last_line = 0.0, float("-inf")
 
     @classmethod
     def begin(cls) -> None:
-        """The compilation of a kernel begins."""
+        """Begin to time the compilation of a kernel."""
         first, cls.at_first = cls.at_first, None
         if first is not None:
             first()
         cls._start = time.monotonic()
-        if cls._start - cls._said > SECONDS_BETWEEN_LINES:
-            cls._said = cls._start
+        if cls._start - cls._last_line > SECONDS_BETWEEN_LINES:
+            cls._last_line = cls._start
             so_far = f": {cls.kernels:,} in {cls.seconds:.0f} s so far" if cls.kernels else ""
             log.info("compiling kernels (first run)%s", so_far)
 
     @classmethod
     def end(cls) -> None:
-        """It has ended."""
+        """End the timing of a kernel."""
         cls.seconds += time.monotonic() - cls._start
         cls.kernels += 1

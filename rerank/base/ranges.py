@@ -6,7 +6,7 @@
     theta: Annotated[float, Range(above=0)] | None = None
     normalized: bool = False
 
-Pydantic judges all of them, and ``wanted`` says for a message what was expected. Every ``float`` has to be finite,
+Pydantic judges all of them, and ``requirement`` says for a message what was expected. Every ``float`` has to be finite,
 and an ``int`` with a ``Range`` that has no upper end has to fit into 32 bits. Parts that derive from ``Checked`` are
 checked when they are made; there, values of other types are left to the part.
 """
@@ -23,7 +23,7 @@ from rerank.base.errors import RecipeError
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-MOST = 2**31 - 1  # of a whole number
+MAX_INT = 2**31 - 1  # of a whole number
 WORDS: dict[Any, str] = {bool: "true or false", str: "a string", NoneType: "null"}
 
 
@@ -41,7 +41,7 @@ class Range:
 
         bounds = {"ge": self.low, "le": self.high, "gt": self.above, "lt": self.below}
         if kind is int and self.high is None and self.below is None:
-            bounds["le"] = MOST
+            bounds["le"] = MAX_INT
         schema = handler(kind) | {name: bound for name, bound in bounds.items() if bound is not None}
         return no_info_before_validator_function(_no_flag, schema)
 
@@ -81,11 +81,11 @@ class Checked:
         """Check the fields; classes that compare several fields do so after this."""
         for field in fields(type(self)):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            if wanted := expected(type(self), field.name, value):
-                raise RecipeError(f"found {value!r}; expected {wanted}", key=field.name)
+            if words := expectation(type(self), field.name, value):
+                raise RecipeError(f"found {value!r}; expected {words}", key=field.name)
 
 
-def expected(kind: type, name: str, value: Any) -> str:
+def expectation(kind: type, name: str, value: Any) -> str:
     """The values that the class ``kind`` expects for its field ``name`` instead of ``value``, in words; empty if the
     value fits."""
     from pydantic import ValidationError
@@ -94,17 +94,17 @@ def expected(kind: type, name: str, value: Any) -> str:
         try:
             adapter.validate_python(value, strict=True)
         except ValidationError as error:
-            return wanted(hints_of(kind)[name], error.errors()[0])
+            return requirement(hints_of(kind)[name], error.errors()[0])
     return ""
 
 
 @functools.cache
 def _adapter(kind: type, name: str) -> "TypeAdapter[Any] | None":
-    """What judges the values of a field; None where the part itself does."""
+    """The adapter that judges the values of a field; None where the part itself does."""
     from pydantic import ConfigDict, TypeAdapter
 
     hint = hints_of(kind)[name]
-    return TypeAdapter(hint, config=ConfigDict(allow_inf_nan=False)) if described(hint) else None
+    return TypeAdapter(hint, config=ConfigDict(allow_inf_nan=False)) if describe(hint) else None
 
 
 @functools.cache
@@ -116,10 +116,10 @@ def hints_of(kind: type) -> dict[str, Any]:
         raise RecipeError(f"the annotations of {kind.__module__}.{kind.__name__} cannot be read: {error}") from None
 
 
-def wanted(hint: Any, fault: Mapping[str, Any]) -> str:
-    """What an annotation allows, in words, where pydantic found a ``fault``; empty if it cannot be said."""
-    words = described(hint)
-    return f"{words}, at most {MOST:,}" if words and fault.get("ctx", {}).get("le") == MOST else words
+def requirement(hint: Any, fault: Mapping[str, Any]) -> str:
+    """The values that an annotation allows, in words, where pydantic found a ``fault``; empty if it cannot be said."""
+    words = describe(hint)
+    return f"{words}, at most {MAX_INT:,}" if words and fault.get("ctx", {}).get("le") == MAX_INT else words
 
 
 def number_of(value: Any, hint: Any) -> Any:
@@ -133,18 +133,18 @@ def number_of(value: Any, hint: Any) -> Any:
     return math.inf if value is None else float(value)
 
 
-def described(hint: Any, within: object = "") -> str:
+def describe(hint: Any, within: object = "") -> str:
     """The values that an annotation allows, in words; empty if it is none of numbers, strings, booleans and choices."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return described(parts[0], next((part for part in parts[1:] if isinstance(part, Range)), ""))
+        return describe(parts[0], next((part for part in parts[1:] if isinstance(part, Range)), ""))
     if origin in (Union, UnionType):
-        words = [described(part) for part in parts]
+        words = [describe(part) for part in parts]
         return " or ".join(words) if all(words) else ""
     if origin is Literal:
         return f"{'one of ' * (len(parts) > 1)}{', '.join(map(str, parts))}"
     if origin is Mapping and get_origin(parts[0]) is Literal:
-        return f"a mapping of {described(parts[0]).removeprefix('one of ')} to {described(parts[1])}"
+        return f"a mapping of {describe(parts[0]).removeprefix('one of ')} to {describe(parts[1])}"
     if hint in (int, float):
         return f"{'a whole' if hint is int else 'a finite'} number {within}".rstrip()
     return WORDS.get(hint, "") if isinstance(hint, type) else ""

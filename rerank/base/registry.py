@@ -34,7 +34,7 @@ GROUP = "rerank"  # of entry points
 Parts = dict[str, dict[str, Any]]  # by kind and name
 
 
-def collected() -> tuple[Parts, Add]:
+def new_table() -> tuple[Parts, Add]:
     """A table without parts, and the function that adds to it."""
     parts: Parts = {}
 
@@ -49,7 +49,7 @@ def collected() -> tuple[Parts, Add]:
 @cache
 def own_parts() -> Parts:
     """The parts of this program, those in ``rerank.contrib`` too."""
-    parts, add = collected()
+    parts, add = new_table()
     for module in (OWN, *import_module(CONTRIB).PARTS):
         import_module(module).register(add)
     return parts
@@ -81,9 +81,9 @@ def module_of(part: Any) -> str:
     return part.partition(":")[0] if isinstance(part, str) else getattr(part, "__module__", type(part).__module__)
 
 
-def imported(place: str) -> Any:
-    """What stands at an import path: ``module:name``, or a module."""
-    module, _, name = place.partition(":")
+def import_object(path: str) -> Any:
+    """Import the object at a path: ``module:name``, or a module."""
+    module, _, name = path.partition(":")
     target = import_module(module)
     for part in filter(None, name.split(".")):
         target = getattr(target, part)
@@ -116,20 +116,20 @@ class Registry(Generic[T]):
             return self._load(name.rpartition(":")[2], name)
         raise RecipeError(f"unknown {self.kind} {name!r}; {nearest(name, self.names())}")
 
-    def _load(self, name: str, place: Any) -> T:
+    def _load(self, name: str, path: Any) -> T:
         try:
-            part: T = imported(place) if isinstance(place, str) else place
+            part: T = import_object(path) if isinstance(path, str) else path
         except Exception as error:  # the module may be a stranger's: it can raise anything
-            raise RecipeError(f"cannot import {self.kind} {place!r}: {type(error).__name__}: {error}") from error
+            raise RecipeError(f"cannot import {self.kind} {path!r}: {type(error).__name__}: {error}") from error
         base = self.contract
-        named = base is not None and "name" in inspect.get_annotations(base)
-        if named and isinstance(part, type) and not hasattr(part, "name"):
+        has_name = base is not None and "name" in inspect.get_annotations(base)
+        if has_name and isinstance(part, type) and not hasattr(part, "name"):
             part.name = name  # type: ignore[attr-defined]
-        if broken := self._broken(part):
-            raise RecipeError(f"{self.kind} {place if isinstance(place, str) else name!r} {broken}")
+        if fault := self._fault(part):
+            raise RecipeError(f"{self.kind} {path if isinstance(path, str) else name!r} {fault}")
         return part
 
-    def _broken(self, part: Any) -> str:
+    def _fault(self, part: Any) -> str:
         """The way in which a part breaks the contract, worded to follow its name; empty if it does not."""
         base = self.contract
         if base is None:
@@ -161,10 +161,10 @@ class Registry(Generic[T]):
         return any(name in parts().get(self.kind, {}) for parts in (own_parts, installed_parts))
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, names: Iterable[str]) -> str:
     """The message after an unknown name: the nearest known ones, or all of them."""
-    near = difflib.get_close_matches(name, list(known), n=3)
-    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known)) or 'none'}"
+    near = difflib.get_close_matches(name, list(names), n=3)
+    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(names)) or 'none'}"
 
 
 def build(registry: Registry[type[T]], spec: Mapping[str, Any], key: str) -> T:

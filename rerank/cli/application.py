@@ -30,7 +30,7 @@ from typer.models import OptionInfo
 
 from rerank import __version__
 from rerank.base.errors import DataError, RecipeError, RerankError, RunError, StoppedError, UnforeseenError
-from rerank.base.interrupts import Interrupted, handled
+from rerank.base.interrupts import Interrupted, take_signals
 from rerank.base.progress import DETAIL, PlainConsole, console
 from rerank.base.registry import Registry
 from rerank.storage.places import file_of, files_of
@@ -47,20 +47,20 @@ out = PlainConsole(markup=False, emoji=False, highlight=False, soft_wrap=True, w
 
 
 class Command:
-    """The command under way. found: its findings by name, if they are to be printed as one object."""
+    """The command under way. findings: its results by name, if they are to be printed as one object."""
 
-    found: dict[str, Any] | None = None
+    findings: dict[str, Any] | None = None
 
 
 def shown_as_json() -> bool:
     """Whether the command under way prints an object."""
-    return Command.found is not None
+    return Command.findings is not None
 
 
-def show(*lines: "str | TextTable", **found: Any) -> None:
+def show(*lines: "str | TextTable", **values: Any) -> None:
     """Print lines and tables; with --json, keep in their place what they show: values by name, in full precision."""
-    if Command.found is not None:
-        Command.found |= found
+    if Command.findings is not None:
+        Command.findings |= values
         return
     for line in lines:
         out.print(line if isinstance(line, str) else _fitting(line))
@@ -76,23 +76,23 @@ def _fitting(table: "TextTable") -> "RenderableType":
 @contextmanager
 def answering(as_object: bool) -> Iterator[None]:
     """Print what the block finds as lines, as it comes, or when the block has ended, as an object."""
-    Command.found = {} if as_object else None
+    Command.findings = {} if as_object else None
     try:
         yield
-        if Command.found:
+        if Command.findings:
             from rerank.storage.documents import as_json
 
             def plain(value: Any) -> Any:
                 """A number of numpy's, or a path, as JSON knows it."""
                 return value.item() if hasattr(value, "item") else str(value)
 
-            sys.stdout.write(f"{as_json(Command.found, indent=2, default=plain)}\n")
+            sys.stdout.write(f"{as_json(Command.findings, indent=2, default=plain)}\n")
     finally:
-        Command.found = None
+        Command.findings = None
 
 
 DEVELOPER = "RERANK_TRACEBACK"  # where it is set, tracebacks are shown
-FULL = errno.ENOSPC, errno.EDQUOT
+DISK_FULL = errno.ENOSPC, errno.EDQUOT
 
 
 def command_line() -> list[str]:
@@ -106,7 +106,7 @@ def unforeseen(error: BaseException) -> RunError:
     traceback is."""
     if os.environ.get(DEVELOPER):
         raise error
-    if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
+    if isinstance(error, OSError) and error.errno in DISK_FULL and error.filename is None:
         where = "standard output, or a file that is no result"  # results' writers name their files
         return RunError(f"cannot write {where}: {error.strerror}; free some space, or redirect it elsewhere")
     report = UnforeseenError.of(error)
@@ -115,18 +115,18 @@ def unforeseen(error: BaseException) -> RunError:
         number, name = tempfile.mkstemp(prefix="rerank-traceback-", suffix=".txt")
         with os.fdopen(number, "wb") as file:
             file.write(f"{command}\n{report.traceback}".encode("utf-8", "backslashreplace"))
-        kept = f"the traceback is in {name}"
+        hint = f"the traceback is in {name}"
     except OSError as failure:
-        kept = f"the traceback cannot be written ({failure.strerror or failure})"
-    return RunError(f"{report}\nThis ended `{command}`; {kept}, or set {DEVELOPER}=1 to see it.")
+        hint = f"the traceback cannot be written ({failure.strerror or failure})"
+    return RunError(f"{report}\nThis ended `{command}`; {hint}, or set {DEVELOPER}=1 to see it.")
 
 
 log = logging.getLogger("rerank")
 commands = Registry[object]("command")  # their modules
 # Arguments that are files of lists, or of what is right.
 LISTS = "FILE", "FILE...", "RUN...", "NBEST", "[REF]", "[REF...]", "HYP REF [HYP2 ...]"
-COLLECTED = 50_000  # objects made until Python looks for cycles again: a tenth of the start went into that, in vain
-Given = TypeVar("Given")
+GC_OBJECTS = 50_000  # objects made until Python looks for cycles again: a tenth of the start went into that, in vain
+Value = TypeVar("Value")
 
 # Wrong usage, in the terms of click, which typer may bring itself.
 UsageError = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
@@ -146,8 +146,8 @@ class Commands(TyperGroup):
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # noqa: ARG002
         """Group by group, `run` and `new` first; a command without a group last."""
         groups: tuple[Any, ...] = (*get_args(Group), None)
-        places = {name: groups.index(getattr(found, "rich_help_panel", None)) for name, found in self.commands.items()}
-        return sorted(places, key=lambda name: (places[name], name != "run", name != "new", name))
+        ranks = {name: groups.index(getattr(found, "rich_help_panel", None)) for name, found in self.commands.items()}
+        return sorted(ranks, key=lambda name: (ranks[name], name != "run", name != "new", name))
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
         """Run the command."""
@@ -157,8 +157,8 @@ class Commands(TyperGroup):
             code = stop.exit_code if isinstance(stop, Interrupted) else 128 + signal.SIGINT
             message = "interrupted"
             if ctx.invoked_subcommand in ("run", "tune"):
-                resumed = shlex.join([*(word for word in command_line() if word != "--resume"), "--resume"])
-                message += f"; what is done so far is kept. Continue with:\n  {resumed}"
+                resume = shlex.join([*(word for word in command_line() if word != "--resume"), "--resume"])
+                message += f"; what is done so far is kept. Continue with:\n  {resume}"
             raise StoppedError(message, code) from None
         except (Exception, SystemExit) as error:
             if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
@@ -192,15 +192,15 @@ app = typer.Typer(
 )
 
 
-def allow_local_imports(given: Given) -> Given:
-    """Look for modules in the current directory too, where the user's own are, if what is ``given`` can name some.
+def allow_local_imports(value: Value) -> Value:
+    """Look for modules in the current directory too, where the user's own are, if ``value`` can name some.
 
     Otherwise whatever lies there and is called like a package that is not installed would be imported in its place.
     """
-    names = ":" in given if isinstance(given, str) else given
+    names = ":" in value if isinstance(value, str) else value
     if names and os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
-    return given
+    return value
 
 
 def check_files(nbest: str, sources: str | None, output: str, model: str | None) -> None:
@@ -245,7 +245,7 @@ Roles = Annotated[
         help="Roles of keys of JSON, as answer=text,passed=gain; see `rerank look`.",
     ),
 ]
-Trusted = Annotated[
+Trust = Annotated[
     bool,
     typer.Option("--trust", help="Import and call code that the model names.", callback=allow_local_imports),
 ]
@@ -345,12 +345,12 @@ TYPES = {bool: "", int: "N", float: "X", str: "TEXT", Path: "PATH"}  # what the 
 
 def describe_option(parameter: inspect.Parameter, seldom: bool) -> None:
     """Put an option into its panel, with a short word for its type, which leaves room for what it means."""
-    kind, *said = get_args(parameter.annotation)
-    for option in said:
+    kind, *options = get_args(parameter.annotation)
+    for option in options:
         if isinstance(option, OptionInfo):
             option.rich_help_panel = EXPERT if seldom else None
-            known = [TYPES[each] for each in (kind, *get_args(kind)) if each in TYPES]
-            option.metavar = option.metavar or next(iter(known), None)
+            names = [TYPES[each] for each in (kind, *get_args(kind)) if each in TYPES]
+            option.metavar = option.metavar or next(iter(names), None)
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object.")]
@@ -386,19 +386,19 @@ def command(
             describe_option(parameter, parameter.name in SELDOM | set(seldom.split()))
 
         @functools.wraps(function)
-        def called(*, json: bool = False, quiet: bool = False, **given: Any) -> None:
+        def call(*, json: bool = False, quiet: bool = False, **options: Any) -> None:
             if quiet:
                 set_logging(quiet=True)
             for key, kind in groups.items():
-                given[key] = kind(**{field.name: given.pop(field.name) for field in dataclasses.fields(kind)})
+                options[key] = kind(**{field.name: options.pop(field.name) for field in dataclasses.fields(kind)})
             with answering(json):
-                function(**given)
+                function(**options)
 
-        called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         parts = [*(function.__doc__ or "").split("\n\n"), *([f"Example: {example}"] if example else [])]
         text = "\n\n".join(" ".join(each.split()) for each in parts)
-        app.command(name, cls=PathsCommand, help=text, rich_help_panel=group)(called)
+        app.command(name, cls=PathsCommand, help=text, rich_help_panel=group)(call)
         return function
 
     return register
@@ -421,10 +421,10 @@ def common(
     set_logging(quiet=quiet)
 
 
-def load_commands(wanted: str | None = None) -> None:
-    """Import the module of the command ``wanted``, or those of all, which add them to ``app``."""
+def load_commands(only: str | None = None) -> None:
+    """Import the module of the command ``only``, or those of all, which add them to ``app``."""
     names = commands.names()
-    for name in [wanted] if wanted in names else names:
+    for name in [only] if only in names else names:
         try:
             commands.get(name)
         except RecipeError as error:
@@ -438,9 +438,9 @@ def main() -> None:
         _fail("standard output is closed: redirect it, to a file or /dev/null", 2)
     if isinstance(sys.stdout, io.TextIOWrapper):  # names may have bytes that are not text; stderr is like this anyway
         sys.stdout.reconfigure(errors="backslashreplace")
-    gc.set_threshold(COLLECTED, 20, 50)
+    gc.set_threshold(GC_OBJECTS, 20, 50)
     try:
-        with handled():
+        with take_signals():
             load_commands(next(iter(sys.argv[1:]), None))  # an interrupt may come meanwhile
             try:
                 app(standalone_mode=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rerank")
 BASE = "base"  # in place of a model
-AHEAD = 1000  # lists that tell how far scores deviate, if nothing was tuned; of a file, ranked before one is written
+SAMPLE_LISTS = 1000  # lists that show how scores deviate, if nothing was tuned; of a file, ranked before one is written
 
 
 @cli.command("rank", "Use", "rerank rank runs/asr/model asr/test --json", seldom="decode")
@@ -54,7 +54,7 @@ def rank_(
         ),
     ] = None,
     metric: MetricName = None,
-    trust: cli.Trusted = False,
+    trust: cli.Trust = False,
     sources: Annotated[
         str | None,
         typer.Option(help="The inputs of lists of texts that do not hold their own, one per line."),
@@ -85,17 +85,17 @@ def rank_(
         if predictor is None and decode is None:
             log.warning("--predictor base takes the best by base score; this decodes, with settings that nothing tuned")
         predictor = predictor or ("fuse" if settings["name"] == "parseval" else "mbr")
-        loaded = _base_model(settings)
+        model_ = _base_model(settings)
     else:
         if metric:
             raise RecipeError("--metric is for lists without a model; a model has its own metric")
-        loaded = Model.load(model, trust)
-    untuned = predictor if predictor in ("mbr", "fuse") and predictor not in decodings_of(loaded.about) else None
-    scorer = Scorer(loaded, None if untuned else predictor)
-    trained = scorer.recipe.data.reader
+        model_ = Model.load(model, trust)
+    kind = predictor if predictor in ("mbr", "fuse") and predictor not in decodings_of(model_.about) else None
+    scorer = Scorer(model_, None if kind else predictor)
+    training_format = scorer.recipe.data.reader
     if model == BASE or reading.reader is not None or reading.roles is not None:
-        usual = None if model == BASE else trained
-        form = make_reader(reader_of(nbest, reading.reader or usual, reading.roles, trained["name"]))
+        usual = None if model == BASE else training_format
+        form = make_reader(reader_of(nbest, reading.reader or usual, reading.roles, training_format["name"]))
     else:
         form = scorer.reader
     if n_best is not None and scorer.predictor in ("fuse", "learned") and not cli.shown_as_json():
@@ -106,16 +106,16 @@ def rank_(
     count, counts = SkipCount(reading.on_bad_list), Counter[str]()
     # Lists whose lines are counted, or that go with another file's: whether one was lost shows at the end.
     with open_output(output, whole=form.bounded or sources is not None) as stream:
-        opened = _tuned(scorer, untuned, decode, scorer.read(form, nbest, count, sources))
-        lists = _count_lists(track(scorer.rank(opened), "rank"), counts)
+        pairs = _set_decoding(scorer, kind, decode, scorer.read(form, nbest, count, sources))
+        lists = _count_lists(track(scorer.rank(pairs), "rank"), counts)
         if cli.shown_as_json():
-            for ranked in lists:
-                stream.write(_as_object(ranked, scorer.predictor, n_best or 1))
+            for ranking in lists:
+                stream.write(_as_object(ranking, scorer.predictor, n_best or 1))
         elif n_best is not None:
             write_ranked(stream, form, lists, n_best)
         else:
             lines = map(_best_line, lists)
-            for line in chain(list(islice(lines, 0 if nbest == "-" else AHEAD)), lines):
+            for line in chain(list(islice(lines, 0 if nbest == "-" else SAMPLE_LISTS)), lines):
                 stream.write(line)
     count.warn()
     _warn(scorer, counts, "an empty line" if n_best is None else "a list without candidates")
@@ -156,8 +156,8 @@ def _base_model(settings: dict[str, Any]) -> "Model":
     return Model(measuring_recipe(task, settings).model_dump(mode="json"), {}, table, weights)
 
 
-def _tuned(scorer: "Scorer", untuned: str | None, settings: str | None, lists: "Lists") -> "Lists":
-    """Set how ``scorer`` decodes: as its model was tuned to, or by an ``untuned`` kind, or as the settings say; returns
+def _set_decoding(scorer: "Scorer", kind: str | None, settings: str | None, lists: "Lists") -> "Lists":
+    """Set how ``scorer`` decodes: as its model was tuned to, by the untuned ``kind``, or as the settings say; returns
     the lists, some of which may have been read to see how far scores deviate from their lists' means."""
     import numpy as np
     from pydantic import ValidationError
@@ -170,23 +170,23 @@ def _tuned(scorer: "Scorer", untuned: str | None, settings: str | None, lists: "
     settings_of_user = {} if settings is None else read_yaml(settings)
     if not isinstance(settings_of_user, dict):
         raise RecipeError(f"--decode: found {settings!r}; expected settings, as {{sharpness: 2}}")
-    if not untuned and not settings_of_user:
+    if not kind and not settings_of_user:
         return lists
-    if not untuned and scorer.how is None:
+    if not kind and scorer.how is None:
         raise RecipeError("--decode: nothing is decoded; say how with --predictor mbr or fuse")
-    usual = {"kind": untuned, "sharpness": 1.0} if untuned or scorer.how is None else scorer.how.model_dump()
-    if untuned and "deviation" not in settings_of_user:
-        ahead = list(islice(lists, AHEAD))
-        by_list = [ranked.scores for ranked in scorer.rank_by_scores(ahead) if not isinstance(ranked, Problem)]
-        apart = np.concatenate([np.zeros(0), *(scores - scores.mean() for scores in by_list if scores.size)])
-        deviation = float(np.sqrt(np.mean(apart**2))) if apart.size else 1.0
+    usual = {"kind": kind, "sharpness": 1.0} if kind or scorer.how is None else scorer.how.model_dump()
+    if kind and "deviation" not in settings_of_user:
+        sample = list(islice(lists, SAMPLE_LISTS))
+        by_list = [ranked.scores for ranked in scorer.rank_by_scores(sample) if not isinstance(ranked, Problem)]
+        deviations = np.concatenate([np.zeros(0), *(scores - scores.mean() for scores in by_list if scores.size)])
+        deviation = float(np.sqrt(np.mean(deviations**2))) if deviations.size else 1.0
         usual["deviation"] = deviation if deviation > 0 and np.isfinite(deviation) else 1.0
-        lists = chain(ahead, lists)
+        lists = chain(sample, lists)
     try:
         scorer.how = Decoding.model_validate(usual | settings_of_user)
     except ValidationError as error:
-        place, message = first_fault(Decoding, error)
-        raise RecipeError(f"--decode: {place[0]}: {message}") from None
+        key, message = first_fault(Decoding, error)
+        raise RecipeError(f"--decode: {key[0]}: {message}") from None
     scorer.predictor = scorer.how.kind
     return lists
 
@@ -195,34 +195,34 @@ def _count_lists(lists: "Iterable[Ranked | Problem]", counts: Counter[str]) -> "
     """Pass ``lists`` on and count them, those without candidates or source, and what the model does not know."""
     from rerank.readers.problems import Problem
 
-    for ranked in lists:
+    for ranking in lists:
         counts["all"] += 1
-        counts["empty"] += isinstance(ranked, Problem) or not ranked.order.size
-        if not isinstance(ranked, Problem):
-            counts["unknown"] += ranked.unknown
-            counts["left out"] += ranked.answer.left_out if ranked.answer is not None else 0
-            counts["without source"] += not ranked.nbest.of_trees and ranked.nbest.source is None
-        yield ranked
+        counts["empty"] += isinstance(ranking, Problem) or not ranking.order.size
+        if not isinstance(ranking, Problem):
+            counts["unknown"] += ranking.unknown
+            counts["left out"] += ranking.answer.left_out if ranking.answer is not None else 0
+            counts["without source"] += not ranking.nbest.of_trees and ranking.nbest.source is None
+        yield ranking
 
 
-def _as_object(ranked: "Ranked | Problem", predictor: str, most: int) -> bytes:
+def _as_object(ranking: "Ranked | Problem", predictor: str, most: int) -> bytes:
     """The choice from a list, and its first candidates, as a line of JSON."""
     from rerank.readers.problems import Problem
     from rerank.storage.documents import as_json
 
-    name = ranked.id if isinstance(ranked, Problem) else ranked.nbest.id
+    name = ranking.id if isinstance(ranking, Problem) else ranking.nbest.id
     line: dict[str, Any] = {"id": name, "predictor": predictor, "text": None, "place": None, "candidates": []}
-    if isinstance(ranked, Problem) or not ranked.order.size:
+    if isinstance(ranking, Problem) or not ranking.order.size:
         return f"{as_json(line)}\n".encode()
-    nbest, scores, answer = ranked.nbest, ranked.scores, ranked.answer
-    place = int(ranked.order[0]) if answer is None else answer.place
+    nbest, scores, answer = ranking.nbest, ranking.scores, ranking.answer
+    index = int(ranking.order[0]) if answer is None else answer.place
     candidates = [
         {"place": y + 1, "text": nbest.original(y).decode("utf-8", "surrogatepass")}
         | {"score": float(scores[y]), "base_score": float(nbest.base[y])}
-        for y in ranked.order[:most].tolist()
+        for y in ranking.order[:most].tolist()
     ]
-    line |= {"text": ranked.best.decode("utf-8", "surrogatepass"), "candidates": candidates}
-    line["place"] = None if place is None else place + 1
+    line |= {"text": ranking.best.decode("utf-8", "surrogatepass"), "candidates": candidates}
+    line["place"] = None if index is None else index + 1
     if answer is not None:
         line["probabilities"] = answer.probabilities.tolist()
         if answer.expected is not None:
@@ -232,10 +232,10 @@ def _as_object(ranked: "Ranked | Problem", predictor: str, most: int) -> bytes:
     return f"{as_json(line)}\n".encode()
 
 
-def _best_line(ranked: "Ranked | Problem") -> bytes:
+def _best_line(ranking: "Ranked | Problem") -> bytes:
     """The line with the choice; an empty one where there is no candidate."""
-    text: bytes = getattr(ranked, "best", b"")
-    if (b"\n" in text or b"\r" in text) and (nbest := getattr(ranked, "nbest", None)):
+    text: bytes = getattr(ranking, "best", b"")
+    if (b"\n" in text or b"\r" in text) and (nbest := getattr(ranking, "nbest", None)):
         message = "the choice has line ends, and the plain output is a line for each list; --json gives it as it stands"
         raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)
     return text + b"\n"
@@ -306,11 +306,11 @@ def vote(
     for output in filter(None, (curve, save)):
         check_output(output)
     measure = None if comparing.metric is None else metric_settings(comparing.metric)
-    chosen: dict[str, Any] = {} if answer is None else {"answer": answer}
-    lists = [reading.read(path, **chosen) for path in files]
+    settings: dict[str, Any] = {} if answer is None else {"answer": answer}
+    lists = [reading.read(path, **settings) for path in files]
     refuse_systems(lists)
-    kept = save is None or (len(lists) == 1 and not read_once(files[0]))
-    every: Any = lists if kept else list(chain.from_iterable(lists))
+    reusable = save is None or (len(lists) == 1 and not read_once(files[0]))
+    every: Any = lists if reusable else list(chain.from_iterable(lists))
     table = table_of_votes(every, measure, curve=curve is not None, **comparing.how)
     show_table(table)
     if curve is not None:
@@ -318,8 +318,8 @@ def vote(
     if save is not None:
         from rerank.runs.fitting import fit
 
-        chosen |= {"metric": measure, "seed": comparing.seed, "recipe": {"name": save.name}}
-        fit(every[0] if kept else every, **chosen).save(save)
+        settings |= {"metric": measure, "seed": comparing.seed, "recipe": {"name": save.name}}
+        fit(every[0] if reusable else every, **settings).save(save)
         cli.show(f"{save}: a model of all lists, by the defaults of `rerank.fit`; the rows above do not measure it")
 
 

@@ -96,13 +96,13 @@ def metric_settings(metric: str) -> dict[str, Any]:
     return settings
 
 
-def reader_of(path: str, given: Any, roles: str | None, usual: str = "jsonl") -> dict[str, Any]:
-    """The settings of the reader of a file: the one that is ``given``, or that the file is recognised as."""
+def reader_of(path: str, reader: Any, roles: str | None, usual: str = "jsonl") -> dict[str, Any]:
+    """The settings of the reader of a file: ``reader``, or the one that the file is recognised as."""
     from rerank.readers.base import readers, settings_of
     from rerank.readers.detection import format_of
     from rerank.readers.texts.roles import with_roles
 
-    return with_roles(settings_of(given or format_of(path, readers, usual), "--reader"), roles)
+    return with_roles(settings_of(reader or format_of(path, readers, usual), "--reader"), roles)
 
 
 @cli.command("oracle", "Look", "rerank oracle asr/test --metric wer")
@@ -134,8 +134,8 @@ def oracle(
     from rerank.storage.streams import stream_name
 
     path, usual = stream_name(nbest), "charniak" if measuring.metric in (None, "parseval") else "moses"
-    beside = [] if reference is None else [reference, *(measuring.references or [])]
-    form, golds = with_judgements(reader_of(nbest, reading.reader, reading.roles, usual), beside)
+    judgements = [] if reference is None else [reference, *(measuring.references or [])]
+    form, golds = with_judgements(reader_of(nbest, reading.reader, reading.roles, usual), judgements)
     bare = not golds and not isinstance(format_of(make_reader(form)), ParseReader)
     settings = measuring.settings("gain" if bare else "parseval")
     parses = settings["name"] == "parseval"
@@ -148,11 +148,11 @@ def oracle(
     data = {"normalize": measuring.normalize} if parses else {}
     content = content_of(measuring_recipe("parse" if parses else "ranking", settings, data))
     count, first = SkipCount(reading.on_bad_list), list[Lists]()
-    measure, seen, every = content.metric, SeenLists(content.held), list[tuple[Any, Any, Any]]()
+    measure, sample, every = content.metric, SeenLists(content.held), list[tuple[Any, Any, Any]]()
     with of_trees(*(golds or ()) if parses else ()):
         for one in content.measured(track(one_by_one(lists.blocks(normal=measuring.normalize)), "read"), count):
             every.append((one.lists.base, one.stats, one.reference))
-            seen.add(one.lists)
+            sample.add(one.lists)
             first += [one.lists][: ACCOUNT_LISTS - len(first)]
     if not every:
         raise count.nothing(path)
@@ -162,7 +162,7 @@ def oracle(
     cli.show(*amiss, doubts=amiss, **account_entry(account))
     statistics = list_statistics(measured_corpus(every, measure), measure)
     _show_statistics(statistics, count, measure)
-    for line in reference_doubts(measure, statistics, seen.finish().lengths, spelling_doubt(amiss)):
+    for line in reference_doubts(measure, statistics, sample.finish().lengths, spelling_doubt(amiss)):
         log.warning("%s", line)
 
 
@@ -178,16 +178,16 @@ def _show_statistics(of: dict[str, Any], count: "SkipCount", measure: "Metric") 
     for name in ("base", *first, "oracle", "corpus_oracle", "anti_oracle", "random"):
         report = of[name]
         rows.append([name.replace("_", " "), *(texts.get(key, measure.text)(report[key]) for key in keys)])
-    skipped = {"skipped": count.skipped, "skipped_candidates": count.skipped_candidates, "duplicates": count.duplicates}
-    cli.show(TextTable("", ["chosen by", *keys.values()], rows), **of, **skipped)
+    counts = {"skipped": count.skipped, "skipped_candidates": count.skipped_candidates, "duplicates": count.duplicates}
+    cli.show(TextTable("", ["chosen by", *keys.values()], rows), **of, **counts)
     cli.show(
         f"lists {of['lists']:,}: {of['empty']} without, {of['singletons']} with one candidate; {count.skipped} skipped",
         f"candidates {of['candidates']:,}: least {of['smallest']}, mean {of['mean']:.1f}, median {of['median']:g}, "
         f"most {of['largest']}; {count.duplicates:,} duplicates; {count.skipped_candidates} skipped",
     )
     count.warn()
-    if placed := sum(of["oracle_ranks"]):
-        share, unique = of["oracle_ranks"][0] / placed, f"{100 * of['unique_oracle']:.1f} %"
+    if total := sum(of["oracle_ranks"]):
+        share, unique = of["oracle_ranks"][0] / total, f"{100 * of['unique_oracle']:.1f} %"
         line = f"the oracle is the base choice in {100 * share:.1f} % of lists, unique in {unique}"
         cli.show(line, oracle_is_base=share)
     cli.show(of["signature"])
@@ -240,10 +240,10 @@ def evaluate(
 
         names, (stats, of_references, doubt) = shown_names(systems), rows
         rows_of = dict(zip(names, stats, strict=True))
-        compared = Compared(measure, of_references, rows_of, names[0], (), doubt=doubt)
+        comparison = Compared(measure, of_references, rows_of, names[0], (), doubt=doubt)
         note = f"Δ and p: against {names[0]}."
-        table = compared.table("", note, heading=measure.primary, of="system")
-        cli.show(table, table.note, compared=compared.as_data())
+        table = comparison.table("", note, heading=measure.primary, of="system")
+        cli.show(table, table.note, compared=comparison.as_data())
 
 
 def _evaluate_trees(
@@ -257,13 +257,13 @@ def _evaluate_trees(
     from rerank.runs.report.table import TextTable
     from rerank.storage.streams import stream_name
 
-    results, said = [], []
+    results, lines = [], []
     for path in systems:
-        changed = unchanged() if normalize else None
+        counter = unchanged() if normalize else None
         sides = gold_sentences(treebank_files(reference)), read_sentences(path)
         gold_path, test_path = stream_name(reference), stream_name(path)
-        results.append(evaluate_trees(*sides, measure, gold_path=gold_path, test_path=test_path, changed=changed))
-        said += [] if changed is None else [f"{Path(path).name}: {changes(changed)}"]
+        results.append(evaluate_trees(*sides, measure, gold_path=gold_path, test_path=test_path, changed=counter))
+        lines += [] if counter is None else [f"{Path(path).name}: {changes(counter)}"]
         if not len(results[-1].stats):
             raise DataError("no tree in the file", path=gold_path)
     size = amount(len(results[0].stats), "sentence")
@@ -289,7 +289,7 @@ def _evaluate_trees(
             rows.append([f"  {key}", *(text.format(value).removesuffix("%") for value in values)])
     scores = {name: result.sections() for name, result in zip(names, results, strict=True)}
     table = TextTable("", ["", *names], rows)
-    cli.show(table, *said, measure.signature, scores=scores, signature=measure.signature, changes=said)
+    cli.show(table, *lines, measure.signature, scores=scores, signature=measure.signature, changes=lines)
     return [result.stats for result in results], results[0].reference, ""
 
 
@@ -340,8 +340,8 @@ def _evaluate_texts(
     names, signature = shown_names(systems), measure.corpus_signature(shown_golds)
     cells = list[list[str]]()
     for key in reports[0]:
-        written = {"length_ratio": "{:.3f}".format, measure.primary: measure.text}.get(key, "{:,.4g}".format)
-        cells.append([key, *(written(report[key]) for report in reports)])
+        style = {"length_ratio": "{:.3f}".format, measure.primary: measure.text}.get(key, "{:,.4g}".format)
+        cells.append([key, *(style(report[key]) for report in reports)])
     table = TextTable("", ["", *names], cells)
     cli.show(table, signature, scores=dict(zip(names, reports, strict=True)), signature=signature)
     return stats, reference, " ".join(amiss)

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from rerank.readers.base import Reader
 
 MAX_VOTERS = 12  # candidates that are shown of those who have a bracket
-OPEN = 0.05, 0.9995  # probabilities of brackets that are shown: the others are hardly in question
+OPEN_PROBABILITIES = 0.05, 0.9995  # probabilities of brackets that are shown: the others are hardly in question
 MAX_IDS = 10_000  # ids that are compared with an unknown one
 log = logging.getLogger("rerank")
-SHOWN = 5  # lines of a file that is there
+SHOWN_LINES = 5  # lines of a file that is there
 
 
 @cli.command("inspect", "Look", "rerank inspect runs/quickstart/model --top 5", seldom="provenance")
@@ -48,28 +48,28 @@ def inspect(
     from rerank.runs.report.table import TextTable
     from rerank.storage.documents import as_yaml
 
-    loaded = Model.load(model, trust=True)  # nothing that it names is imported for this
+    model_ = Model.load(model, trust=True)  # nothing that it names is imported for this
     if provenance:
-        about = {key: value for key, value in loaded.about.items() if key != "columns"}  # pages of quantiles
-        found = {"provenance": about, "table": loaded.table.about, "settings": loaded.settings}
-        return cli.show(as_yaml(found), **found)
-    predictor = predictor or loaded.decision.ranked_by
+        about = {key: value for key, value in model_.about.items() if key != "columns"}  # pages of quantiles
+        entries = {"provenance": about, "table": model_.table.about, "settings": model_.settings}
+        return cli.show(as_yaml(entries), **entries)
+    predictor = predictor or model_.decision.ranked_by
     if predictor == "voted":
         raise RecipeError("the voted predictor has no weights of its own; inspect average or last")
-    weights, counts = loaded.weights_of(predictor, linear=False), loaded.table.about
+    weights, counts = model_.weights_of(predictor, linear=False), model_.table.about
     if feature is not None:
-        features = find_features(loaded, predictor, feature)
+        features = find_features(model_, predictor, feature)
         rows = [[name, f"{weight:+.5g}"] for name, weight in features]
         return cli.show(TextTable("", ["feature", "weight"], rows), features=dict(features))
-    learner, nonzero = str(loaded.about.get("learner", "")), int((weights.strength != 0).sum())
-    seen, kept = counts.get("seen", 0), counts.get("kept", 0)
+    learner, nonzero = str(model_.about.get("learner", "")), int((weights.strength != 0).sum())
+    seen_count, kept_count = counts.get("seen", 0), counts.get("kept", 0)
     cli.show(
-        f"{plain(learner)}, {predictor}: {nonzero:,} nonzero of {loaded.table.width:,} weights, "
-        f"base score × {weights.base:.4g}; features seen {seen:,}, kept {kept:,}",
-        learner=learner, predictor=predictor, nonzero=nonzero, columns=loaded.table.width, base=weights.base,
-        seen=seen, kept=kept,
+        f"{plain(learner)}, {predictor}: {nonzero:,} nonzero of {model_.table.width:,} weights, "
+        f"base score × {weights.base:.4g}; features seen {seen_count:,}, kept {kept_count:,}",
+        learner=learner, predictor=predictor, nonzero=nonzero, columns=model_.table.width, base=weights.base,
+        seen=seen_count, kept=kept_count,
     )  # fmt: skip
-    templates, rows = shares(loaded, predictor, top), []
+    templates, rows = shares(model_, predictor, top), []
     for each in templates:
         sizes = f"{each['columns']:,}", f"{each['nonzero']:,}", f"{100 * each['share']:.1f} %"
         rows.append([each["template"], *sizes])
@@ -91,7 +91,7 @@ def explain(
         str | None, typer.Option(help="The inputs of lists of texts that do not hold their own.")
     ] = None,
     reader: cli.ListReader = None,
-    trust: cli.Trusted = False,
+    trust: cli.Trust = False,
     top: Annotated[int, typer.Option(min=1, help="Features to show.")] = 15,
     predictor: cli.Predictor = None,
 ) -> None:
@@ -107,16 +107,16 @@ def explain(
     scorer = Scorer(Model.load(model, trust), predictor)
     form = scorer.reader if reader is None else make_reader(reader)
     item, best = _find(scorer, form, nbest, gold, sources, list_id)
-    (ranked,) = list(scorer.rank([item]))
-    if not isinstance(ranked, Ranked) or not len(item.nbest):
+    (ranking,) = list(scorer.rank([item]))
+    if not isinstance(ranking, Ranked) or not len(item.nbest):
         raise DataError("the list has no candidates", path=nbest, list_id=list_id)
-    winner = int(ranked.order[0])
+    winner = int(ranking.order[0])
     base = int(rank(item.nbest.base, item.nbest.base)[0])
-    places = [("winner", winner), ("base choice", base)] + ([("oracle", best)] if best >= 0 else [])
+    choices = [("winner", winner), ("base choice", base)] + ([("oracle", best)] if best >= 0 else [])
     rows, texts, candidates = [], [], list[dict[str, Any]]()
-    for name, y in places:
+    for name, y in choices:
         text = item.nbest.original(y).decode("utf-8", "replace")
-        score, base_score = float(ranked.scores[y]), float(item.nbest.base[y])
+        score, base_score = float(ranking.scores[y]), float(item.nbest.base[y])
         rows.append([name, str(y + 1), f"{score:.4f}", f"{base_score:.4f}"])
         texts.append(f"{name}: {plain(text)}")
         candidates.append({"name": name, "candidate": y + 1, "score": score, "base_score": base_score, "text": text})
@@ -124,7 +124,7 @@ def explain(
     cli.show(table, *texts, list=list_id, candidates=candidates)
     _show_answer(scorer, item)
     against = dict[str, Any]()
-    for name, other in places[1:]:
+    for name, other in choices[1:]:
         if other == winner:
             cli.show(f"the winner is the {name}")
         else:
@@ -148,7 +148,7 @@ def _show_answer(scorer: "Scorer", item: "Pair") -> None:
     if not answer.votes:
         return
     rows = []
-    for vote in (vote for vote in answer.votes if OPEN[0] <= vote.weight < OPEN[1]):
+    for vote in (vote for vote in answer.votes if OPEN_PROBABILITIES[0] <= vote.weight < OPEN_PROBABILITIES[1]):
         voters = [str(y + 1) for y in vote.candidates]
         if voters[MAX_VOTERS:]:
             voters[MAX_VOTERS - 1 :] = [f"{voters[MAX_VOTERS - 1]} ..."]
@@ -199,8 +199,8 @@ def _find(
             break
     else:
         near = difflib.get_close_matches(list_id, ids[:MAX_IDS]) or [*ids[:3], *ids[3:][-1:]]
-        named = f"; it has {len(ids):,}, such as {', '.join(map(repr, near))}" if ids else ": it holds none"
-        raise DataError(f"no usable list {list_id!r} in the file{named}", path=stream_name(nbest))
+        hint = f"; it has {len(ids):,}, such as {', '.join(map(repr, near))}" if ids else ": it holds none"
+        raise DataError(f"no usable list {list_id!r} in the file{hint}", path=stream_name(nbest))
     pair = item if gold is None else content.pair(item, count)
     if not isinstance(pair, Pair):
         raise DataError(f"the list cannot be used: {next(iter(count.first.values()), pair)}")
@@ -231,14 +231,14 @@ def export(
     if form == "moses" and output.endswith((".gz", ".bz2", ".xz", ".zst")):
         raise RecipeError(f"Moses does not read compressed weights: write to {output.rpartition('.')[0]}")
     check_apart([output], model_files(model))
-    loaded = Model.load(model, trust=True)  # nothing that it names is imported for this
-    decision, asked = loaded.decision, predictor
-    predictor = asked or decision.ranked_by
+    model_ = Model.load(model, trust=True)  # nothing that it names is imported for this
+    decision, option = model_.decision, predictor
+    predictor = option or decision.ranked_by
     try:
-        weights = loaded.weights_of(predictor)
+        weights = model_.weights_of(predictor)
     except ModelError as error:
         raise ModelError(error.message, path=str(model)) from None
-    table, left_out = loaded.table, Counter[str]()
+    table, left_out = model_.table, Counter[str]()
     moses = form == "moses"
     lines = moses_lines(table, weights, left_out, top=top) if moses else weight_lines(table, weights, top=top)
     with open_output(output) as stream:
@@ -247,7 +247,7 @@ def export(
     log.info("weights of the predictor %s", predictor)
     for template, count in sorted(left_out.items()):
         log.warning("%s: Moses cannot hold its %s weights", template, f"{count:,}")
-    if asked is None and decision.predictor != predictor:
+    if option is None and decision.predictor != predictor:
         log.warning(
             "the model decodes lists by %s: its choices may differ from the best candidates by these weights",
             decision.predictor,
@@ -342,26 +342,26 @@ def new(
         if output is not None
         else re.sub(r"\W+", "-", Path(files[0]).resolve().parent.name).strip("-") or "lists"
     )
-    place = output if output is not None else Path(f"{name}.yaml")
-    made = new_recipe(name, files, references or [], sources or [], reader, roles, metric)
-    if place.exists():
-        kept = place.read_text(encoding="utf-8", errors="replace").splitlines()
-        lost = [line for line in kept if line.strip() and line not in made.text.splitlines()]
-        what = f"and would lose: {' / '.join(lost[:SHOWN])}" if lost else "the same that would be written"
+    path = output if output is not None else Path(f"{name}.yaml")
+    recipe = new_recipe(name, files, references or [], sources or [], reader, roles, metric)
+    if path.exists():
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        missing = [line for line in lines if line.strip() and line not in recipe.text.splitlines()]
+        what = f"and would lose: {' / '.join(missing[:SHOWN_LINES])}" if missing else "the same that would be written"
         raise RecipeError(
-            f"there is already a file, {what}; choose another with --output, or remove it", path=str(place)
+            f"there is already a file, {what}; choose another with --output, or remove it", path=str(path)
         )
-    write_text(place, made.text)
-    model, tried = shlex.quote(f"runs/{name}/model"), shlex.join(made.arguments)
-    tries = [text.replace("MODEL", model).replace("FILE", tried) for text in task_named(made.task).tries]
-    commands = [f"rerank run {shlex.quote(str(place))}", *tries]
+    write_text(path, recipe.text)
+    model, arguments = shlex.quote(f"runs/{name}/model"), shlex.join(recipe.arguments)
+    tries = [text.replace("MODEL", model).replace("FILE", arguments) for text in task_named(recipe.task).tries]
+    commands = [f"rerank run {shlex.quote(str(path))}", *tries]
     later = [f"  {line}" for line in commands[1:]]
     cli.show(
-        f"{place}: {made.description}",
+        f"{path}: {recipe.description}",
         "later:",
         *later,
-        f"now: {commands[0]}  # {made.shows}",
-        recipe=str(place),
+        f"now: {commands[0]}  # {recipe.shows}",
+        recipe=str(path),
         next=commands,
     )
 
@@ -386,19 +386,19 @@ def list_(
     """List the parts that a recipe can name; with --all or --json, with their settings."""
     from rerank.recipes.loading import uses
 
-    recommended = Registry[str]("recommended")  # learners that docs/choosing.md names
+    advice = Registry[str]("recommended")  # learners that docs/choosing.md names
     for registry in [kind] if kind else get_args(Kind):
         if kind is None and not cli.shown_as_json():
             cli.out.print(registry, style="bold")
         parts = _parts(registry)
-        listed = [part for part in parts if every or registry != "learners" or part["name"] in recommended]
-        lines = [_line(part, every) for part in listed]
+        selection = [part for part in parts if every or registry != "learners" or part["name"] in advice]
+        lines = [_line(part, every) for part in selection]
         if registry == "recipes":  # in groups, those of papers last
             of_use = {use: [f"  {_line(part)}" for part in parts if part["use"] == use] for use in (*uses(), PAPERS)}
             lines = [line for use, own in of_use.items() if own for line in (f"{use}:", *own)]
         cli.show(*lines, **{registry: parts})
-        if len(listed) < len(parts):
-            cli.show(f"and {len(parts) - len(listed)} more: rerank list learners --all")
+        if len(selection) < len(parts):
+            cli.show(f"and {len(parts) - len(selection)} more: rerank list learners --all")
         if registry == "templates":
             from rerank.features.template import SETS
 

@@ -8,7 +8,7 @@ import typer
 
 from rerank.base.encoding import file_name
 from rerank.base.errors import RecipeError
-from rerank.base.registry import imported
+from rerank.base.registry import import_object
 from rerank.cli import application as cli
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ class RecipeOptions:
 
         recipe = load_recipe(self.recipe, self.set_, quick=quick)
         directory = self.output if self.output is not None else Path("runs", file_name(recipe.name + ending))
-        stored, path = directory / "recipe.yaml", find_recipe(self.recipe)
-        if stored.exists() and stored.samefile(path) and stored.read_text(encoding="utf-8") != recipe.as_yaml():
+        record, path = directory / "recipe.yaml", find_recipe(self.recipe)
+        if record.exists() and record.samefile(path) and record.read_text(encoding="utf-8") != recipe.as_yaml():
             message = "the recipe.yaml of the results would replace this file; use another --output"
             raise RecipeError(message, path=str(path))
         return recipe, directory
@@ -111,12 +111,12 @@ def run(
     if until == "extract" and not task_named(settings.task).lists and work != EngineOptions():
         raise RecipeError("only lists are read by workers; leave out --engine, --workers and --address")
     with work.open(settings) as engine, background_compilation(settings, until):
-        done = experiment(settings, Inputs(), directory, until=until, resume=resume, engine=engine)
+        outcome = experiment(settings, Inputs(), directory, until=until, resume=resume, engine=engine)
     if until == "extract":
-        corpora = done.counts()
-        cli.show(imported(task_named(settings.task).sizes)(corpora), corpora=corpora)
+        corpora = outcome.counts()
+        cli.show(import_object(task_named(settings.task).sizes)(corpora), corpora=corpora)
         return
-    result = done.metrics
+    result = outcome.metrics
     if until == "train":
         if training := result.get("training"):
             epochs, weights = training["epochs"], training["nonzero_weights"]
@@ -129,8 +129,8 @@ def run(
             part = ", ".join(f"{key} {value}" for key, value in faster.items())
             cli.show(f"A quick run, with {part}: these are not the figures of the whole recipe.", quick=faster)
         cli.show(f"report: {directory / 'report.html'}", report=directory / "report.html")
-    if lost := base_warning(result):
-        cli.show(lost)
+    if warning := base_warning(result):
+        cli.show(warning)
 
 
 def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
@@ -139,7 +139,7 @@ def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
     from rerank.runs.report.results import cross_validation_note, headline, reported_table, results_table, signatures
 
     if tables := task_named(recipe.task).tables:
-        for table in imported(tables)(recipe, result["tables"]):
+        for table in import_object(tables)(recipe, result["tables"]):
             cli.show(table, f"{table.note}\n")
         cli.show(metrics=result)
         return
@@ -147,10 +147,10 @@ def show_results(recipe: "TaskRecipe", result: "Metrics") -> None:
         cli.show(results_table(result, split, narrow=cli.out.is_terminal))
     cli.show(*(f"{name}: {text}" for name, text in signatures(result)), metrics=result)
     cli.show(*filter(None, [cross_validation_note(result)]))
-    if said := headline(result):
-        cli.show(said["sentence"], headline=said["sentence"])
-    if reported := reported_table(result):
-        cli.show(reported)
+    if summary := headline(result):
+        cli.show(summary["sentence"], headline=summary["sentence"])
+    if report := reported_table(result):
+        cli.show(report)
 
 
 @cli.command("compare", "Look", "rerank compare runs/quickstart runs/quickstart-voted")
@@ -194,7 +194,7 @@ def compare(
     cli.show(next(comparison["signature"] for comparison in splits.values()), splits=splits)
 
 
-SEEDS = 3  # of a recipe that names none
+DEFAULT_SEEDS = 3  # of a recipe that names none
 
 
 @cli.command("tune", "Train", "rerank tune tuning --output runs/tuned")
@@ -230,7 +230,7 @@ def tune(
     if settings.data.holdout is None:
         settings = settings.changed({"data.holdout": share})
     if not settings.seeds:
-        settings = settings.changed({"seeds": [settings.seed + number for number in range(SEEDS)]})
+        settings = settings.changed({"seeds": [settings.seed + number for number in range(DEFAULT_SEEDS)]})
     with work.open(original) as engine, background_compilation(settings, "train"):
         metrics = experiment.run(settings, output, resume=resume, tests=False, engine=engine)
     target = output_file(output, experiment.CHOSEN_RECIPE)

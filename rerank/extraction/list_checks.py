@@ -15,7 +15,7 @@ import numpy as np
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
 from rerank.metrics.metric import Metric
-from rerank.metrics.text import Form, NormalizingMetric, normalized
+from rerank.metrics.text import Form, NormalizingMetric, apply_forms
 from rerank.readers.base import Reader
 from rerank.readers.lines import whole_number
 from rerank.readers.lists import GAIN, Lists, one_by_one
@@ -70,7 +70,7 @@ def _ways(metric: Metric | None, *, unspaced: bool) -> Iterator[Way]:
         elif metric is not None and hasattr(metric, "lowercase") and "case" in forms:
             how = f"set the metric's lowercase: true (--metric '{{name: {metric.name}, lowercase: true}}')"
             how += "; bring lists and references to this form" * (len(forms) > 1)
-        yield what, partial(normalized, forms=forms), how
+        yield what, partial(apply_forms, forms=forms), how
     yield "with word pieces joined", join_pieces, "join them in the lists, or let the decoder write words"
     if unspaced and metric is not None and metric.name in ("wer", "bleu"):
         how = "no blanks tell words apart: set metric: cer"
@@ -169,8 +169,8 @@ def _doubt_of_form(sides: Sides, metric: Metric | None) -> str:
 
     def tokens(text: str) -> list[str]:
         """The tokens that the metric compares."""
-        text = normalized(text, forms)
-        return (decoded(measure.prepared([encoded(text)])[0]) if tokenizes else text).split()
+        text = apply_forms(text, forms)
+        return (decoded(measure.prepare([encoded(text)])[0]) if tokenizes else text).split()
 
     def lacking(change: Callable[[str], str] = str, part: slice = slice(None)) -> np.ndarray:
         """The shares of the tokens of references that no candidate of their list has, and that the first one lacks."""

@@ -171,12 +171,12 @@ class TextContent(Content[TextView | Lists]):
 def sums_of(
     metric: TextMetric, texts: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """``metric.summed``; None where a text is longer than candidates may be, or the reference implementation makes
+    """``metric.sum_stats``; None where a text is longer than candidates may be, or the reference implementation makes
     another figure of the first ones."""
     few = next(iter(texts), [])[:CHECKED_LISTS]
     known = references[: len(few)]
     try:
-        found, ((first,), right) = metric.summed(texts, references), metric.summed([few], known)
+        found, ((first,), right) = metric.sum_stats(texts, references), metric.sum_stats([few], known)
     except DataError:
         return None
     return found if metric.of_sums(first, right) == metric.corpus(few, known) else None

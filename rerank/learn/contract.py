@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from rerank.base.errors import RecipeError, RerankError, RunError
-from rerank.base.ranges import expected
+from rerank.base.ranges import expectation
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import AUTO, make_learner
@@ -147,7 +147,7 @@ def check_parameters(estimator: Any, exclude: Collection[str] = ()) -> None:
     """Check the parameters of an estimator, except ``exclude``, against their annotations."""
     for name in (field.name for field in fields(estimator) if field.name not in exclude):
         value = getattr(estimator, name)
-        if form := expected(type(estimator), name, plain(value)):
+        if form := expectation(type(estimator), name, plain(value)):
             raise ValueError(f"{name}={value!r}; expected {form}")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from rerank.base.errors import RecipeError, RunError
-from rerank.base.interrupts import check, deferred, requested
+from rerank.base.interrupts import check, defer_signals, signal_pending
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.epoch import UpdateLog
@@ -160,7 +160,7 @@ def train(
     if checkpoint is not None and (content := checkpoint.load()) is not None:
         progress.restore(*content)
         logger.info("continuing after epoch %d", progress.epoch)
-    with nullcontext() if learner.batch else deferred():
+    with nullcontext() if learner.batch else defer_signals():
         while progress.epoch < last:
             if patience is not None and training.weights and progress.epoch - training.epoch >= patience:
                 break
@@ -191,7 +191,7 @@ def train(
                 progress.best_score = score
                 training.weights, training.state, training.epoch = weights, copy_state(progress.state), progress.epoch
                 progress.marks = progress.log.marks() if progress.log is not None else progress.marks
-            if checkpoint is not None and (checkpoint.due() or requested()):
+            if checkpoint is not None and (checkpoint.due() or signal_pending()):
                 checkpoint.save(*progress.dump())
             check()
     training.log = progress.log.head(*progress.marks) if progress.log is not None else None

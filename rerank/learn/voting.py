@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from rerank.base.interrupts import check, deferred
+from rerank.base.interrupts import check, defer_signals
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import mix
 from rerank.kernels.compile import kernel, thread_count
@@ -149,7 +149,7 @@ def vote(
             count_list(patterns, u, v, votes, wins)
             counts[first + order] = wins
 
-    with deferred(), ThreadPoolExecutor(max(1, min(threads or thread_count(), 16))) as pool:
+    with defer_signals(), ThreadPoolExecutor(max(1, min(threads or thread_count(), 16))) as pool:
         for _ in pool.map(count, range(corpus.list_count)):
             if on_list is not None:
                 on_list()

@@ -236,7 +236,7 @@ class Fusion:
 
     @cached_property
     def brackets(self) -> Brackets:
-        """Their B brackets, over words that are no traces."""
+        """The trees' B brackets, over words that are no traces."""
         trees = self._trees
         nodes = np.flatnonzero((trees.word < 0) & ~self._is_root)
         owner = np.searchsorted(trees.first, nodes, side="right") - 1
@@ -245,7 +245,7 @@ class Fusion:
         first = np.searchsorted(nodes[mask], trees.first)
         return number_brackets(first, np.stack([trees.label[nodes], *spans])[:, mask])
 
-    def place_of(self, tree: Trees, scores: np.ndarray) -> int | None:
+    def index_of(self, tree: Trees, scores: np.ndarray) -> int | None:
         """The candidate that a fused tree is, of equal ones the one with the best score (float64 [T]); None: none."""
         n, first = tree.label.size, self._trees.first
         alike = np.flatnonzero(np.diff(first) == n)

@@ -275,13 +275,13 @@ class Bleu(SacrebleuMetric):
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         check_references(references)
-        (first, hashes), R = words(self.prepared([*references, *texts])), len(references)
+        (first, hashes), R = words(self.prepare([*references, *texts])), len(references)
         rows = np.empty((len(texts), COLUMNS))
         shortest = bleu_rows(first, hashes, R, ngram_table(ORDER * int(first[R])), rows)
         return np.array([shortest], np.float64), rows
 
     def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
-        first, hashes = words(self.prepared(texts))
+        first, hashes = words(self.prepare(texts))
         gains, row = np.empty((len(texts), len(texts))), np.zeros(COLUMNS)
         bleu_pairs(first, pair_matches(first, hashes, ORDER), SMOOTHINGS[self.smoothing], row, gains)
         return gains
@@ -330,9 +330,9 @@ class Bleu(SacrebleuMetric):
         except (ImportError, RuntimeError) as error:
             raise RecipeError(f"tokeniser {self.tokenize!r} cannot be used: {error}", key="tokenize") from error
 
-    def prepared(self, texts: Sequence[bytes]) -> list[bytes]:
+    def prepare(self, texts: Sequence[bytes]) -> list[bytes]:
         if self.tokenize != "none":
-            return super().prepared(texts)
+            return super().prepare(texts)
         return to_lowercase(texts) if self.lowercase else list(texts)
 
 

@@ -74,10 +74,10 @@ class TextMetric(Metric):
         Raises DataError: not as many hypotheses as sets of references, or a text without references.
         """
         check_aligned(hypotheses, references)
-        (stats,), reference = self.summed([hypotheses], references)
+        (stats,), reference = self.sum_stats([hypotheses], references)
         return self.of_sums(stats, reference)
 
-    def summed(
+    def sum_stats(
         self, selections: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
     ) -> tuple[np.ndarray, np.ndarray]:
         """The sums of statistics of S selections of L texts (float64 [S, K]), and those of their references (float64
@@ -121,11 +121,11 @@ class NormalizingMetric(TextMetric):
     def normal(self, texts: Sequence[bytes]) -> list[bytes]:
         """The texts as they are compared."""
         if any(self.normalize.values()):
-            texts = [encoded(normalized(decoded(text), self.normalize)) for text in texts]
+            texts = [encoded(apply_forms(decoded(text), self.normalize)) for text in texts]
         return [text.strip() for text in texts]
 
 
-def normalized(text: str, forms: Mapping[Form, bool]) -> str:
+def apply_forms(text: str, forms: Mapping[Form, bool]) -> str:
     """A text in all of the ``forms``."""
     for form, change in FORMS.items():
         text = change(text) if forms.get(form) else text
@@ -152,7 +152,7 @@ class SacrebleuMetric(TextMetric):
         """Sums of statistics as sacrebleu has them."""
 
     def of_sums(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
-        """What sacrebleu makes of the sums: to the bit what it makes of the texts, where the statistics are its own."""
+        """Compute sacrebleu's figures from sums: to the bit those of the texts, where the statistics are its own."""
         return self.figures(scorer(self)._compute_score_from_stats(self.counts(stats, reference)))
 
     def figures(self, score: Any) -> dict[str, float]:
@@ -174,7 +174,7 @@ class SacrebleuMetric(TextMetric):
         metric = scorer(self)
         return str(type(metric)._SIGNATURE_TYPE({**metric.__dict__, "num_refs": None}).format())
 
-    def prepared(self, texts: Sequence[bytes]) -> list[bytes]:
+    def prepare(self, texts: Sequence[bytes]) -> list[bytes]:
         """The texts as sacrebleu prepares them, with words separated by white space."""
         prepare = scorer(self)._preprocess_segment
         return [encoded(prepare(decoded(text))) for text in texts]

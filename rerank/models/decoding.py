@@ -181,7 +181,7 @@ def decode(
         index, text = near, decoded(nbest.original(near))
     else:
         tree = fusion.trees(p, np.array([how.threshold]), None if chances is None else chances[None])
-        index, text = fusion.place_of(tree, scores), bracketed(tree, 0, rows.symbols)
+        index, text = fusion.index_of(tree, scores), bracketed(tree, 0, rows.symbols)
     p = fusion.normalise(p)
     return Decoded(text, index, p[0], votes=votes, left_out=fusion.left_out, margin=_lead(p[0]))
 

@@ -44,7 +44,7 @@ _Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class ModelRoute(NamedTuple):
-    """What a service answers for a model: the form of a request, and the function of model, request and limits (of
+    """A route of a service for a model: the form of a request, and the function of model, request and limits (of
     ``words`` among others) that gives the answer and how many inputs it has."""
 
     request: type[Section]

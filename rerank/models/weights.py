@@ -44,22 +44,22 @@ _NUMBER = re.compile(rb"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 MAX_NEAR = 64  # how many names before and after an unknown one, in sorted order, are searched for the nearest
 
 
-def escaped(name: str) -> str:
+def escape_name(name: str) -> str:
     """``name`` as one word."""
     return _SPECIAL.sub(
-        lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogateescape")), name
+        lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogateescape")), name
     )
 
 
-def unescaped(word: str) -> str:
-    """The inverse of ``escaped``."""
+def unescape_name(word: str) -> str:
+    """The inverse of ``escape_name``."""
     return unquote_to_bytes(word.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
 
 def column_names(table: FeatureTable) -> list[str]:
     """The name of every column as one word; no two are the same."""
     columns = range(table.width)
-    return distinct_names(table, columns, [escaped(table.name(j)) for j in columns], "%00#")
+    return distinct_names(table, columns, [escape_name(table.name(j)) for j in columns], "%00#")
 
 
 def distinct_names(table: FeatureTable, columns: Sequence[int], names: list[str], mark: str) -> list[str]:
@@ -119,7 +119,7 @@ def read_weights(path: PathLike, table: FeatureTable) -> TextWeights:
             if not np.isfinite(weight):
                 message = f"found {excerpt(line)}; expected a name, white space and a finite weight"
                 raise DataError(message, path=source, line=number)
-            name = escaped(unescaped(fields[0].decode("utf-8", "surrogateescape")))  # as it would be written
+            name = escape_name(unescape_name(fields[0].decode("utf-8", "surrogateescape")))  # as it would be written
             if (j := column.get(name, -1)) < 0:
                 message = f"the model has no feature {excerpt(fields[0])}; {_nearest(name, names)}"
                 raise DataError(message, path=source, line=number)
@@ -205,7 +205,7 @@ def _dense_lines(table: FeatureTable, weights: Weights) -> Iterator[str]:
         else:
             rows[name] = {0: weight}
     for name, row in sorted(rows.items()):
-        yield f"# {name}= {' '.join(repr(row.get(place, 0.0)) for place in range(max(row) + 1))}"
+        yield f"# {name}= {' '.join(repr(row.get(i, 0.0)) for i in range(max(row) + 1))}"
 
 
 def shares(model: Model, predictor: str, top: int) -> list[dict[str, Any]]:

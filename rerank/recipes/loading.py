@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rerank.base.errors import RecipeError
-from rerank.base.registry import Registry, imported, nearest, own_parts
+from rerank.base.registry import Registry, import_object, nearest, own_parts
 from rerank.recipes.recipe import ListRecipe, TaskRecipe
 from rerank.recipes.settings import Settings, assign_all, named, undone, validate
 from rerank.storage.documents import read_yaml, yaml_options
@@ -136,7 +136,7 @@ def load_recipe(path: str | Path, overrides: list[str] | None = None, *, quick: 
 
 
 def _class_of(task: Any, path: str) -> type[TaskRecipe]:
-    kind: type[TaskRecipe] = imported(task_named(task, path).recipe)
+    kind: type[TaskRecipe] = import_object(task_named(task, path).recipe)
     return kind
 
 

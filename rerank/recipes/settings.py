@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from rerank.base.encoding import LOGIN
 from rerank.base.errors import RecipeError
-from rerank.base.ranges import Range, hints_of, wanted
+from rerank.base.ranges import Range, hints_of, requirement
 from rerank.base.registry import nearest, texts_in
 from rerank.storage.places import HOME
 
@@ -153,7 +153,7 @@ def first_fault(model: type[BaseModel], error: ValidationError) -> tuple[list[in
         said = said.removeprefix("Value error, ")
         return place, f"found {value}: {said}" if place else said
     constrained = first["type"].startswith(("string_pattern", "string_too", "too_"))  # beyond the words for its type
-    if words := FORMS.get(first["type"]) or ("" if constrained else wanted(hint, first)):
+    if words := FORMS.get(first["type"]) or ("" if constrained else requirement(hint, first)):
         return place, f"found {value}; expected {words}"
     return place, f"found {value}: {said[0].lower()}{said[1:]}"
 

@@ -100,7 +100,7 @@ def by_fusion(
         rows = np.where(mask[:, None], np.repeat(stats(picked(candidates, indices)), points.slacks.size, axis=0), rows)
         if mask[0]:
             return ListAnswer(nbest.original(indices[0]), indices[0], rows)
-    same = fusion.place_of(trees, scores) if trees.first.size == 2 else None
+    same = fusion.index_of(trees, scores) if trees.first.size == 2 else None
     return ListAnswer(brackets(trees, 0, symbols).encode("utf-8", "surrogateescape"), same, rows)
 
 

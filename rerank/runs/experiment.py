@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 from rerank import __version__
 from rerank.base.errors import RunError
 from rerank.base.interrupts import check as check_interrupt
-from rerank.base.registry import imported
+from rerank.base.registry import import_object
 from rerank.kernels.sources import code_digest, user_digest
 from rerank.metrics.metric import Metric
 from rerank.pool import Engine, Usage
@@ -119,7 +119,7 @@ def check(
 ) -> "Kind[Any]":
     """The kind of a recipe, all of whose parts can be built and whose files are open in ``source``, before anything is
     read or written; raises what ``Kind.check`` does."""
-    kind: Kind[Any] = imported(task_named(recipe.task).kind)(recipe, directory, tests, engine or Engine(), source)
+    kind: Kind[Any] = import_object(task_named(recipe.task).kind)(recipe, directory, tests, engine or Engine(), source)
     kind.check()
     return kind
 

@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from rerank.base.encoding import decoded, is_name
 from rerank.base.errors import DataError
-from rerank.base.registry import imported
+from rerank.base.registry import import_object
 from rerank.extraction.kinds import content_of
 from rerank.extraction.list_checks import UNSPACED_LETTERS, UNSUITED, Inputs, doubts_of_lists, inputs_of, shared
 from rerank.learn.folds import FOLDS
@@ -99,7 +99,7 @@ def new_recipe(
     root = _common_folder(files)[0]
     about = TaskFiles(files, train, dev, tests, splits, root, partial(_pattern, files, files, splits), _quote, reader)
     for _, each in tasks:
-        if each.new and (content := imported(each.new)(about)):
+        if each.new and (content := import_object(each.new)(about)):
             return _checked_recipe([*head, *content[1:]], content[0], files, tests)
     settings, nbest = _detect(files, reader, roles)
     trees, format_name = nbest.of_trees, str(settings["name"])

@@ -303,7 +303,7 @@ def _train(task: RunTask, learner: Settings, stage: str, lists: str = "") -> Tra
         if search is not None and epoch.score is not None:
             line["dev"], line["dev_base"] = sign * epoch.score, sign * search.base_score
             text = f", dev {metric.text(line['dev'])} (base {metric.text(line['dev_base'])})"
-        count.advance(left=last - line["epoch"])
+        count.advance(rest=last - line["epoch"])
         log.info(
             "epoch %d: %s mistakes, %s nonzero weights%s, %.1f s, %.0f M nonzeros/s%s",
             line["epoch"], f"{line['mistakes']:,}", f"{line['nonzero_weights']:,}", text, line["seconds"],
@@ -358,7 +358,7 @@ def _solve(task: RunTask, settings: Settings, ties: bool, stage: str) -> Trainin
             rule = replace(rule, columns="all")
         with counting("train", total=2, unit="steps", lines=False) as count:
             members = mixture(rule, corpus, metric, oracles, None if warm is None else start, any_ties=ties)
-            count.advance(left=1)
+            count.advance(rest=1)
             log.info("maxent: %s", members.text(metric))
             weights = dict[Columns, Weights]()
             for columns, l2 in reversed(members.final_penalties().items()):  # the better one at last

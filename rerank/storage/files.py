@@ -35,7 +35,7 @@ import zstandard
 from numpy.typing import DTypeLike
 
 from rerank.base.errors import DataError, RecipeError, RunError
-from rerank.base.interrupts import deferred
+from rerank.base.interrupts import defer_signals
 from rerank.storage.documents import as_json, check_plain, read_object
 
 # What reading a damaged file may raise: not there, cut short, a missing key, a wrong type, out of range.
@@ -189,7 +189,7 @@ def scratch(beside: Path | str, *, directory: bool = True) -> Iterator[Path]:
         try:
             yield path
         finally:
-            with deferred():
+            with defer_signals():
                 _delete(path)
                 os.close(held)
 
@@ -207,7 +207,7 @@ def new_directory(target: Path | str, *, keep: bool = False, synced: bool = True
         yield new
         for file in new.iterdir() if synced else ():
             _sync(file)
-        with deferred():
+        with defer_signals():
             old = temporary_path(_before(path))
             if path.is_dir():
                 if keep:
@@ -256,7 +256,7 @@ def write_text(path: Path | str, text: str) -> None:
 def remove(path: Path) -> None:
     """Remove a file or directory; a directory loses its name before its content, so that nobody finds half of it."""
     if path.is_dir() and not path.is_symlink():
-        with deferred():
+        with defer_signals():
             path = path.rename(temporary_path(path))
             _delete(path)
     else:

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rerank.base.encoding import shown
+from rerank.base.encoding import hide_secrets
 from rerank.base.errors import DataError
 
 PATIENCE = 60.0  # seconds without an answer, or without a byte
@@ -111,7 +111,7 @@ def _told(url: str) -> Iterator[None]:
         elif isinstance(cause, TimeoutError):
             message = f"no answer for {PATIENCE:g} seconds; try again, or fetch the file and name its copy"
         else:
-            said = shown(str(cause)) or type(cause).__name__
+            said = hide_secrets(str(cause)) or type(cause).__name__
             message = f"cannot be fetched: {said}; check the URL and the connection"
         raise DataError(message, path=url) from None
 

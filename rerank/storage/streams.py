@@ -23,7 +23,7 @@ from typing import IO, Any, Protocol, Self, TypeVar, cast
 
 import zstandard
 
-from rerank.base.encoding import encoded, shown
+from rerank.base.encoding import encoded, hide_secrets
 from rerank.base.errors import DataError
 from rerank.storage.files import compression_of_name
 from rerank.storage.places import RemoteFile, is_url
@@ -315,7 +315,7 @@ def open_file(name: str, *, others: Collection[str] = ()) -> InputStream:
 
 def stream_name(path: PathLike) -> str:
     """The name of ``path`` in messages."""
-    return "<stdin>" if os.fspath(path) == "-" else shown(os.fspath(path))
+    return "<stdin>" if os.fspath(path) == "-" else hide_secrets(os.fspath(path))
 
 
 def single_stdin(*paths: PathLike) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from outcomes import read_lists
 
 import rerank
-from rerank.base.encoding import LONGEST, file_name, is_name
+from rerank.base.encoding import MAX_NAME_BYTES, file_name, is_name
 from rerank.base.errors import DataError, ModelError, RecipeError, RerankError, RunError, StoppedError, UnforeseenError
 from rerank.extraction.trees import TreeContent
 from rerank.features.sink import TooLargeError
@@ -105,7 +105,7 @@ def test_a_file_name_stays_in_its_directory(name: str, other: str) -> None:
     found = file_name(name)
     assert os.path.basename(found) == found not in ("", ".", "..")
     assert is_name(found)
-    assert len(os.fsencode(found)) <= LONGEST
+    assert len(os.fsencode(found)) <= MAX_NAME_BYTES
     assert (file_name(other) == found) == (other == name)
 
 

@@ -14,7 +14,15 @@ import pytest
 from rich.console import Console
 
 from rerank.base import interrupts, progress
-from rerank.base.interrupts import Deadline, GivenUpError, Interrupted, check, deferred, handled, requested
+from rerank.base.interrupts import (
+    Deadline,
+    GivenUpError,
+    Interrupted,
+    check,
+    defer_signals,
+    signal_pending,
+    take_signals,
+)
 from rerank.base.progress import Count, counting, track
 
 
@@ -25,42 +33,42 @@ def send(number: int = signal.SIGINT) -> None:
 
 @pytest.mark.parametrize("number", interrupts.SIGNALS)
 def test_a_signal_is_raised_with_its_number(number):
-    with pytest.raises(Interrupted) as raised, handled():
+    with pytest.raises(Interrupted) as raised, take_signals():
         send(number)
     assert raised.value.number == number
     assert raised.value.exit_code == 128 + number
     assert isinstance(raised.value, KeyboardInterrupt)
-    assert not requested()
+    assert not signal_pending()
 
 
 def test_it_waits_for_the_end_of_the_outermost_block():
     reached = []
-    with pytest.raises(Interrupted), handled(), deferred():  # noqa: PT012
-        with deferred():
+    with pytest.raises(Interrupted), take_signals(), defer_signals():  # noqa: PT012
+        with defer_signals():
             send()
             reached.append("inner")
-        assert requested()
+        assert signal_pending()
         reached.append("outer")
     assert reached == ["inner", "outer"]
 
 
 def test_or_for_a_check():
     reached = []
-    with handled():
+    with take_signals():
         check()
-        with pytest.raises(Interrupted), deferred():  # noqa: PT012
+        with pytest.raises(Interrupted), defer_signals():  # noqa: PT012
             send()
             reached.append("before")
             check()
             reached.append("after")
-        assert not requested()
+        assert not signal_pending()
         check()
     assert reached == ["before"]
 
 
 def test_an_error_in_a_block_comes_first():
-    with handled():
-        with pytest.raises(ValueError, match="first"), deferred():  # noqa: PT012
+    with take_signals():
+        with pytest.raises(ValueError, match="first"), defer_signals():  # noqa: PT012
             send()
             raise ValueError("first")
         with pytest.raises(Interrupted):
@@ -73,7 +81,7 @@ def test_other_threads_end_at_a_check():
 
     def work() -> None:
         try:
-            with deferred():
+            with defer_signals():
                 reached.append("inner")
             reached.append("outer")  # the end of a block is no check: only the main thread meets signals
             check()
@@ -81,12 +89,12 @@ def test_other_threads_end_at_a_check():
         except BaseException as error:
             errors.append(error)
 
-    with pytest.raises(Interrupted), handled(), deferred():  # noqa: PT012
+    with pytest.raises(Interrupted), take_signals(), defer_signals():  # noqa: PT012
         send()
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
-        assert requested()  # the main thread is still to be told
+        assert signal_pending()  # the main thread is still to be told
     assert reached == ["inner", "outer"]
     assert [type(error) for error in errors] == [Interrupted]
 
@@ -94,7 +102,7 @@ def test_other_threads_end_at_a_check():
 def test_handlers_come_back_and_ignored_signals_stay_ignored():
     before, terminated = signal.signal(signal.SIGINT, signal.SIG_IGN), signal.getsignal(signal.SIGTERM)
     try:
-        with handled():
+        with take_signals():
             send()
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
             assert signal.getsignal(signal.SIGTERM) is not terminated
@@ -104,7 +112,7 @@ def test_handlers_come_back_and_ignored_signals_stay_ignored():
 
 
 def test_two_signals_at_once_count_once(monkeypatch):
-    left, times = [], iter([0.0, 0.9 * interrupts.AT_ONCE, 1.1 * interrupts.AT_ONCE])
+    left, times = [], iter([0.0, 0.9 * interrupts.ONE_SIGNAL_SECONDS, 1.1 * interrupts.ONE_SIGNAL_SECONDS])
     monkeypatch.setattr(interrupts, "_leave", left.append)
     monkeypatch.setattr(interrupts.time, "monotonic", lambda: next(times))
     reading, writing = os.pipe()
@@ -117,7 +125,7 @@ def test_two_signals_at_once_count_once(monkeypatch):
 TWICE = """
 import signal, sys
 import numba
-from rerank.base.interrupts import deferred, handled
+from rerank.base.interrupts import defer_signals, take_signals
 
 @numba.njit("void(int64[:])", nogil=True)
 def forever(x):
@@ -125,7 +133,7 @@ def forever(x):
         x[1] += 1
 
 import numpy as np
-with handled(), deferred():
+with take_signals(), defer_signals():
     print("ready", flush=True)
     forever(np.zeros(2, np.int64))
 """
@@ -139,10 +147,10 @@ def test_a_second_signal_ends_the_process_even_in_compiled_code():
             assert running.stdout.readline() == b"ready\n"
             running.send_signal(signal.SIGTERM)
             with pytest.raises(subprocess.TimeoutExpired):
-                running.wait(1.5 * interrupts.AT_ONCE)
+                running.wait(1.5 * interrupts.ONE_SIGNAL_SECONDS)
             while running.poll() is None:  # where the machine is busy the first may have been seen only now
                 running.send_signal(signal.SIGINT)
-                time.sleep(1.5 * interrupts.AT_ONCE)
+                time.sleep(1.5 * interrupts.ONE_SIGNAL_SECONDS)
             err = running.stderr.read()
         finally:
             running.kill()
@@ -221,7 +229,7 @@ def test_bars_inside_bars(monkeypatch, lines):
     for _ in track(range(2), "outer", total=2, unit="runs"):
         with counting("inner", total=3, unit="epochs", lines=False) as count:
             for k in range(3):
-                count.advance(left=2 - k)
+                count.advance(rest=2 - k)
             Count.display.refresh()
     assert Count.display is None
     assert "outer" in out.getvalue()

@@ -181,12 +181,12 @@ INTERRUPTED = """
 import json, sys
 from pathlib import Path
 from engine_tasks import meet
-from rerank.base.interrupts import Interrupted, handled
+from rerank.base.interrupts import Interrupted, take_signals
 from rerank.pool import open_engine
 
 if __name__ == "__main__":
     try:
-        with handled(), open_engine(sys.argv[1], 2) as engine:
+        with take_signals(), open_engine(sys.argv[1], 2) as engine:
             found = engine.map(meet, ((Path(sys.argv[2]), number) for number in range(10**9)))
             print(json.dumps([next(found)[0] for _ in range(8)]), flush=True)
             list(found)

@@ -19,7 +19,7 @@ import rerank as library
 from rerank.base.encoding import plain
 from rerank.contrib.formats.translation import FairseqReader, OpenNmtReader, SockeyeReader
 from rerank.contrib.serve.app import answer
-from rerank.models.weights import escaped, unescaped
+from rerank.models.weights import escape_name, unescape_name
 from rerank.readers.base import Reader
 from rerank.readers.combined import MergedReader
 from rerank.readers.texts.jsonl import JsonlReader
@@ -203,7 +203,7 @@ def test_plain_text_is_printable_and_stays(text: str) -> None:
     assert plain(shown) == shown
     assert all(letter.isprintable() or unicodedata.category(letter) == "Zs" for letter in shown)
     assert [a for a in text if a.isprintable() or unicodedata.category(a) == "Zs"] == [a for a in text if plain(a) == a]
-    assert plain(text, kept="\n").count("\n") == text.count("\n")
+    assert plain(text, safe="\n").count("\n") == text.count("\n")
 
 
 def test_what_is_kept_and_what_is_not() -> None:
@@ -212,8 +212,8 @@ def test_what_is_kept_and_what_is_not() -> None:
         plain("\x1b]0;t\x07\r\n\t\x7f\x9b\u202e\u2028\udc80")
         == "\\x1b]0;t\\x07\\r\\n\\t\\x7f\\x9b\\u202e\\u2028\\udc80"
     )
-    assert unescaped(escaped(f"T|{ID}")) == f"T|{ID}"
-    assert not RAW.search(escaped(f"T|{ID}"))
+    assert unescape_name(escape_name(f"T|{ID}")) == f"T|{ID}"
+    assert not RAW.search(escape_name(f"T|{ID}"))
 
 
 def test_messages_of_the_log_stay_on_their_line(caplog: pytest.LogCaptureFixture) -> None:

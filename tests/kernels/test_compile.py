@@ -28,7 +28,7 @@ compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is
 
 @compiled
 def test_compilation_is_shown_and_in_no_rate(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Compilation, "_said", float("-inf"))
+    monkeypatch.setattr(Compilation, "_last_line", float("-inf"))
     before = Compilation.kernels, Compilation.seconds
 
     @numba.njit

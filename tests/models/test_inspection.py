@@ -28,13 +28,13 @@ from rerank.models.provenance import ALPHA, COMPARED, ColumnSeen, columns_seen, 
 from rerank.models.scorer import Scorer
 from rerank.models.weights import (
     column_names,
-    escaped,
+    escape_name,
     find_features,
     moses_lines,
     named_weights,
     read_weights,
     shares,
-    unescaped,
+    unescape_name,
     weight_lines,
 )
 from rerank.readers.lists import Lists
@@ -176,8 +176,8 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @given(TEXT)
 def test_every_name_is_one_word_and_comes_back(name: str) -> None:
-    word = escaped(name)
-    assert unescaped(word) == name
+    word = escape_name(name)
+    assert unescape_name(word) == name
     assert not word.startswith("#")
     assert word.split() == ([word] if name else [])
     assert word.encode().decode() == word  # whatever the name was, the word is UTF-8

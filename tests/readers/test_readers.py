@@ -16,7 +16,7 @@ from pages import text_of
 import rerank
 import rerank.readers
 from rerank.base.errors import DataError, RecipeError
-from rerank.base.registry import Registry, collected
+from rerank.base.registry import Registry, new_table
 from rerank.features.text import view
 from rerank.readers.base import Lists, ScoreColumns, SkipCount, excerpt, make_reader, readers
 from rerank.readers.problems import Problem
@@ -120,7 +120,7 @@ def test_unknown_names_get_all_that_there_are() -> None:
 
 
 def test_names_are_taken_once_and_listed_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts, add = collected()
+    parts, add = new_table()
     add("part", "b", int)
     add("part", "a", "builtins:str")
     with pytest.raises(ValueError, match="part 'a' is registered twice"):

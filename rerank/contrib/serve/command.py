@@ -31,7 +31,7 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for all of this machine.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for one that is free.")] = 8000,
     predictor: cli.Predictor = None,
-    trust: cli.Trusted = False,
+    trust: cli.Trust = False,
     allow_host: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Another name by which clients call it; may be repeated.")
     ] = None,

@@ -35,7 +35,7 @@ def tag(
         ),
     ] = None,
     reader: SentenceReader = None,
-    trust: cli.Trusted = False,
+    trust: cli.Trust = False,
     encoding: cli.Encoding = None,  # noqa: ARG001 - its callback acts
     on_bad_list: cli.OnBadList = "error",
 ) -> None:

@@ -235,7 +235,7 @@ def markup(template: str, *values: object) -> Markup:
 
 def _plain(value: Any) -> Any:
     """``value`` made plain if it is a text; pictures are made of plain texts already."""
-    return plain(value, kept="\n\t") if isinstance(value, str) and not isinstance(value, Markup) else value
+    return plain(value, safe="\n\t") if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @cache

@@ -296,7 +296,7 @@ class TextTable:
             table.add_column(Text(plain(self.headings[k])), justify=side, no_wrap=k == 0 and not narrow)
         for group in self.groups:
             for index, (number, cells) in enumerate(group):
-                texts = ["" if self.merged and index and not k else plain(cells[k], kept="\n") for k in self.columns]
+                texts = ["" if self.merged and index and not k else plain(cells[k], safe="\n") for k in self.columns]
                 styles = ["bold" if (number, k) in self.best else "" for k in self.columns]
                 table.add_row(*map(Text, texts, styles))
         return table
