@@ -11,7 +11,7 @@ from rerank.base.ranges import NotNegative
 from rerank.base.registry import Registry
 from rerank.data.corpus import Corpus
 from rerank.kernels.compile import KernelPart, kernel_of, settings_of
-from rerank.learn.epoch import UpdateLog, Votes, epoch, log_buffers, repeat_updates, room_for, trim_votes
+from rerank.learn.epoch import NO_LOG, UpdateLog, Votes, epoch, log_buffers, repeat_updates, room_for, trim_votes
 from rerank.learn.losses import Loss, PairLoss, losses
 from rerank.learn.pairs import ORACLES
 from rerank.learn.predictor import (
@@ -197,13 +197,13 @@ class Learner(KernelPart):
         sums, params = self.begin(corpus, order.size, state), self.settings(any_ties)
         kind: Any = type(self)
         passes, tally = kernel_of(kind.passes, kind, self.loss_type(), pairs.owner), new_tally()
-        room = None if log is None else log_buffers(corpus, order, self.pairwise, params.top)
+        room = NO_LOG if log is None else log_buffers(corpus, order, self.pairwise, params.top)
         order = np.ascontiguousarray(order, np.int64)
         data, scratch, first = view(corpus, oracle, pairs), scratch_for(corpus, self.pairwise), 0
         for stop in [order.size] if stops is None else stops:
             passes(data, order[first:stop], self.view(state), sums, scratch, room, tally, params)
             first = stop
-        if log is not None and room is not None:
+        if log is not None:
             log.add_buffers(room, self.alive(state))
         self.finish(state, sums)
         return EpochStats(*tally.item())

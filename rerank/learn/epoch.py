@@ -45,7 +45,7 @@ ENTRY_ARRAYS = "candidate", "a"  # the others have one number per update
 
 
 class LogBuffers(NamedTuple):
-    """Room for the updates of a part of an epoch; ``sizes``: updates and entries so far (int64 [2])."""
+    """Room for the updates of a part of an epoch, or for none; ``sizes``: updates and entries so far (int64 [2])."""
 
     sizes: np.ndarray
     lists: np.ndarray  # int64
@@ -54,6 +54,9 @@ class LogBuffers(NamedTuple):
     rate: np.ndarray  # float64
     candidate: np.ndarray  # int64
     a: np.ndarray  # float64
+
+
+NO_LOG = LogBuffers(np.zeros(2, np.int64), *(np.empty(0, DTYPES[name]) for name in LogBuffers._fields[1:]))
 
 
 def log_buffers(corpus: Corpus, order: np.ndarray, pairwise: bool, top: int) -> LogBuffers:
@@ -67,7 +70,9 @@ def log_buffers(corpus: Corpus, order: np.ndarray, pairwise: bool, top: int) -> 
 
 @kernel
 def record(log: LogBuffers, i: int, who: np.ndarray, a: np.ndarray, n: int, rate: float, alive: int) -> None:
-    """Log an update on list i; ``alive`` is the count of the predictor that it ends."""
+    """Log an update on list i, if there is room for any; ``alive`` is the count of the predictor that it ends."""
+    if log.lists.shape[0] == 0:
+        return
     update, entry = log.sizes[UPDATES], log.sizes[ENTRIES]
     log.lists[update], log.survived[update], log.rate[update] = i, alive, rate
     count = 0
@@ -81,7 +86,7 @@ def record(log: LogBuffers, i: int, who: np.ndarray, a: np.ndarray, n: int, rate
 
 @kernel
 def epoch(
-    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogBuffers | None,
+    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogBuffers,
     tally: Any, params: Any,
 ) -> None:  # fmt: skip
     """Pass over ``order``: predict and, on a mistake (or always, on a loss), learn from the subgradient."""
@@ -95,9 +100,8 @@ def epoch(
         n = judge(data, i, scratch, params.always, params.any_ties, tally, params.loss)
 
         if n > 0:  # learn
-            if log is not None:
-                # Before `close`, which sets to 0 how many lists the predictor has survived that this update ends.
-                record(log, i, scratch.who, scratch.a, n, data.weight[i], state.counts.alive)
+            # Before `close`, which sets to 0 how many lists the predictor has survived that this update ends.
+            record(log, i, scratch.who, scratch.a, n, data.weight[i], state.counts.alive)
             count = sum_subgradient(data, scratch, n, state.a.shape[0] - 1, params.loss, params)
             tally.updates += 1
             if sums is not None:  # before a, v and d change: the average needs what the columns have weighed so far
@@ -110,7 +114,7 @@ def epoch(
 
 @kernel
 def pair_epoch(
-    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogBuffers | None,
+    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogBuffers,
     tally: Any, params: Any,
 ) -> None:  # fmt: skip
     """Pass over ``order``: learn from the differences of y* and its ``params.top`` best rivals in turn.
@@ -148,8 +152,7 @@ def pair_epoch(
                 tally.mistakes += not update.m > 0.0 if two or params.judges_after_update else mistake
             tally.skipped += update.outcome == SKIP
             if update.outcome == UPDATE:
-                if log is not None:
-                    record(log, i, scratch.who, scratch.a, 2, update.rate, alive)
+                record(log, i, scratch.who, scratch.a, 2, update.rate, alive)
                 tally.updates += 1
                 close(state)
                 alive = 0  # of a predictor that another update of the same list ends

@@ -33,7 +33,7 @@ def dual_step(state: Any, scratch: Scratch, count: int, missing: float, size: fl
 
 @kernel
 def dual_epoch(
-    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogBuffers | None,
+    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogBuffers,
     tally: Any, params: Any,
 ) -> None:  # fmt: skip
     """Pass over ``order``: one step α ← clip(α + dual_step(1 − m)) on every list."""
@@ -56,8 +56,7 @@ def dual_epoch(
             state.alpha[y] = min(max(old + step, 0.0), limit)
             change = state.alpha[y] - old
             if change != 0.0:
-                if log is not None:
-                    record(log, i, who, scratch.a, 2, change, state.counts.alive)
+                record(log, i, who, scratch.a, 2, change, state.counts.alive)
                 tally.updates += 1
                 learn(state, scratch, count, 2, change, params)
                 close(state)

@@ -40,7 +40,7 @@ from rerank.contrib.structures.chain import (
 from rerank.kernels.compile import ByType, kernel, kernel_of
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.contract import accept
-from rerank.learn.epoch import UpdateLog
+from rerank.learn.epoch import NO_LOG, LogBuffers, UpdateLog
 from rerank.learn.folds import FOLDS, sections
 from rerank.learn.losses import Cost
 from rerank.learn.pairs import ORACLES
@@ -65,7 +65,7 @@ class PassOfLearner(ByType):
 
 @PassOfLearner
 def learn_from_list(
-    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: None, tally: Any,
+    data: ListArrays, order: np.ndarray, state: Any, sums: Any, scratch: Scratch, log: LogBuffers, tally: Any,
     params: Any,
 ) -> None:  # fmt: skip
     """Pass over ``order`` and learn, as the learner does."""
@@ -73,7 +73,7 @@ def learn_from_list(
 
 @kernel
 def chain_pass(
-    order: np.ndarray, state: Any, sums: Any, pair: ListArrays, scratch: Scratch, log: None, tally: Any,
+    order: np.ndarray, state: Any, sums: Any, pair: ListArrays, scratch: Scratch, log: LogBuffers, tally: Any,
     room: ChainRoom, chains: Chains, tilt: float, params: Any,
 ) -> None:  # fmt: skip
     """Pass over the examples ``order``: find the rival of each, and learn from the pair; ``pair`` is scratch space.
@@ -195,7 +195,7 @@ class ChainProblem:
         self._room.stamp[0] = -1  # other transitions than those of an earlier state
         kernel, tally, tilt = kernel_of(chain_pass, kind, loss), new_tally(), float(issubclass(loss, Cost))
         view, params = learner.view(state), learner.settings()
-        kernel(order, view, sums, *self._pair, None, tally, self._room, self.corpus, tilt, params)
+        kernel(order, view, sums, *self._pair, NO_LOG, tally, self._room, self.corpus, tilt, params)
         learner.finish(state, sums)
         return EpochStats(*tally.item())
 
