@@ -39,7 +39,7 @@ from rerank.runs.corpora import Data, doubts, open_files, part_of, visit_lists
 from rerank.runs.decoding import SplitDecoder, check_decoding, tune_decoding, ways_to_decode
 from rerank.runs.experiment import Kind, Metrics, Stages, code_of
 from rerank.runs.report.page import PageSection
-from rerank.runs.report.table import own_measure
+from rerank.runs.report.table import Bar, TextTable, own_measure, reals
 from rerank.runs.run import Run, blind, choose, weight_counts
 from rerank.runs.training import IN_MEMORY, RunTask, data_identity, train_once, train_run
 from rerank.storage.documents import as_json
@@ -48,6 +48,7 @@ from rerank.storage.outputs import RUNS, output_file
 
 log = logging.getLogger("rerank")
 MIN_LISTS_TO_CROSS = 4 * FOLDS  # lists, without others to test on, from which on they are cross-validated
+MAX_WEIGHTS = 20  # rows of a table
 DUPLICATE_SHARE = 0.05  # the share of candidates that repeat another from which on it is said
 
 
@@ -347,8 +348,14 @@ class ListKind(Kind[ListRecipe]):
         scorer = Scorer(self.model, self.recipe.predictor)
         changes = [results.changes_row(own.split, own.after - own.before, own.changes) for own in self.answers]
         generators = [results.examples_of(scorer, own) for own in self.answers]
-        weights = [results.weight_table(self.model, self.recipe.predictor)]
         examples = [*chain.from_iterable(generators)]
+        w = self.model.weights[self.recipe.predictor].strength
+        order = np.argsort(-np.abs(w), kind="stable")[:MAX_WEIGHTS]
+        order = order[w[order] != 0.0]
+        names, strongest = [self.model.table.name(j) for j in order.tolist()], w[order].tolist()
+        note = "A weight is for one unit of its feature: weights of scores depend on what these are measured in."
+        rows, bars = [*zip(names, reals(strongest), strict=True)], [*map(Bar.of, strongest)]
+        weights = [TextTable("Strongest weights", ["feature", "weight"], rows, note=note, bars=bars)]
         return results.list_sections(metrics, runs=self.runs, weights=weights, examples=examples, changes=changes)
 
 

@@ -36,7 +36,6 @@ from rerank.storage.streams import Writable
 PREDICTIONS = "{}.nbest.gz", FILE, "{}.decoded.gz", "{}.decoded.jsonl.gz"
 MAX_FEATURES = 10  # that decided a list
 SAME_GAIN = 1e-12  # gains that are this close are equal
-MAX_WEIGHTS = 20  # rows of a table
 
 
 def prediction_file(directory: Path, split: str, number: int) -> Path:
@@ -254,17 +253,6 @@ def changes_row(split: str, difference: np.ndarray, mask: np.ndarray) -> dict[st
         "the same candidate": count((~mask).sum()),
         "lists": count(difference.size),
     }
-
-
-def weight_table(model: Model, predictor: str) -> TextTable:
-    """The strongest weights; none for a model without weights."""
-    w = model.weights[predictor].strength
-    order = np.argsort(-np.abs(w), kind="stable")[:MAX_WEIGHTS]
-    order = order[w[order] != 0.0]
-    strongest = w[order].tolist()
-    rows = list(zip((model.table.name(int(j)) for j in order), reals(strongest), strict=True))
-    note = "A weight is for one unit of its feature: weights of scores depend on what these are measured in."
-    return TextTable("Strongest weights", ["feature", "weight"], rows, note=note, bars=[*map(Bar.of, strongest)])
 
 
 def training_figure(runs: Sequence[Run], metrics: Mapping[str, Any]) -> page.Figure | None:

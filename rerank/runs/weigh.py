@@ -22,6 +22,7 @@ from rerank.metrics.metric import rows_of_scores
 from rerank.readers.base import MINMAX
 from rerank.runs import vote
 from rerank.runs.compared import Compared
+from rerank.runs.report.results import SIGNIFICANT_BELOW
 from rerank.runs.report.table import TextTable
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ SUM, COMBSUM = "sum of the columns", "CombSUM"  # the second of scores from 0 to
 MAX_ALONE = 10  # columns at most that are shown each by itself
 DIRECTIONS = 10  # directions of a search besides those of the columns
 NOISE = 1.0  # how far from the start random points are at most, in units of the mean weight
-SIGNIFICANCE_LEVEL = 0.05
 MAX_PAIRS = 50  # pairs of a list, those with the largest differences in gain (Hopkins & May 2011)
 MOST_COLUMNS = 50  # more take hours, and need a penalty that searches do not have
 MIN_OWN_SHARE = 0.02  # of a column's variance within lists, the least that no combination of columns before it has
@@ -173,7 +173,7 @@ class WeightTable(vote.SourceTable):
             return self.results.doubt
         best = max((name for name in self.rows if name != ORACLE), key=self._goodness)
         test = self.rows[best].test
-        if test is None or test.p >= SIGNIFICANCE_LEVEL:
+        if test is None or test.p >= SIGNIFICANT_BELOW:
             return "Nothing is better than the base beyond chance."
         words = f"The best is {best}, {self.results.metric.signed(test.difference)} beside the base (p = {test.p:.2g})"
         return f"{words}." if best in (MAXENT, WEIGHED) else f"{words}; learned weights add nothing to it."

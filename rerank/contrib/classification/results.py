@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -199,15 +199,6 @@ def _entry(recipe: ClassificationRecipe, group: Sequence[Result], tests: Mapping
 def name_of(name: str, noise: float) -> str:
     """The key of a set at a noise level in tests of significance."""
     return f"{name}, noise {noise:g}" if noise else name
-
-
-class SetExamples(NamedTuple):
-    """The examples of a set that are in some test part, by the first seed: their classes, as indices of ``classes``
-    (``label``, int64 [n]), and folds (int64 [n])."""
-
-    label: np.ndarray
-    classes: tuple[str, ...]
-    folds: np.ndarray
 
 
 def selections_of(predictions: dict[str, np.ndarray], label: np.ndarray, **how: Any) -> Compared:

@@ -37,7 +37,8 @@ SOURCES = *COMPILATION, "data", "learn", "metrics", "readers", str(Path(__file__
 class ExampleSteps(Kind[ClassificationRecipe]):
     """The steps for labelled examples.
 
-    fits: the results of all single runs; examples: of every set that was gone through.
+    fits: the results of all single runs; examples: of every set that was gone through, those in some test part by the
+    first seed: their classes as indices of the names that follow (int64 [n]), and their folds (int64 [n]).
     """
 
     singles: list[Spec]
@@ -51,7 +52,7 @@ class ExampleSteps(Kind[ClassificationRecipe]):
         if not self.tests:
             raise RecipeError("classification leaves results and no model; run its tests too", key="task")
         self.fits = list[outcomes.Result]()
-        self.examples = dict[str, outcomes.SetExamples]()
+        self.examples = dict[str, tuple[np.ndarray, tuple[str, ...], np.ndarray]]()
         self.comparisons = dict[str, Compared]()
 
     def extract(self) -> dict[str, int]:
@@ -71,7 +72,7 @@ class ExampleSteps(Kind[ClassificationRecipe]):
             results = [result for single in singles for result in self._results(single)]
             self.fits += results
             source = self.sets.draw(name, self.recipe.run_seeds[0])  # still in memory
-            self.examples[name] = outcomes.SetExamples(source.test_part.label, source.test_part.classes, source.folds)
+            self.examples[name] = source.test_part.label, source.test_part.classes, source.folds
             work.append(line for result in results for line in result.lines())
         return {"results": len(self.fits)}
 
@@ -141,7 +142,7 @@ class ExampleSteps(Kind[ClassificationRecipe]):
             write_text(target, "\n".join(lines) + "\n")
         if len(self.fits) == 1:
             (only,) = self.fits
-            wrong = outcomes.selections_of(only.predictions, self.examples[only.spec.set].label)
+            wrong = outcomes.selections_of(only.predictions, self.examples[only.spec.set][0])
             wrong.save(output_file(self.directory, "predictions", "test.selections.npz"))
 
     def sections(self, metrics: Metrics) -> list[PageSection]:

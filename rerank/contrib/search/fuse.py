@@ -16,7 +16,6 @@ from rerank.runs.weigh import BASE, COMBSUM, MAXENT, ORACLE, WEIGHED, rows_by, t
 from rerank.storage.documents import as_json
 
 RRF = "RRF"
-RECIPROCAL_PREFIX = "rrf_"  # how columns of reciprocal ranks begin, which are 0 for documents that a run has not found
 ROWS = {BASE: RRF, COMBSUM: COMBSUM, MAXENT: f"learned: {MAXENT}", WEIGHED: f"learned: {WEIGHED}", ORACLE: ORACLE}
 
 
@@ -65,11 +64,11 @@ def fuse_runs(runs: list[str], qrels: str, metric: dict[str, Any]) -> FusedRuns:
     if not measures_orders(metric["name"]):
         raise RecipeError(f"found {metric['name']}; expected a measure of the order, such as ndcg@10", key="--metric")
     lists = read(runs[0], {"name": "trec", "qrels": qrels, "others": runs[1:], "scores": "score"})
-    columns, rrf = ([f"{kind}{k}" for k in range(1, len(runs) + 1)] for kind in (MINMAX, RECIPROCAL_PREFIX))
+    columns, rrf = ([f"{kind}{k}" for k in range(1, len(runs) + 1)] for kind in (MINMAX, "rrf_"))
     table = table_of_weights(lists, metric, use=columns)
     names, source = shown_names(runs), table.source
     values = np.array([[candidate.columns[name] for nbest in lists for candidate in nbest.candidates] for name in rrf])
-    rows = {
+    rows = {  # reciprocal ranks are 0 for documents that a run has not found
         name: rows_by(source._replace(stats=source.stats * (ranks > 0)[:, None]), ranks)
         for name, ranks in zip(names, values, strict=True)
     } | {name: table.results.rows[key] for key, name in ROWS.items()}

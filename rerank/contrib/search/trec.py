@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -120,12 +120,18 @@ class TrecReader(TextReader):
                 raise Problem("document", message + advice, row.number)
             scores[row.document] = row.score
         if others:
+            about: dict[str, Any] = {}
             bad: list[Entry | Problem] = [row.problem for row in rows if row.problem is not None]
             entries = [*bad, *_fuse([scores, *others], grades)]
-            return Draft.of(entries, sides=_extra_grades(grades, entries))
-        entries = [row.problem or Entry(row.document, {SCORE: row.score} | _gain(row.document, grades)) for row in rows]
-        pieces, numbers = [row.line for row in rows], [row.number for row in rows]
-        return Draft.of(entries, pieces=pieces, lines=numbers, sides=_extra_grades(grades, entries))
+        else:
+            about = {"pieces": [row.line for row in rows], "lines": [row.number for row in rows]}
+            entries = [
+                row.problem or Entry(row.document, {SCORE: row.score} | _gain(row.document, grades)) for row in rows
+            ]
+        # Relevant documents that have no entry count in metrics of an order.
+        texts = {one.text for one in entries if isinstance(one, Entry)}
+        missing = (grade for name, grade in (grades or {}).items() if name not in texts and grade > 0)
+        return Draft.of(entries, **about, sides={"missing_grades": tuple(missing)})
 
     def write(self, out: Writable, nbest: Lists, order: Order = None, scores: Scores = None) -> None:
         """Ranks and scores are written anew. Of other lists candidates are called by their texts, or by their numbers,
@@ -181,12 +187,6 @@ def _fuse(runs: Sequence[Documents], grades: Documents | None) -> Iterator[Entry
 def _gain(document: bytes, grades: Documents | None) -> dict[str, float]:
     """The grade of a document, where there are judgements."""
     return {} if grades is None else {GAIN: grades.get(document, 0.0)}
-
-
-def _extra_grades(grades: Documents | None, entries: Iterable[Entry | Problem]) -> dict[str, tuple[float, ...]]:
-    """The grades of the relevant documents of a query that have no entry, which metrics of an order count."""
-    texts = {one.text for one in entries if isinstance(one, Entry)}
-    return {"missing_grades": tuple(grade for name, grade in (grades or {}).items() if name not in texts and grade > 0)}
 
 
 def read_qrels(path: PathLike) -> Grades:
