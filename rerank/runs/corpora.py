@@ -91,8 +91,14 @@ class Data:
             for split in splits
             if not recipe.data.is_holdout(split)
         }
-        if recipe.data.holdout is not None:
-            training, others[HOLDOUT] = split_holdout(training, recipe.data.holdout)
+        if (share := recipe.data.holdout) is not None:  # of the training lists, drawn by their ids
+            names, inverse = np.unique(np.array(training.ids, dtype=np.str_), return_inverse=True)
+            if names.size < 2:
+                raise DataError(f"found {names.size} list; setting some apart takes at least 2")
+            order = np.random.default_rng([1, names.size, 3]).permutation(names.size)  # no other draw has this 3
+            count = min(max(math.ceil(share * names.size - 0.5), 1), names.size - 1)
+            mask, about = np.isin(inverse, order[:count]), f"{training.key} {HOLDOUT} {share!r}"
+            others[HOLDOUT], training = part_of(training, mask, f"{about} apart"), part_of(training, ~mask, about)
         return Data(training, table, others, engine or Engine())
 
     def counts(self, recipe: ListRecipe, metric: Metric) -> dict[str, Any]:
@@ -117,17 +123,6 @@ def table_of(start: Model, recipe: ListRecipe) -> FeatureTable:
             path=recipe.training.start,
         )
     return start.table
-
-
-def split_holdout(lists: ExtractedSplit, share: float) -> tuple[ExtractedSplit, ExtractedSplit]:
-    """(training lists, lists set apart) of the training split: a share of them, drawn by their ids."""
-    names, inverse = np.unique(np.array(lists.ids, dtype=np.str_), return_inverse=True)
-    if names.size < 2:
-        raise DataError(f"found {names.size} list; setting some apart takes at least 2")
-    order = np.random.default_rng([1, names.size, 3]).permutation(names.size)  # no other draw has this 3
-    count = min(max(math.ceil(share * names.size - 0.5), 1), names.size - 1)
-    mask, about = np.isin(inverse, order[:count]), f"{lists.key} {HOLDOUT} {share!r}"
-    return part_of(lists, ~mask, about), part_of(lists, mask, f"{about} apart")
 
 
 def shared_lists(lists: ExtractedSplit, share: float, seed: int) -> ExtractedSplit:
