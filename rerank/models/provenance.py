@@ -35,7 +35,7 @@ from rerank import __version__
 from rerank.base.errors import ModelError
 from rerank.base.ranges import NotNegative, Positive, Range
 from rerank.extraction.seen import SeenSample
-from rerank.readers.base import reader_names
+from rerank.readers.base import settings_within
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 
@@ -222,8 +222,8 @@ def parts_of(settings: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[
         yield f"features.user.{name}", path
     for spec in recipe.features.templates:
         yield "features.templates", str(next(iter(spec), "") if isinstance(spec, Mapping) else spec).partition("(")[0]
-    for name in reader_names(recipe.data.reader):
-        yield "data.reader", name
+    for reader in settings_within(recipe.data.reader):
+        yield "data.reader", str(reader.get("name", ""))
     selectors = [] if training.select is None else [training.select.learner]
     for spec in (recipe.learner, *selectors):
         yield "learner", str(spec.get("name", ""))

@@ -368,28 +368,23 @@ def with_judgements(settings: dict[str, Any], references: Sequence[str]) -> tupl
     return {**settings, "qrels": references[0]}, ()
 
 
-def _within(spec: Any) -> Iterator[dict[str, Any]]:
+def settings_within(spec: Any) -> Iterator[dict[str, Any]]:
     """The settings of the reader that ``spec`` describes and of all that it reads through; none of them is made."""
     settings = settings_of(spec, "data.reader")
     yield settings
     inner = settings.get("of", ())
     for setting in inner if isinstance(inner, list | tuple) else [inner]:
-        yield from _within(setting)
-
-
-def reader_names(spec: Any) -> Iterator[str]:
-    """The names of the reader that ``spec`` describes and of all that it reads through."""
-    return (str(settings.get("name", "")) for settings in _within(spec))
+        yield from settings_within(setting)
 
 
 def says_scores(spec: Any) -> bool:
     """Whether the description of a reader, or of one that it reads through, says that scores are scores, or costs."""
-    return any("scores" in settings for settings in _within(spec))
+    return any("scores" in settings for settings in settings_within(spec))
 
 
 def learns_from(name: str, spec: Any) -> bool:
     """Whether the description of a reader, or of one that it reads through, names a column to learn from."""
-    for settings in _within(spec):
+    for settings in settings_within(spec):
         dense, roles = settings.get("dense"), settings.get("roles")
         is_column = settings.get("base") == name or (isinstance(dense, list | tuple) and name in dense)
         if is_column or (isinstance(roles, Mapping) and roles.get(name) in ("column", "base")):

@@ -59,11 +59,6 @@ class Layout(NamedTuple):
         roles = self.features, self.score, self.words
         return tuple(field for field in range(self.text + 1, self.fields) if field not in roles)
 
-    @property
-    def ended(self) -> bool:
-        """Whether alignments may name the ends of sentences: those of Marian, which come before the features."""
-        return any(field < self.features for field in self.extra)
-
 
 def parts_of(line: bytes) -> list[bytes]:
     """The fields of a line, with the white space around them. Texts may contain bars too: only three that stand alone
@@ -373,13 +368,14 @@ class File:
             message = f"found NaN or an infinite value in {excerpt(lines[y].text, 200)}"
             problems.setdefault(y, Problem("infinite score", message))
         few, labels = values.select(owners < 0), [key.name for key in values.keys]
+        ended = any(field < layout.features for field in layout.extra)  # as in Marian's, which precede the features
         names, first = [labels[k] for k in few.which.tolist()], offsets(np.bincount(few.rows, minlength=n))
         roles = self._roles(columns, layout)
         return Lists(
             [""], self.path, [0], columns[layout.text], [line.number for line in lines], scores, np.array([0, n]),
             self.names.index(self.reader.base) if self.names else 0, form="moses", names=self.names or (TOTAL,),
             others=self.columns.others, sparse=SparseScores(first, names, few.values) if names else None,
-            segmentation=roles.get("segmentation"), alignment=roles.get("alignment"), ended=layout.ended,
+            segmentation=roles.get("segmentation"), alignment=roles.get("alignment"), ended=ended,
         ), holes  # fmt: skip
 
     def _roles(self, columns: list[list[bytes]], layout: Layout) -> dict[str, list[bytes]]:

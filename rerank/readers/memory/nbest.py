@@ -242,18 +242,14 @@ def row_of(candidate: CandidateLike, k: int) -> dict[str, Any]:
         return {"text": candidate}
     if isinstance(candidate, Candidate):
         return {key: value for key in KEYS if key != "tree" and (value := getattr(candidate, key)) not in (None, {})}
-    if isinstance(candidate, MAPPINGS):
-        return _of_mapping(candidate, k)
-    choice, score = candidate if isinstance(candidate, tuple) and len(candidate) == 2 else (candidate, None)
-    if is_tree(choice):
-        return {"text": str(choice), "score": _plain(score)}
-    if choice is None or choice is candidate:
-        forms = "a text, a pair (text, score), a dict, an nltk.Tree or a Candidate"
-        raise _error(k, f"found {type(candidate).__name__}; expected {forms}")
-    return {"text": choice, "score": _plain(score)}
-
-
-def _of_mapping(candidate: Mapping[str, Any], k: int) -> dict[str, Any]:
+    if not isinstance(candidate, MAPPINGS):
+        choice, score = candidate if isinstance(candidate, tuple) and len(candidate) == 2 else (candidate, None)
+        if is_tree(choice):
+            return {"text": str(choice), "score": _plain(score)}
+        if choice is None or choice is candidate:
+            forms = "a text, a pair (text, score), a dict, an nltk.Tree or a Candidate"
+            raise _error(k, f"found {type(candidate).__name__}; expected {forms}")
+        return {"text": choice, "score": _plain(score)}
     if mistake := _mistake(tuple(candidate)):
         raise _error(k, mistake)
     row = dict[str, Any]()

@@ -24,7 +24,6 @@ from rerank.readers.texts.text_list import Pieces, TextReader
 from rerank.storage.documents import as_json
 from rerank.storage.streams import Writable
 
-MAX_NUMBER = float_info.max  # of a number
 FINISH, FINISH_LENGTH = "finish_reason", "finish_length"  # how a sample ended; the column: whether at its limit
 LIMITS = ("length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete")  # as servers call it
 STEPS: dict[str, Callable[[Sequence[float]], float]] = {
@@ -133,7 +132,19 @@ class LinePieces(Pieces):
 
 def parse_object(line: bytes) -> dict[str, Any]:
     """The JSON object on a line; bytes that are not UTF-8 become surrogate escapes. Raises Problem."""
-    return plain_object(line) or _parse_strictly(line)
+    if plain := plain_object(line):
+        return plain
+    try:
+        item = json.loads(line.decode("utf-8", "surrogateescape"), object_pairs_hook=_unique_keys)
+    except RecursionError:
+        raise Problem("json", f"the JSON value {excerpt(line)} is nested too deeply; expected an object") from None
+    except ValueError as error:  # also raised for a number of thousands of digits
+        message = f"found {excerpt(line)}; expected a JSON object on one line: {error}"
+        raise Problem("json", message) from None
+    if not isinstance(item, dict):
+        advice = " (jq -c '.[]' takes a list apart)" if isinstance(item, list) else ""
+        raise Problem("json", f"found {excerpt(line)}; expected a JSON object, {{...}}{advice}")
+    return item
 
 
 def plain_object(line: bytes) -> dict[str, Any] | None:
@@ -192,21 +203,6 @@ def items_of(lines: LineReader) -> Iterator[tuple[int, bytes]]:
         raise fault(behind(at), "nothing after the array, or objects on lines of their own")
 
 
-def _parse_strictly(line: bytes) -> dict[str, Any]:
-    """``parse_object``, with all that Python's own parser takes, and what is wrong where something is."""
-    try:
-        item = json.loads(line.decode("utf-8", "surrogateescape"), object_pairs_hook=_unique_keys)
-    except RecursionError:
-        raise Problem("json", f"the JSON value {excerpt(line)} is nested too deeply; expected an object") from None
-    except ValueError as error:  # also raised for a number of thousands of digits
-        message = f"found {excerpt(line)}; expected a JSON object on one line: {error}"
-        raise Problem("json", message) from None
-    if not isinstance(item, dict):
-        advice = " (jq -c '.[]' takes a list apart)" if isinstance(item, list) else ""
-        raise Problem("json", f"found {excerpt(line)}; expected a JSON object, {{...}}{advice}")
-    return item
-
-
 def list_id(item: dict[str, Any], key: str) -> str | None:
     """The id of an object, a text or a whole number; None if there is none. Raises Problem."""
     value = item.get(key)
@@ -245,7 +241,7 @@ def texts_of(value: Any, what: str) -> tuple[bytes, ...]:
 def number_of(value: Any, what: str, reason: str = "score", keys: tuple[str, ...] = ()) -> float:
     """A JSON number; true and false are 1 and 0. Raises Problem, with ``reason`` and ``keys``, if it is not one."""
     numeric = isinstance(value, int | float)
-    if numeric and abs(value) <= MAX_NUMBER:
+    if numeric and abs(value) <= float_info.max:
         return float(value)
     finite = "a finite number" if numeric else "a number"
     problem = Problem("infinite score" if numeric else reason, f"found {show(value)}; expected {what} as {finite}")

@@ -201,16 +201,13 @@ def _list_numbered(item: Object, user_roles: Mapping[str, str]) -> Object:
 
 def _with_index_keys(item: Object | Problem) -> Object | Problem:
     """An object whose candidates that are lists of a text and numbers are objects, with their places as keys."""
-
-    def are_rows(entries: Any) -> bool:
-        if not is_of(entries, [list]) or any(isinstance(text_in(entry), str) for entry in entries):
-            return False
-        return all(any(isinstance(text_in(part), str) for part in entry[:2]) for entry in entries)
-
     if isinstance(item, Problem) or "columns" in item:  # the names of what stands in rows
         return item
-    lists = {key: [{str(index): part for index, part in enumerate(entry)} for entry in entries]
-              for key, entries in item.items() if are_rows(entries)}  # fmt: skip
+    lists = dict[str, list[Object]]()
+    for key, entries in item.items():
+        rows = entries if is_of(entries, [list]) and not any(isinstance(text_in(one), str) for one in entries) else []
+        if rows and all(any(isinstance(text_in(part), str) for part in row[:2]) for row in rows):
+            lists[key] = [{str(index): part for index, part in enumerate(row)} for row in rows]
     return {**item, **lists} if lists else item
 
 
